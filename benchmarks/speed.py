@@ -1,0 +1,114 @@
+"""How fast the rules are, beside Presidio in the same run.
+
+usage: python benchmarks/speed.py TEXTS [--presidio PYTHON --script presidio_speed.py] [--rounds 3]
+
+TEXTS is a folder with earnings.txt, dense.txt (2 M characters each) and short.json (a list of texts of about 500
+characters). PYTHON is an interpreter with presidio-analyzer; the script takes MODE TEXT [DOCSIZE] and prints one JSON
+line with chars_per_cpu_s. Both sides run alternately, one core, and the ratio is that of the medians.
+Prints a table and, last, one line of JSON.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from statistics import median
+
+OURS = r"""
+import json, resource, sys, time, warnings
+warnings.simplefilter("ignore")
+what, path = sys.argv[1], sys.argv[2]
+start = time.perf_counter()
+import allonym
+from allonym.link import link
+from allonym.policy import Policy
+policy = Policy.load("default")
+allonym.detect("warm up", policy)
+ready = time.perf_counter() - start
+base = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+def cut(text, size):
+    docs, i = [], 0
+    while i < len(text):
+        j = min(len(text), i + size)
+        if j < len(text):
+            k = text.rfind(" ", i + size // 2, j)
+            j = k if k > 0 else j
+        docs.append(text[i:j]); i = j
+    return docs
+def run(docs):
+    cpu = time.process_time()
+    for text in docs:
+        document = allonym.Document("", text)
+        link(document, allonym.detect(document, policy), policy.taxonomy)
+    return sum(map(len, docs)) / (time.process_time() - cpu)
+out = {"ready_s": ready, "rss_mb": base}
+if what == "rate":
+    text = open(path, encoding="utf-8").read()
+    docs = cut(text, 2000)
+    run(docs[:200])
+    out["chars_per_cpu_s"] = run(docs)
+elif what == "large":
+    text = open(path, encoding="utf-8").read() * 5
+    docs = cut(text, 2000)
+    run(docs[:500])
+    rates = [(run(docs), run([text])) for _ in range(2)]
+    out["small"], out["large"] = (sorted(r[i] for r in rates)[-1] for i in (0, 1))
+else:
+    texts = json.load(open(path, encoding="utf-8"))
+    for t in texts[:50]: allonym.anonymize(t, policy)
+    times = []
+    for t in texts:
+        a = time.perf_counter(); allonym.anonymize(t, policy); times.append(time.perf_counter() - a)
+    times.sort()
+    out["p50_ms"], out["p95_ms"] = times[len(times) // 2] * 1e3, times[int(len(times) * .95)] * 1e3
+out["peak_rss_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+print(json.dumps(out))
+"""
+
+
+def last_json(command: list[str]) -> dict[str, float]:
+    env = {**os.environ, "OMP_NUM_THREADS": "1", "LIMIT": "20"}
+    out = subprocess.run(command, check=True, capture_output=True, text=True, env=env).stdout
+    return json.loads(out.strip().splitlines()[-1])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("texts", type=Path)
+    parser.add_argument("--presidio", help="python with presidio-analyzer")
+    parser.add_argument("--script", type=Path, help="presidio_speed.py")
+    parser.add_argument("--rounds", type=int, default=3)
+    args = parser.parse_args()
+    figures: dict[str, float] = {}
+    print(f"{'':28}{'allonym':>14}{'Presidio all':>14}{'ratio':>8}")
+    for name in ("earnings", "dense"):
+        path = str(args.texts / f"{name}.txt")
+        ours, theirs = [], []
+        for _ in range(args.rounds):
+            if args.presidio:
+                theirs.append(last_json([args.presidio, str(args.script), "all-blank", path])["chars_per_cpu_s"])
+            ours.append(last_json([sys.executable, "-c", OURS, "rate", path])["chars_per_cpu_s"])
+        figures[f"{name}_chars_per_cpu_s"] = median(ours)
+        line = f"{name + ', chars per CPU second':28}{median(ours):14,.0f}"
+        if theirs:
+            figures[f"{name}_presidio"] = median(theirs)
+            figures[f"{name}_ratio"] = median(ours) / median(theirs)
+            line += f"{median(theirs):14,.0f}{figures[f'{name}_ratio']:8.1f}"
+        print(line, flush=True)
+    large = last_json([sys.executable, "-c", OURS, "large", str(args.texts / "earnings.txt")])
+    figures["large_over_small"] = large["large"] / large["small"]
+    print(f"{'10 MB document / 2 kB ones':28}{figures['large_over_small']:14.2f}")
+    short = last_json([sys.executable, "-c", OURS, "latency", str(args.texts / "short.json")])
+    figures |= {k: short[k] for k in ("p50_ms", "p95_ms", "ready_s", "rss_mb", "peak_rss_mb")}
+    print(f"{'500 characters, p50 / p95 ms':28}{short['p50_ms']:14.3f}{short['p95_ms']:14.3f}")
+    print(f"{'import and first result, s':28}{short['ready_s']:14.2f}")
+    print(f"{'resident memory, MB':28}{short['peak_rss_mb']:14.0f}")
+    print(json.dumps({k: round(v, 4) for k, v in figures.items()}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Check digits and formats of identifiers that belong to no country."""

@@ -1,0 +1,1 @@
+"""Check digits and formats of national identifiers that python-stdnum does not cover."""

@@ -1,0 +1,134 @@
+"""The command line. One file per command group: read, one library call, write.
+
+Exit codes: 0 all went well; 1 the data could not be processed, or a part of it went to quarantine; 2 the call or the
+policy is wrong; 130 interrupted. Errors are one line on standard error and never quote the input.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import click
+
+from allonym import __version__
+from allonym.errors import AllonymError, UnknownNameError
+
+COMMANDS: Mapping[str, str] = {
+    "anonymize": "allonym.cli.anonymize:anonymize",
+    "detect": "allonym.cli.detect:detect",
+    "restore": "allonym.cli.restore:restore",
+    "policy": "allonym.cli.policy:policy",
+    "labels": "allonym.cli.labels:labels",
+    "demo": "allonym.cli.demo:demo",
+    "completion": "allonym.cli.completion:completion",
+}
+_PACKAGE = str(Path(__file__).resolve().parent.parent)
+
+
+class LazyGroup(click.Group):
+    """A group that imports a command's module when the command is used. Commands keep the order of the table."""
+
+    def __init__(self, *args: Any, lazy: Mapping[str, str], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._lazy = lazy
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self._lazy)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self._lazy:
+            return None
+        module, _, attribute = self._lazy[cmd_name].partition(":")
+        command = getattr(import_module(module), attribute)
+        assert isinstance(command, click.Command)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in self._lazy and not args[0].startswith("-") and not ctx.resilient_parsing:
+            raise UnknownNameError("command", args[0], self._lazy)
+        return super().resolve_command(ctx, args)
+
+
+@click.group(
+    cls=LazyGroup,
+    lazy=COMMANDS,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Start with: allonym demo",
+)
+@click.version_option(__version__, message="allonym %(version)s")
+@click.option("--debug", is_flag=True, help="Show tracebacks and all warnings. They may quote your text.")
+@click.pass_context
+def app(ctx: click.Context, debug: bool) -> None:
+    """Make text safe to share: find what identifies people, companies and places, and replace it. Offline.
+
+    \b
+    Examples:
+      allonym anonymize calls/ safe/ --policy transcripts
+      echo "Write to jane.doe@example.com" | allonym anonymize -
+      allonym detect letter.txt --explain
+    """
+    ctx.obj = debug
+
+
+def main(args: list[str] | None = None) -> None:
+    """The console script: run the command line and exit with its code."""
+    argv = sys.argv[1:] if args is None else args
+    debug = "--debug" in argv[:1] or os.environ.get("ALLONYM_DEBUG", "") not in ("", "0")
+    if not debug:
+        warnings.showwarning = _show_warning
+    sys.exit(_run(argv, debug))
+
+
+def _run(argv: list[str], debug: bool) -> int:
+    color = False if os.environ.get("NO_COLOR") else None
+    try:
+        code = app.main(args=argv, prog_name="allonym", standalone_mode=False, color=color)
+        return code if isinstance(code, int) else 0
+    except click.exceptions.Abort:
+        return _fail("interrupted", 130)
+    except AllonymError as error:
+        if debug:
+            raise
+        return _fail(str(error), error.exit_code)
+    except click.UsageError as error:
+        hint = f"see: {error.ctx.command_path} --help" if error.ctx else ""
+        return _fail(error.format_message().rstrip("."), error.exit_code, hint)
+    except click.ClickException as error:
+        return _fail(error.format_message(), 2)
+    except OSError as error:
+        if debug:
+            raise
+        where = f" {error.filename}" if isinstance(error.filename, str) else ""
+        return _fail(f"cannot use{where or ' a file'}: {error.strerror or type(error).__name__}", 1)
+    except Exception as error:  # the traceback may quote the text, so it waits for --debug
+        if debug:
+            raise
+        return _fail(
+            f"unexpected {type(error).__name__}",
+            1,
+            "for the traceback, which may quote your text: allonym --debug ...",
+        )
+
+
+def _fail(message: str, code: int, hint: str = "") -> int:
+    color = False if os.environ.get("NO_COLOR") else None
+    click.echo(click.style("error:", fg="red", bold=True) + f" {message}", err=True, color=color)
+    if hint:
+        click.echo(hint, err=True)
+    return code
+
+
+def _show_warning(
+    message: Warning | str, category: type[Warning], filename: str, lineno: int, file: Any = None, line: Any = None
+) -> None:
+    """Our own warnings as one plain line; other packages' stay unseen, for they may quote what they were given."""
+    if category is UserWarning and filename.startswith(_PACKAGE):
+        click.echo(click.style("note:", fg="yellow") + f" {message}", err=True)

@@ -1,0 +1,89 @@
+"""What the commands show: plain aligned text in a pipe, the same with some colour on a terminal."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+# Control characters become visible pictures, so that a text can neither steer the terminal nor break a table.
+_VISIBLE = {c: 0x2400 + c for c in range(32)} | {127: 0x2421} | dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
+_VISIBLE |= dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200E, 0x200F, 0x061C), 0xB7)
+_VISIBLE |= dict.fromkeys(range(0xD800, 0xE000), 0xFFFD)
+_LINES = {c: p for c, p in _VISIBLE.items() if c not in (9, 10)}
+
+
+def on_terminal(*, stderr: bool = False) -> bool:
+    """Whether standard output (or standard error) is a terminal."""
+    return (sys.stderr if stderr else sys.stdout).isatty()
+
+
+def console(*, stderr: bool = False) -> Console:
+    """A rich console that adds no colours of its own."""
+    from rich.console import Console
+
+    return Console(stderr=stderr, highlight=False, markup=False, emoji=False)
+
+
+def visible(text: str, *, lines: bool = False) -> str:
+    """``text`` with control and direction characters made visible; ``lines`` keeps line ends and tabs."""
+    return text.translate(_LINES if lines else _VISIBLE)
+
+
+def write(text: str) -> None:
+    """Text to standard output as UTF-8, byte for byte: no line end is added or changed."""
+    stream = click.get_binary_stream("stdout")
+    stream.write(text.encode("utf-8"))
+    stream.flush()
+
+
+def json_line(value: object) -> str:
+    """One line of JSON; readable characters stay readable where they can be encoded."""
+    line = json.dumps(value, ensure_ascii=False)
+    return line if line.isascii() or not any("\ud800" <= c <= "\udfff" for c in line) else json.dumps(value)
+
+
+def note(text: str, *, label: str = "note:") -> None:
+    """One line for the user on standard error."""
+    click.echo(click.style(label, fg="yellow") + f" {text}", err=True)
+
+
+def heading(text: str) -> None:
+    """A line above a block."""
+    click.secho(text, bold=True)
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[object]], *, right: Sequence[int] = (), wrap: int = -1) -> None:
+    """Aligned columns. On a terminal the column ``wrap`` folds at the window's edge; in a pipe no line folds.
+
+    Args:
+        right: the columns that stand flush right, from 0.
+    """
+    shown = [[visible(str(cell)) for cell in row] for row in rows]
+    if on_terminal():
+        from rich.table import Table
+        from rich.text import Text
+
+        grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+        for i, name in enumerate(head):
+            grid.add_column(
+                name,
+                justify="right" if i in right else "left",
+                no_wrap=i != wrap,
+                overflow="fold",
+                style="dim" if i == wrap else "",
+            )
+        for row in shown:
+            grid.add_row(*(Text(cell) for cell in row))
+        console().print(grid)
+        return
+    widths = [max(map(len, column)) for column in zip(head, *shown, strict=True)]
+    for row in (list(head), *shown):
+        cells = [c.rjust(w) if i in right else c.ljust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True))]
+        click.echo("  ".join(cells).rstrip())

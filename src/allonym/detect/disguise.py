@@ -1,0 +1,405 @@
+"""Seeing through disguise: what a person reads as an identifier, but a pattern does not.
+
+:func:`fold` changes characters one for one, so offsets stay (full-width digits, no-break spaces, dashes, digits of
+other scripts, look-alike letters). :func:`unmask` undoes what changes lengths (invisible characters, entities and
+escapes, ``[at]`` and ``[dot]``, broken lines) and gives a :class:`View` that maps spans back. Both return at once
+where a cheap test says that nothing is disguised.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from allonym.detect.scan import compiled, encoded, matches
+
+# The characters of other alphabets that look like ASCII ones.
+_LOOKALIKES = dict(
+    zip(
+        "АВЕЅІЈКМНОРСТУХԌԚԜаеѕіјорсухԁԛԝһӏѵʙɡıΑΒΕΖΗΙΚΜΝΟΡΤΥΧοαινρυϲϳ",
+        "ABESIJKMHOPCTYXGQWaesijopcyxdqwhlvBgiABEZHIKMNOPTYXoaivpucj",
+        strict=True,
+    )
+)
+_QUOTES = {**dict.fromkeys("‘’‚‛′‵ʼʻ´`＇", "'"), **dict.fromkeys("“”„‟″«»＂", '"')}
+_SIGNS = {
+    **dict.fromkeys("−˗⁃﹣➖", "-"),
+    **dict.fromkeys("\x85\u2028\u2029", "\n"),
+    "。": ".",
+    "∕": "/",
+    "⁄": "/",
+    "∶": ":",
+    "⁎": "*",
+}
+_COMMON = tuple((c, {**_QUOTES, **_SIGNS}.get(c, "-")) for c in "’‘“”–—") + (("\xa0", " "),)
+# Ranges in which no character folds (a test says so); a text with none but these needs no slow path.
+_PLAIN = (
+    r"\x00-\x7f¡-§©®°±¶·¿-ıĴ-ľŁ-ňŊ-žƀ-ǃǝ-ǰǴ-ʯΆΈ-ϏЀ-ԯא-תء-ي\x{300}-\x{33f}ぁ-ゖァ-ヺー一-龥가-힣"
+    r"•…€™→←↑↓✓✔★☆\x{fe0f}\x{200d}\x{1f300}-\x{1faff}"
+)
+_ALIKE = "".join(_LOOKALIKES)
+_UNUSUAL = compiled(
+    f"[^{_PLAIN}]|[A-Za-z0-9@_][{_ALIKE}]|[{_ALIKE}][A-Za-z0-9@_]|[{_ALIKE}]\\.[a-z]|[A-Za-z0-9]\\.[{_ALIKE}]"
+)
+_TOKEN = compiled(f"[\\pL\\pN_.@+\\-]*[{_ALIKE}][\\pL\\pN_.@+\\-]*")
+
+
+def _one(char: str) -> str:
+    """What ``char`` folds to: itself, or one other character."""
+    if char in _QUOTES:
+        return _QUOTES[char]
+    if char in _SIGNS:
+        return _SIGNS[char]
+    if char < "\x80":
+        return char
+    category = unicodedata.category(char)
+    if category == "Nd":
+        return str(unicodedata.digit(char))
+    if category == "Zs":
+        return " "
+    if category == "Pd":
+        return "-"
+    other = unicodedata.normalize("NFKC", char)
+    return _one(other) if len(other) == 1 and other != char else char
+
+
+class _Folding(dict[int, str]):
+    def __missing__(self, point: int) -> str:
+        folded = self[point] = _one(chr(point)) if point != 0x60 else "`"
+        return folded
+
+
+_FOLDING = _Folding()
+
+
+def fold(text: str) -> str:
+    """The text with every character replaced by the plain one that it stands for; the length stays.
+
+    An ASCII text, and one in which nothing folds, comes back as the very same object. Look-alike letters (Cyrillic,
+    Greek) fold only in tokens that hold ASCII letters, digits or ``@`` and no letter that looks like none of ours, so
+    that a text in those alphabets stays as it is. Idempotent.
+
+    >>> fold("４１１１–1111")
+    '4111-1111'
+    """
+    if text.isascii():
+        return text
+    folded = text
+    for char, plain in _COMMON:
+        if char in folded:
+            folded = folded.replace(char, plain)
+    if folded.isascii() or _UNUSUAL.search(encoded(folded)) is None:
+        return folded
+    folded = folded.translate(_FOLDING)
+    data = encoded(folded)
+    pieces: list[str] = []
+    at = 0
+    for ((start, end),) in matches(_TOKEN, folded, data):
+        token = folded[start:end]
+        alike = all(c in _LOOKALIKES for c in token if c > "\x7f")
+        if alike and any(c.isascii() and (c.isalnum() or c == "@") for c in token):
+            pieces += (folded[at:start], "".join([_LOOKALIKES.get(c, c) for c in token]))
+            at = end
+    if pieces:
+        pieces.append(folded[at:])
+        folded = "".join(pieces)
+    return text if folded == text else folded
+
+
+@dataclass(frozen=True, slots=True)
+class _Layer:
+    """Replacements made at once: where each starts and ends in the view and in what lies below it."""
+
+    starts: tuple[int, ...]
+    ends: tuple[int, ...]
+    below: tuple[tuple[int, int], ...]
+
+    def character(self, at: int) -> tuple[int, int]:
+        i = bisect_right(self.starts, at) - 1
+        if i < 0:
+            return at, at + 1
+        if at < self.ends[i]:
+            return self.below[i]
+        at += self.below[i][1] - self.ends[i]
+        return at, at + 1
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A text without its disguise, and the way back.
+
+    Attributes:
+        text: the text without disguise. Hidden from ``repr``.
+    """
+
+    text: str = field(repr=False)
+    _layers: tuple[_Layer, ...] = field(repr=False)
+
+    def original(self, start: int, end: int) -> tuple[int, int]:
+        """The smallest span of the disguised text that holds the characters ``start:end`` of the view.
+
+        Disguise between these characters is inside, disguise around them is not. ``start < end`` is required.
+        """
+        if not 0 <= start < end <= len(self.text):
+            raise ValueError(f"a span of the view needs 0 <= start < end <= {len(self.text)}, got {start}..{end}")
+        for layer in reversed(self._layers):
+            start, end = layer.character(start)[0], layer.character(end - 1)[1]
+        return start, end
+
+
+Change = tuple[int, int, str]
+
+_INVISIBLE = (
+    r"\x{ad}\x{34f}\x{61c}\x{115f}\x{1160}\x{17b4}\x{17b5}\x{180b}-\x{180e}\x{200b}-\x{200f}\x{202a}-\x{202e}"
+    r"\x{2060}-\x{206f}\x{3164}\x{fe00}-\x{fe0f}\x{feff}\x{fff9}-\x{fffb}\x{e0000}-\x{e01ef}"
+)
+_OVERLAY = r"\x{305}\x{332}\x{333}\x{335}-\x{338}\x{20d0}-\x{20f0}"
+_LATIN = r" -~À-ɏ"
+_OPEN, _CLOSE = r"[\[({<]", r"[\])}>]"
+_BLANKS = "[ \\t]{0,3}"
+_NAMED_SIGNS = {"at": "@", "@": "@", "dot": ".", ".": ".", "punkt": ".", "point": ".", "dash": "-", "hyphen": "-"}
+_NAMED_SIGNS |= {"underscore": "_", "plus": "+", ":": ":", "/": "/", "://": "://", "arroba": "@", "punto": "."}
+_SIGN_WORDS = "at|@|dot|\\.|punkt|point|dash|hyphen|underscore|plus|://|:|/|arroba|punto"
+
+_ENTITY = r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,30});"
+_ESCAPE = r"\\u[0-9a-fA-F]{4}|\\x[0-7][0-9a-fA-F]|\\[/_.@+\-]"
+_PERCENT = r"[\w.\-=/:?&+~]((?:%[0-9A-Fa-f]{2})+)"
+_BRACKETED = rf"(?i){_BLANKS}{_OPEN}[ \t]?({_SIGN_WORDS})[ \t]?{_CLOSE}{_BLANKS}"
+_HXXP = r"(?i)\bh(?:xx|\*\*|XX)p(?:s?)(?:://|\[|:)"
+_AROUND_AT = r"[\w.+\-]+(?: \. [\w+\-]+)* ?@ ?[\w\-]+(?: ?\. ?[\w\-]+)*"
+_BROKEN = r"[0-9][ \-]?\r?\n[ \t>]*[0-9]|@\r?\n[ \t>]*\w|\w[\-=]\r?\n[ \t>]*\w"
+
+# What a text with length-changing disguise must hold; one search decides for all.
+_ANY = compiled(
+    "|".join(
+        (
+            _ENTITY.replace("{1,30}", "+").replace("{1,7}", "+").replace("{1,6}", "+"),
+            r"\\u[0-9a-fA-F]|\\x[0-7]|\\[/_.@+\-]",
+            r"[\w.\-=/:?&+~]%[2-7C-Fc-f][0-9A-Fa-f]",
+            rf"(?i:{_OPEN}[ \t]?(?:{_SIGN_WORDS})[ \t]?{_CLOSE})",
+            r"(?i:\bh(?:xx|\*\*)ps?[:\[])",
+            r"\w ?@ [\w]|\w @ ?\w",
+            _BROKEN,
+            rf"[{_LATIN}][{_INVISIBLE}]+[{_LATIN}]",
+            rf"[0-9@.:/+\-]\pM|[{_OVERLAY}]",
+        )
+    )
+)
+_CHARACTERS = compiled(
+    rf"({_ENTITY})|({_ESCAPE})|(?:{_PERCENT})|([{_INVISIBLE}]+|[{_OVERLAY}]+)|[0-9@.:/+\-](\pM+)"
+)
+_WORDS = compiled(rf"{_BRACKETED}|({_HXXP})|((?-i)@|\bdot\b)")
+_TOP = frozenset(
+    "com org net edu gov mil int info biz io co ai app dev me tv us uk ca au nz ie de at ch fr be nl lu es pt it se no "
+    "dk fi is pl cz sk hu ro bg gr tr ru ua il in cn jp kr hk sg my th vn id ph za ng ke gh eg ma br mx ar cl pe eu "
+    "asia tech online site shop xyz news name pro museum travel jobs mobi cat bank health law london berlin".split()
+)
+
+
+def unmask(text: str) -> View | None:
+    """The text without disguise that changes its length, or None where there is none.
+
+    Give it a folded text (:func:`fold`): the view's spans then hold for the text before folding, too.
+    """
+    if _ANY.search(encoded(text)) is None:
+        return None
+    layers: list[_Layer] = []
+    for step in (_characters, _characters, _signs, _spaced, _broken_lines):
+        if changes := step(text):
+            text, layer = _apply(text, changes)
+            layers.append(layer)
+    return View(text, tuple(layers)) if layers else None
+
+
+def _apply(text: str, changes: Iterable[Change]) -> tuple[str, _Layer]:
+    pieces: list[str] = []
+    starts: list[int] = []
+    ends: list[int] = []
+    below: list[tuple[int, int]] = []
+    at = size = 0
+    for start, end, new in changes:
+        pieces += (text[at:start], new)
+        size += start - at
+        starts.append(size)
+        size += len(new)
+        ends.append(size)
+        below.append((start, end))
+        at = end
+    pieces.append(text[at:])
+    return "".join(pieces), _Layer(tuple(starts), tuple(ends), tuple(below))
+
+
+def _characters(text: str) -> list[Change]:
+    """Entities, escapes, percent signs, invisible characters and marks."""
+    changes: list[Change] = []
+    for _, entity, escape, percent, invisible, marks in matches(_CHARACTERS, text):
+        if entity[0] >= 0:
+            shown = _entity(text[slice(*entity)])
+            if shown is not None:
+                changes.append((*entity, shown))
+        elif escape[0] >= 0:
+            raw = text[slice(*escape)]
+            shown = _visible(raw[1] if len(raw) == 2 else chr(int(raw[2:], 16)))
+            if shown is not None:
+                changes.append((*escape, shown))
+        elif percent[0] >= 0:
+            changes += _percents(text, *percent)
+        else:
+            start, end = invisible if invisible[0] >= 0 else marks
+            changes.append((start, end, ""))
+    return changes
+
+
+def _visible(shown: str) -> str | None:
+    """How decoded characters stand in the view; None where they are control characters or half of a pair."""
+    if any(unicodedata.category(c) in ("Cc", "Cs", "Cn") and c not in "\t\n" for c in shown):
+        return None
+    return fold("".join(_INVISIBLE_SET.sub(b"", encoded(shown)).decode("utf-8")))
+
+
+_INVISIBLE_SET = compiled(f"[{_INVISIBLE}]")
+
+
+def _entity(raw: str) -> str | None:
+    from html import unescape
+
+    shown = unescape(raw)
+    return None if shown == raw or "\ufffd" in shown else _visible(shown)
+
+
+def _percents(text: str, start: int, end: int) -> list[Change]:
+    try:
+        shown = bytes.fromhex(text[start:end].replace("%", "")).decode("utf-8")
+    except UnicodeDecodeError:
+        return []
+    changes: list[Change] = []
+    for char in shown:
+        size = 3 * len(char.encode("utf-8"))
+        plain = _visible(char)
+        if plain is not None and char not in "\t\n":
+            changes.append((start, start + size, plain))
+        start += size
+    return changes
+
+
+def _signs(text: str) -> list[Change]:
+    """``[at]``, ``(dot)`` and the like between words, and defanged addresses."""
+    changes: list[Change] = []
+    mailbox = False
+    for (start, end), sign, scheme, plain in matches(_WORDS, text):
+        if sign[0] >= 0:
+            word = text[slice(*sign)].lower()
+            if start == 0 or not _wordlike(text[start - 1]) or end == len(text) or not _wordlike(text[end]):
+                continue
+            mailbox = mailbox or word in ("at", "@", "arroba")
+            changes.append((start, end, _NAMED_SIGNS[word]))
+        elif scheme[0] >= 0:
+            changes.append((start + 1, start + 3, "tt"))
+            if text[end - 1] == "[":
+                changes.append((end - 1, end, ""))
+        elif mailbox and text[start:end] == "dot" and text[start - 1] == " " and text[end : end + 1] == " ":
+            changes.append((start - 1, end + 1, "."))
+    return changes
+
+
+def _wordlike(char: str) -> bool:
+    return char.isalnum() or char in "_-/:."
+
+
+_AT = compiled(rf"({_AROUND_AT})")
+_LETTERS = compiled(r"(?:^|\s)([\w.](?: [\w.\-]){1,64} @(?: [\w.\-]){3,64})")
+
+
+def _spaced(text: str) -> list[Change]:
+    """Blanks inside a mail address: ``jane @ example . com``, ``j a n e @ e x a m p l e . c o m``."""
+    if " @" not in text and "@ " not in text:
+        return []
+    changes: list[Change] = []
+    for _, (start, end) in matches(_LETTERS, text):
+        address = text[start:end]
+        while address and not address.replace(" ", "").rpartition(".")[2].lower() in _TOP:
+            address = address[:-2]
+        if len(address.partition("@")[2]) > 5:
+            changes += _without_blanks(text, start, start + len(address))
+    reach = changes[-1][1] if changes else 0
+    for _, (start, end) in matches(_AT, text):
+        address = text[start:end]
+        local, _, domain = address.partition("@")
+        if start < reach or " " not in address:
+            continue
+        labels = domain.replace(" ", "").split(".")
+        keep = next((n for n in range(len(labels), 1, -1) if labels[n - 1].lower() in _TOP), 0)
+        if keep:
+            stop, dots = len(local) + 1, 0
+            while stop < len(address) and dots < keep:
+                stop += 1
+                dots += stop < len(address) and address[stop] == "."
+            changes += _without_blanks(text, start, start + len(address[:stop].rstrip()))
+    return sorted(changes)
+
+
+def _without_blanks(text: str, start: int, end: int) -> list[Change]:
+    return [(i, i + 1, "") for i in range(start, end) if text[i] == " "]
+
+
+_BREAK = compiled(r"([0-9@\w])([ \-=]?\r?\n[ \t>]*)[0-9\w]")
+_BEFORE = 48
+_AFTER = 96
+
+
+def _broken_lines(text: str) -> list[Change]:
+    """Numbers and addresses that go on in the next line."""
+    changes: list[Change] = []
+    for _, _, (start, end) in matches(_BREAK, text):
+        before, gap = text[start - 1], text[start]
+        if before == "@" or gap == "=" or (gap == "-" and "@" in _tail(text, start) and "." in _head(text, end)):
+            changes.append((start, end, ""))
+        elif before.isdigit() and text[end].isdigit() and _one_number(text, start, end):
+            changes.append((start, end, "-" if gap == "-" else " "))
+    return changes
+
+
+def _tail(text: str, end: int) -> str:
+    words = text[max(0, end - _BEFORE) : end].split()
+    return words[-1] if words else ""
+
+
+def _head(text: str, start: int) -> str:
+    words = text[start : start + _AFTER].split(None, 1)
+    return words[0] if words else ""
+
+
+def _one_number(text: str, start: int, end: int) -> bool:
+    """Whether the digits before ``start`` and after ``end`` are one number, and not two of a column of numbers."""
+    a = start
+    while a > max(0, start - _BEFORE) and (text[a - 1].isdigit() or text[a - 1] in " -.()+" or text[a - 1].isupper()):
+        a -= 1
+    b = end
+    while b < min(len(text), end + _BEFORE) and (text[b].isdigit() or text[b] in " -." or text[b].isupper()):
+        b += 1
+    left, right = text[a:start].strip(" -."), text[end:b].strip(" -.")
+    joined = "".join(c for c in left + right if c.isalnum())
+    digits = "".join(c for c in joined if c.isdigit())
+    if _checks(joined, digits):
+        return True
+    first = text[max(0, a - 8) : a].rstrip(" \t")[-1:] in ("", "\n")
+    column = first and text[b : b + 1] in ("", "\n", "\r")
+    return not column and 7 <= len(digits) <= 15 and len(joined) == len(digits) and min(len(left), len(right)) < 10
+
+
+def _checks(joined: str, digits: str) -> bool:
+    if len(joined) == len(digits):
+        return 13 <= len(digits) <= 19 and _luhn(digits)
+    if not (15 <= len(joined) <= 34 and joined[:2].isalpha() and joined[2:4].isdigit()):
+        return False
+    return int("".join(str(int(c, 36)) for c in joined[4:] + joined[:4])) % 97 == 1
+
+
+def _luhn(digits: str) -> bool:
+    total = 0
+    for i, c in enumerate(reversed(digits)):
+        n = int(c) * (1 + i % 2)
+        total += n - 9 if n > 9 else n
+    return total % 10 == 0 and len(set(digits)) > 1

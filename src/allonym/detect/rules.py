@@ -1,0 +1,312 @@
+"""The rule detector: tables of patterns, validators and context words over a linear-time engine.
+
+The tables are ``tables/*.toml``, one family each; their rows are :class:`allonym.pattern.PatternRule`. All patterns
+of a policy are compiled into one RE2 set, which says in one pass over a window of text which of them match there at
+all; only those are then located. Rules that count only with a context word run only where one stands near.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+import re2
+
+from allonym.checksums import validator
+from allonym.detect import Detector
+from allonym.document import Document, Span
+from allonym.errors import PolicyError
+from allonym.pattern import PatternRule
+from allonym.policy import Policy
+
+WINDOW = 4096  # bytes that one look at the set covers
+BEFORE = 192  # bytes before a window that belong to its context
+AFTER = 512  # bytes after a window in which a match that starts in it may end
+_SET_MEMORY = 48 << 20
+
+
+@cache
+def builtin_rules() -> tuple[PatternRule, ...]:
+    """All rules of the built-in tables, by file and position. A file's ``[defaults]`` fill in its rows.
+
+    Raises:
+        PolicyError: a row is not valid, or two rules share a name.
+    """
+    rules: dict[str, PatternRule] = {}
+    folder = files("allonym").joinpath("detect", "tables")
+    for table in sorted((p for p in folder.iterdir() if p.name.endswith(".toml")), key=lambda p: p.name):
+        data = tomllib.loads(table.read_text(encoding="utf-8"))
+        defaults = data.get("defaults", {})
+        for i, row in enumerate(data.get("rule", [])):
+            rule = PatternRule.from_row({**defaults, **row}, f"{table.name}: rule {row.get('name', i)}")
+            if rule.name in rules:
+                raise PolicyError(f"{table.name}: two rules are called {rule.name}")
+            rules[rule.name] = rule
+    return tuple(rules.values())
+
+
+@dataclass(frozen=True, slots=True)
+class _Compiled:
+    rule: PatternRule
+    find: re2._Regexp
+    grouped: bool
+    check: Callable[[str], bool] | None
+    context: re2._Regexp | None
+    context_index: int  # in the set, or -1: no context words
+    unless: re2._Regexp | None
+    gated: bool  # counts only with context
+    threshold: float
+    source: str
+
+
+def _options() -> re2.Options:
+    options = re2.Options()
+    options.max_mem = _SET_MEMORY
+    options.log_errors = False
+    return options
+
+
+@cache
+def _compile(pattern: str) -> re2._Regexp:
+    options = re2.Options()
+    options.log_errors = False
+    options.never_capture = False
+    return re2.compile(pattern.encode("utf-8"), options)
+
+
+def words_pattern(words: Sequence[str]) -> str:
+    """An RE2 pattern for any of the words, without case, as whole words; ``*`` at a word's end allows any ending."""
+    parts = []
+    for word in words:
+        open_end = word.endswith("*")
+        bare = word.rstrip("*")
+        escaped = str(re2.escape(bare)).replace("\\ ", r"[\s\-_]+")
+        left = r"\b" if bare[0].isascii() and bare[0].isalnum() else ""
+        right = "" if open_end or not (bare[-1].isascii() and bare[-1].isalnum()) else r"(?:s|'s)?\b"
+        parts.append(f"{left}{escaped}{right}")
+    return "(?i)(?:" + "|".join(parts) + ")"
+
+
+class Ruleset:
+    """The rules that a policy can use, compiled."""
+
+    def __init__(self, rules: Iterable[PatternRule], thresholds: Callable[[str], float]) -> None:
+        self._rules: list[_Compiled] = []
+        self._set = re2.Set.SearchSet(_options())
+        contexts: dict[str, int] = {}
+        patterns: list[str] = []
+        waiting: list[tuple[PatternRule, str]] = []
+        for rule in rules:
+            threshold = thresholds(rule.label)
+            if max(rule.score, rule.context_score if rule.context else 0.0) < threshold:
+                continue
+            try:
+                _compile(rule.pattern)
+            except re2.error as error:
+                raise PolicyError(f"pattern {rule.name} is not valid RE2 syntax: {error}") from None
+            patterns.append(rule.pattern)
+            waiting.append((rule, words_pattern(rule.context) if rule.context else ""))
+        for _, words in waiting:
+            if words and words not in contexts:
+                contexts[words] = len(patterns)
+                patterns.append(words)
+        for pattern in patterns:
+            self._set.Add(pattern.encode("utf-8"))
+        # The set answers "nothing" also where it ran out of memory. The empty pattern matches always, so that
+        # an answer without it is known for a failure, and every pattern is then run by itself.
+        self._all = frozenset(range(self._set.Add(b"") + 1))
+        self._set.Compile()
+        self._used = bool(patterns)
+        for rule, words in waiting:
+            find = _compile(rule.pattern)
+            threshold = thresholds(rule.label)
+            self._rules.append(
+                _Compiled(
+                    rule,
+                    find,
+                    find.groups > 0,
+                    validator(rule.validator) if rule.validator else None,
+                    _compile(words) if words else None,
+                    contexts.get(words, -1),
+                    _compile(words_pattern(rule.unless)) if rule.unless else None,
+                    rule.score < threshold,
+                    threshold,
+                    f"rules:{rule.name}",
+                )
+            )
+
+    def __len__(self) -> int:
+        return len(self._rules)
+
+    def __call__(self, document: Document) -> list[Span]:
+        return self.find(document.text)
+
+    def find(self, text: str) -> list[Span]:
+        """Candidates in ``text`` that reach their label's threshold, sorted, without duplicates."""
+        if not self._used or not text:
+            return []
+        ascii_only = text.isascii()
+        data = text.encode("utf-8", "surrogatepass")
+        hits = self._hits(data)
+        if not hits:
+            return []
+        places = None if ascii_only else _code_points(data, hits)
+        best: dict[tuple[int, int, str], Span] = {}
+        for compiled, start, end in hits:
+            if places is not None:
+                start, end = places[start], places[end]
+            span = _judge(compiled, text, start, end)
+            if span is not None:
+                key = (start, end, span.label)
+                rival = best.get(key)
+                if rival is None or (rival.score, span.source) < (span.score, rival.source):
+                    best[key] = span
+        return sorted(best.values())
+
+    def _matching(self, data: bytes | memoryview) -> frozenset[int]:
+        matched = self._set.Match(data)
+        return frozenset(matched) if matched else self._all
+
+    def _hits(self, data: bytes) -> list[tuple[_Compiled, int, int]]:
+        size = len(data)
+        count = len(self._rules)
+        hits: list[tuple[_Compiled, int, int]] = []
+        if size <= WINDOW + AFTER:
+            near = self._matching(data)
+            for i in near:
+                if i < count:
+                    compiled = self._rules[i]
+                    if not compiled.gated or compiled.context_index in near:
+                        _locate(compiled, data, 0, size, size, hits)
+            return hits
+        ranges: dict[int, list[list[int]]] = {}
+        view = memoryview(data)
+        start = 0
+        while start < size:
+            end = _cut(data, start + WINDOW)
+            near = self._matching(view[max(0, start - BEFORE) : end + AFTER])
+            for i in near:
+                if i < count and (not self._rules[i].gated or self._rules[i].context_index in near):
+                    places = ranges.setdefault(i, [])
+                    if places and places[-1][1] == start:
+                        places[-1][1] = end
+                    else:
+                        places.append([start, end])
+            start = end
+        for i in sorted(ranges):
+            for a, b in ranges[i]:
+                _locate(self._rules[i], data, a, b, size, hits)
+        return hits
+
+
+def _cut(data: bytes, at: int) -> int:
+    """A place at or shortly before ``at`` where no word is cut, so that each window starts at a word's start."""
+    if at >= len(data):
+        return len(data)
+    space = max(data.rfind(b" ", at - 256, at), data.rfind(b"\n", at - 256, at))
+    if space > 0:
+        return space + 1
+    while at < len(data) and data[at] & 0xC0 == 0x80:
+        at += 1
+    return at
+
+
+def _locate(
+    compiled: _Compiled, data: bytes, start: int, end: int, size: int, hits: list[tuple[_Compiled, int, int]]
+) -> None:
+    """All matches of one pattern that start in ``start:end``; they may reach past ``end``."""
+    limit = min(size, end + AFTER)
+    at = start
+    find = compiled.find
+    while at <= limit:
+        match = find.search(data, at, limit)
+        if match is None:
+            return
+        a, b = match.span(1) if compiled.grouped and match.span(1)[0] >= 0 else match.span()
+        if match.start() >= end and end < size:
+            return
+        if match.end() == limit < size:
+            whole = find.match(data, match.start(), size)
+            if whole is not None:
+                a, b = whole.span(1) if compiled.grouped and whole.span(1)[0] >= 0 else whole.span()
+        if b > a:
+            hits.append((compiled, a, b))
+        at = max(b, at + 1)
+
+
+def _code_points(data: bytes, hits: Sequence[tuple[_Compiled, int, int]]) -> dict[int, int]:
+    """Byte offsets of the hits to code points, in one pass. A byte inside a character counts as its start."""
+    out: dict[int, int] = {}
+    at = points = 0
+    for offset in sorted({o for _, a, b in hits for o in (a, b)}):
+        stop = offset
+        while stop < len(data) and data[stop] & 0xC0 == 0x80:
+            stop -= 1
+        points += len(data[at:stop].decode("utf-8", "surrogatepass"))
+        at = stop
+        out[offset] = points
+    return out
+
+
+def _judge(compiled: _Compiled, text: str, start: int, end: int) -> Span | None:
+    rule = compiled.rule
+    if rule.boundary != "none":
+        if rule.boundary != "right" and start and _joined(text[start - 1], text[start]):
+            return None
+        if rule.boundary != "left" and end < len(text) and _joined(text[end - 1], text[end]):
+            return None
+    if compiled.check is not None and not compiled.check(text[start:end]):
+        return None
+    score, source = rule.score, compiled.source
+    if compiled.context is not None or compiled.unless is not None:
+        nearby = _nearby(text, start, end, rule.window)
+        if compiled.unless is not None and compiled.unless.search(nearby):
+            return None
+        if compiled.context is not None and rule.context_score > score:
+            found = compiled.context.search(nearby)
+            if found:
+                score = rule.context_score
+                source = f"{source}+context({_named(found.group().decode('utf-8', 'replace'), rule.context)})"
+    if score < compiled.threshold:
+        return None
+    if compiled.check is not None:
+        source += "+valid"
+    return Span(start, end, rule.label, score, source)
+
+
+def _joined(a: str, b: str) -> bool:
+    return a.isalnum() and b.isalnum()
+
+
+def _nearby(text: str, start: int, end: int, window: tuple[int, int]) -> bytes:
+    a = max(0, start - window[0])
+    if a and text[a - 1].isalnum():
+        while a < start and text[a].isalnum():
+            a += 1
+    b = min(len(text), end + window[1])
+    if b < len(text) and text[b].isalnum():
+        while b > end and text[b - 1].isalnum():
+            b -= 1
+    return f"{text[a:start]}\n{text[end:b]}".encode("utf-8", "surrogatepass")
+
+
+def _named(found: str, words: Sequence[str]) -> str:
+    folded = " ".join(found.lower().replace("-", " ").replace("_", " ").split())
+    near = [w for w in words if folded.startswith(w.rstrip("*").lower())]
+    return max(near, key=len).rstrip("*") if near else words[0].rstrip("*")
+
+
+def build(policy: Policy) -> Detector:
+    """The rule detector for a policy: the built-in rules and its own, for the labels and countries it looks for."""
+
+    def usable(rule: PatternRule) -> bool:
+        return policy.looks_for(rule.label) and (
+            not rule.country or not policy.countries or rule.country in policy.countries
+        )
+
+    for rule in builtin_rules():
+        policy.taxonomy.get(rule.label, f"rule {rule.name}")
+    return Ruleset(filter(usable, (*builtin_rules(), *policy.patterns)), policy.threshold_for)

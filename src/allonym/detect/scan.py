@@ -1,0 +1,49 @@
+"""Linear-time matching over a text's bytes, with offsets in code points."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+
+import re2
+
+Found = tuple[tuple[int, int], ...]
+
+
+@cache
+def compiled(pattern: str) -> re2._Regexp:
+    """The pattern, compiled for :func:`encoded` texts; bad syntax raises ``re2.error`` and is not logged."""
+    options = re2.Options()
+    options.log_errors = False
+    return re2.compile(pattern.encode("utf-8"), options)
+
+
+def encoded(text: str) -> bytes:
+    """The UTF-8 bytes of a text; lone surrogates pass."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def matches(pattern: re2._Regexp, text: str, data: bytes | None = None) -> Iterator[Found]:
+    """All matches from left to right: per group, 0 being the whole match, its (start, end) in code points.
+
+    A group that took no part is (-1, -1). ``data`` is ``encoded(text)``, where the caller has it already.
+    """
+    if data is None:
+        data = encoded(text)
+    groups = range(pattern.groups + 1)
+    if len(data) == len(text):
+        for match in pattern.finditer(data):
+            yield tuple(match.span(g) for g in groups)
+        return
+    at = points = 0
+    for match in pattern.finditer(data):
+        spans = [match.span(g) for g in groups]
+        places = {-1: -1}
+        for offset in sorted({o for span in spans for o in span if o >= 0}):
+            if offset < at:  # a group that starts in front of the last match's end cannot be; kept total all the same
+                places[offset] = len(data[:offset].decode("utf-8", "surrogatepass"))
+                continue
+            points += len(data[at:offset].decode("utf-8", "surrogatepass"))
+            at = offset
+            places[offset] = points
+        yield tuple((places[a], places[b]) for a, b in spans)

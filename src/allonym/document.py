@@ -1,0 +1,190 @@
+"""Documents, conversations and spans: the immutable data that everything else works on.
+
+All offsets are half-open and count code points of ``Document.text``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+Interval = tuple[int, int]
+
+_EMPTY: Mapping[str, object] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Span:
+    """A labelled stretch of a text. It holds no text, so that no log can leak any.
+
+    Attributes:
+        start: first code point, from 0.
+        end: one past the last code point; greater than ``start``.
+        label: a label of the taxonomy.
+        score: confidence from 0 to 1.
+        source: which detector and rule found it, e.g. ``rules:us-ssn+context(social security)``.
+
+    Spans order by (start, end, label, score, source), so ties are settled the same way everywhere.
+    """
+
+    start: int
+    end: int
+    label: str
+    score: float = 1.0
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.start < self.end:
+            raise ValueError(f"a span needs 0 <= start < end, got {self.start}..{self.end}")
+
+    def __len__(self) -> int:
+        return self.end - self.start
+
+    def overlaps(self, other: Span) -> bool:
+        """Whether the two share at least one code point."""
+        return self.start < other.end and other.start < self.end
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """One referent of a document and all its mentions: the unit of replacement and of recall.
+
+    Attributes:
+        key: canonical form of its name, the same for the same name in every document. Hidden from ``repr``.
+        label: the label that its replacement follows.
+        spans: its mentions, sorted and disjoint.
+    """
+
+    key: str = field(repr=False)
+    label: str
+    spans: tuple[Span, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One turn of a conversation: where its text stands, and where its speaker label stands, if it has one."""
+
+    start: int
+    end: int
+    speaker: Interval | None = None
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Document:
+    """A text with an id, metadata, and optionally parts and turns.
+
+    Attributes:
+        id: names the record in reports and quarantine files; never derived from the text.
+        text: the whole text. Hidden from ``repr``, as is ``meta``.
+        meta: further facts about the document, e.g. per-document name lists. Read only.
+        parts: where the pieces of the source stand in ``text`` (fields of a record, cells, runs); what lies
+            between two parts is a separator. Empty: the text is one part.
+        turns: a conversation's turns, in order.
+    """
+
+    id: str
+    text: str
+    meta: Mapping[str, object] = field(default_factory=lambda: _EMPTY)
+    parts: tuple[Interval, ...] = ()
+    turns: tuple[Turn, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.text, str):
+            raise TypeError(f"a document's text is a str, got {type(self.text).__name__}")
+        object.__setattr__(self, "meta", MappingProxyType(dict(self.meta)))
+
+    def __repr__(self) -> str:
+        turns = f", {len(self.turns)} turns" if self.turns else ""
+        return f"Document({len(self.text)} characters{turns})"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (Document, (self.id, self.text, dict(self.meta), self.parts, self.turns))
+
+    @classmethod
+    def from_parts(
+        cls, id: str, parts: Sequence[str], meta: Mapping[str, object] = _EMPTY, separators: Sequence[str] | str = "\n"
+    ) -> Document:
+        """Join pieces of one source into a document, so that they share entities and numbering.
+
+        ``separators`` is one string put between all parts, or one string after each part.
+        """
+        if not isinstance(separators, str) and len(separators) != len(parts):
+            raise ValueError(f"{len(parts)} parts need as many separators, got {len(separators)}")
+        pieces: list[str] = []
+        places: list[Interval] = []
+        at = 0
+        for i, part in enumerate(parts):
+            places.append((at, at + len(part)))
+            after = separators if isinstance(separators, str) else separators[i]
+            if i == len(parts) - 1 and isinstance(separators, str):
+                after = ""
+            pieces += (part, after)
+            at += len(part) + len(after)
+        return cls(id, "".join(pieces), meta, tuple(places))
+
+    @classmethod
+    def conversation(
+        cls, id: str, turns: Iterable[tuple[str | None, str]], meta: Mapping[str, object] = _EMPTY
+    ) -> Document:
+        """Build a conversation from (speaker, text) pairs; each turn becomes a line ``speaker: text``.
+
+        The parts are, per turn, the speaker label (where there is one) and the text.
+        """
+        pieces: list[str] = []
+        parts: list[Interval] = []
+        found: list[Turn] = []
+        at = 0
+        for speaker, text in turns:
+            who: Interval | None = None
+            if speaker:
+                who = (at, at + len(speaker))
+                parts.append(who)
+                pieces += (speaker, ": ")
+                at += len(speaker) + 2
+            found.append(Turn(at, at + len(text), who))
+            parts.append((at, at + len(text)))
+            pieces += (text, "\n")
+            at += len(text) + 1
+        if pieces:
+            pieces.pop()
+        return cls(id, "".join(pieces), meta, tuple(parts), tuple(found))
+
+    def part_texts(self) -> tuple[str, ...]:
+        """The parts' texts; the whole text where the document has no parts."""
+        return tuple(self.text[a:b] for a, b in self.parts) if self.parts else (self.text,)
+
+
+def merge(intervals: Iterable[Interval]) -> list[Interval]:
+    """The union of the intervals as sorted, disjoint, non-touching intervals.
+
+    >>> merge([(4, 6), (0, 2), (1, 3), (6, 7)])
+    [(0, 3), (4, 7)]
+    """
+    out: list[Interval] = []
+    for start, end in sorted(intervals):
+        if out and start <= out[-1][1]:
+            if end > out[-1][1]:
+                out[-1] = (out[-1][0], end)
+        elif end > start:
+            out.append((start, end))
+    return out
+
+
+def subtract(interval: Interval, taken: Sequence[Interval]) -> Iterator[Interval]:
+    """What is left of ``interval`` without the sorted, disjoint intervals ``taken``.
+
+    >>> list(subtract((0, 10), [(2, 3), (5, 12)]))
+    [(0, 2), (3, 5)]
+    """
+    at, end = interval
+    for a, b in taken:
+        if b <= at:
+            continue
+        if a >= end:
+            break
+        if a > at:
+            yield at, a
+        at = max(at, b)
+    if at < end:
+        yield at, end

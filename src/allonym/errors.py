@@ -1,0 +1,79 @@
+"""Every error that allonym raises on purpose, in one tree.
+
+::
+
+    AllonymError
+    ├── UsageError (ValueError)            the call, a policy or an option is wrong; exit code 2, HTTP 400
+    │   ├── PolicyError                    a policy file or a policy's value
+    │   ├── UnknownNameError (LookupError) a name that is in no table; says the nearest ones
+    │   └── MissingExtra (ImportError)     an optional package is needed; names the install command
+    └── DataError (ValueError)             the input cannot be processed; exit code 1, HTTP 422
+        ├── RefusedContent                 a file holds parts that cannot be treated yet
+        ├── PlanMismatch                   a plan is applied to another text than it was made for
+        └── RestoreError                   originals cannot be brought back
+
+Messages say where, what is required and what was got. They show configuration, never data.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class AllonymError(Exception):
+    """Root of all errors raised on purpose."""
+
+    exit_code: int = 1
+    status: int = 500
+
+
+class UsageError(AllonymError, ValueError):
+    """The caller asked for something that does not exist or does not make sense."""
+
+    exit_code = 2
+    status = 400
+
+
+class PolicyError(UsageError):
+    """A policy is not valid."""
+
+
+class UnknownNameError(UsageError, LookupError):
+    """A name is in no table. The message lists the nearest names."""
+
+    def __init__(self, kind: str, name: object, known: Iterable[str], where: str = "") -> None:
+        names = sorted(known)
+        lower = {n.lower(): n for n in names}
+        near = [lower[m] for m in difflib.get_close_matches(str(name).lower(), lower, n=3, cutoff=0.5)]
+        shown = near or names[:12]
+        hint = "did you mean" if near else "known"
+        prefix = f"{where}: " if where else ""
+        listed = ", ".join(shown) + (", ..." if not near and len(names) > len(shown) else "")
+        super().__init__(f"{prefix}unknown {kind} {name!r}; {hint}: {listed}")
+
+
+class MissingExtra(UsageError, ImportError):
+    """An optional package is needed; the message names the command that installs it."""
+
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(f"{what} needs an optional package; install it with: pip install 'allonym[{extra}]'")
+
+
+class DataError(AllonymError, ValueError):
+    """The input cannot be processed. The message never quotes it."""
+
+    exit_code = 1
+    status = 422
+
+
+class RefusedContent(DataError):
+    """A file holds parts that allonym cannot treat yet, so nothing of it is written."""
+
+
+class PlanMismatch(DataError):
+    """A plan does not belong to this text."""
+
+
+class RestoreError(DataError):
+    """Originals cannot be brought back from what was given."""

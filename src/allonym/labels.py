@@ -1,0 +1,178 @@
+"""The taxonomy: every kind of identifying text once, with its place in the tree, its risk and its foreign names.
+
+The table is ``labels.tsv`` beside this file, one line a label. Risk scores are those of P2 (Table 6) where it has the
+type. ``to_scheme`` and ``from_scheme`` map to and from the names that other tools and corpora use.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from importlib.resources import files
+from types import MappingProxyType
+from typing import Literal
+
+from allonym.errors import PolicyError, UnknownNameError
+
+Kind = Literal["direct", "quasi", "none"]
+
+SCHEMES = ("presidio", "spacy", "conll", "dlp", "tab", "textwash", "p1", "p2", "p5")
+"""Names of the foreign schemes. ``spacy`` is OntoNotes; ``p1``, ``p2`` and ``p5`` are the papers' own names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """One kind of identifying text.
+
+    Attributes:
+        name: in capitals, e.g. ``US_SSN``.
+        parent: the wider label, or None at the top.
+        kind: ``direct`` identifies alone, ``quasi`` in combination, ``none`` hardly ever.
+        risk: harm of leaving it in, 0 to 5 (P2, section 4.2 and Table 6).
+        names: per scheme, the foreign names; the first is the one written, all are read.
+        description: one line for people.
+    """
+
+    name: str
+    parent: str | None
+    kind: Kind
+    risk: int
+    description: str = ""
+    names: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
+
+
+class Taxonomy:
+    """An immutable tree of labels."""
+
+    def __init__(self, labels: Iterable[Label]) -> None:
+        self._labels = {label.name: label for label in labels}
+        for label in self._labels.values():
+            if label.parent is not None and label.parent not in self._labels:
+                raise UnknownNameError("parent label", label.parent, self._labels, where=label.name)
+        self._ancestors: dict[str, tuple[str, ...]] = {}
+        for name in self._labels:
+            chain = [name]
+            while (parent := self._labels[chain[-1]].parent) is not None:
+                if parent in chain:
+                    raise PolicyError(f"label {name} is its own ancestor")
+                chain.append(parent)
+            self._ancestors[name] = tuple(chain)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._labels
+
+    def __iter__(self) -> Iterator[Label]:
+        return iter(self._labels.values())
+
+    def __len__(self) -> int:
+        return len(self._labels)
+
+    def get(self, name: str, where: str = "") -> Label:
+        """The label called ``name``; raises :class:`UnknownNameError` with near matches."""
+        try:
+            return self._labels[name]
+        except KeyError:
+            raise UnknownNameError("label", name, self._labels, where) from None
+
+    def lineage(self, name: str) -> tuple[str, ...]:
+        """The label, its parent, and so on up to the top. An unknown label has only itself."""
+        return self._ancestors.get(name, (name,))
+
+    def within(self, name: str, ancestor: str) -> bool:
+        """Whether ``name`` is ``ancestor`` or lies below it."""
+        return ancestor in self.lineage(name)
+
+    def related(self, a: str, b: str) -> bool:
+        """Whether two labels are the same, one lies below the other, or both share an ancestor."""
+        return a == b or self.lineage(a)[-1] == self.lineage(b)[-1]
+
+    def descendants(self, name: str) -> tuple[str, ...]:
+        """The label and all below it, in table order."""
+        self.get(name)
+        return tuple(n for n in self._labels if name in self._ancestors[n])
+
+    def extended(self, labels: Iterable[Label]) -> Taxonomy:
+        """A taxonomy with more labels. A name that exists already is an error."""
+        more = list(labels)
+        for label in more:
+            if label.name in self._labels:
+                raise PolicyError(f"label {label.name} exists already")
+        return Taxonomy([*self._labels.values(), *more])
+
+    def to_scheme(self, label: str, scheme: str) -> str | None:
+        """The scheme's name for ``label``, or for the nearest ancestor that has one; None where there is none."""
+        _check_scheme(scheme)
+        self.get(label)
+        for name in self.lineage(label):
+            if names := self._labels[name].names.get(scheme):
+                return names[0]
+        return None
+
+    def from_scheme(self, name: str, scheme: str) -> tuple[str, ...]:
+        """All labels that the scheme calls ``name``, in table order; empty where the scheme has no such name."""
+        _check_scheme(scheme)
+        return _reverse(self, scheme).get(name, ())
+
+
+@lru_cache(maxsize=256)
+def _reverse(taxonomy: Taxonomy, scheme: str) -> dict[str, tuple[str, ...]]:
+    out: dict[str, list[str]] = {}
+    for label in taxonomy:
+        for foreign in label.names.get(scheme, ()):
+            out.setdefault(foreign, []).append(label.name)
+    return {foreign: tuple(labels) for foreign, labels in out.items()}
+
+
+def _check_scheme(scheme: str) -> None:
+    if scheme not in SCHEMES:
+        raise UnknownNameError("scheme", scheme, SCHEMES)
+
+
+def _read() -> Taxonomy:
+    labels = []
+    lines = files("allonym").joinpath("labels.tsv").read_text(encoding="utf-8").splitlines()
+    for row in csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE):
+        names = {s: tuple(row[s].split("|")) for s in SCHEMES if row[s]}
+        kind = row["kind"]
+        assert kind in ("direct", "quasi", "none")
+        labels.append(
+            Label(
+                row["name"],
+                row["parent"] or None,
+                kind,  # type: ignore[arg-type]
+                int(row["risk"]),
+                row["description"],
+                MappingProxyType(names),
+            )
+        )
+    return Taxonomy(labels)
+
+
+TAXONOMY: Taxonomy = _read()
+"""The labels that come with allonym."""
+
+
+def to_scheme(label: str, scheme: str) -> str | None:
+    """The name of ``label`` in a foreign scheme, or None where the scheme has nothing like it.
+
+    >>> to_scheme("PERSON", "dlp")
+    'PERSON_NAME'
+
+    Raises:
+        UnknownNameError: no such label or scheme.
+    """
+    return TAXONOMY.to_scheme(label, scheme)
+
+
+def from_scheme(name: str, scheme: str) -> tuple[str, ...]:
+    """The labels that a foreign scheme calls ``name``; empty where it has no such name.
+
+    >>> from_scheme("GPE", "spacy")
+    ('COUNTRY', 'CITY', 'US_STATE')
+
+    Raises:
+        UnknownNameError: no such scheme.
+    """
+    return TAXONOMY.from_scheme(name, scheme)

@@ -1,0 +1,210 @@
+"""The composition: detect, anonymize, restore, for one text and for many. No logic of its own.
+
+``Document -detect-> Span* -resolve-> Span* -link-> Entity* -plan-> Plan -apply-> text``
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import cast
+
+from allonym import registry
+from allonym.detect import Detector
+from allonym.detect.disguise import fold, unmask
+from allonym.detect.lexicon import filter_excluded
+from allonym.document import Document, Span
+from allonym.errors import UsageError
+from allonym.link import link
+from allonym.plan import Plan, parts_after
+from allonym.policy import Policy
+from allonym.replace import make_plan
+from allonym.resolve import Decision, decide, resolve
+from allonym.restore import Restored
+from allonym.restore import restore as _restore
+
+TextOrDocument = str | Document
+AnyPolicy = str | Path | Policy
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Anonymized:
+    """What :func:`anonymize` made of one document.
+
+    Attributes:
+        text: the anonymised text.
+        parts: the document's parts after the edits; the whole text where it has none.
+        plan: the edits that were made; it holds the originals in memory.
+        report: additive counts without any text: ``labels``, ``operators``, ``mentions``, ``entities``, ``characters``.
+    """
+
+    text: str
+    parts: tuple[str, ...]
+    plan: Plan
+    report: Mapping[str, object]
+
+    def __repr__(self) -> str:
+        return f"Anonymized({len(self.text)} characters, {len(self.plan.edits)} edits)"
+
+
+def detect(text_or_document: TextOrDocument, policy: AnyPolicy = "default") -> tuple[Span, ...]:
+    """What identifies somebody or something in a text, as disjoint spans in reading order.
+
+    Args:
+        text_or_document: a text or a :class:`Document`.
+        policy: a preset's name, a TOML file's path, or a :class:`Policy`.
+
+    Raises:
+        PolicyError, UnknownNameError: the policy is not valid or not known.
+    """
+    policy = Policy.load(policy)
+    document = _document(text_or_document)
+    return resolve(_wanted(document, policy, _candidates(document, policy)), policy.taxonomy)
+
+
+def explain(text_or_document: TextOrDocument, policy: AnyPolicy = "default") -> tuple[Decision, ...]:
+    """Every candidate that any detector sees, and what became of it: kept, clipped, absorbed, excluded, too weak."""
+    policy = Policy.load(policy)
+    document = _document(text_or_document)
+    found = list(dict.fromkeys(_candidates(document, _without_thresholds(policy))))
+    kept = set(_wanted(document, policy, found))
+    weak = {s for s in found if s not in kept and s.score < policy.threshold_for(s.label)}
+    _, decisions = decide(kept, policy.taxonomy)
+    lost = [Decision(s, "below threshold" if s in weak else "excluded") for s in found if s not in kept]
+    return tuple(sorted((*decisions, *lost), key=lambda d: d.span))
+
+
+def anonymize(
+    text_or_document: TextOrDocument,
+    policy: AnyPolicy = "default",
+    *,
+    key: bytes | str | None = None,
+    vault: object | None = None,
+) -> Anonymized:
+    """Replace what identifies. Any failure raises; the original text is never returned in its place.
+
+    Args:
+        text_or_document: a text or a :class:`Document`.
+        policy: a preset's name, a TOML file's path, or a :class:`Policy`.
+        key: secret for keyed operators (``hash``, ``encrypt``, ``shift_dates``), at least 16 bytes.
+        vault: not available in this version.
+
+    Raises:
+        UsageError: the policy is not valid, or it needs a key and none was given.
+        DataError: the document cannot be processed.
+    """
+    if vault is not None:
+        raise UsageError("vaults are not available in this version; restore with the plan or the key")
+    policy = Policy.load(policy)
+    document = _document(text_or_document)
+    linked = link(document, detect(document, policy), policy.taxonomy)
+    plan = make_plan(document, linked.entities, policy, key=key, notes=linked.notes)
+    whole = ((0, len(document.text)),)
+    text = parts_after(document.text, whole, plan.edits)[0]
+    parts = tuple(parts_after(document.text, document.parts, plan.edits)) if document.parts else (text,)
+    labels = Counter(s.label for e in linked.entities for s in e.spans)
+    report = {
+        "characters": len(document.text),
+        "entities": len(linked.entities),
+        "mentions": sum(labels.values()),
+        "labels": dict(sorted(labels.items())),
+        "operators": dict(sorted(Counter(e.operator.partition("@")[0] for e in plan.edits).items())),
+    }
+    return Anonymized(text, parts, plan, MappingProxyType(report))
+
+
+def restore(
+    text: str, *, plan: Plan | None = None, vault: object | None = None, key: bytes | str | None = None
+) -> Restored:
+    """Bring originals back, with the plan that replaced them or with the key that encrypted them.
+
+    Raises:
+        UsageError: neither a plan nor a key was given.
+        RestoreError: the plan holds no originals.
+    """
+    return _restore(text, plan=plan, vault=vault, key=key)
+
+
+def detect_many(texts: Iterable[TextOrDocument], policy: AnyPolicy = "default") -> Iterator[tuple[Span, ...]]:
+    """:func:`detect` for each text, lazily, in order."""
+    loaded = Policy.load(policy)
+    return (detect(text, loaded) for text in texts)
+
+
+def anonymize_many(
+    texts: Iterable[TextOrDocument], policy: AnyPolicy = "default", *, key: bytes | str | None = None
+) -> Iterator[Anonymized]:
+    """:func:`anonymize` for each text, lazily, in order. Texts share nothing: numbering begins anew in each."""
+    loaded = Policy.load(policy)
+    return (anonymize(text, loaded, key=key) for text in texts)
+
+
+def restore_many(
+    texts: Iterable[str], plans: Iterable[Plan] | None = None, *, key: bytes | str | None = None
+) -> Iterator[Restored]:
+    """:func:`restore` for each text, lazily, in order, with its plan or with one key for all."""
+    if plans is None:
+        return (restore(text, key=key) for text in texts)
+    return (restore(text, plan=plan, key=key) for text, plan in zip(texts, plans, strict=True))
+
+
+def _document(given: TextOrDocument) -> Document:
+    return given if isinstance(given, Document) else Document("", given)
+
+
+@lru_cache(maxsize=64)
+def _detectors(policy: Policy) -> tuple[Detector, ...]:
+    missing = policy.missing()
+    if missing:
+        warnings.warn(
+            f"policy {policy.name!r} is made for detector {', '.join(missing)}, which this version does not have: "
+            "names in free text are found only by lists, titles, speaker labels and introductions",
+            stacklevel=4,
+        )
+    factories = [registry.detectors.get(name) for name in policy.active_detectors()]
+    return tuple(factory(policy) for factory in factories)  # type: ignore[operator]
+
+
+@lru_cache(maxsize=64)
+def _without_thresholds(policy: Policy) -> Policy:
+    rules = MappingProxyType({k: replace(r, threshold=None) for k, r in policy.rules.items()})
+    return policy.with_(threshold=0.0, rules=rules, default=replace(policy.default, threshold=None), wanted=())
+
+
+def _candidates(document: Document, policy: Policy) -> list[Span]:
+    folded = fold(document.text)
+    plain = document if folded is document.text else replace(document, text=folded)
+    detectors = _detectors(policy)
+    found: list[Span] = []
+    for detector in detectors:
+        found += detector(plain)
+    view = unmask(folded)
+    if view is not None:
+        hidden = Document(document.id, view.text, document.meta)
+        for detector in detectors:
+            for span in detector(hidden):
+                start, end = view.original(span.start, span.end)
+                found.append(replace(span, start=start, end=end, source=f"{span.source}+unmasked"))
+    return found
+
+
+@lru_cache(maxsize=64)
+def _bars(policy: Policy) -> dict[str, float]:
+    """Label to the score it needs; over 1 for labels not looked for."""
+    return {
+        label.name: policy.threshold_for(label.name) if policy.looks_for(label.name) else 2.0
+        for label in policy.taxonomy
+    }
+
+
+def _wanted(document: Document, policy: Policy, found: Iterable[Span]) -> list[Span]:
+    bars = _bars(policy)
+    kept = [s for s in found if s.score >= bars.get(s.label, 2.0)]
+    if policy.exclusions and kept:
+        kept = cast(list[Span], filter_excluded(document, kept, policy)[0])
+    return kept

@@ -1,0 +1,419 @@
+"""Policies: what is looked for, how sure we must be, and what replaces it. Strict TOML; presets in ``policies/``.
+
+What a policy detects and has no rule for is suppressed, never kept. Unknown keys, labels, operators and detectors are
+errors that name the nearest known ones.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from hashlib import blake2b
+from importlib.resources import files
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from allonym import registry
+from allonym.errors import PolicyError, UnknownNameError
+from allonym.labels import SCHEMES, TAXONOMY, Label, Taxonomy
+from allonym.pattern import PatternRule
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What happens to a label: an operator with its options, and the score that a finding needs."""
+
+    operator: str
+    options: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
+    threshold: float | None = None
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class TermList:
+    """Names to find or to leave alone. Its ``repr`` shows the count only: the names may be real."""
+
+    label: str
+    terms: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return f"TermList({self.label!r}, {len(self.terms)} terms)"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Policy:
+    """What to find and what to do with it. Immutable; compared and hashed by identity.
+
+    Attributes:
+        name, description, language: for people and reports. Language is an ISO 639-1 code.
+        threshold: score from 0 to 1 that a finding needs where its label's rule names none.
+        detectors: names from the detector registry, all of which run.
+        wanted: detectors that this policy is made for but works without; see :meth:`missing`.
+        labels: the only labels that are looked for; empty tuple and ``every`` false: none.
+        every: all labels of the taxonomy are looked for, but ``exclude``.
+        exclude: labels not looked for; a label takes its descendants with it.
+        rules: label to :class:`Rule`; a label without one takes its nearest ancestor's, else ``default``.
+        default: the rule of last resort.
+        style, names: how tags are written, and which scheme names the labels in them (``""``: our own).
+        dictionary: terms to find in every document.
+        exclusions: terms that are not findings, per label (``"*"``: any label).
+        metadata: label to the keys of ``Document.meta`` that list its terms for that document.
+        patterns: further pattern rules.
+        countries: the only countries whose rules run; empty: all.
+        taxonomy: the labels, with those that the policy adds.
+    """
+
+    name: str
+    description: str = ""
+    language: str = "en"
+    threshold: float = 0.5
+    detectors: tuple[str, ...] = ("rules", "spoken", "lexicon", "speakers")
+    wanted: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+    every: bool = True
+    exclude: tuple[str, ...] = ()
+    rules: Mapping[str, Rule] = field(default_factory=lambda: MappingProxyType({}))
+    default: Rule = Rule("suppress")
+    style: str = "[{label}_{n}]"
+    names: str = ""
+    dictionary: tuple[TermList, ...] = ()
+    exclusions: tuple[TermList, ...] = ()
+    metadata: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
+    patterns: tuple[PatternRule, ...] = ()
+    countries: tuple[str, ...] = ()
+    taxonomy: Taxonomy = field(default=TAXONOMY, repr=False)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        state = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        state["rules"] = {k: (r.operator, dict(r.options), r.threshold) for k, r in self.rules.items()}
+        state["default"] = (self.default.operator, dict(self.default.options), self.default.threshold)
+        state["metadata"] = dict(self.metadata)
+        added = [lab for lab in self.taxonomy if lab.name not in TAXONOMY]
+        state["taxonomy"] = [(a.name, a.parent, a.kind, a.risk, a.description) for a in added]
+        return (_revive, (state,))
+
+    @classmethod
+    def load(cls, source: str | Path | Policy) -> Policy:
+        """The policy in a TOML file, or the preset of that name. A policy is returned as it is.
+
+        Raises:
+            PolicyError: the file is not a valid policy; the message says where.
+            UnknownNameError: no such preset, key, label, operator or detector.
+        """
+        if isinstance(source, Policy):
+            return source
+        if isinstance(source, str) and source in presets():
+            return _preset(source)
+        path = Path(source)
+        if path.suffix != ".toml" and not path.exists():
+            raise UnknownNameError("policy preset", str(source), presets())
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise PolicyError(f"cannot read policy {path}: {error.strerror}") from None
+        return _parse(data, str(path), path.parent)
+
+    @classmethod
+    def only(cls, labels: Iterable[str], *, threshold: float | None = None) -> Policy:
+        """The default policy, looking for just these labels (not their descendants).
+
+        Args:
+            labels: labels of the taxonomy.
+            threshold: score from 0 to 1 that a finding needs; by default the default policy's.
+        """
+        wanted = (labels,) if isinstance(labels, str) else tuple(labels)
+        base = _preset("default")
+        for label in wanted:
+            base.taxonomy.get(label)
+        rules = base.rules
+        if threshold is not None:
+            rules = MappingProxyType({k: replace(r, threshold=None) for k, r in base.rules.items()})
+            base = replace(base, default=replace(base.default, threshold=None))
+        return replace(
+            base,
+            name="only",
+            labels=wanted,
+            every=False,
+            exclude=(),
+            rules=rules,
+            threshold=base.threshold if threshold is None else _unit(threshold, "threshold"),
+        )
+
+    def with_(self, **changes: Any) -> Policy:
+        """A copy with some attributes changed."""
+        return replace(self, **changes)
+
+    def looks_for(self, label: str) -> bool:
+        """Whether findings with this label are wanted."""
+        if not self.every and label not in self.labels:
+            return False
+        return not any(a in self.exclude for a in self.taxonomy.lineage(label))
+
+    def rule(self, label: str) -> Rule:
+        """The rule that holds for ``label``: its own, its nearest ancestor's, or the default."""
+        for name in self.taxonomy.lineage(label):
+            if name in self.rules:
+                return self.rules[name]
+        return self.default
+
+    def threshold_for(self, label: str) -> float:
+        """The score that a finding with this label needs."""
+        for name in self.taxonomy.lineage(label):
+            if name in self.rules and (own := self.rules[name].threshold) is not None:
+                return own
+        return self.threshold
+
+    def missing(self) -> tuple[str, ...]:
+        """The wanted detectors that are not installed."""
+        known = registry.detectors.names()
+        return tuple(name for name in self.wanted if name not in known)
+
+    def active_detectors(self) -> tuple[str, ...]:
+        """The detectors that run: those required, and those wanted that are installed."""
+        absent = self.missing()
+        return (*self.detectors, *(w for w in self.wanted if w not in absent and w not in self.detectors))
+
+    def fingerprint(self) -> str:
+        """A digest of everything the policy says, for run reports and resume checks. Lists count, unseen."""
+        parts = [repr(getattr(self, name)) for name in self.__dataclass_fields__ if name != "taxonomy"]
+        parts += [repr(sorted((k, r.operator, sorted(r.options.items()), r.threshold) for k, r in self.rules.items()))]
+        parts += ["\0".join((t.label, *t.terms)) for t in (*self.dictionary, *self.exclusions)]
+        parts += [repr((lab.name, lab.parent)) for lab in self.taxonomy if lab.name not in TAXONOMY]
+        return blake2b("\1".join(parts).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def presets() -> tuple[str, ...]:
+    """The names of the policies that come with allonym."""
+    return tuple(sorted(p.name[:-5] for p in files("allonym").joinpath("policies").iterdir() if p.name.endswith(".toml")))
+
+
+@cache
+def _preset(name: str) -> Policy:
+    return _parse(files("allonym").joinpath("policies", f"{name}.toml").read_bytes(), f"preset {name}", None)
+
+
+def _revive(state: dict[str, Any]) -> Policy:
+    added = state.pop("taxonomy")
+    state["rules"] = MappingProxyType({k: _rule(*v) for k, v in state["rules"].items()})
+    state["default"] = _rule(*state["default"])
+    state["metadata"] = MappingProxyType(state["metadata"])
+    taxonomy = TAXONOMY.extended(Label(*row) for row in added) if added else TAXONOMY
+    return Policy(taxonomy=taxonomy, **state)
+
+
+def _rule(operator: str, options: Mapping[str, object], threshold: float | None) -> Rule:
+    return Rule(operator, MappingProxyType(dict(options)), threshold)
+
+
+# Reading. KEYS is the one table of what a policy file may say; the JSON schema and the docs derive from it.
+
+KEYS: Mapping[str, tuple[type, str]] = MappingProxyType(
+    {
+        "schema": (int, "version of this format; 1"),
+        "name": (str, "name of the policy"),
+        "extends": (str, "preset or file that this policy starts from"),
+        "description": (str, "one line for people"),
+        "language": (str, "ISO 639-1 code of the texts' language"),
+        "threshold": (float, "score from 0 to 1 that a finding needs"),
+        "countries": (list, "ISO 3166 codes whose rules run; empty: all"),
+        "detect": (dict, "detectors, wanted, labels, exclude: what is looked for"),
+        "tag": (dict, "style and names: how tags are written"),
+        "default": (dict, "operator and options for labels without a rule"),
+        "rules": (dict, "label to operator, options and threshold"),
+        "dictionary": (dict, "label to a list of terms, or to {file, column}"),
+        "exclusions": (dict, "label or '*' to terms that are not findings, or to {file, column}"),
+        "metadata": (dict, "label to the metadata keys that list its terms per document"),
+        "labels": (list, "tables with name, parent, kind, risk, description: labels that the policy adds"),
+        "patterns": (list, "tables with name, label, pattern, score, context ...: patterns that the policy adds"),
+    }
+)
+_TYPE_NAMES = {int: "an integer", str: "a string", float: "a number", list: "a list", dict: "a table"}
+DETECT_KEYS = ("detectors", "wanted", "labels", "exclude")
+TAG_KEYS = ("style", "names")
+LABEL_KEYS = ("name", "parent", "kind", "risk", "description")
+
+
+def _unit(value: object, where: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
+        raise PolicyError(f"{where} must be a number from 0 to 1, got {value!r}")
+    return float(value)
+
+
+def _strings(value: object, where: str) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(v, str) for v in value):
+        raise PolicyError(f"{where} must be a list of strings, got {type(value).__name__}")
+    return tuple(value)
+
+
+def _table(value: object, keys: Iterable[str], where: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise PolicyError(f"{where} must be a table, got {type(value).__name__}")
+    for key in value:
+        if key not in keys:
+            raise UnknownNameError("key", key, keys, where)
+    return value
+
+
+def _parse(data: bytes, where: str, folder: Path | None) -> Policy:
+    try:
+        raw = tomllib.loads(data.decode("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise PolicyError(f"{where}: not valid TOML: {error}") from None
+    _table(raw, KEYS, where)
+    for key, value in raw.items():
+        kind = KEYS[key][0]
+        ok = isinstance(value, (int, float) if kind is float else kind) and not isinstance(value, bool)
+        if not ok:
+            raise PolicyError(f"{where}: {key} must be {_TYPE_NAMES[kind]}, got {type(value).__name__}")
+    if raw.get("schema", SCHEMA) != SCHEMA:
+        raise PolicyError(f"{where}: schema {raw['schema']!r} is not known; {SCHEMA} is required")
+    parent = raw.get("extends", "")
+    if parent:
+        parent_path = folder / parent if folder and parent.endswith(".toml") else parent
+        base = Policy.load(parent_path)
+    else:
+        base = Policy(name="")
+    changes: dict[str, Any] = {"name": raw.get("name") or Path(where).stem}
+    for key in ("description", "language"):
+        if key in raw:
+            changes[key] = raw[key]
+    if "threshold" in raw:
+        changes["threshold"] = _unit(raw["threshold"], f"{where}: threshold")
+    if "countries" in raw:
+        changes["countries"] = tuple(c.lower() for c in _strings(raw["countries"], f"{where}: countries"))
+    taxonomy = base.taxonomy
+    if "labels" in raw:
+        taxonomy = taxonomy.extended(_label(row, f"{where}: labels[{i}]") for i, row in enumerate(raw["labels"]))
+        changes["taxonomy"] = taxonomy
+    changes |= _read_detect(raw.get("detect", {}), taxonomy, where)
+    tag = _table(raw.get("tag", {}), TAG_KEYS, f"{where}: tag")
+    if "style" in tag:
+        changes["style"] = _style(tag["style"], f"{where}: tag.style")
+    if "names" in tag:
+        if tag["names"] not in ("", *SCHEMES):
+            raise UnknownNameError("scheme", tag["names"], SCHEMES, f"{where}: tag.names")
+        changes["names"] = tag["names"]
+    if "default" in raw:
+        changes["default"] = _read_rule(raw["default"], f"{where}: default", base.default)
+    if "rules" in raw:
+        rules = dict(base.rules)
+        for name, row in raw["rules"].items():
+            taxonomy.get(name, f"{where}: rules")
+            rules[name] = _read_rule(row, f"{where}: rules.{name}", rules.get(name))
+        changes["rules"] = MappingProxyType(rules)
+    for key, current in (("dictionary", base.dictionary), ("exclusions", base.exclusions)):
+        if key in raw:
+            lists = [_terms(n, v, f"{where}: {key}.{n}", folder, taxonomy) for n, v in raw[key].items()]
+            changes[key] = (*current, *lists)
+    if "metadata" in raw:
+        metadata = dict(base.metadata)
+        for name, keys in raw["metadata"].items():
+            taxonomy.get(name, f"{where}: metadata")
+            metadata[name] = _strings(keys, f"{where}: metadata.{name}")
+        changes["metadata"] = MappingProxyType(metadata)
+    if "patterns" in raw:
+        rows = [PatternRule.from_row(row, f"{where}: patterns[{i}]") for i, row in enumerate(raw["patterns"])]
+        for row in rows:
+            taxonomy.get(row.label, f"{where}: pattern {row.name}")
+        changes["patterns"] = (*base.patterns, *rows)
+    return replace(base, **changes)
+
+
+def _read_detect(raw: object, taxonomy: Taxonomy, where: str) -> dict[str, Any]:
+    detect = _table(raw, DETECT_KEYS, f"{where}: detect")
+    out: dict[str, Any] = {}
+    for key in DETECT_KEYS:
+        if key in detect:
+            out[key] = _strings(detect[key], f"{where}: detect.{key}")
+    for name in out.get("detectors", ()):
+        if name not in registry.detectors.names():
+            raise UnknownNameError("detector", name, registry.detectors.names(), f"{where}: detect.detectors")
+    for key in ("labels", "exclude"):
+        for name in out.get(key, ()):
+            taxonomy.get(name, f"{where}: detect.{key}")
+    if "labels" in out:
+        out["labels"] = tuple(dict.fromkeys(d for name in out["labels"] for d in taxonomy.descendants(name)))
+        out["every"] = False
+    return out
+
+
+def _read_rule(raw: object, where: str, base: Rule | None) -> Rule:
+    if not isinstance(raw, dict):
+        raise PolicyError(f"{where} must be a table, got {type(raw).__name__}")
+    options = dict(raw)
+    threshold = options.pop("threshold", base.threshold if base else None)
+    if threshold is not None:
+        threshold = _unit(threshold, f"{where}.threshold")
+    operator = options.pop("operator", None)
+    if operator is None:
+        if base is None:
+            raise PolicyError(f"{where}: operator is required")
+        operator, options = base.operator, {**base.options, **options}
+    if not isinstance(operator, str):
+        raise PolicyError(f"{where}.operator must be a string, got {type(operator).__name__}")
+    from allonym.replace import check_options  # the operators know their own options
+
+    check_options(operator, options, where)
+    return Rule(operator, MappingProxyType(options), threshold)
+
+
+def _style(value: object, where: str) -> str:
+    if not isinstance(value, str):
+        raise PolicyError(f"{where} must be a string, got {type(value).__name__}")
+    try:
+        shown = [value.format(label="LABEL", n=n) for n in (1, 2)]
+    except (KeyError, IndexError, ValueError):
+        raise PolicyError(f"{where}: only {{label}} and {{n}} may stand in braces, got {value!r}") from None
+    if "LABEL" not in shown[0]:
+        raise PolicyError(f"{where}: {{label}} is required, got {value!r}")
+    return value
+
+
+def _label(row: object, where: str) -> Label:
+    data = _table(row, LABEL_KEYS, where)
+    name, kind, risk = data.get("name"), data.get("kind", "direct"), data.get("risk", 3)
+    if not isinstance(name, str) or not name.isidentifier() or name != name.upper():
+        raise PolicyError(f"{where}.name must be in capitals, digits and underscores, got {name!r}")
+    if kind not in ("direct", "quasi", "none"):
+        raise PolicyError(f"{where}.kind must be direct, quasi or none, got {kind!r}")
+    if not isinstance(risk, int) or not 0 <= risk <= 5:
+        raise PolicyError(f"{where}.risk must be an integer from 0 to 5, got {risk!r}")
+    return Label(name, data.get("parent"), kind, risk, str(data.get("description", "")))
+
+
+def _terms(label: str, value: object, where: str, folder: Path | None, taxonomy: Taxonomy) -> TermList:
+    if label != "*":
+        taxonomy.get(label, where)
+    if isinstance(value, list):
+        return TermList(label, _strings(value, where))
+    source = _table(value, ("file", "column"), where)
+    if not isinstance(source.get("file"), str):
+        raise PolicyError(f"{where}.file must be a path")
+    path = (folder or Path()) / source["file"]
+    return TermList(label, read_terms(path, source.get("column")))
+
+
+def read_terms(path: Path, column: str | None = None) -> tuple[str, ...]:
+    """Terms from a text file (one a line) or a CSV file's column (by default the first).
+
+    Raises:
+        PolicyError: the file cannot be read, or has no such column.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise PolicyError(f"cannot read term list {path}: {type(error).__name__}") from None
+    if path.suffix.lower() not in (".csv", ".tsv"):
+        return tuple(line.strip() for line in text.splitlines() if line.strip())
+    reader = csv.DictReader(io.StringIO(text, newline=""), delimiter="\t" if path.suffix.lower() == ".tsv" else ",")
+    names = reader.fieldnames or []
+    chosen = column or (names[0] if names else "")
+    if chosen not in names:
+        raise PolicyError(f"{path} has no column {chosen!r}; it has: {', '.join(names)}")
+    return tuple(row[chosen].strip() for row in reader if row[chosen] and row[chosen].strip())

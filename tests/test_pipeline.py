@@ -1,0 +1,201 @@
+"""The promises of the chain as a whole, over hostile texts."""
+
+import json
+import pickle
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import allonym
+from allonym.document import Document
+from allonym.plan import apply
+from allonym.policy import Policy
+
+KEY = b"0123456789abcdef0123456789abcdef"
+IDENTIFIERS = [
+    "jane.doe@example.com",
+    "4111 1111 1111 1111",
+    "+1 415 555 0132",
+    "078-05-1123",
+    "192.0.2.17",
+    "https://example.org/a?b=1",
+    "DE89 3704 0044 0532 0130 00",
+    "A-L-P-H-A",
+    "Ms Connor",
+    "born on 12 May 1980",
+]
+HOSTILE = [
+    "[PERSON_1]",
+    "[EMAIL_ADDRESS_1]",
+    "[REDACTED_PERSON_1]",
+    "\u200b",
+    "\u202e",
+    "e\u0301",
+    "\U0001f469\u200d\U0001f467",
+    "\ud83d",
+    "\r\n",
+    "\u00a0",
+    "\uff20",
+    "\\1",
+    "{label}",
+    "\x00",
+    "<<",
+    "ﬃ",
+    "İ",
+]
+texts = st.lists(
+    st.one_of(st.sampled_from(IDENTIFIERS), st.sampled_from(HOSTILE), st.text(max_size=6), st.sampled_from(" \n.,:")),
+    max_size=12,
+).map("".join)
+REVERSIBLE = Policy.load("reversible")
+TAGS = Policy.load("default")
+ENCRYPT = TAGS.with_(name="encrypt", rules={}, default=type(TAGS.default)("encrypt"))
+
+
+def outside(text, plan):
+    at, out = 0, []
+    for edit in plan.edits:
+        out.append(text[at : edit.start])
+        at = edit.end
+    return [*out, text[at:]]
+
+
+@settings(max_examples=150, deadline=None)
+@given(texts)
+def test_nothing_outside_the_edits_changes_and_nothing_covered_survives(text):
+    done = allonym.anonymize(text, TAGS)
+    assert done.text == apply(text, done.plan)
+    spans = allonym.detect(text, TAGS)
+    covered = {i for e in done.plan.edits for i in range(e.start, e.end)}
+    assert all(i in covered for s in spans for i in range(s.start, s.end))
+    at = 0
+    for gap, edit in zip(outside(text, done.plan), done.plan.edits, strict=False):
+        assert done.text.startswith(gap + edit.replacement, at)
+        at += len(gap) + len(edit.replacement)
+
+
+@settings(max_examples=150, deadline=None)
+@given(texts)
+def test_restore_gives_the_text_back(text):
+    for policy in (TAGS, REVERSIBLE):
+        done = allonym.anonymize(text, policy, key=KEY)
+        assert allonym.restore(done.text, plan=done.plan).text == text
+    done = allonym.anonymize(text, ENCRYPT, key=KEY)
+    assert allonym.restore(done.text, key=KEY).text == text
+
+
+@settings(max_examples=60, deadline=None)
+@given(texts)
+def test_encrypting_twice_restores_layer_by_layer(text):
+    once = allonym.anonymize(text, ENCRYPT, key=KEY).text
+    twice = allonym.anonymize(once, ENCRYPT, key=KEY).text
+    assert allonym.restore(twice, key=KEY).text == once
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(texts, max_size=4))
+def test_many_is_the_same_as_one_by_one(many):
+    assert [a.text for a in allonym.anonymize_many(many, TAGS)] == [allonym.anonymize(t, TAGS).text for t in many]
+    assert list(allonym.detect_many(many, TAGS)) == [allonym.detect(t, TAGS) for t in many]
+
+
+@settings(max_examples=60, deadline=None)
+@given(texts)
+def test_explain_accounts_for_what_detect_finds(text):
+    found = allonym.detect(text, TAGS)
+    decisions = allonym.explain(text, TAGS)
+    winners = [d.span for d in decisions if d.outcome in ("kept", "clipped", "absorbed")]
+    covered = {i for s in found for i in range(s.start, s.end)}
+    assert covered == {i for s in winners for i in range(s.start, s.end)}
+
+
+@pytest.mark.parametrize("identifier", IDENTIFIERS)
+def test_each_identifier_goes(identifier):
+    text = f"Well, {identifier}, as I said."
+    assert identifier not in allonym.anonymize(text, TAGS).text
+
+
+def test_long_documents_give_what_short_ones_give():
+    piece = "Nothing to see here, only words and words. Write to jane.doe@example.com or call 415-555-0132. "
+    count = 400
+    spans = allonym.detect(piece * count, TAGS)
+    one = allonym.detect(piece, TAGS)
+    expected = [(s.start + i * len(piece), s.end + i * len(piece), s.label) for i in range(count) for s in one]
+    assert [(s.start, s.end, s.label) for s in spans] == expected
+
+
+def test_five_megabyte_line():
+    line = "x" * 2_500_000 + " jane.doe@example.com " + "1" * 2_500_000
+    done = allonym.anonymize(line, TAGS)
+    assert "jane.doe" not in done.text
+    assert len(done.text) > 2_500_000
+
+
+@pytest.mark.parametrize("fill", ["é", "—", "\u200b", "９", "字"])
+def test_offsets_hold_after_any_script(fill):
+    text = f"{fill * 7000} write to jane.doe@example.com please {fill}"
+    done = allonym.anonymize(text, TAGS)
+    assert "jane" not in done.text
+    assert done.text.endswith(f"please {fill}")
+
+
+def test_numbers_follow_reading_order_and_repeat():
+    text = "Mail b@example.com, then a@example.com, then b@example.com."
+    assert allonym.anonymize(text).text == "Mail [EMAIL_ADDRESS_1], then [EMAIL_ADDRESS_2], then [EMAIL_ADDRESS_1]."
+
+
+def test_look_alike_in_the_text_is_not_reused():
+    text = "[EMAIL_ADDRESS_1] wrote to jane.doe@example.com"
+    done = allonym.anonymize(text)
+    assert done.text != "[EMAIL_ADDRESS_1] wrote to [EMAIL_ADDRESS_1]"
+    assert allonym.restore(done.text, plan=done.plan).text == text
+
+
+def test_parts_share_the_numbering():
+    document = Document.from_parts("r", ["jane@example.com", "x", "cc jane@example.com and joe@example.com"])
+    done = allonym.anonymize(document)
+    assert done.parts == ("[EMAIL_ADDRESS_1]", "x", "cc [EMAIL_ADDRESS_1] and [EMAIL_ADDRESS_2]")
+
+
+def test_conversation_as_in_p2_table_1():
+    document = Document.conversation(
+        "t", [("Pam", "This is Pam calling from Dunder Mifflin,\nmay I speak to Jim?")]
+    )
+    done = allonym.anonymize(document, Policy.load("transcripts"))
+    assert done.parts[0] == "[PERSON_NAME_1]"
+    assert done.parts[1].startswith("This is [PERSON_NAME_1] calling")
+    assert done.parts[1].endswith("may I speak to [PERSON_NAME_2]?")
+
+
+def test_label_without_a_rule_is_suppressed():
+    policy = Policy(name="bare")
+    assert "jane" not in allonym.anonymize("Write to jane@example.com now", policy).text
+    assert policy.rule("EMAIL_ADDRESS").operator == "suppress"
+
+
+def test_report_counts_without_text():
+    done = allonym.anonymize("a@example.com and 192.0.2.17", TAGS)
+    assert done.report["labels"] == {"EMAIL_ADDRESS": 1, "IP_ADDRESS": 1}
+    assert done.report["mentions"] == 2
+    assert "example" not in json.dumps(dict(done.report))
+
+
+def test_vault_says_that_it_comes_later():
+    with pytest.raises(allonym.UsageError, match="vault"):
+        allonym.anonymize("x", vault=object())
+
+
+def test_policy_pickles_with_all_it_says():
+    policy = Policy.load("hipaa-safe-harbor")
+    again = pickle.loads(pickle.dumps(policy))
+    assert again.fingerprint() == policy.fingerprint()
+    text = "Write to jane@example.com before 12 May 2020"
+    assert allonym.anonymize(text, again).text == allonym.anonymize(text, policy).text
+
+
+def test_only_looks_for_just_these():
+    policy = Policy.only(["EMAIL_ADDRESS"], threshold=0.0)
+    assert {s.label for s in allonym.detect("jane@example.com 192.0.2.17 12 May 2020", policy)} == {"EMAIL_ADDRESS"}
+    with pytest.raises(allonym.UsageError, match="EMAIL_ADDRESS"):
+        Policy.only(["EMAIL_ADRESS"])
