@@ -27,6 +27,14 @@ class AllonymError(Exception):
     exit_code: int = 1
     status: int = 500
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_revive, (type(self), self.args))
+
+
+def _revive(cls: type[AllonymError], args: tuple[object, ...]) -> AllonymError:
+    # Errors cross process borders; one whose constructor takes other arguments than its message would break there.
+    return cls.__new__(cls, *args)
+
 
 class UsageError(AllonymError, ValueError):
     """The caller asked for something that does not exist or does not make sense."""

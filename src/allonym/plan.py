@@ -118,7 +118,9 @@ class Plan:
             notes = data.get("notes", [])
             assert isinstance(notes, list)
             return cls(str(data["digest"]), edits, tuple(str(n) for n in notes), str(data.get("result", "")))
-        except (KeyError, TypeError, AssertionError, AttributeError) as error:
+        except PlanMismatch:
+            raise
+        except (KeyError, TypeError, ValueError, AssertionError, AttributeError) as error:
             raise PlanMismatch(f"this is not a plan: {type(error).__name__} while reading it") from None
 
 

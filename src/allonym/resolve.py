@@ -25,6 +25,17 @@ class Decision:
     outcome: Literal["kept", "clipped", "absorbed", "below threshold", "excluded"]
     winner: Span | None = None
 
+    @property
+    def reason(self) -> str:
+        """How the winner goes before the span: stronger, longer, surer, earlier; empty where there is no winner."""
+        if self.winner is None:
+            return ""
+        order = zip(("stronger", "longer", "surer", "earlier"), _priority(self.span), _priority(self.winner), strict=False)
+        for word, own, other in order:
+            if own != other:
+                return word if other < own else "part of a stronger one"
+        return "first by name"
+
 
 def _priority(span: Span) -> tuple[int, int, float, int, str, str]:
     tier = 0 if span.score >= 0.8 else 1 if span.score >= 0.5 else 2

@@ -1,1 +1,501 @@
-"""Check digits and formats of national identifiers that python-stdnum does not cover."""
+"""Check digits and formats of national identifiers that python-stdnum does not cover, or covers too narrowly.
+
+Every function takes the matched text, with or without its separators, and tells whether it can be such an identifier.
+None raises, whatever the text. Where a name ends in ``_issued`` the text lies in a range that is really handed out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import date
+from itertools import cycle
+
+_SEPARATORS = dict.fromkeys(map(ord, " -./:_\t\u00a0\u2013"))
+_DIGITS = frozenset("0123456789")
+_ALNUM = frozenset("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+
+
+def _compact(text: str) -> str:
+    return text.translate(_SEPARATORS).upper()
+
+
+def _digits(text: str, *lengths: int) -> str:
+    """The digits of ``text``, or nothing where it holds anything else or has another length."""
+    bare = text.translate(_SEPARATORS)
+    return bare if len(bare) in lengths and _DIGITS.issuperset(bare) else ""
+
+
+def _split(text: str, shape: str) -> str:
+    """The compacted text where it has the shape (``9`` digit, ``A`` letter, ``*`` either, else itself), or nothing."""
+    bare = _compact(text)
+    if len(bare) != len(shape):
+        return ""
+    for char, kind in zip(bare, shape, strict=True):
+        if char not in _ALNUM:
+            return ""
+        if kind == "9":
+            fits = char in _DIGITS
+        elif kind == "A":
+            fits = char not in _DIGITS
+        else:
+            fits = kind == "*" or kind == char
+        if not fits:
+            return ""
+    return bare
+
+
+def _weighted(digits: Iterable[str], weights: Iterable[int]) -> int:
+    return sum(int(d) * w for d, w in zip(digits, weights, strict=False))
+
+
+def _cross(number: int) -> int:
+    return number // 10 + number % 10
+
+
+def _luhn(digits: str) -> bool:
+    total = 0
+    for i, d in enumerate(reversed(digits)):
+        total += _cross(int(d) * 2) if i % 2 else int(d)
+    return total % 10 == 0
+
+
+def _is_date(year: int, month: int, day: int) -> bool:
+    try:
+        date(year, month, day)
+    except ValueError:
+        return False
+    return True
+
+
+def _value(char: str) -> int:
+    return int(char) if char in _DIGITS else ord(char) - 55
+
+
+def _machine_readable(text: str) -> int:
+    """Check digit of ICAO Doc 9303: weights 7, 3, 1, letters count from A = 10."""
+    return sum(_value(c) * w for c, w in zip(text, cycle((7, 3, 1)), strict=False)) % 10
+
+
+_VERHOEFF_D = (
+    "0123456789 1234067895 2340178956 3401289567 4012395678 5987604321 6598710432 7659821043 8765932104 9876543210"
+).split()
+_VERHOEFF_P = "0123456789 1576283094 5803796142 8916043527 9453126870 4286573901 2793806415 7046913258".split()
+
+
+def _verhoeff(digits: str) -> bool:
+    check = 0
+    for i, d in enumerate(reversed(digits)):
+        check = int(_VERHOEFF_D[check][int(_VERHOEFF_P[i % 8][int(d)])])
+    return check == 0
+
+
+def au_medicare(text: str) -> bool:
+    """Australian Medicare card: first digit 2 to 6, the ninth digit checks the first eight."""
+    number = _digits(text, 10, 11)
+    return bool(number) and "2" <= number[0] <= "6" and _weighted(number, (1, 3, 7, 9) * 2) % 10 == int(number[8])
+
+
+def ca_health_number(text: str) -> bool:
+    """Ontario health card: ten digits with a Luhn check, perhaps with two letters of version."""
+    bare = _compact(text)
+    number = bare[:10]
+    return (
+        len(bare) in (10, 12)
+        and _DIGITS.issuperset(number)
+        and number[0] != "0"
+        and _ALNUM.issuperset(bare)
+        and _luhn(number)
+    )
+
+
+def ca_sin(text: str) -> bool:
+    """Canadian SIN: Luhn; a first digit of 0 or 8 is not handed out to persons."""
+    number = _digits(text, 9)
+    return bool(number) and number[0] not in "08" and _luhn(number)
+
+
+def cn_id(text: str) -> bool:
+    """Chinese resident identity number: region, birth date, ISO 7064 mod 11-2."""
+    bare = _compact(text)
+    if len(bare) != 18 or not _DIGITS.issuperset(bare[:17]) or (bare[17] not in _DIGITS and bare[17] != "X"):
+        return False
+    if not "11" <= bare[:2] <= "91" or not "1800" <= bare[6:10] <= "2099":
+        return False
+    if not _is_date(int(bare[6:10]), int(bare[10:12]), int(bare[12:14])):
+        return False
+    weights = [2**p % 11 for p in range(17, 0, -1)]
+    return "10X98765432"[_weighted(bare[:17], weights) % 11] == bare[17]
+
+
+_BSNR_AREAS = frozenset("01 02 03 17 20 35 38 46 51 52 71 72 73 74 78 83 88 93 98".split())
+
+
+def de_bsnr(text: str) -> bool:
+    """German practice number: nine digits, no check digit."""
+    number = _digits(text, 9)
+    return bool(number) and number.strip("0") != ""
+
+
+def de_bsnr_issued(text: str) -> bool:
+    """German practice number of a region that exists."""
+    return de_bsnr(text) and _digits(text, 9)[:2] in _BSNR_AREAS
+
+
+def de_document(text: str) -> bool:
+    """German identity card or passport with its check digit as the last character (nine or ten characters)."""
+    bare = _compact(text)
+    if len(bare) not in (9, 10) or not _ALNUM.issuperset(bare) or bare[-1] not in _DIGITS:
+        return False
+    return not set("ABDEIOQSU") & set(bare) and _machine_readable(bare[:-1]) == int(bare[-1])
+
+
+def de_health_insurance(text: str) -> bool:
+    """German Krankenversichertennummer: a letter and nine digits, the last one a check digit."""
+    bare = _split(text, "A999999999")
+    if not bare:
+        return False
+    spread = f"{ord(bare[0]) - 64:02d}{bare[1:9]}"
+    return sum(_cross(int(d) * w) for d, w in zip(spread, cycle((1, 2)), strict=False)) % 10 == int(bare[9])
+
+
+def de_lanr(text: str) -> bool:
+    """German physician number: the seventh digit checks the first six."""
+    number = _digits(text, 9)
+    if not number or not number.strip("0"):
+        return False
+    return -_weighted(number[:6], (4, 9) * 3) % 10 == int(number[6])
+
+
+def de_social_security(text: str) -> bool:
+    """German Rentenversicherungsnummer: area, birth date, letter, serial number, check digit."""
+    bare = _split(text, "99999999A999")
+    if not bare:
+        return False
+    day, month = int(bare[2:4]), int(bare[4:6])
+    if not (1 <= day <= 31 or 51 <= day <= 81) or not 1 <= month <= 12:
+        return False
+    spread = f"{bare[:8]}{ord(bare[8]) - 64:02d}{bare[9:11]}"
+    weights = (2, 1, 2, 5, 7, 1, 2, 1, 2, 1, 2, 1)
+    return sum(_cross(int(d) * w) for d, w in zip(spread, weights, strict=True)) % 10 == int(bare[11])
+
+
+def de_tax_id(text: str) -> bool:
+    """German Steuer-Identifikationsnummer: ISO 7064 mod 11,10; at most one of the first ten digits is repeated.
+
+    Real numbers have exactly one digit two or three times; the well-known test numbers have none.
+    """
+    number = _digits(text, 11)
+    if not number or number[0] == "0":
+        return False
+    counts = [number.count(d, 0, 10) for d in set(number[:10])]
+    if max(counts) > 3 or sum(c > 1 for c in counts) > 1:
+        return False
+    return _mod_11_10(number)
+
+
+def de_vat_id(text: str) -> bool:
+    """German VAT number: DE and nine digits with ISO 7064 mod 11,10."""
+    bare = _split(text, "DE999999999")
+    return bool(bare) and bare[2] != "0" and _mod_11_10(bare[2:])
+
+
+def _mod_11_10(number: str) -> bool:
+    product = 10
+    for d in number[:-1]:
+        product = ((int(d) + product) % 10 or 10) * 2 % 11
+    return (11 - product) % 10 == int(number[-1])
+
+
+_DE_DISTRICTS_OF_ONE = frozenset("ABCDEFGHJKLMNPRSTVWXYZ")
+
+
+def de_plate(text: str) -> bool:
+    """German number plate: district, one or two letters, up to four digits, at most eight characters in all."""
+    parts = text.upper().replace("-", " ").split()
+    if len(parts) != 3:
+        return False
+    district, letters, number = parts
+    if len(district) == 1 and district not in _DE_DISTRICTS_OF_ONE:
+        return False
+    return sum(map(len, parts)) - (number[-1:] in "EH") <= 8 and number[:1] not in ("", "0")
+
+
+_ES_LETTERS = "TRWAGMYFPDXBNJZSQVHLCKE"
+
+
+def es_nif(text: str) -> bool:
+    """Spanish DNI/NIF of a person: seven or eight digits (or K, L, M and seven) and a letter, number mod 23."""
+    bare = _compact(text)
+    body = bare[1:-1] if bare[:1] in ("K", "L", "M") else bare[:-1]
+    if len(bare) not in (8, 9) or not _DIGITS.issuperset(body):
+        return False
+    if body != bare[:-1] and len(body) != 7:
+        return False
+    return _ES_LETTERS[int(body) % 23] == bare[-1]
+
+
+_FI_CENTURIES = {"+": 1800, **dict.fromkeys("-YXWVU", 1900), **dict.fromkeys("ABCDEF", 2000)}
+
+
+def fi_personal_identity_code(text: str) -> bool:
+    """Finnish henkilötunnus: birth date, century sign (with the signs added in 2023), number, number mod 31."""
+    code = text.upper()
+    if len(code) != 11 or code[6] not in _FI_CENTURIES or not _DIGITS.issuperset(code[:6] + code[7:10]):
+        return False
+    if not _is_date(_FI_CENTURIES[code[6]] + int(code[4:6]), int(code[2:4]), int(code[:2])):
+        return False
+    return "0123456789ABCDEFHJKLMNPRSTUVWXY"[int(code[:6] + code[7:10]) % 31] == code[10]
+
+
+def in_aadhaar(text: str) -> bool:
+    """Indian Aadhaar: twelve digits from 2 on, Verhoeff, no palindrome."""
+    number = _digits(text, 12)
+    return bool(number) and number[0] > "1" and number != number[::-1] and _verhoeff(number)
+
+
+def in_gstin(text: str) -> bool:
+    """Shape of an Indian GSTIN: state 01 to 37, a PAN (three letters at least in front), entity, Z, check."""
+    bare = _split(text, "99*****9999A*Z*")
+    return bool(bare) and 1 <= int(bare[:2]) <= 37 and sum(c not in _DIGITS for c in bare[2:7]) >= 3
+
+
+_IN_STATES = frozenset(
+    "AN AP AR AS BR CG CH CT DD DH DL DN GA GJ HP HR JH JK KA KL LA LD MH ML MN MP MZ NL OD OR PB PY RJ SK TG TN TR TS "
+    "UA UK UL UP UT WB".split()
+)
+
+
+def in_plate(text: str) -> bool:
+    """Indian number plate of a state or union territory, serial number not all zeros."""
+    bare = _compact(text)
+    return bare[:2] in _IN_STATES and bare[-4:] != "0000"
+
+
+def in_plate_shape(text: str) -> bool:
+    """Shape of an Indian number plate: the serial number is not all zeros."""
+    number = text.rstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
+    return number[-4:] != "0000"
+
+
+_IT_MONTHS = "ABCDEHLMPRST"
+_IT_DIGITS = str.maketrans("LMNPQRSTUV", "0123456789")
+
+
+def it_fiscal_shape(text: str) -> bool:
+    """Shape of an Italian codice fiscale, with letters for digits where two persons collided; not its check letter."""
+    bare = _compact(text)
+    if len(bare) != 16 or not _ALNUM.issuperset(bare):
+        return False
+    name, rest = bare[:6], bare[6:]
+    year, month, day, place = rest[:2], rest[2], rest[3:5], rest[6:9]
+    year, day, place = (part.translate(_IT_DIGITS) for part in (year, day, place))
+    if not name.isalpha() or not _DIGITS.issuperset(year + day + place) or month not in _IT_MONTHS:
+        return False
+    if rest[5] in _DIGITS or rest[9] in _DIGITS or place == "000":
+        return False
+    of_month = int(day) - 40 if int(day) > 40 else int(day)
+    return all(map(_it_name, (name[:3], name[3:]))) and _is_date(2000 + int(year), _IT_MONTHS.index(month) + 1, of_month)
+
+
+def _it_name(part: str) -> bool:
+    """Consonants first, then vowels, then X for what is missing."""
+    rest = part.lstrip("BCDFGHJKLMNPQRSTVWXYZ").lstrip("AEIOU")
+    return rest.strip("X") == ""
+
+
+def it_vat_code(text: str) -> bool:
+    """Italian partita IVA: eleven digits, Luhn, not all zeros."""
+    number = _digits(text, 11)
+    return bool(number) and number.strip("0") != "" and _luhn(number)
+
+
+def kr_brn(text: str) -> bool:
+    """Korean business registration number."""
+    number = _digits(text, 10)
+    if not number:
+        return False
+    total = _weighted(number[:9], (1, 3, 7, 1, 3, 7, 1, 3, 5)) + int(number[8]) * 5 // 10
+    return -total % 10 == int(number[9])
+
+
+def kr_driver_license(text: str) -> bool:
+    """Korean driving licence: region 11 to 26 or 28, year, serial number, two check digits that are not published."""
+    number = _digits(text, 12)
+    return bool(number) and (11 <= int(number[:2]) <= 26 or number[:2] == "28")
+
+
+def _kr_registration(number: str) -> bool:
+    return bool(number) and 1 <= int(number[2:4]) <= 12 and 1 <= int(number[4:6]) <= 31
+
+
+def kr_rrn(text: str) -> bool:
+    """Korean resident number: birth date and a first digit of 1 to 4. Since October 2020 the rest is random."""
+    number = _digits(text, 13)
+    return _kr_registration(number) and number[6] in "1234"
+
+
+def kr_rrn_checked(text: str) -> bool:
+    """Korean resident number of before October 2020, with its region and check digit."""
+    number = _digits(text, 13)
+    return kr_rrn(text) and int(number[7:9]) <= 95 and (11 - _kr_sum(number)) % 10 == int(number[12])
+
+
+def kr_frn(text: str) -> bool:
+    """Korean foreigner number: birth date and a first digit of 5 to 8."""
+    number = _digits(text, 13)
+    return _kr_registration(number) and number[6] in "5678"
+
+
+def kr_frn_checked(text: str) -> bool:
+    """Korean foreigner number of before October 2020, with its check digit."""
+    number = _digits(text, 13)
+    return kr_frn(text) and (13 - _kr_sum(number)) % 10 == int(number[12])
+
+
+def _kr_sum(number: str) -> int:
+    return _weighted(number[:12], (2, 3, 4, 5, 6, 7, 8, 9, 2, 3, 4, 5)) % 11
+
+
+def ng_nin(text: str) -> bool:
+    """Nigerian NIN: eleven digits, Verhoeff."""
+    number = _digits(text, 11)
+    return bool(number) and number.strip("0") != "" and _verhoeff(number)
+
+
+def ph_tin(text: str) -> bool:
+    """Philippine TIN: nine digits with a check digit mod 11, perhaps three more for the branch."""
+    number = _digits(text, 9, 12)
+    if not number or not number[:9].strip("0"):
+        return False
+    return _weighted(number[:8], (9, 8, 7, 6, 5, 4, 3, 2)) % 11 == int(number[8])
+
+
+def se_organisation(text: str) -> bool:
+    """Swedish organisation number: third digit at least 2, Luhn."""
+    number = _digits(text, 10)
+    return bool(number) and number[2] >= "2" and _luhn(number)
+
+
+def se_personnummer(text: str) -> bool:
+    """Swedish personal or coordination number (day + 60), two- or four-digit year, Luhn over the last ten digits."""
+    number = _digits(text.replace("+", "-"), 10, 12)
+    if not number or (len(number) == 12 and number[:2] not in ("18", "19", "20")):
+        return False
+    short = number[-10:]
+    month, day = int(short[2:4]), int(short[4:6])
+    year = int(number[:4]) if len(number) == 12 else 2000 + int(short[:2])
+    return _is_date(year, month, day - 60 if day > 60 else day) and _luhn(short)
+
+
+_SG_LETTERS = {"S": "JZIHGFEDCBA", "T": "GFEDCBAJZIH", "F": "XWUTRQPNMLK", "G": "RQPNMLKXWUT", "M": "XWUTRQPNJLK"}
+
+
+def sg_nric(text: str) -> bool:
+    """Singapore NRIC or FIN with its check letter."""
+    bare = _split(text, "A9999999A")
+    if not bare or bare[0] not in _SG_LETTERS:
+        return False
+    total = _weighted(bare[1:8], (2, 7, 6, 5, 4, 3, 2))
+    if bare[0] == "M":
+        return "KLJNPQRTUWX"[10 - (total + 3) % 11] == bare[8]
+    return _SG_LETTERS[bare[0]][total % 11] == bare[8]
+
+
+_TH_NO_PROVINCE = frozenset("28 29 59 68 69 78 79 87 88 89 97 98 99".split())
+
+
+def th_tnin(text: str) -> bool:
+    """Thai national identity number: kind of person, province, check digit mod 11."""
+    number = _digits(text, 13)
+    if not number or "0" in number[:2] or number[1:3] in _TH_NO_PROVINCE:
+        return False
+    return (11 - _weighted(number[:12], range(13, 1, -1)) % 11) % 10 == int(number[12])
+
+
+def uk_driving_licence(text: str) -> bool:
+    """British driving licence: name padded with 9, birth date, initials. Its check characters are not published."""
+    bare = _split(text, "*****999999***AA")
+    if not bare:
+        return False
+    name = bare[:5].rstrip("9")
+    month, day = int(bare[6:8]) % 50, int(bare[8:10])
+    initials = bare[11:13]
+    if not name.isalpha() or not all(c == "9" or c not in _DIGITS for c in initials):
+        return False
+    return 1 <= month <= 12 and int(bare[6]) in (0, 1, 5, 6) and 1 <= day <= 31
+
+
+def uk_nino(text: str) -> bool:
+    """British national insurance number: letters that are in use."""
+    bare = _split(text, "AA999999A")
+    return (
+        bool(bare)
+        and bare[0] not in "DFIQUV"
+        and bare[1] not in "DFIQUVO"
+        and bare[:2] not in ("BG", "GB", "NK", "KN", "NT", "TN", "ZZ")
+        and bare[8] in "ABCD"
+    )
+
+
+def us_npi(text: str) -> bool:
+    """American provider number: Luhn with the prefix 80840, first digit 1 or 2, not all alike."""
+    number = _digits(text, 10)
+    return bool(number) and number[0] in "12" and len(set(number[:9])) > 1 and _luhn("80840" + number)
+
+
+_SSN_SAMPLES = frozenset(("123456789", "078051120", "219099999", "457555462"))
+
+
+def us_ssn(text: str) -> bool:
+    """American social security number: ranges that were never given out, sample numbers, one kind of separator."""
+    if len({c for c in text if c in " -."}) > 1:
+        return False
+    number = _digits(text, 9)
+    if not number or len(set(number)) == 1 or number in _SSN_SAMPLES:
+        return False
+    return (
+        number[:3] not in ("000", "666") and number[0] != "9" and number[3:5] != "00" and number[5:] != "0000"
+    )
+
+
+_VIN_VALUES = {
+    **{d: int(d) for d in "0123456789"},
+    **dict(zip("ABCDEFGH", range(1, 9), strict=True)),
+    **dict(zip("JKLMN", range(1, 6), strict=True)),
+    "P": 7,
+    "R": 9,
+    **dict(zip("STUVWXYZ", range(2, 10), strict=True)),
+}
+
+
+def vin(text: str) -> bool:
+    """Shape of a vehicle identification number: 17 characters without I, O and Q, letters and digits, last four digits."""
+    bare = text.upper()
+    if len(bare) != 17 or any(c not in _VIN_VALUES for c in bare):
+        return False
+    return _DIGITS.issuperset(bare[13:]) and any(c not in _DIGITS for c in bare[:8]) and len(set(bare)) > 4
+
+
+def vin_checked(text: str) -> bool:
+    """Vehicle identification number with the check digit of North America and China at its ninth place."""
+    if not vin(text):
+        return False
+    bare = text.upper()
+    weights: Sequence[int] = (8, 7, 6, 5, 4, 3, 2, 10, 0, 9, 8, 7, 6, 5, 4, 3, 2)
+    total = sum(_VIN_VALUES[c] * w for c, w in zip(bare, weights, strict=True))
+    return "0123456789X"[total % 11] == bare[8]
+
+
+def za_id(text: str) -> bool:
+    """South African identity number: birth date, citizenship 0 to 2, then 8 or 9, Luhn."""
+    number = _digits(text, 13)
+    if not number or number[10] not in "012" or number[11] not in "89":
+        return False
+    return _is_date(2000 + int(number[:2]), int(number[2:4]), int(number[4:6])) and _luhn(number)
+
+
+def has_digit(text: str) -> bool:
+    """A document number that a word before it announces: there is a digit in it, and it is not a year alone."""
+    bare = _compact(text)
+    count = sum(c in _DIGITS for c in bare)
+    return count >= 3 and not (len(bare) == 4 and bare[:2] in ("19", "20"))

@@ -38,9 +38,9 @@ def visible(text: str, *, lines: bool = False) -> str:
 
 def write(text: str) -> None:
     """Text to standard output as UTF-8, byte for byte: no line end is added or changed."""
-    stream = click.get_binary_stream("stdout")
-    stream.write(text.encode("utf-8"))
-    stream.flush()
+    sys.stdout.flush()
+    sys.stdout.buffer.write(text.encode("utf-8"))
+    sys.stdout.buffer.flush()
 
 
 def json_line(value: object) -> str:

@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from allonym.detect.scan import compiled, encoded, matches
+from allonym.detect.words import word_list
 
 # The characters of other alphabets that look like ASCII ones.
 _LOOKALIKES = dict(
@@ -23,7 +24,7 @@ _LOOKALIKES = dict(
         strict=True,
     )
 )
-_QUOTES = {**dict.fromkeys("‘’‚‛′‵ʼʻ´`＇", "'"), **dict.fromkeys("“”„‟″«»＂", '"')}
+_QUOTES = {**dict.fromkeys("‘’‚‛′‵ʼʻ´＇", "'"), **dict.fromkeys("“”„‟″«»＂", '"')}
 _SIGNS = {
     **dict.fromkeys("−˗⁃﹣➖", "-"),
     **dict.fromkeys("\x85\u2028\u2029", "\n"),
@@ -33,16 +34,17 @@ _SIGNS = {
     "∶": ":",
     "⁎": "*",
 }
-_COMMON = tuple((c, {**_QUOTES, **_SIGNS}.get(c, "-")) for c in "’‘“”–—") + (("\xa0", " "),)
+_COMMON = (*((c, {**_QUOTES, **_SIGNS}.get(c, "-")) for c in "’‘“”–—"), ("\xa0", " "))
 # Ranges in which no character folds (a test says so); a text with none but these needs no slow path.
 _PLAIN = (
     r"\x00-\x7f¡-§©®°±¶·¿-ıĴ-ľŁ-ňŊ-žƀ-ǃǝ-ǰǴ-ʯΆΈ-ϏЀ-ԯא-תء-ي\x{300}-\x{33f}ぁ-ゖァ-ヺー一-龥가-힣"
     r"•…€™→←↑↓✓✔★☆\x{fe0f}\x{200d}\x{1f300}-\x{1faff}"
 )
 _ALIKE = "".join(_LOOKALIKES)
-_UNUSUAL = compiled(
-    f"[^{_PLAIN}]|[A-Za-z0-9@_][{_ALIKE}]|[{_ALIKE}][A-Za-z0-9@_]|[{_ALIKE}]\\.[a-z]|[A-Za-z0-9]\\.[{_ALIKE}]"
-)
+_BESIDE = f"[A-Za-z0-9@_][{_ALIKE}]|[{_ALIKE}][A-Za-z0-9@_]|[{_ALIKE}]\\.[a-z]|[A-Za-z0-9]\\.[{_ALIKE}]"
+_ODD = compiled(f"[^{_PLAIN}]")
+_MIXED = compiled(_BESIDE)
+_UNUSUAL = compiled(f"[^{_PLAIN}]|{_BESIDE}")
 _TOKEN = compiled(f"[\\pL\\pN_.@+\\-]*[{_ALIKE}][\\pL\\pN_.@+\\-]*")
 
 
@@ -67,7 +69,7 @@ def _one(char: str) -> str:
 
 class _Folding(dict[int, str]):
     def __missing__(self, point: int) -> str:
-        folded = self[point] = _one(chr(point)) if point != 0x60 else "`"
+        folded = self[point] = _one(chr(point))
         return folded
 
 
@@ -90,10 +92,17 @@ def fold(text: str) -> str:
     for char, plain in _COMMON:
         if char in folded:
             folded = folded.replace(char, plain)
-    if folded.isascii() or _UNUSUAL.search(encoded(folded)) is None:
+    if folded.isascii() or _UNUSUAL.search(data := encoded(folded)) is None:
         return folded
-    folded = folded.translate(_FOLDING)
-    data = encoded(folded)
+    odd = set(_ODD.findall(data))
+    if len(odd) > 24:
+        folded = folded.translate(_FOLDING)
+    else:
+        for char in {raw.decode("utf-8", "ignore") for raw in odd} - {""}:
+            if (plain := _FOLDING[ord(char)]) != char:
+                folded = folded.replace(char, plain)
+    if _MIXED.search(data := encoded(folded)) is None:
+        return text if folded == text else folded
     pieces: list[str] = []
     at = 0
     for ((start, end),) in matches(_TOKEN, folded, data):
@@ -169,7 +178,7 @@ _PERCENT = r"[\w.\-=/:?&+~]((?:%[0-9A-Fa-f]{2})+)"
 _BRACKETED = rf"(?i){_BLANKS}{_OPEN}[ \t]?({_SIGN_WORDS})[ \t]?{_CLOSE}{_BLANKS}"
 _HXXP = r"(?i)\bh(?:xx|\*\*|XX)p(?:s?)(?:://|\[|:)"
 _AROUND_AT = r"[\w.+\-]+(?: \. [\w+\-]+)* ?@ ?[\w\-]+(?: ?\. ?[\w\-]+)*"
-_BROKEN = r"[0-9][ \-]?\r?\n[ \t>]*[0-9]|@\r?\n[ \t>]*\w|\w[\-=]\r?\n[ \t>]*\w"
+_BROKEN = r"[0-9][ \-]?\r?\n[ \t>]*[0-9]|@(?:[\w.\-]{0,40}-)?\r?\n[ \t>]*\w|\w=\r?\n[ \t>]*\w"
 
 # What a text with length-changing disguise must hold; one search decides for all.
 _ANY = compiled(
@@ -187,15 +196,10 @@ _ANY = compiled(
         )
     )
 )
-_CHARACTERS = compiled(
-    rf"({_ENTITY})|({_ESCAPE})|(?:{_PERCENT})|([{_INVISIBLE}]+|[{_OVERLAY}]+)|[0-9@.:/+\-](\pM+)"
-)
+_CHARACTERS = compiled(rf"({_ENTITY})|({_ESCAPE})|(?:{_PERCENT})|([{_INVISIBLE}]+|[{_OVERLAY}]+)|[0-9@.:/+\-](\pM+)")
 _WORDS = compiled(rf"{_BRACKETED}|({_HXXP})|((?-i)@|\bdot\b)")
-_TOP = frozenset(
-    "com org net edu gov mil int info biz io co ai app dev me tv us uk ca au nz ie de at ch fr be nl lu es pt it se no "
-    "dk fi is pl cz sk hu ro bg gr tr ru ua il in cn jp kr hk sg my th vn id ph za ng ke gh eg ma br mx ar cl pe eu "
-    "asia tech online site shop xyz news name pro museum travel jobs mobi cat bank health law london berlin".split()
-)
+TOP_DOMAINS = word_list("top_domains")
+"""Common top-level domains, in lower case."""
 
 
 def unmask(text: str) -> View | None:
@@ -288,7 +292,7 @@ def _signs(text: str) -> list[Change]:
     """``[at]``, ``(dot)`` and the like between words, and defanged addresses."""
     changes: list[Change] = []
     mailbox = False
-    for (start, end), sign, scheme, plain in matches(_WORDS, text):
+    for (start, end), sign, scheme, _ in matches(_WORDS, text):
         if sign[0] >= 0:
             word = text[slice(*sign)].lower()
             if start == 0 or not _wordlike(text[start - 1]) or end == len(text) or not _wordlike(text[end]):
@@ -319,7 +323,7 @@ def _spaced(text: str) -> list[Change]:
     changes: list[Change] = []
     for _, (start, end) in matches(_LETTERS, text):
         address = text[start:end]
-        while address and not address.replace(" ", "").rpartition(".")[2].lower() in _TOP:
+        while address and address.replace(" ", "").rpartition(".")[2].lower() not in TOP_DOMAINS:
             address = address[:-2]
         if len(address.partition("@")[2]) > 5:
             changes += _without_blanks(text, start, start + len(address))
@@ -330,7 +334,7 @@ def _spaced(text: str) -> list[Change]:
         if start < reach or " " not in address:
             continue
         labels = domain.replace(" ", "").split(".")
-        keep = next((n for n in range(len(labels), 1, -1) if labels[n - 1].lower() in _TOP), 0)
+        keep = next((n for n in range(len(labels), 1, -1) if labels[n - 1].lower() in TOP_DOMAINS), 0)
         if keep:
             stop, dots = len(local) + 1, 0
             while stop < len(address) and dots < keep:

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from importlib.resources import files
 
 import re2
@@ -48,18 +47,35 @@ def builtin_rules() -> tuple[PatternRule, ...]:
     return tuple(rules.values())
 
 
-@dataclass(frozen=True, slots=True)
 class _Compiled:
-    rule: PatternRule
-    find: re2._Regexp
-    grouped: bool
-    check: Callable[[str], bool] | None
-    context: re2._Regexp | None
-    context_index: int  # in the set, or -1: no context words
-    unless: re2._Regexp | None
-    gated: bool  # counts only with context
-    threshold: float
-    source: str
+    """A rule in use. Its patterns are compiled when they are first needed: most rules never match anything."""
+
+    def __init__(self, rule: PatternRule, threshold: float, context_index: int) -> None:
+        self.rule = rule
+        self.threshold = threshold
+        self.gated = rule.score < threshold  # counts only with context
+        self.context_index = context_index  # in the set, or -1: no context words
+        self.source = f"rules:{rule.name}"
+
+    @cached_property
+    def find(self) -> re2._Regexp:
+        return _compile(self.rule.pattern)
+
+    @cached_property
+    def grouped(self) -> bool:
+        return bool(self.find.groups)
+
+    @cached_property
+    def check(self) -> Callable[[str], bool] | None:
+        return validator(self.rule.validator) if self.rule.validator else None
+
+    @cached_property
+    def context(self) -> re2._Regexp | None:
+        return _compile(words_pattern(self.rule.context)) if self.rule.context else None
+
+    @cached_property
+    def unless(self) -> re2._Regexp | None:
+        return _compile(words_pattern(self.rule.unless)) if self.rule.unless else None
 
 
 def _options() -> re2.Options:
@@ -94,49 +110,26 @@ class Ruleset:
     """The rules that a policy can use, compiled."""
 
     def __init__(self, rules: Iterable[PatternRule], thresholds: Callable[[str], float]) -> None:
-        self._rules: list[_Compiled] = []
         self._set = re2.Set.SearchSet(_options())
-        contexts: dict[str, int] = {}
-        patterns: list[str] = []
-        waiting: list[tuple[PatternRule, str]] = []
-        for rule in rules:
-            threshold = thresholds(rule.label)
-            if max(rule.score, rule.context_score if rule.context else 0.0) < threshold:
-                continue
+        used = [
+            rule
+            for rule in rules
+            if max(rule.score, rule.context_score if rule.context else 0.0) >= thresholds(rule.label)
+        ]
+        for rule in used:
             try:
-                _compile(rule.pattern)
-            except re2.error as error:
-                raise PolicyError(f"pattern {rule.name} is not valid RE2 syntax: {error}") from None
-            patterns.append(rule.pattern)
-            waiting.append((rule, words_pattern(rule.context) if rule.context else ""))
-        for _, words in waiting:
-            if words and words not in contexts:
-                contexts[words] = len(patterns)
-                patterns.append(words)
-        for pattern in patterns:
-            self._set.Add(pattern.encode("utf-8"))
+                self._set.Add(rule.pattern.encode("utf-8"))
+            except re2.error:
+                raise PolicyError(f"pattern {rule.name} is not valid RE2 syntax") from None
+        contexts: dict[tuple[str, ...], int] = {}
+        for rule in used:
+            if rule.context and rule.context not in contexts:
+                contexts[rule.context] = self._set.Add(words_pattern(rule.context).encode("utf-8"))
         # The set answers "nothing" also where it ran out of memory. The empty pattern matches always, so that
         # an answer without it is known for a failure, and every pattern is then run by itself.
         self._all = frozenset(range(self._set.Add(b"") + 1))
         self._set.Compile()
-        self._used = bool(patterns)
-        for rule, words in waiting:
-            find = _compile(rule.pattern)
-            threshold = thresholds(rule.label)
-            self._rules.append(
-                _Compiled(
-                    rule,
-                    find,
-                    find.groups > 0,
-                    validator(rule.validator) if rule.validator else None,
-                    _compile(words) if words else None,
-                    contexts.get(words, -1),
-                    _compile(words_pattern(rule.unless)) if rule.unless else None,
-                    rule.score < threshold,
-                    threshold,
-                    f"rules:{rule.name}",
-                )
-            )
+        self._rules = [_Compiled(rule, thresholds(rule.label), contexts.get(rule.context, -1)) for rule in used]
 
     def __len__(self) -> int:
         return len(self._rules)
@@ -146,7 +139,7 @@ class Ruleset:
 
     def find(self, text: str) -> list[Span]:
         """Candidates in ``text`` that reach their label's threshold, sorted, without duplicates."""
-        if not self._used or not text:
+        if not self._rules or not text:
             return []
         ascii_only = text.isascii()
         data = text.encode("utf-8", "surrogatepass")

@@ -1,0 +1,354 @@
+#!/usr/bin/env python3
+"""Writes docs/reference from the live objects; with --check only says what is not up to date, and fails if anything is.
+
+python docs/build_reference.py [--check]
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import inspect
+import re
+import sys
+import tomllib
+from importlib.resources import files
+from pathlib import Path
+
+import click
+
+import allonym
+from allonym import cli, errors, registry, replace
+from allonym.detect.rules import builtin_rules
+from allonym.labels import SCHEMES, TAXONOMY
+from allonym.pattern import PatternRule
+from allonym.policy import DETECT_KEYS, KEYS, LABEL_KEYS, TAG_KEYS, Policy, presets
+
+FOLDER = Path(__file__).resolve().parent / "reference"
+HEAD = "<!-- Written by docs/build_reference.py. Do not edit. -->\n\n"
+
+
+def cell(value: object) -> str:
+    """A value as the content of a table's cell."""
+    return str(value).replace("\n", " ").replace("|", "\\|")
+
+
+def code(value: object) -> str:
+    text = cell(value)
+    fence = "``" if "`" in text else "`"
+    return f"{fence}{text}{fence}" if text else ""
+
+
+def table(head: list[str], rows: list[list[str]]) -> str:
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows]) + "\n"
+
+
+def labels() -> str:
+    rows = [
+        [
+            code(label.name),
+            code(label.parent or ""),
+            label.kind,
+            str(label.risk),
+            cell(label.description),
+            "; ".join(f"{s}: {', '.join(label.names[s])}" for s in SCHEMES if label.names.get(s)),
+        ]
+        for label in TAXONOMY
+    ]
+    return (
+        "# Labels\n\n"
+        f"The {len(TAXONOMY)} labels that come with allonym. `direct` identifies alone, `quasi` in combination, `none` "
+        "hardly ever. Risk is the harm of leaving it in, from 0 to 5. A rule or an exclusion for a label holds for "
+        "those below it too. `allonym.to_scheme` and `allonym.from_scheme` map to and from other schemes.\n\n"
+        + table(["label", "parent", "kind", "risk", "what it is", "names elsewhere"], rows)
+    )
+
+
+def shape(pattern: str) -> str:
+    """A pattern short enough for a table."""
+    return pattern if len(pattern) <= 60 else pattern[:57] + "..."
+
+
+def rules() -> str:
+    out = [
+        "# Detection rules\n\n"
+        f"The {len(builtin_rules())} built-in pattern rules, by family. A finding of a rule says `rules:<name>` in its "
+        "source. The score counts without a context word; `with context` is the score when one of the rule's context "
+        "words stands near. Findings below a label's threshold do not count.\n"
+    ]
+    folder = files("allonym").joinpath("detect", "tables")
+    by_name = {rule.name: rule for rule in builtin_rules()}
+    for path in sorted((p for p in folder.iterdir() if p.name.endswith(".toml")), key=lambda p: p.name):
+        names = [row["name"] for row in tomllib.loads(path.read_text(encoding="utf-8")).get("rule", [])]
+        rows = [
+            [
+                code(rule.name),
+                code(rule.label),
+                code(shape(rule.pattern)),
+                code(rule.validator),
+                f"{rule.score:g}",
+                f"{rule.context_score:g}" if rule.context else "",
+                rule.country,
+            ]
+            for rule in (by_name[name] for name in names)
+        ]
+        out.append(f"\n## {path.name[:-5]}\n\n")
+        out.append(table(["rule", "label", "pattern", "validator", "score", "with context", "country"], rows))
+    return "".join(out)
+
+
+def policies() -> str:
+    kinds = {int: "integer", str: "string", float: "number", list: "list", dict: "table"}
+    out = ["# Policies\n\n## Presets\n\n"]
+    rows = []
+    for name in presets():
+        policy = Policy.load(name)
+        count = sum(policy.looks_for(label.name) for label in TAXONOMY)
+        rows.append(
+            [
+                code(name),
+                cell(policy.description),
+                f"{count} of {len(TAXONOMY)}",
+                code(policy.default.operator),
+                code(policy.style),
+            ]
+        )
+    out.append(table(["preset", "for", "labels", "default operator", "tags look like"], rows))
+    out.append(
+        "\nEvery preset is made for the detector `tagger`, which finds names in free text and is not part of this "
+        "version; each works without it and warns.\n\n## Keys of a policy file\n\nUnknown keys are errors.\n\n"
+    )
+    out.append(table(["key", "type", "meaning"], [[code(k), kinds[t], cell(d)] for k, (t, d) in KEYS.items()]))
+    out.append(
+        f"\nKeys of `[detect]`: {', '.join(map(code, DETECT_KEYS))}. Of `[tag]`: {', '.join(map(code, TAG_KEYS))}. "
+        f"Of a `[[labels]]` table: {', '.join(map(code, LABEL_KEYS))}.\n\n## Keys of a `[[patterns]]` table\n\n"
+    )
+    fields = {f.name: f for f in dataclasses.fields(PatternRule)}
+    rows = []
+    for name, text in attributes(PatternRule):
+        default = fields[name].default
+        needed = name in ("name", "label", "pattern")
+        shown = "required" if needed else "0.8" if name == "score" else code(default if default != -1.0 else "")
+        rows.append([code(name), shown, cell(markdown(text).strip())])
+    out.append(table(["key", "default", "meaning"], rows))
+    for name in presets():
+        text = files("allonym").joinpath("policies", f"{name}.toml").read_text(encoding="utf-8")
+        out.append(f"\n## `{name}`\n\n```toml\n{text.rstrip()}\n```\n")
+    return "".join(out)
+
+
+def attributes(cls: type) -> list[tuple[str, str]]:
+    """The entries of the Attributes section of a class's docstring."""
+    section = (inspect.getdoc(cls) or "").partition("Attributes:\n")[2].split("\n\n")[0]
+    out: list[tuple[str, str]] = []
+    for line in section.splitlines():
+        found = re.match(r"    (\w[\w, ]*): (.*)", line)
+        if found:
+            out += [(name, found[2]) for name in found[1].split(", ")]
+        elif out:
+            out[-1] = (out[-1][0], f"{out[-1][1]} {line.strip()}")
+    return out
+
+
+def operators() -> str:
+    out = ["# Operators\n\n", markdown(inspect.getdoc(replace) or ""), "\n"]
+    for name in registry.operators.names():
+        found = registry.operators.get(name)
+        options = [
+            f"{p.name} = {default_shown(p.default)}"
+            for p in inspect.signature(found).parameters.values()  # type: ignore[arg-type]
+            if p.kind is p.KEYWORD_ONLY
+        ]
+        out.append(f"\n## `{name}`\n\n{markdown(inspect.getdoc(found) or '')}")
+        shown = "none" if not options else ", ".join(map(code, options))
+        out.append(f"\nOptions: {shown}.\n")
+    return "".join(out)
+
+
+def example(found: re.Match[str]) -> str:
+    """An indented example as a fenced block; anything else as it is."""
+    if not found[0].startswith("::"):
+        return found[0]
+    return f":\n\n```python\n{inspect.cleandoc(found[1])}\n```"
+
+
+def markdown(doc: str) -> str:
+    """A docstring as Markdown: double backticks become single, roles lose their names, sections become lists."""
+    doc = re.sub(r":(?:func|class|meth|mod|attr|exc):`~?\.?([^`]+)`", r"`\1`", doc)
+    doc = doc.replace("``", "`")
+    doc = re.sub(r":?:\n\n((?:    .*\n|\n)*    .*)", example, doc)
+    lines: list[str] = []
+    section = quoted = False
+    for line in doc.splitlines():
+        if re.fullmatch(r"(Args|Attributes|Raises|Returns|Options|Yields|Example|Examples):", line):
+            lines += [f"**{line[:-1]}**", ""]
+            section = True
+            continue
+        if section and line.startswith("    "):
+            body = line[4:]
+            if body.startswith(" "):
+                lines.append(f"  {body.strip()}")
+            else:
+                lines.append("- " + re.sub(r"^([\w`, \[\]{}|\"'=*]+?): ", lambda m: f"`{m[1].strip('`')}`: ", body))
+            continue
+        section = section and not line.strip()
+        if line.startswith(">>>") and not quoted:
+            lines += ["```pycon"]
+            quoted = True
+        elif quoted and not line.strip():
+            lines += ["```"]
+            quoted = False
+        lines.append(line)
+    if quoted:
+        lines.append("```")
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def default_shown(value: object) -> str:
+    text = repr(value)
+    if "mappingproxy" in text or "<factory>" in text or " at 0x" in text:
+        return "..."
+    return text
+
+
+def signature(name: str, value: object) -> str:
+    """A call as Python code, annotations as they are written in the source."""
+    found = inspect.signature(value)  # type: ignore[arg-type]
+    pieces: list[str] = []
+    keyword_only = False
+    for parameter in found.parameters.values():
+        if parameter.name == "self":
+            continue
+        if parameter.kind is parameter.KEYWORD_ONLY and not keyword_only:
+            pieces.append("*")
+            keyword_only = True
+        stars = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
+        piece = f"{stars}{parameter.name}"
+        if parameter.annotation is not parameter.empty:
+            piece += f": {parameter.annotation}"
+        if parameter.default is not parameter.empty:
+            piece += f" = {default_shown(parameter.default)}"
+        pieces.append(piece)
+    gives = found.return_annotation
+    tail = "" if gives in (found.empty, None, "None") or inspect.isclass(value) else f" -> {gives}"
+    shown = f"{name}({', '.join(pieces)}){tail}"
+    if len(shown) > 100:
+        shown = f"{name}(\n    " + ",\n    ".join(pieces) + f",\n){tail}"
+    return f"```python\n{shown}\n```\n"
+
+
+def python() -> str:
+    out = ["# Python\n\nThe public names; everything else may change between minor versions.\n"]
+    for name in allonym.__all__:
+        value = getattr(allonym, name)
+        out.append(f"\n## `{name}`\n\n")
+        if not callable(value):
+            out.append("The version of this package, as a string.\n")
+            continue
+        if not (inspect.isclass(value) and issubclass(value, BaseException)):
+            out.append(signature(name, value) + "\n")
+        out.append(markdown(inspect.getdoc(value) or ""))
+        if inspect.isclass(value):
+            for method, held in vars(value).items():
+                if method.startswith("_") or not (inspect.isfunction(held) or isinstance(held, classmethod)):
+                    continue
+                bound = getattr(value, method)
+                out.append(
+                    f"\n### `{name}.{method}`\n\n{signature(method, bound)}\n{markdown(inspect.getdoc(bound) or '')}"
+                )
+    return "".join(out)
+
+
+def error_tree() -> str:
+    doc = inspect.getdoc(errors) or ""
+    tree = inspect.cleandoc(doc.partition("::\n")[2].partition("\n\nMessages")[0])
+    rows = [
+        [code(n), str(c.exit_code), str(c.status), cell((inspect.getdoc(c) or "").splitlines()[0])]
+        for n, c in inspect.getmembers(errors, inspect.isclass)
+        if issubclass(c, errors.AllonymError)
+    ]
+    return (
+        "# Errors\n\nMessages say where, what is required and what was got. They show configuration, never data.\n\n"
+        f"```text\n{tree}\n```\n\n" + table(["error", "exit code", "HTTP status", "raised when"], rows)
+    )
+
+
+def command_line() -> str:
+    out = [
+        "# Command line\n\nExit codes: 0 all went well; 1 data could not be processed, or a part of it went to "
+        "quarantine; 2 the call or the policy is wrong; 130 interrupted.\n"
+    ]
+
+    def walk(command: click.Command, names: list[str]) -> None:
+        arguments = [p for p in command.params if isinstance(p, click.Argument)]
+        options = [p for p in command.params if isinstance(p, click.Option) and not p.hidden]
+        usage = [
+            *names,
+            *(["[OPTIONS]"] if options else []),
+            *(a.metavar or a.human_readable_name.upper() for a in arguments),
+        ]
+        usage += ["COMMAND"] if isinstance(command, click.Group) else []
+        about, _, examples = inspect.cleandoc(command.help or "").partition("\b\n")
+        out.append(f"\n## `{' '.join(names)}`\n\n```text\n{' '.join(usage)}\n```\n\n{about.strip()}\n")
+        if examples:
+            head, _, lines = examples.partition("\n")
+            out.append(f"\n{head}\n\n```sh\n{inspect.cleandoc(lines)}\n```\n")
+        if options:
+            rows = []
+            for option in options:
+                given = "" if option.is_flag else f" {option.metavar or option.type.name.upper()}"
+                default = option.default if option.show_default and not option.is_flag else ""
+                shown = ", ".join([*option.opts, *option.secondary_opts]) + given
+                rows.append([code(shown), code(default), cell(option.help or "")])
+            out.append("\n" + table(["option", "default", "meaning"], rows))
+        if isinstance(command, click.Group):
+            with click.Context(command, info_name=names[-1]) as context:
+                for name in command.list_commands(context):
+                    child = command.get_command(context, name)
+                    if child is not None and not child.hidden:
+                        walk(child, [*names, name])
+
+    walk(cli.app, ["allonym"])
+    return "".join(out)
+
+
+PAGES = {
+    "labels.md": labels,
+    "rules.md": rules,
+    "policies.md": policies,
+    "operators.md": operators,
+    "python.md": python,
+    "errors.md": error_tree,
+    "cli.md": command_line,
+}
+
+
+def main(arguments: list[str]) -> int:
+    check = arguments == ["--check"]
+    if arguments and not check:
+        sys.stderr.write(__doc__ or "")
+        return 2
+    FOLDER.mkdir(exist_ok=True)
+    stale = 0
+    for name, make in PAGES.items():
+        path = FOLDER / name
+        new = HEAD + make()
+        old = path.read_text(encoding="utf-8") if path.exists() else ""
+        if new == old:
+            continue
+        if not check:
+            path.write_text(new, encoding="utf-8")
+            continue
+        stale += 1
+        difference = difflib.unified_diff(
+            old.splitlines(), new.splitlines(), f"{name} (stored)", f"{name} (live)", "", "", 1
+        )
+        sys.stderr.write("\n".join(list(difference)[:12]) + "\n")
+    if stale:
+        sys.stderr.write(f"{stale} pages are not up to date; run: python docs/build_reference.py\n")
+    return 1 if stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

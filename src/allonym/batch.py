@@ -1,0 +1,294 @@
+"""Many documents: one pure kernel, its Arrow face, and the local process pool.
+
+The kernel keeps no state between documents, so that splitting the work otherwise changes no byte of what comes out.
+A document that cannot be processed yields a reason and no text; the others go on.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from allonym.document import Document
+from allonym.errors import AllonymError, DataError, MissingExtra, UnknownNameError, UsageError
+from allonym.policy import Policy
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Key = bytes | str | None
+
+RECORD_ERRORS = (ValueError, TypeError, LookupError, ArithmeticError, RecursionError, MemoryError)
+"""What may go wrong in one document without ending the run; all else does end it, and so does a :class:`UsageError`."""
+
+_NOTHING: Mapping[str, int] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What became of one document.
+
+    Attributes:
+        id: the document's id.
+        parts: its parts after the edits, as many as it had; None where it failed. Hidden from ``repr``.
+        plan: its plan as JSON without originals; None where it failed or no plan was asked for.
+        error: why it failed; None where it did not. Never quotes the document.
+        labels, operators: how many mentions of each label, how many edits by each operator.
+        characters: code points of its text.
+    """
+
+    id: str
+    parts: tuple[str, ...] | None = field(default=None, repr=False)
+    plan: str | None = field(default=None, repr=False)
+    error: str | None = None
+    labels: Mapping[str, int] = field(default_factory=lambda: _NOTHING)
+    operators: Mapping[str, int] = field(default_factory=lambda: _NOTHING)
+    characters: int = 0
+
+    def __reduce__(self) -> tuple[object, ...]:
+        counts = (dict(self.labels), dict(self.operators))
+        return (Result, (self.id, self.parts, self.plan, self.error, *counts, self.characters))
+
+
+def reason(error: Exception) -> str:
+    """Why a document failed, in words that cannot hold any of it: foreign errors are named by their class alone."""
+    return str(error) if isinstance(error, AllonymError) else f"{type(error).__name__} while processing it"
+
+
+def run_records(
+    documents: Iterable[Document], policy: str | Path | Policy = "default", key: Key = None, *, plans: bool = True
+) -> list[Result]:
+    """Anonymise documents one by one: pure, stateless, order kept.
+
+    Args:
+        documents: each is numbered for itself; its parts share the numbering.
+        policy: a preset's name, a TOML file's path, or a :class:`Policy`.
+        key: secret of the keyed operators.
+        plans: whether results carry their plan.
+
+    Raises:
+        UsageError: the policy or the key is not valid; whatever is wrong with a document goes into its result.
+    """
+    from allonym.pipeline import anonymize
+
+    loaded = Policy.load(policy)
+    out: list[Result] = []
+    for document in documents:
+        try:
+            done = anonymize(document, loaded, key=key)
+            out.append(
+                Result(
+                    document.id,
+                    done.parts,
+                    done.plan.to_json() if plans else None,
+                    None,
+                    MappingProxyType(_counts(done.report, "labels")),
+                    MappingProxyType(_counts(done.report, "operators")),
+                    len(document.text),
+                )
+            )
+        except DataError as error:
+            out.append(Result(document.id, error=reason(error), characters=len(document.text)))
+        except UsageError:
+            raise
+        except RECORD_ERRORS as error:
+            out.append(Result(document.id, error=reason(error), characters=len(document.text)))
+    return out
+
+
+def _counts(report: Mapping[str, object], name: str) -> dict[str, int]:
+    return dict(cast(Mapping[str, int], report.get(name, _NOTHING)))
+
+
+def anonymize_batch(
+    batch: pa.RecordBatch,
+    policy: str | Path | Policy = "default",
+    *,
+    columns: Sequence[str],
+    id_column: str | None = None,
+    key: Key = None,
+    plan_column: str | None = "allonym_plan",
+    error_column: str = "allonym_error",
+) -> pa.RecordBatch:
+    """The kernel for Arrow: a record batch in, a record batch out.
+
+    The text columns of one row form one document. A row that fails has its text columns null and a reason in the
+    error column. Other columns and the schema's metadata stay as they are.
+
+    Args:
+        batch: the rows; never changed.
+        policy: as in :func:`run_records`.
+        columns: the columns to treat, of a string type (dictionary-encoded too).
+        id_column: the column that names the rows in errors; by default their number.
+        key: secret of the keyed operators.
+        plan_column: name of the added column with plans as JSON; None: no such column.
+        error_column: name of the added column with reasons; null where all went well.
+
+    Raises:
+        UnknownNameError: no such column.
+        UsageError: a column to treat holds no text, or an added column exists already.
+    """
+    arrow = import_arrow()
+    names = list(batch.schema.names)
+    for name in (*columns, *((id_column,) if id_column else ())):
+        if name not in names:
+            raise UnknownNameError("column", name, names)
+    for name in (plan_column, error_column):
+        if name in names:
+            raise UsageError(f"column {name!r} exists already; choose another name for the added column")
+    texts = [_strings(arrow, batch, name) for name in columns]
+    ids = batch.column(names.index(id_column)).to_pylist() if id_column else range(batch.num_rows)
+    documents = [
+        Document.from_parts(str(ids[row]), [column[row] or "" for column in texts]) for row in range(batch.num_rows)
+    ]
+    results = run_records(documents, policy, key, plans=plan_column is not None)
+    arrays = list(batch.columns)
+    schema = batch.schema
+    for at, name in enumerate(columns):
+        index = names.index(name)
+        before = texts[at]
+        values = [None if r.parts is None or before[row] is None else r.parts[at] for row, r in enumerate(results)]
+        kind = batch.schema.field(index).type
+        flat = kind.value_type if arrow.types.is_dictionary(kind) else kind
+        # Failing rows become null, so the column must allow that whatever the input's schema said.
+        schema = schema.set(index, schema.field(index).with_type(flat).with_nullable(True))
+        arrays[index] = arrow.array(values, flat)
+    if plan_column is not None:
+        schema = schema.append(arrow.field(plan_column, arrow.string()))
+        arrays.append(arrow.array([r.plan for r in results], arrow.string()))
+    schema = schema.append(arrow.field(error_column, arrow.string()))
+    arrays.append(arrow.array([r.error for r in results], arrow.string()))
+    return arrow.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def import_arrow() -> Any:
+    """The module pyarrow; :class:`MissingExtra` where it is not installed."""
+    try:
+        import pyarrow
+    except ImportError:
+        raise MissingExtra("Parquet and Arrow", "parquet") from None
+    return pyarrow
+
+
+def text_type(arrow: Any, kind: Any) -> bool:
+    """Whether an Arrow type holds text: string, large string, string view, or a dictionary of one of them."""
+    if arrow.types.is_dictionary(kind):
+        kind = kind.value_type
+    view = getattr(arrow.types, "is_string_view", lambda _: False)
+    return bool(arrow.types.is_string(kind) or arrow.types.is_large_string(kind) or view(kind))
+
+
+def _strings(arrow: Any, batch: Any, name: str) -> list[str | None]:
+    column = batch.column(batch.schema.names.index(name))
+    if not text_type(arrow, column.type):
+        raise UsageError(f"column {name!r} holds {column.type}, and text is required")
+    return cast("list[str | None]", column.to_pylist())
+
+
+T = TypeVar("T")
+R = TypeVar("R")
+C = TypeVar("C")
+
+IN_FLIGHT = 3
+"""Batches per worker that are under way at most; bounds the memory of a run."""
+
+
+def map_batches(
+    batches: Iterable[Sequence[Document]],
+    policy: str | Path | Policy = "default",
+    key: Key = None,
+    workers: int = 1,
+    *,
+    plans: bool = True,
+) -> Iterator[list[Result]]:
+    """:func:`run_records` for each batch, lazily, in order, in ``workers`` processes (1: in this one).
+
+    Raises:
+        AllonymError: a worker died; the message says what to do.
+    """
+    loaded = Policy.load(policy)
+    return run_ordered(_run_batch, batches, (loaded, key, plans), workers)
+
+
+def _run_batch(context: tuple[Policy, Key, bool], batch: Sequence[Document]) -> list[Result]:
+    policy, key, plans = context
+    return run_records(batch, policy, key, plans=plans)
+
+
+def run_ordered(task: Callable[[C, T], R], items: Iterable[T], context: C, workers: int = 1) -> Iterator[R]:
+    """``task(context, item)`` for each item, results in the items' order.
+
+    Workers start from a clean server process, not as forks of this one: a fork of a program with threads (progress
+    bars, Arrow) may hang. Each gets ``context`` once. At most ``IN_FLIGHT`` items per worker are read ahead.
+
+    Args:
+        task: a function at a module's top level.
+        items: read lazily, in this process.
+        context: what all items need; picklable.
+        workers: processes, from 1; 1 runs in this process.
+
+    Raises:
+        AllonymError: a worker died.
+    """
+    if workers < 1:
+        raise UsageError(f"workers must be 1 or more, got {workers}")
+    if workers == 1:
+        return (task(context, item) for item in items)
+    return _run_pool(task, items, context, workers)
+
+
+def _run_pool(task: Callable[[C, T], R], items: Iterable[T], context: C, workers: int) -> Iterator[R]:
+    clean = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
+    processes = multiprocessing.get_context(clean)
+    pool = ProcessPoolExecutor(workers, mp_context=processes, initializer=_start, initargs=(task, context))
+    pending: deque[Future[Any]] = deque()
+    try:
+        for item in items:
+            pending.append(pool.submit(_work, item))
+            if len(pending) >= workers * IN_FLIGHT:
+                yield pending.popleft().result()
+        while pending:
+            yield pending.popleft().result()
+    except BrokenProcessPool:
+        raise AllonymError(
+            "a worker process died (out of memory, killed, or the calling script lacks its "
+            "'if __name__ == \"__main__\"' guard); try fewer workers"
+        ) from None
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+_task: tuple[Callable[[Any, Any], Any], Any] | None = None
+
+
+def _start(task: Callable[[Any, Any], Any], context: Any) -> None:
+    global _task
+    _task = (task, context)
+    # The parent handles Ctrl-C and has shown all warnings once.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    warnings.simplefilter("ignore")
+    threading.Thread(target=_follow_parent, daemon=True).start()
+
+
+def _follow_parent() -> None:
+    # A parent killed outright cannot end its workers, and they would wait for work for ever.
+    if (parent := multiprocessing.parent_process()) is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _work(item: Any) -> Any:
+    assert _task is not None
+    task, context = _task
+    return task(context, item)

@@ -1,0 +1,169 @@
+"""``allonym anonymize``: files, folders and pipes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from allonym.cli.options import chosen_policy, field_option, format_option, key_option, policy_options, read_key
+from allonym.cli.progress import progress
+from allonym.cli.reading import documents, tell_terminal
+from allonym.cli.terminal import note, table
+from allonym.errors import UsageError
+
+if TYPE_CHECKING:
+    from allonym.policy import Policy
+
+
+BINARY = ("docx", "xlsx", "parquet")
+_OUT = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.command(short_help="Anonymize a file, a folder or standard input.")
+@click.argument("source", metavar="SOURCE")
+@click.argument("target", required=False, metavar="[TARGET]")
+@click.option("-o", "--output", metavar="TARGET", help="Another way to give TARGET.")
+@policy_options
+@field_option
+@format_option
+@key_option
+@click.option(
+    "--workers", type=click.IntRange(1), default=1, show_default=True, help="Processes; same bytes for any number."
+)
+@click.option("--resume", is_flag=True, help="Go on where an interrupted run of the same command stopped.")
+@click.option("--overwrite", is_flag=True, help="Replace a TARGET that exists.")
+@click.option(
+    "--plans",
+    type=_OUT,
+    metavar="PATH",
+    help="Write the plan of each document, as JSON lines. Without originals.",
+)
+@click.option("--report", type=_OUT, metavar="PATH", help="Write the run report, as JSON. It holds no text.")
+@click.option(
+    "--quarantine",
+    type=_OUT,
+    metavar="PATH",
+    help="Where to list records that could not be processed: id and reason, no text.",
+)
+@click.option("--dry-run", is_flag=True, help="Write nothing; show what would be replaced, as counts.")
+@click.option("--show", is_flag=True, help="With --dry-run: list each replacement beside its original.")
+@click.option("--quiet", "-q", is_flag=True, help="No progress bar, no notes, no summary.")
+def anonymize(
+    source: str,
+    target: str | None,
+    output: str | None,
+    policy: str,
+    label: tuple[str, ...],
+    dictionary: tuple[tuple[str, Path], ...],
+    exclude_terms: Path | None,
+    field: tuple[str, ...],
+    format: str | None,
+    key_file: Path | None,
+    workers: int,
+    resume: bool,
+    overwrite: bool,
+    plans: Path | None,
+    report: Path | None,
+    quarantine: Path | None,
+    dry_run: bool,
+    show: bool,
+    quiet: bool,
+) -> None:
+    """Replace what identifies in SOURCE: a file, a folder, or - for standard input.
+
+    The result goes to TARGET; without one, a single text-like file goes to standard output. SOURCE is never changed.
+    Ends with exit code 1 where a record was put in quarantine, and with 2 where the call or the policy is wrong.
+
+    \b
+    Examples:
+      allonym anonymize letter.txt letter-safe.txt
+      allonym anonymize calls/ safe/ --policy transcripts --workers 4
+      allonym anonymize reviews.csv safe.csv --field review --report run.json
+      echo "Write to jane.doe@example.com" | allonym anonymize -
+      allonym anonymize letter.txt --dry-run --show
+    """
+    if target and output:
+        raise click.UsageError("TARGET is given twice: as an argument and with --output")
+    if show and not dry_run:
+        raise click.UsageError("--show goes with --dry-run")
+    chosen = chosen_policy(policy, label, dictionary, exclude_terms)
+    key = read_key(key_file)
+    if dry_run:
+        _dry_run(source, chosen, key, field, format, show=show)
+        return
+    to = target or output or _standard_output(source, format)
+    if to == "-" and (resume or overwrite):
+        raise click.UsageError("--resume and --overwrite need a TARGET")
+
+    from allonym.files import anonymize_path
+
+    if source == "-":
+        tell_terminal()
+    try:
+        with progress(wanted=not quiet and to != "-") as advance:
+            done = anonymize_path(
+                source,
+                to,
+                chosen,
+                key=key,
+                fields=field or None,
+                format=format,
+                workers=workers,
+                resume=resume,
+                overwrite=overwrite,
+                plans=plans,
+                report=report,
+                quarantine=quarantine,
+                progress=advance,
+            )
+    except KeyboardInterrupt:
+        hint = "; the same command with --resume goes on from here" if "-" not in (source, to) else ""
+        note(f"interrupted{hint}", label="error:")
+        raise click.exceptions.Exit(130) from None
+    if not quiet and to != "-":
+        click.echo(done.to_text(), err=True, nl=False)
+    if done.exit_code:
+        left = [f"{n} {what}" for n, what in ((done.quarantined, "records"), (len(done.refused), "files")) if n]
+        where = f", see {quarantine}" if quarantine else ""
+        note(f"{' and '.join(left)} could not be processed and are not in the output{where}", label="error:")
+        raise click.exceptions.Exit(done.exit_code)
+
+
+def _standard_output(source: str, format: str | None) -> str:
+    """Where the result goes when no TARGET is given: standard output, for what a terminal or a pipe can take."""
+    from allonym.files import format_of
+
+    path = Path(source)
+    if path.is_dir():
+        raise UsageError(f"{source} is a folder: a TARGET folder is required, such as {path.name or 'folder'}-safe")
+    if source != "-" and format is None and format_of(path.name)[0].name in BINARY:
+        raise UsageError(f"{source} is no text: a TARGET is required, such as {path.stem}-safe{path.suffix}")
+    return "-"
+
+
+def _dry_run(
+    source: str, chosen: Policy, key: bytes | str | None, field: tuple[str, ...], format: str | None, *, show: bool
+) -> None:
+    from allonym.pipeline import anonymize
+
+    mentions: Counter[tuple[str, str]] = Counter()
+    edits: list[tuple[object, ...]] = []
+    count = 0
+    for document in documents(source, fields=field, format=format):
+        plan = anonymize(document, chosen, key=key).plan
+        count += 1
+        mentions.update((e.label, e.operator.partition("@")[0]) for e in plan.edits)
+        if show:
+            name = document.id or count
+            edits += [
+                (name, e.start, e.end, e.label, document.text[e.start : e.end], e.replacement) for e in plan.edits
+            ]
+    if show:
+        table(["document", "start", "end", "label", "original", "replacement"], edits, right=(1, 2))
+        click.echo()
+    rows = sorted(((label, operator, n) for (label, operator), n in mentions.items()), key=lambda r: (-r[2], r))
+    table(["label", "operator", "edits"], rows, right=(2,))
+    note(f"{count} documents, {sum(mentions.values())} edits; nothing was written", label="dry run:")

@@ -1,0 +1,172 @@
+"""``allonym detect``: what is found, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from allonym.cli.options import chosen_policy, field_option, format_option, policy_options
+from allonym.cli.reading import documents
+from allonym.cli.terminal import console, heading, json_line, note, on_terminal, table, visible
+
+if TYPE_CHECKING:
+    from allonym.document import Document, Span
+    from allonym.policy import Policy
+    from allonym.resolve import Decision
+
+
+@click.command(short_help="Show what is found, and why.")
+@click.argument("source", default="-", metavar="[SOURCE|-]")
+@policy_options
+@field_option
+@format_option
+@click.option(
+    "--explain", is_flag=True, help="Every candidate: detector, rule, context word, score, what became of it."
+)
+@click.option("--text", "with_text", is_flag=True, help="Show the text that was found, too.")
+@click.option("--highlight", is_flag=True, help="Show the whole text with the findings marked in it.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object per line, as in a pipe.")
+def detect(
+    source: str,
+    policy: str,
+    label: tuple[str, ...],
+    dictionary: tuple[tuple[str, Path], ...],
+    exclude_terms: Path | None,
+    field: tuple[str, ...],
+    format: str | None,
+    explain: bool,
+    with_text: bool,
+    highlight: bool,
+    as_json: bool,
+) -> None:
+    """Show what SOURCE (a file, or - for standard input) holds that identifies.
+
+    Prints a table on a terminal, else one JSON object per line. Offsets are half-open and count code points. The
+    text itself is shown only on request.
+
+    \b
+    Examples:
+      allonym detect letter.txt
+      allonym detect letter.txt --highlight
+      echo "My SSN is 219-09-9999" | allonym detect --explain
+      allonym detect reviews.csv --field review --json > findings.jsonl
+    """
+    from allonym import pipeline
+
+    if highlight and (explain or as_json):
+        raise click.UsageError("--highlight cannot be combined with --explain or --json")
+    chosen = chosen_policy(policy, label, dictionary, exclude_terms)
+    table_wanted = on_terminal() and not as_json
+    several = source != "-" or format is not None
+    total = 0
+    for document in documents(source, fields=field, format=format):
+        name = document.id if several else ""
+        if highlight:
+            _highlight(document, pipeline.detect(document, chosen), name)
+            continue
+        if explain:
+            rows = [_explained(document, d, chosen, with_text) for d in pipeline.explain(document, chosen)]
+        else:
+            rows = [_found(document, s, with_text) for s in pipeline.detect(document, chosen)]
+        total += len(rows)
+        if not table_wanted:
+            for row in rows:
+                click.echo(json_line({"document": name, **row} if name else row))
+        elif rows:
+            _table(name, _without_twins(rows) if explain else rows, explain=explain)
+    if table_wanted and not highlight and not total:
+        note("nothing found")
+
+
+def _found(document: Document, span: Span, with_text: bool) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "start": span.start,
+        "end": span.end,
+        "label": span.label,
+        "score": round(span.score, 4),
+        "source": span.source,
+    }
+    if with_text:
+        row["text"] = document.text[span.start : span.end]
+    return row
+
+
+def _explained(document: Document, decision: Decision, policy: Policy, with_text: bool) -> dict[str, Any]:
+    row = _found(document, decision.span, with_text)
+    detector, _, rest = row.pop("source").partition(":")
+    text = row.pop("text", None)
+    rule, *more = rest.split("+")
+    context = next((m[8:-1] for m in more if m.startswith("context(")), "")
+    rule += "".join(f"+{m}" for m in more if not m.startswith("context("))
+    row |= {"detector": detector, "rule": rule, "context": context, "outcome": decision.outcome}
+    row["because"] = _because(decision, policy)
+    if text is not None:
+        row["text"] = text
+    return row
+
+
+def _because(decision: Decision, policy: Policy) -> str:
+    if decision.outcome == "below threshold":
+        return f"needs {policy.threshold_for(decision.span.label):.2f}"
+    if decision.outcome == "excluded":
+        return "label not looked for" if not policy.looks_for(decision.span.label) else "on an exclusion list"
+    if (winner := decision.winner) is None:
+        return ""
+    return f"{winner.label} at {winner.start}-{winner.end} by {winner.source} is {decision.reason}"
+
+
+def _without_twins(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows but those that a rule found a second time, in the same place, behind disguise."""
+    plain = {(r["start"], r["end"], r["label"], r["rule"]) for r in rows}
+    return [
+        r
+        for r in rows
+        if (r["start"], r["end"], r["label"], r["rule"].removesuffix("+unmasked")) not in plain
+        or not r["rule"].endswith("+unmasked")
+    ]
+
+
+def _table(name: str, rows: list[dict[str, Any]], *, explain: bool) -> None:
+    if name:
+        heading(visible(name))
+    cells = []
+    for r in rows:
+        row = [f"{r['start']}-{r['end']}", r["label"], f"{r['score']:.2f}"]
+        if explain:
+            how = f"{r['detector']}:{r['rule']}" + (f", context {r['context']!r}" if r["context"] else "")
+            row += [r["outcome"], f"{how}; {r['because']}" if r["because"] else how]
+        else:
+            row.append(r["source"])
+        cells.append([*row, r["text"]] if "text" in r else row)
+    head = ["where", "label", "score", *(("outcome", "how") if explain else ("source",))]
+    table(
+        head + (["text"] if "text" in rows[0] else []), cells, right=(0, 2), wrap=head.index("how") if explain else -1
+    )
+
+
+def _highlight(document: Document, spans: Iterable[Span], name: str) -> None:
+    """The text with its findings marked: by colour and label on a terminal, in brackets in a pipe."""
+    text, at = document.text, 0
+    if name:
+        heading(visible(name))
+    if not on_terminal():
+        for span in spans:
+            click.echo(f"{text[at : span.start]}⟦{text[span.start : span.end]}|{span.label}⟧", nl=False)
+            at = span.end
+        click.echo(text[at:], nl=not text.endswith("\n"))
+        return
+    from rich.text import Text
+
+    colours = ("red", "green", "yellow", "blue", "magenta", "cyan")
+    marked = Text()
+    for span in spans:
+        colour = colours[sum(map(ord, span.label)) % len(colours)]
+        marked.append(visible(text[at : span.start], lines=True))
+        marked.append(visible(text[span.start : span.end], lines=True), style=f"bold reverse {colour}")
+        marked.append(f" {span.label}", style=f"dim {colour}")
+        at = span.end
+    marked.append(visible(text[at:], lines=True))
+    console().print(marked, soft_wrap=True, end="" if text.endswith("\n") else "\n")

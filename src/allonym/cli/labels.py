@@ -1,0 +1,133 @@
+"""``allonym labels``: the taxonomy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from allonym.cli.options import _labels
+from allonym.cli.terminal import heading, json_line, table
+
+if TYPE_CHECKING:
+    from allonym.labels import Label
+
+
+def _schemes(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    from allonym.labels import SCHEMES
+
+    return [s for s in SCHEMES if s.startswith(incomplete)]
+
+
+@click.command(short_help="Show the labels, their risk and their foreign names.")
+@click.argument("name", required=False, shell_complete=_labels)
+@click.option(
+    "--scheme",
+    metavar="SCHEME",
+    shell_complete=_schemes,
+    help="Show the names of a foreign scheme too, such as presidio, spacy or tab. NAME may then be one of them.",
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object per line.")
+def labels(name: str | None, scheme: str | None, as_json: bool) -> None:
+    """Show what can be found: every label with its kind, its risk and its names elsewhere.
+
+    Direct labels identify alone, quasi labels in combination. Risk is the harm of leaving a finding in, 0 to 5.
+
+    \b
+    Examples:
+      allonym labels
+      allonym labels US_SSN
+      allonym labels --scheme presidio
+      allonym labels GPE --scheme spacy
+    """
+    from allonym.errors import UnknownNameError
+    from allonym.labels import SCHEMES, TAXONOMY, from_scheme
+
+    if scheme is not None and scheme not in SCHEMES:
+        raise UnknownNameError("scheme", scheme, SCHEMES)
+    if name is None:
+        chosen = list(TAXONOMY)
+    elif name.upper() in TAXONOMY:
+        chosen = [TAXONOMY.get(name.upper())]
+    elif scheme is not None and (found := from_scheme(name, scheme)):
+        chosen = [TAXONOMY.get(n) for n in found]
+    else:
+        chosen = [TAXONOMY.get(name)]
+    if as_json:
+        for label in chosen:
+            click.echo(json_line(_row(label, scheme)))
+    elif len(chosen) == 1 and name is not None:
+        _show_one(chosen[0])
+    else:
+        _show_many(chosen, scheme, indent=name is None)
+
+
+def _row(label: Label, scheme: str | None) -> dict[str, Any]:
+    from allonym.labels import to_scheme
+
+    row: dict[str, Any] = {
+        "name": label.name,
+        "parent": label.parent,
+        "kind": label.kind,
+        "risk": label.risk,
+        "description": label.description,
+        "names": {s: list(n) for s, n in label.names.items()},
+    }
+    if scheme is not None:
+        row["scheme"], row["to_scheme"] = scheme, to_scheme(label.name, scheme)
+    return row
+
+
+def _show_many(chosen: list[Label], scheme: str | None, *, indent: bool) -> None:
+    from allonym.labels import TAXONOMY, to_scheme
+
+    rows = []
+    for label in _tree(chosen) if indent else chosen:
+        depth = len(TAXONOMY.lineage(label.name)) - 1 if indent else 0
+        row = ["  " * depth + label.name, label.kind, label.risk]
+        if scheme is not None:
+            row.append(to_scheme(label.name, scheme) or "-")
+        rows.append([*row, label.description])
+    head = ["label", "kind", "risk", *([scheme] if scheme else []), "description"]
+    table(head, rows, right=(2,), wrap=len(head) - 1)
+
+
+def _tree(chosen: list[Label]) -> list[Label]:
+    below: dict[str | None, list[Label]] = {}
+    for label in chosen:
+        below.setdefault(label.parent, []).append(label)
+    out: list[Label] = []
+
+    def walk(parent: str | None) -> None:
+        for label in below.get(parent, ()):
+            out.append(label)
+            walk(label.name)
+
+    walk(None)
+    return out
+
+
+def _show_one(label: Label) -> None:
+    from allonym.labels import SCHEMES, TAXONOMY, to_scheme
+
+    heading(label.name)
+    click.echo(f"{label.description}.")
+    click.echo()
+    rows: list[tuple[str, object]] = [("kind", label.kind), ("risk", f"{label.risk} of 5")]
+    if label.parent:
+        rows.append(("within", " < ".join(TAXONOMY.lineage(label.name)[1:])))
+    if below := TAXONOMY.descendants(label.name)[1:]:
+        rows.append(("holds", ", ".join(below)))
+    for scheme in SCHEMES:
+        own = ", ".join(label.names.get(scheme, ()))
+        if name := own or to_scheme(label.name, scheme):
+            rows.append((scheme, name if own else f"{name} (from {_owner(label.name, scheme)})"))
+    width = max(len(k) for k, _ in rows)
+    for key, value in rows:
+        click.echo(f"  {click.style(key.ljust(width), dim=True)}  {value}")
+
+
+def _owner(name: str, scheme: str) -> str:
+    from allonym.labels import TAXONOMY
+
+    return next(n for n in TAXONOMY.lineage(name) if TAXONOMY.get(n).names.get(scheme))

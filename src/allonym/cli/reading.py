@@ -1,0 +1,46 @@
+"""Reading what a command looks at, without writing anything."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from allonym.cli.terminal import note
+from allonym.errors import DataError
+
+if TYPE_CHECKING:
+    from allonym.document import Document
+
+
+def tell_terminal() -> None:
+    """Say that standard input is read, where that is a terminal and the program would seem to hang."""
+    if sys.stdin.isatty():
+        note("reading from the terminal; Ctrl-D ends the text")
+
+
+def stdin_bytes() -> bytes:
+    """All of standard input."""
+    tell_terminal()
+    return sys.stdin.buffer.read()
+
+
+def decoded(data: bytes, where: str) -> str:
+    """UTF-8 as text, line ends untouched, without a byte order mark.
+
+    Raises:
+        DataError: it is not UTF-8; the message says at which byte.
+    """
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{where} is not UTF-8: byte {error.start} does not fit") from None
+
+
+def documents(source: str, *, fields: Sequence[str] = (), format: str | None = None) -> Iterator[Document]:
+    """The documents of a file, a folder, or standard input where ``source`` is ``-``, as a run would see them."""
+    from allonym.files import read_documents
+
+    if source == "-":
+        tell_terminal()
+    yield from read_documents(source, fields=fields, format=format)

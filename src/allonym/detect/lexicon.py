@@ -1,0 +1,364 @@
+"""The lexicon detector: names that the user lists. A dictionary for all documents, and lists per document.
+
+Each term is filed under its rarest word; a document's words are looked up in that table, and only where one is found
+are the terms behind it compared. So the cost does not grow with the number of terms. Comparison is by whole words,
+without regard to diacritics, to line breaks and runs of blanks, and (but for short and ambiguous words) to case.
+
+The exclusion list is the opposite: findings that a user knows to be none, see :func:`filter_excluded`.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from math import isnan
+
+from allonym.detect import Detector
+from allonym.detect.disguise import fold
+from allonym.detect.words import word_list
+from allonym.document import Document, Span
+from allonym.errors import DataError, PolicyError
+from allonym.policy import Policy
+
+_SCORE = 0.95
+_MAX_GAP = 8  # code points that may stand between two words of a term
+
+AMBIGUOUS = word_list("ambiguous_names")
+TITLES = word_list("titles")
+PARTICLES = word_list("name_particles")
+_SUFFIXES = word_list("name_suffixes")
+_LEGAL = word_list("legal_forms")
+_LOOSE = word_list("loose_forms")
+
+
+class _Bases(dict[int, str]):
+    """Code point to its base letter without diacritics, or to a blank where it is no letter and no digit."""
+
+    def __missing__(self, point: int) -> str:
+        char = chr(point)
+        base = unicodedata.normalize("NFD", char)[0] if char.isalnum() else " "
+        self[point] = base
+        return base
+
+
+_BASES = _Bases()
+_BLANKS = {i: " " for i in range(128) if not chr(i).isalnum()}
+_BASES.update(_BLANKS)
+
+
+def worded(text: str) -> str:
+    """The folded text in lower case, of the same length, with base letters, digits and blanks only."""
+    return text.lower().translate(_BLANKS) if text.isascii() else text.translate(_BASES).lower()
+
+
+_PIECE = re.compile(r"[^\W_]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What the terms of one list have in common."""
+
+    label: str
+    score: float
+    source: str
+    capital: bool = False
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class _Term:
+    words: tuple[str, ...]
+    gaps: tuple[str, ...]
+    lead: str
+    tail: str
+    exact: str  # the word with its case, where case counts; else empty
+    capital: bool  # the first letter must be a capital
+    kind: Kind
+
+
+def _gap(text: str) -> str:
+    """What separates two words, without blanks and the marks that writers set or leave out."""
+    return "".join(c for c in text if c not in " \t\r\n.,-")
+
+
+_Row = tuple[str, Kind]
+
+
+def _split(raw: str) -> list[str]:
+    """The words that a term is compared by; none where it is too short to be looked for."""
+    text = raw if raw.isascii() else fold(unicodedata.normalize("NFC", raw))
+    return worded(text).split() if len(text.strip()) > 1 else []
+
+
+def _term(raw: str, kind: Kind) -> _Term:
+    text = fold(unicodedata.normalize("NFC", raw)).strip()
+    plain = worded(text)
+    places = [m.span() for m in _PIECE.finditer(plain)]
+    words = tuple(plain[a:b] for a, b in places)
+    single = len(words) == 1
+    exact = single and (len(words[0]) <= 3 or (text.isupper() and words[0] in AMBIGUOUS))
+    return _Term(
+        words,
+        tuple(_gap(text[places[i][1] : places[i + 1][0]]) for i in range(len(places) - 1)),
+        text[: places[0][0]],
+        text[places[-1][1] :].rstrip("."),
+        text[slice(*places[0])] if exact else "",
+        kind.capital or (single and words[0] in AMBIGUOUS and any(c.isupper() for c in text)),
+        kind,
+    )
+
+
+class Index:
+    """Terms by their rarest word. They are taken apart only when that word is met."""
+
+    def __init__(self, rows: Sequence[_Row]) -> None:
+        counts = Counter(word for raw, _ in rows for word in _split(raw))
+        self._table: dict[str, _Row | list[_Row]] = {}
+        for row in rows:
+            rarest = min(_split(row[0]), key=lambda w: (counts[w], -len(w)))
+            filed = self._table.setdefault(rarest, row)
+            if isinstance(filed, list):
+                filed.append(row)
+            elif filed is not row:
+                self._table[rarest] = [filed, row]
+        self._terms: dict[str, list[_Term]] = {}
+
+    def _filed(self, word: str) -> list[_Term]:
+        terms = self._terms.get(word)
+        if terms is None:
+            rows = self._table[word]
+            terms = self._terms[word] = [_term(*row) for row in (rows if isinstance(rows, list) else [rows])]
+        return terms
+
+    def find(self, text: str, plain: str, words: Sequence[str]) -> Iterator[Span]:
+        """All occurrences of all terms; ``plain`` is ``worded(text)`` and ``words`` its words."""
+        table = self._table
+        if table.keys().isdisjoint(words):
+            return
+        for word in sorted(table.keys() & set(words)):
+            terms = self._filed(word)
+            size = len(word)
+            at = plain.find(word)
+            while at >= 0:
+                if (not at or plain[at - 1] == " ") and plain[at + size : at + size + 1] in ("", " "):
+                    for term in terms:
+                        span = _match(term, term.words.index(word), at, text, plain)
+                        if span is not None:
+                            yield span
+                at = plain.find(word, at + size)
+
+
+def _match(term: _Term, anchor: int, at: int, text: str, plain: str) -> Span | None:
+    start, end = at, at + len(term.words[anchor])
+    for i in range(anchor + 1, len(term.words)):
+        a = end
+        while a < len(plain) and a - end <= _MAX_GAP and plain[a] == " ":
+            a += 1
+        b = a + len(term.words[i])
+        if a == end or plain[a:b] != term.words[i] or plain[b : b + 1] not in ("", " "):
+            return None
+        if _gap(text[end:a]) != term.gaps[i - 1]:
+            return None
+        end = b
+    for i in range(anchor - 1, -1, -1):
+        b = start
+        while b > 0 and start - b <= _MAX_GAP and plain[b - 1] == " ":
+            b -= 1
+        a = b - len(term.words[i])
+        if b == start or a < 0 or plain[a:b] != term.words[i] or (a and plain[a - 1] != " "):
+            return None
+        if _gap(text[b:start]) != term.gaps[i]:
+            return None
+        start = a
+    if term.exact and text[start:end] != term.exact:
+        return None
+    if term.capital and not text[start].isupper():
+        return None
+    if term.lead and text[max(0, start - len(term.lead)) : start] == term.lead:
+        start -= len(term.lead)
+    if term.tail and text[end : end + len(term.tail)] == term.tail:
+        end += len(term.tail)
+    return Span(start, end, term.kind.label, term.kind.score, term.kind.source)
+
+
+@lru_cache(maxsize=16)
+def _dictionary(policy: Policy) -> Index | None:
+    rows: list[_Row] = []
+    for listed in policy.dictionary:
+        policy.taxonomy.get(listed.label, "dictionary")
+        kind = Kind(listed.label, _SCORE, "lexicon:dictionary")
+        for i, raw in enumerate(listed.terms, 1):
+            if not _split(raw):
+                raise PolicyError(
+                    f"dictionary.{listed.label}: term {i} of {len(listed.terms)} must have two characters at least "
+                    "and hold a letter or a digit"
+                )
+        if policy.looks_for(listed.label):
+            rows += ((raw, kind) for raw in listed.terms)
+    return Index(rows) if rows else None
+
+
+@lru_cache(maxsize=64)
+def _listed(policy: Policy, named: tuple[tuple[str, tuple[str, ...]], ...]) -> Index:
+    rows: dict[tuple[str, str], _Row] = {}
+    for label, names in named:
+        for name in names:
+            for form, kind in _variants(name, label, policy):
+                if _split(form):
+                    rows.setdefault((form, label), (form, kind))
+    return Index(tuple(rows.values()))
+
+
+def _variants(name: str, label: str, policy: Policy) -> Iterator[_Row]:
+    """The name as it is listed, and the shorter forms under which a text mentions its bearer."""
+    forms: list[tuple[str, float, bool]] = [(name, _SCORE, False)]
+    if policy.taxonomy.within(label, "PERSON"):
+        forms += person_forms(name)
+    elif policy.taxonomy.within(label, "ORGANIZATION"):
+        forms += _company_forms(name)
+    for form, score, capital in forms:
+        yield form, Kind(label, score, "lexicon:metadata", capital)
+
+
+def person_forms(name: str) -> Iterator[tuple[str, float, bool]]:
+    left, comma, right = name.partition(",")
+    if comma and right.strip() and not all(letters_of(w) in _SUFFIXES for w in right.replace(",", " ").split()):
+        name = f"{right} {left}"
+    words = [w.strip(",") for w in name.replace(",", " ").split()]
+    while words and letters_of(words[0]) in TITLES:
+        words.pop(0)
+    while words and letters_of(words[-1]) in _SUFFIXES:
+        words.pop()
+    if len(words) < 2:
+        return
+    yield " ".join(words), _SCORE, False
+    last = len(words) - 1
+    while last > 1 and letters_of(words[last - 1]) in PARTICLES:
+        last -= 1
+    if last > 1:
+        yield " ".join((words[0], *words[last:])), _SCORE, False
+    if last < len(words) - 1:
+        yield " ".join(words[last:]), 0.85, False
+    if len(letters_of(words[-1])) > 1:
+        yield words[-1], 0.8, True
+    if len(letters_of(words[0])) > 1 and letters_of(words[0]) not in PARTICLES:
+        yield words[0], 0.7, True
+
+
+def _company_forms(name: str) -> Iterator[tuple[str, float, bool]]:
+    words = name.split()
+    if len(words) > 1 and words[0].lower() == "the":
+        words.pop(0)
+        yield " ".join(words), 0.9, False
+    for endings in (_LEGAL, _LEGAL | _LOOSE):
+        before = len(words)
+        while len(words) > 1 and letters_of(words[-1]) in endings:
+            words.pop()
+        while len(words) > 1 and words[-1] in ("&", "and"):
+            words.pop()
+        if len(words) < before:
+            yield " ".join(words).rstrip(","), 0.85, len(words) == 1
+
+
+def letters_of(word: str) -> str:
+    return "".join(c for c in word.lower() if c.isalnum())
+
+
+def _names(document: Document, policy: Policy) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    out: list[tuple[str, tuple[str, ...]]] = []
+    for label, keys in policy.metadata.items():
+        if policy.looks_for(label):
+            names = tuple(n for key in keys for n in _strings(document.meta.get(key), key))
+            if names:
+                out.append((label, names))
+    return tuple(out)
+
+
+def _strings(value: object, key: str) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        yield from _strings(value.get("name"), key)
+    elif isinstance(value, (list, tuple, set, frozenset)):
+        for item in sorted(value, key=str) if isinstance(value, (set, frozenset)) else value:
+            yield from _strings(item, key)
+    elif isinstance(value, int) and not isinstance(value, bool):
+        yield str(value)
+    elif value is not None and not (isinstance(value, float) and isnan(value)):
+        raise DataError(f"metadata {key!r} must hold a name or a list of names, got {type(value).__name__}")
+
+
+def build(policy: Policy) -> Detector:
+    """The detector for a policy's dictionary and for the lists in its documents' metadata.
+
+    Of a person in such a list the parts of the name are found, too, of a company the name without its legal form.
+
+    Raises:
+        PolicyError: a term of the dictionary is too short; the message says which by its number.
+    """
+    dictionary = _dictionary(policy)
+
+    def detect(document: Document) -> Iterable[Span]:
+        named = _names(document, policy) if policy.metadata and document.meta else ()
+        if dictionary is None and not named:
+            return ()
+        text = document.text
+        plain = worded(text)
+        words = plain.split()
+        spans = list(dictionary.find(text, plain, words)) if dictionary is not None else []
+        if named:
+            spans += _listed(policy, named).find(text, plain, words)
+        return spans
+
+    return detect
+
+
+@lru_cache(maxsize=16)
+def _exclusions(policy: Policy) -> dict[str, frozenset[str]]:
+    out: dict[str, set[str]] = {}
+    for listed in policy.exclusions:
+        if listed.label != "*":
+            policy.taxonomy.get(listed.label, "exclusions")
+        for i, raw in enumerate(listed.terms, 1):
+            term = _same(raw)
+            if not term:
+                raise PolicyError(
+                    f"exclusions.{listed.label}: term {i} of {len(listed.terms)} must hold a letter or a digit"
+                )
+            out.setdefault(listed.label, set()).add(term)
+    return {label: frozenset(terms) for label, terms in out.items()}
+
+
+def _same(text: str) -> str:
+    """Equal for texts that are the same name: without case, diacritics, punctuation and possessive."""
+    folded = fold(unicodedata.normalize("NFC", text)).strip()
+    if folded.endswith(("'s", "'S")):
+        folded = folded[:-2]
+    return " ".join(worded(folded).split())
+
+
+def filter_excluded(
+    document: Document, spans: Iterable[Span], policy: Policy
+) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
+    """Split findings into those to keep and those that the policy's exclusion list rules out.
+
+    A finding is ruled out where its text is an excluded term of its label, of an ancestor of it, or of ``"*"``;
+    whether a checksum confirmed it makes no difference, since the user asked for it by name.
+
+    Raises:
+        PolicyError: an excluded term holds no letter and no digit.
+    """
+    excluded = _exclusions(policy)
+    if not excluded:
+        return tuple(spans), ()
+    kept: list[Span] = []
+    dropped: list[Span] = []
+    everywhere = excluded.get("*", frozenset())
+    for span in spans:
+        name = _same(document.text[span.start : span.end])
+        out = name in everywhere or any(name in excluded.get(a, ()) for a in policy.taxonomy.lineage(span.label))
+        (dropped if out else kept).append(span)
+    return tuple(kept), tuple(dropped)

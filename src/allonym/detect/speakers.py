@@ -1,0 +1,245 @@
+"""The detector for names that the form of a text gives away: speaker labels, introductions, address, titles.
+
+In a conversation each turn's label names its speaker, and the speakers' names are then looked for in what is said. In
+any text, "my name is", "may I speak to", "Dear Ms" and the like announce a name (P2's hotwords); what follows must be
+written with capitals, so texts without capitals yield nothing here.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache, lru_cache
+
+import re2
+
+from allonym.detect import Detector
+from allonym.detect.lexicon import AMBIGUOUS, PARTICLES, TITLES, Index, Kind, letters_of, person_forms, worded
+from allonym.detect.scan import compiled, encoded, matches
+from allonym.detect.words import word_list
+from allonym.document import Document, Interval, Span
+from allonym.policy import Policy
+
+_ROLES = word_list("roles")
+_STOP = word_list("no_names")
+_NAMES_TOO = frozenset(("will", "may", "april", "june", "august"))
+
+# Wide but small classes: all letters by their properties make automata a hundred times the size.
+_UPPER = "[A-ZÀ-ÖØ-ÞĀ-ɏΆ-ΫЀ-Я]"
+_LETTER = r"[A-Za-zÀ-\x{1fff}\x{2c00}-\x{2dff}\x{3040}-\x{d7ff}]"
+_W = rf"{_UPPER}(?:{_LETTER}+|['\-]{_UPPER}{_LETTER}+)(?:['\-]{_LETTER}+)*"
+_PARTICLE = "(?:van|von|de|der|den|del|della|di|da|dos|la|le|el|al|bin|ibn|ter|du)"
+_NAME = rf"((?:{_W}|{_UPPER}\.)(?: (?:{_PARTICLE} ){{0,2}}(?:{_W}|{_UPPER}\.|{_UPPER}\b)){{0,3}})"
+_TITLE = r"(?:M(?:r|rs|s|x)\.? |Miss |Mister |Dr\.? |Doctor |Prof\.? |Professor |Sir |Dame |Madam )"
+
+_STRONG = (
+    r"(?:my|his|her|your|their|whose) (?:first |last |full |middle |maiden |sur|nick)?name(?:'s| is| was)(?: also)?"
+)
+_TALK = (
+    r"(?:speak|speaking|talk|spoke|talked|chat|meet) (?:to|with)|ask for|connect(?:ed)? (?:you |me )?(?:to|with)"
+    r"|you've reached"
+)
+_OVER = (
+    r"(?:over|floor|call|conference|meeting|microphone)(?: back)? to(?: our \w+,?)?|line (?:of|is)|lines? of"
+    r"|(?:hand|turn|pass|give|send|throw) (?:\w+ ){0,3}back to|questions?(?: \w+){0,2} from(?: the line of)?"
+    r"|hosted by|joined by|introduc(?:e|ing)|signed[,:]|attn:?|attention:"
+)
+_SELF = r"(?:this is|it's|it is|i am|i'm|here is|here's)"
+_HELLO = (
+    "(?:hi|hello|hey|dear|good (?:morning|afternoon|evening|day)|thanks|thank you|welcome|sorry|congratulations|bye"
+    "|goodbye)"
+)
+_AGAIN = "(?: (?:again|there|so much|very much))?"
+
+_BEGIN = rf"{_UPPER}[A-Za-zÀ-\x{{1fff}}.'\-]"
+_TITLED = compiled(rf"\b{_TITLE}{_NAME}")
+_AFTER_NAME = (
+    r"(,? (?:calling|speaking|here|from|with|at|again|over at|on behalf|filling|your|the|our|and (?:i|i'm|with me)\b)"
+    r"|[.,!?;]|\s*\n|$)?"
+)
+_ANNOUNCED = compiled(rf"(?i:\b({_STRONG}|{_TALK}|{_OVER}),? )(?:{_TITLE})?{_NAME}(?i:{_AFTER_NAME})")
+_INTRODUCED = compiled(rf"(?i:\b({_SELF}) )(?:{_TITLE})?{_NAME}(?i:{_AFTER_NAME})")
+_GREETED = compiled(rf"(?i:\b({_HELLO}){_AGAIN})(,? ){_NAME}(\s*[.,!?;:\-]|\s*\n|\s*$)")
+_UNCAPPED = compiled(
+    rf"(?i:\b(?:hi|hello|hey|good (?:morning|afternoon|evening)),? (?:this is|it's) )([a-z]{{3,}}) "
+    r"(?:from|calling|speaking|with|here)\b"
+    rf"|(?i:\bthis is )((?:{_UPPER}[a-z]+ )?[a-z]{{3,}}) (?:calling|speaking)\b"
+)
+_OPENS = re.compile(r"(?:^|[.!?:\n>\"]\s*|,\s|\b(?:okay|ok|yes|yeah|well|great|oh|so),?\s)\Z", re.IGNORECASE)
+_FAREWELL = "(?i:\\b(?:regards|sincerely|yours truly|yours faithfully|cheers|best wishes|thanks|love))"
+_SIGNED = compiled(rf"{_FAREWELL}[,.]?[ \t\r]*\n\s*{_NAME}[ \t\r]*(?:\n|$|,)")
+
+
+@cache
+def _cues() -> re2.Set:
+    """Which of the six kinds of hotword stand in a text, in one pass; in the order of :func:`_hotwords`."""
+    cues = re2.Set.SearchSet()
+    for cue in (
+        rf"\b{_TITLE}{_BEGIN}",
+        rf"(?i:\b(?:{_STRONG}|{_TALK}|{_OVER}),? )(?:{_TITLE})?{_BEGIN}",
+        rf"(?i:\b{_SELF} )(?:{_TITLE})?{_BEGIN}",
+        rf"(?i:\b{_HELLO}{_AGAIN}),? {_BEGIN}",
+        rf"{_FAREWELL}[,.]?[ \t\r]*\n\s*{_BEGIN}",
+        _UNCAPPED.pattern.decode("utf-8"),
+    ):
+        cues.Add(cue.encode("utf-8"))
+    cues.Compile()
+    return cues
+
+
+def build(policy: Policy) -> Detector:
+    """The detector for a policy; it does nothing where the policy does not look for PERSON."""
+    if not policy.looks_for("PERSON"):
+        return _nothing
+    cues = _cues()
+
+    def detect(document: Document) -> Iterable[Span]:
+        text = document.text
+        data = encoded(text)
+        present = cues.Match(data)
+        spans = list(_hotwords(text, data, present)) if present else []
+        if document.turns:
+            spans += _of_speakers(document)
+        return spans
+
+    return detect
+
+
+def _nothing(document: Document) -> Iterable[Span]:
+    return ()
+
+
+def _of_speakers(document: Document) -> Iterator[Span]:
+    text = document.text
+    names: dict[str, None] = {}
+    labels: list[Interval] = []
+    seen: dict[str, Interval | None] = {}
+    for turn in document.turns:
+        if turn.speaker is None:
+            continue
+        start, end = turn.speaker
+        label = text[start:end]
+        if label not in seen:
+            seen[label] = _name_in(label)
+        place = seen[label]
+        if place is not None:
+            labels.append((start + place[0], start + place[1]))
+            names[label[slice(*place)]] = None
+    labels = sorted(set(labels))
+    for start, end in labels:
+        yield Span(start, end, "PERSON", 0.9, "speakers:label")
+    if names:
+        plain = worded(text)
+        for span in _mentions(tuple(sorted(names))).find(text, plain, plain.split()):
+            i = bisect_right(labels, (span.start, len(text))) - 1
+            if (i < 0 or span.start >= labels[i][1]) and _is_mention(text, span):
+                yield span
+
+
+def _name_in(label: str) -> Interval | None:
+    """Where the name stands in a speaker label; None where the label is only a role."""
+    cut = re.search(r"\s*(?:[(\[|/]|\s-+\s|:\s*$)", label)
+    end = cut.start() if cut and cut.start() else len(label)
+    words = list(re.finditer(r"[^\s_,.#:*]+", label[:end]))
+    if not words or all(_is_role(m[0]) for m in words):
+        return None
+    while len(words) > 1 and letters_of(words[0][0]) in TITLES:
+        words.pop(0)
+    return words[0].start(), words[-1].end()
+
+
+def _is_role(word: str) -> bool:
+    bare = word.strip("-'").lower()
+    bare = bare.rstrip("0123456789").rstrip("-") or bare
+    return bare in _ROLES or len(bare) < 2 or bare.isdigit() or all(p in _ROLES for p in bare.split("-"))
+
+
+@lru_cache(maxsize=64)
+def _mentions(names: tuple[str, ...]) -> Index:
+    rows: dict[str, tuple[str, Kind]] = {}
+    for name in names:
+        forms = [(name, 0.8, True), *((f, min(s, 0.8), True) for f, s, _ in person_forms(name))]
+        for form, score, _ in forms:
+            bare = letters_of(form)
+            if len(bare) > 2 and not (
+                " " not in form and (bare in PARTICLES or (bare in _STOP and bare not in AMBIGUOUS))
+            ):
+                rows.setdefault(form, (form, Kind("PERSON", score, "speakers:mention", True)))
+    return Index(tuple(rows.values()))
+
+
+def _is_mention(text: str, span: Span) -> bool:
+    word = text[span.start : span.end]
+    if word.lower() not in AMBIGUOUS:
+        return True
+    before = text[max(0, span.start - 4) : span.start].rstrip(" ")
+    opens = not before or before[-1] in ".!?:\n\"'"
+    return not opens or text[span.end : span.end + 1] in (",", "!", "?", ".")
+
+
+def _hotwords(text: str, data: bytes, present: Sequence[int]) -> Iterator[Span]:
+    if 0 in present:
+        for _, name in matches(_TITLED, text, data):
+            yield from _named(text, name, 0.8, "speakers:title")
+    if 1 in present:
+        for _, cue, name, _ in matches(_ANNOUNCED, text, data):
+            strong = "name" in text[slice(*cue)].lower()
+            source = "speakers:introduction" if strong else "speakers:hotword"
+            single = strong or _after_is_sure(text, name[1])
+            yield from _named(text, name, 0.8 if strong else 0.7, source, single=single)
+    if 2 in present:
+        for _, cue, name, after in matches(_INTRODUCED, text, data):
+            said = text[slice(*after)].strip(" ,\n").lower() if after[0] >= 0 else ""
+            sure = said in ("calling", "speaking", "here", "from", "with", "again", "over at", "on behalf", "filling")
+            single = sure and text[slice(*cue)].lower() != "it is"
+            yield from _named(text, name, 0.75 if sure else 0.6, "speakers:introduction", single=single)
+    if 3 in present:
+        for (start, _), _, _, name, _ in matches(_GREETED, text, data):
+            if _OPENS.search(text[max(0, start - 8) : start]):
+                yield from _named(text, name, 0.7, "speakers:address")
+    if 4 in present:
+        for _, name in matches(_SIGNED, text, data):
+            yield from _named(text, name, 0.7, "speakers:signature")
+    if 5 in present:
+        for _, greeted, called in matches(_UNCAPPED, text, data):
+            start, end = greeted if greeted[0] >= 0 else called
+            if not any(w.lower() in _STOP for w in text[start:end].split()):
+                yield Span(start, end, "PERSON", 0.6, "speakers:introduction")
+
+
+def _after_is_sure(text: str, end: int) -> bool:
+    return text[end : end + 1] in (".", ",", "?", "!", "'", "\n", "") or text[end : end + 6] in (
+        " with ",
+        " from ",
+        " about",
+        " pleas",
+    )
+
+
+def _named(text: str, place: Interval, score: float, source: str, *, single: bool = True) -> Iterator[Span]:
+    """The name at ``place`` without words that are none, if something is left."""
+    start, end = place
+    words = list(re.finditer(r"\S+", text[start:end]))
+    keep = 0
+    announced = source == "speakers:address" or score >= 0.75
+    shouted = text[start:end].isupper()
+    for word in words:
+        bare = word[0].removesuffix("'s")
+        plain = bare.lower()
+        if bare == "I" or (plain in _STOP and not (plain in _NAMES_TOO and (keep or announced))):
+            break
+        if not bare[0].isupper() and bare not in PARTICLES:
+            break
+        if bare.isupper() and len(bare) > 1 and bare[-1] != "." and not shouted:
+            break
+        keep += 1
+    while keep and (words[keep - 1][0] in PARTICLES or (len(words[keep - 1][0]) < 3 and keep == 1)):
+        keep -= 1
+    if not keep or (keep == 1 and not single) or (keep == 1 and words[0][0].endswith(".")):
+        return
+    if keep == 1 and shouted and len(words) == 1 and score < 0.75:
+        return
+    last = words[keep - 1]
+    stop = start + last.end() - (2 if last[0].endswith("'s") else 0)
+    yield Span(start, stop, "PERSON", score, source)

@@ -1,0 +1,103 @@
+"""Text encodings that are read, and kept: UTF-8 with and without a byte order mark, UTF-16 with one.
+
+Anything else is refused: bytes read with a wrong encoding hide names from every detector.
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from allonym.errors import DataError
+
+_MARKS = (
+    (codecs.BOM_UTF32_LE, ""),
+    (codecs.BOM_UTF32_BE, ""),
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+MAX_RECORD = 1 << 26
+"""Bytes of one line or row at most; a quote that never closes would otherwise swallow the file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """A codec and the byte order mark that stands before the text."""
+
+    codec: str
+    mark: bytes = b""
+
+    def decode(self, data: bytes) -> str:
+        """The text of ``data``, which has no mark. Raises :class:`DataError` where it is not in this encoding."""
+        try:
+            return data.decode(self.codec)
+        except UnicodeDecodeError as error:
+            raise DataError(f"not valid {self.codec.upper()} at byte {error.start}; UTF-8 is required") from None
+
+    def encode(self, text: str) -> bytes:
+        """The bytes of ``text``, without a mark. Raises :class:`DataError` for lone surrogates."""
+        try:
+            return text.encode(self.codec)
+        except UnicodeEncodeError as error:
+            raise DataError(f"cannot be written as {self.codec.upper()}: lone surrogate at {error.start}") from None
+
+
+def sniff(head: bytes) -> Encoding:
+    """The encoding that the first bytes of a file name; UTF-8 where they name none."""
+    for mark, codec in _MARKS:
+        if head.startswith(mark):
+            if not codec:
+                raise DataError("UTF-32 is not read; convert the file to UTF-8")
+            return Encoding(codec, mark)
+    if b"\x00" in head[:4]:
+        raise DataError("not a text file, or UTF-16 without a byte order mark; UTF-8 is required")
+    return Encoding("utf-8")
+
+
+def decode(data: bytes) -> tuple[str, Encoding]:
+    """The text of a whole file and how it was encoded. Raises :class:`DataError` where it is not text."""
+    encoding = sniff(data[:4])
+    return encoding.decode(data[len(encoding.mark) :]), encoding
+
+
+def cut(
+    stream: BinaryIO, encoding: Encoding, size: int, boundary: Callable[[str, bool], int], buffer: bytes = b""
+) -> Iterator[bytes]:
+    """Pieces of about ``size`` bytes that end where ``boundary(text, at_end)`` says; it returns 0 for nowhere.
+
+    ``buffer`` has been read from the stream already. The pieces depend on the bytes and ``size`` alone. In UTF-8
+    ``text`` holds one character per byte, so boundaries are sought among ASCII characters.
+
+    Raises:
+        DataError: a record is longer than ``MAX_RECORD`` bytes.
+    """
+    wide = encoding.codec != "utf-8"
+    want = size
+    ended = False
+    while True:
+        while len(buffer) < want and not ended:
+            more = stream.read(want - len(buffer))
+            ended = not more
+            buffer += more
+        if not buffer:
+            return
+        last = ended and len(buffer) <= want
+        view = buffer[:want]
+        if wide:
+            text = codecs.getincrementaldecoder(encoding.codec)("replace").decode(view)
+            at = len(text[: boundary(text, last)].encode(encoding.codec, "surrogatepass"))
+        else:
+            at = boundary(view.decode("latin-1"), last)
+        if at == 0 and last:
+            at = len(view)
+        if at:
+            yield buffer[:at]
+            buffer = buffer[at:]
+            want = size
+        elif want >= MAX_RECORD:
+            raise DataError(f"a record is longer than {MAX_RECORD} bytes; is a quote left open?")
+        else:
+            want *= 2

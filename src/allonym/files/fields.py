@@ -1,0 +1,55 @@
+"""Which fields of a record are treated: those named, or all text but record ids.
+
+Without names every text is treated, since a field that nobody thought of is where names survive. Only fields whose
+whole name says that they number the records are left, and only where their value looks like a number or a code.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+
+ID_NAMES = frozenset(("id", "_id", "doc_id", "docid", "document_id", "record_id", "row_id", "uuid", "guid"))
+_ID_VALUE = re.compile(r"[A-Za-z0-9._:/#+-]{1,128}")
+_PLAIN_KEY = re.compile(r"[A-Za-z_$][A-Za-z0-9_$.:/ -]{0,63}")
+
+Path = tuple[str, ...]
+
+
+@lru_cache(maxsize=256)
+def parse(name: str) -> Path:
+    """A dotted path; list indices are transparent, so ``a[*].b``, ``a[].b`` and ``a.b`` are the same.
+
+    >>> parse("turns[*].text")
+    ('turns', 'text')
+    """
+    return tuple(re.sub(r"\[[*\d]*\]", "", name).strip(".").split("."))
+
+
+@lru_cache(maxsize=4096)
+def matching(path: Path, fields: tuple[str, ...]) -> str | None:
+    """The first of ``fields`` that names ``path`` or something above it; None where none does. ``*``: any key."""
+    joined = ".".join(path)
+    for name in fields:
+        wanted = parse(name)
+        if joined == name or (
+            len(wanted) <= len(path) and all(w in ("*", p) for w, p in zip(wanted, path, strict=False))
+        ):
+            return name
+    return None
+
+
+def is_id(path: Path, value: str) -> bool:
+    """Whether a field numbers its record: a top-level field with such a name and a value without blanks or ``@``."""
+    return len(path) == 1 and path[0].lower() in ID_NAMES and _ID_VALUE.fullmatch(value) is not None
+
+
+def is_plain_key(key: str) -> bool:
+    """Whether an object's key looks like a field's name rather than data such as an address or a number."""
+    return _PLAIN_KEY.fullmatch(key) is not None and sum(c.isdigit() for c in key) < 5
+
+
+def shown(path: Iterable[str]) -> str:
+    """A path for reports; keys that may be data are shown as ``*``."""
+    return ".".join(key if is_plain_key(key) else "*" for key in path)

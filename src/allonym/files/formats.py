@@ -1,0 +1,66 @@
+"""Which format reads which file: by suffix, or by name."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+from typing import cast
+
+from allonym.errors import DataError, UnknownNameError
+from allonym.files.record import Format
+from allonym.registry import Registry
+
+readers = Registry(
+    "reader",
+    {
+        "txt": "allonym.files.text:TEXT",
+        "md": "allonym.files.text:MARKDOWN",
+        "jsonl": "allonym.files.jsonrecords:JSONL",
+        "json": "allonym.files.jsonrecords:JSON",
+        "csv": "allonym.files.table:CSV",
+        "tsv": "allonym.files.table:TSV",
+        "parquet": "allonym.files.parquet:PARQUET",
+        "html": "allonym.files.markup:HTML",
+        "eml": "allonym.files.mail:EML",
+        "docx": "allonym.files.docx:DOCX",
+        "xlsx": "allonym.files.xlsx:XLSX",
+        "srt": "allonym.files.subtitles:SRT",
+        "vtt": "allonym.files.subtitles:VTT",
+    },
+)
+"""Formats, see :class:`allonym.files.record.Format`."""
+
+SUFFIXES = {
+    "text": "txt",
+    "markdown": "md",
+    "ndjson": "jsonl",
+    "jsonlines": "jsonl",
+    "tab": "tsv",
+    "pq": "parquet",
+    "htm": "html",
+    "xhtml": "html",
+}
+"""Suffixes other than the formats' own names."""
+
+
+def get_format(name: str) -> Format:
+    """The format called ``name``; raises :class:`UnknownNameError` with near matches."""
+    lower = name.lower().lstrip(".")
+    return cast(Format, readers.get(SUFFIXES.get(lower, lower)))
+
+
+def format_of(name: str) -> tuple[Format, bool]:
+    """The format that a file's name asks for, and whether the file is packed with gzip (``.gz``).
+
+    Raises:
+        DataError: no format has this suffix.
+    """
+    path = PurePath(name)
+    packed = path.suffix.lower() == ".gz"
+    suffix = (PurePath(path.stem) if packed else path).suffix.lower().lstrip(".")
+    try:
+        return get_format(suffix), packed
+    except UnknownNameError:
+        pass
+    known = ", ".join(readers.names())
+    what = f"the suffix .{suffix}" if suffix else "files without suffix"
+    raise DataError(f"no format for {what}; known: {known}")

@@ -1,0 +1,83 @@
+"""The files of a run: what is read, where it goes, and what stands in the way."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from allonym.errors import DataError, UsageError
+from allonym.files.formats import format_of, get_format
+from allonym.files.record import Format
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A file of a run: where it comes from and goes to (None: standard input, standard output), name and format."""
+
+    name: str
+    source: Path | None
+    target: Path | None
+    format: Format | None
+    packed: bool = False
+    pack: bool = False
+    size: int = 0
+    refused: str = ""
+
+
+def list_items(source: str | Path, target: str | Path, format: str | None) -> tuple[list[Item], bool]:
+    """The files to treat, sorted by name, and whether the source is a folder. Hidden files are passed over.
+
+    Raises:
+        UsageError: there is no such source, or source and target do not go together.
+        DataError: no format reads the source.
+    """
+    out = None if str(target) == "-" else Path(target)
+    if str(source) == "-":
+        return [Item("-", None, out, get_format(format or "txt"), pack=_packed(out))], False
+    path = Path(source)
+    if not path.exists():
+        raise UsageError(f"there is no file or folder {path}")
+    if not path.is_dir():
+        if out is not None and out.exists() and out.samefile(path):
+            raise UsageError(f"source and target are both {path}; the source is never changed")
+        if out is not None and out.is_dir():
+            out = out / path.name
+        kind, packed = (get_format(format), path.suffix.lower() == ".gz") if format else format_of(path.name)
+        return [Item(path.name, path, out, kind, packed, _packed(out), path.stat().st_size)], False
+    if out is None:
+        raise UsageError("a folder needs a folder to write to, not standard output")
+    if out.exists() and not out.is_dir():
+        raise UsageError(f"{path} is a folder, so the target must be one, and {out} is a file")
+    if out.resolve() == path.resolve() or path.resolve() in out.resolve().parents:
+        raise UsageError(f"the target {out} lies inside the source {path}")
+    items = []
+    for where, folders, names in os.walk(path):
+        folders[:] = [f for f in folders if not f.startswith(".")]
+        for name in names:
+            if name.startswith("."):
+                continue
+            file = Path(where, name)
+            rel = file.relative_to(path)
+            refused = ""
+            kind_, packed = None, False
+            try:
+                kind_, packed = (get_format(format), file.suffix.lower() == ".gz") if format else format_of(name)
+            except DataError as error:
+                refused = str(error)
+            items.append(Item(rel.as_posix(), file, out / rel, kind_, packed, packed, file.stat().st_size, refused))
+    return sorted(items, key=lambda i: i.name), True
+
+
+def _packed(target: Path | None) -> bool:
+    return target is not None and target.suffix.lower() == ".gz"
+
+
+def check_free(
+    targets: Sequence[Path | None], extras: Sequence[Path], report: str | Path | None, overwrite: bool
+) -> None:
+    """Raises :class:`UsageError` where a file that the run would write exists, unless it may be replaced."""
+    for path in (*targets, *extras, *((Path(report),) if report else ())):
+        if path is not None and path.exists() and not overwrite:
+            raise UsageError(f"{path} exists; overwrite replaces it")

@@ -1,0 +1,233 @@
+"""Output that is whole or absent, and the journal by which an interrupted run goes on.
+
+A run writes hidden part files beside their targets and renames them at the end. Next to them lies the journal: JSON
+lines, only ever appended to; each says how far input and outputs had got. A line is written after the bytes it speaks
+of, so that a run killed at any moment finds the last line true: it cuts the part files to the lengths named there and
+goes on. A torn last line counts as not written.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hmac
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from pathlib import Path
+from typing import IO, BinaryIO
+
+from allonym.errors import DataError, UsageError
+
+SCHEMA = 1
+
+
+def part_path(target: Path) -> Path:
+    """The hidden file in which ``target`` grows."""
+    return target.with_name(f".{target.name}.allonym-part")
+
+
+def journal_path(target: Path) -> Path:
+    """The journal of a run that writes the file or folder ``target``."""
+    return target.with_name(f".{target.name}.allonym-journal")
+
+
+class PartFile:
+    """A file that grows under a hidden name and gets its own name when it is complete.
+
+    Args:
+        target: the name it gets.
+        length: bytes that are kept of a part file that is there already.
+        digest: what the digest of those bytes must be; empty: not checked.
+
+    Raises:
+        DataError: the part file is shorter than ``length`` or does not have the digest.
+    """
+
+    def __init__(self, target: Path, length: int = 0, digest: str = "") -> None:
+        self.target = target
+        self.path = part_path(target)
+        self.length = length
+        self.hash = blake2b(digest_size=32)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        self._stream: BinaryIO = self.path.open("r+b" if length else "w+b")
+        if length:
+            self._keep(length, digest)
+
+    def _keep(self, length: int, digest: str) -> None:
+        left = length
+        while left and (block := self._stream.read(min(left, 1 << 20))):
+            self.hash.update(block)
+            left -= len(block)
+        if left or (digest and self.hash.hexdigest() != digest):
+            self._stream.close()
+            raise DataError(f"{self.path} is not what the interrupted run left; begin again with overwrite")
+        self._stream.truncate(length)
+        self._stream.seek(length)
+
+    @property
+    def stream(self) -> BinaryIO:
+        """For writers that do not append."""
+        return self._stream
+
+    def write(self, data: bytes) -> None:
+        """Append bytes."""
+        self._stream.write(data)
+        self.hash.update(data)
+        self.length += len(data)
+
+    def cut(self, length: int) -> None:
+        """Drop what was written after ``length``."""
+        self._stream.flush()
+        self._stream.seek(0)
+        self.hash = blake2b(digest_size=32)
+        self._keep(length, "")
+        self.length = length
+
+    def sync(self) -> None:
+        """Make sure that all bytes are on the disk."""
+        self._stream.flush()
+        os.fsync(self._stream.fileno())
+
+    def finish(self) -> None:
+        """Give the file its name; it replaces what was there."""
+        if not self._stream.closed:
+            self.sync()
+            self._stream.close()
+        os.replace(self.path, self.target)
+
+    def close(self, *, remove: bool) -> None:
+        """Close the file without finishing it."""
+        self._stream.close()
+        if remove:
+            self.path.unlink(missing_ok=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a run had got, as its journal says.
+
+    Attributes:
+        done: per finished file, in order: what its line says.
+        at: the last line about the file that was under way; empty where there is none.
+    """
+
+    done: tuple[Mapping[str, object], ...] = ()
+    at: Mapping[str, object] = field(default_factory=dict)
+
+
+class Journal:
+    """The journal of one run; locked, so that no second run writes the same target.
+
+    Args:
+        target: the file or folder that the run writes.
+        identity: what must be the same for a run to go on: policy, fields, input and so on. No secrets.
+        key: the secret of keyed operators; a salted code of it is compared, never the key itself.
+        resume: whether an interrupted run goes on; else its journal is an error unless ``overwrite``.
+        overwrite: whether an interrupted run is thrown away.
+
+    Raises:
+        UsageError: the interrupted run was another one, or there is one and neither option is given.
+    """
+
+    def __init__(
+        self, target: Path, identity: Mapping[str, object], key: bytes | str | None, *, resume: bool, overwrite: bool
+    ) -> None:
+        self.path = journal_path(target)
+        self.progress = Progress()
+        self.resumed = False
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self._stream: IO[bytes] = self.path.open("a+b")
+        try:
+            _lock(self._stream, target)
+            lines, length = _read(self._stream)
+            if lines and resume:
+                self._check(lines[0], identity, key)
+                self.progress = Progress(
+                    tuple(line for line in lines[1:] if "done" in line),
+                    lines[-1] if "at" in lines[-1] else {},
+                )
+                self.resumed = True
+                self._stream.truncate(length)
+            elif lines and not overwrite:
+                raise UsageError(
+                    f"an unfinished run lies at {self.path}: resume goes on with it, overwrite begins again"
+                )
+            else:
+                self._stream.truncate(0)
+                salt = os.urandom(16).hex()
+                self.append({"schema": SCHEMA, "salt": salt, "key": _key_code(key, salt), **identity})
+        except BaseException:
+            self._stream.close()
+            raise
+
+    @staticmethod
+    def _check(head: Mapping[str, object], identity: Mapping[str, object], key: bytes | str | None) -> None:
+        differing = [name for name, value in identity.items() if head.get(name) != value]
+        if head.get("schema") != SCHEMA:
+            differing.append("schema")
+        if head.get("key") != _key_code(key, str(head.get("salt"))):
+            differing.append("key")
+        if differing:
+            raise UsageError(
+                f"the unfinished run cannot be resumed, since these differ: {', '.join(differing)}; "
+                "run it as before, or begin again with overwrite"
+            )
+
+    def append(self, line: Mapping[str, object]) -> None:
+        """Write a line and wait until it is on the disk."""
+        self._stream.write(json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
+        self._stream.flush()
+        os.fsync(self._stream.fileno())
+
+    def close(self, *, remove: bool) -> None:
+        """Close the journal; remove it where the run is complete or has failed for good."""
+        if remove:
+            self.path.unlink(missing_ok=True)
+        self._stream.close()
+
+
+def _read(stream: IO[bytes]) -> tuple[list[dict[str, object]], int]:
+    stream.seek(0)
+    lines: list[dict[str, object]] = []
+    length = 0
+    for raw in stream:
+        try:
+            line = json.loads(raw) if raw.endswith(b"\n") else None
+        except ValueError:
+            line = None
+        if not isinstance(line, dict):
+            break
+        lines.append(line)
+        length += len(raw)
+    return lines, length
+
+
+def _key_code(key: bytes | str | None, salt: str) -> str:
+    if key is None:
+        return ""
+    secret = key.encode() if isinstance(key, str) else key
+    return hmac.new(secret, b"allonym resume " + salt.encode(), "sha256").hexdigest()
+
+
+def _lock(stream: IO[bytes], target: Path) -> None:
+    with contextlib.suppress(ImportError):  # Windows has no such lock
+        import fcntl
+
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise UsageError(f"another run is writing {target}") from None
+
+
+def verify(stream: BinaryIO, length: int, digest: str) -> blake2b:
+    """Read ``length`` bytes; the hash state after them. Raises :class:`UsageError` where their digest is another."""
+    state = blake2b(digest_size=32)
+    left = length
+    while left and (block := stream.read(min(left, 1 << 20))):
+        state.update(block)
+        left -= len(block)
+    if left or state.hexdigest() != digest:
+        raise UsageError("the input is not the one that the unfinished run was reading; begin again with overwrite")
+    return state

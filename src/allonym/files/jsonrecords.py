@@ -1,0 +1,221 @@
+"""JSON Lines and JSON: each record is a document of its strings; a list of turns makes it a conversation.
+
+Only strings that change are written anew; key order, number literals, escapes and blanks keep their bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import BinaryIO, cast
+
+from allonym.batch import RECORD_ERRORS
+from allonym.document import Document, Turn
+from allonym.errors import DataError
+from allonym.files import jsontext
+from allonym.files.encoding import Encoding, cut, decode, sniff
+from allonym.files.fields import ID_NAMES, is_id, is_plain_key, matching, shown
+from allonym.files.jsontext import Token
+from allonym.files.record import Chunk, Draft, Failure, Format, Job, Parsed, Piece, Tally
+
+TURN_LISTS = frozenset(("turns", "messages", "utterances", "dialogue", "dialog", "conversation", "transcript"))
+SPEAKER_KEYS = frozenset(("speaker", "role", "from", "author", "name", "participant"))
+TEXT_KEYS = frozenset(("text", "content", "value", "utterance", "message", "body"))
+_ROLE_WORDS = (
+    "user assistant system tool function developer human ai bot gpt agent customer client caller operator moderator "
+    "interviewer interviewee participant respondent doctor patient nurse speaker host guest unknown"
+)
+ROLES = frozenset(_ROLE_WORDS.split())
+"""Speaker labels that name a role and nobody, so they are kept."""
+
+MAX_SHOWN = 200
+
+
+def draft(text: str, job: Job, tally: Tally, line: int = 1) -> Draft | Failure:
+    """A record's document and how it is written back, or why it is none."""
+    try:
+        value = jsontext.parse(text)
+        found = list(jsontext.tokens(text))
+    except RECORD_ERRORS as error:
+        return Failure("", line, f"not valid JSON ({type(error).__name__})")
+    record = value if isinstance(value, dict) else {}
+    chosen = [token for token in found if _wanted(token, job, tally)]
+    order, separators, turns = _compose(chosen)
+    document = Document.from_parts(record_id(record), [chosen[i].text for i in order], _meta(record, job), separators)
+    if turns:
+        places = {i: document.parts[at] for at, i in enumerate(order)}
+        document = replace(
+            document,
+            turns=tuple(Turn(*places[said], None if who is None else places[who]) for who, said in turns),
+        )
+
+    def render(parts: tuple[str, ...]) -> bytes:
+        changed = [(chosen[i], part) for i, part in zip(order, parts, strict=bool(order)) if part != chosen[i].text]
+        if not changed:
+            return text.encode()
+        ascii_only = jsontext.escapes_only(text)
+        pieces: list[str] = []
+        at = 0
+        for token, part in sorted(changed, key=lambda c: c[0].start):
+            pieces += (text[at : token.start], jsontext.quote(part, ascii_only))
+            at = token.end
+        return "".join((*pieces, text[at:])).encode()
+
+    return Draft(document, render, line)
+
+
+def _wanted(token: Token, job: Job, tally: Tally) -> bool:
+    if token.kind == "key":
+        # A key that is no plain name may itself be an address or a number.
+        return not is_plain_key(token.text) and (not job.fields or matching(token.path[:-1], job.fields) is not None)
+    if job.fields:
+        name = matching(token.path, job.fields)
+        if name is None:
+            return False
+        tally.treated[name] += 1
+        return True
+    left = is_id(token.path, token.text) or (token.kind == "value" and _is_role(token))
+    counts = tally.left if left else tally.treated
+    name = shown(token.path) or "(text)"
+    if name in counts or len(counts) < MAX_SHOWN:
+        counts[name] += 1
+    return not left
+
+
+def _is_role(token: Token) -> bool:
+    return token.listed and len(token.path) > 1 and token.path[-1] in SPEAKER_KEYS and token.text.lower() in ROLES
+
+
+def _compose(chosen: list[Token]) -> tuple[list[int], list[str], list[tuple[int | None, int]]]:
+    """The order of the parts, the separator after each, and (speaker, text) of each turn, as indices."""
+    speakers: dict[int, int] = {}
+    said: dict[int, int] = {}
+    for i, token in enumerate(chosen):
+        in_turn = token.kind == "value" and token.listed and (len(token.path) == 1 or token.path[-2] in TURN_LISTS)
+        if in_turn and token.path[-1] in SPEAKER_KEYS:
+            speakers.setdefault(token.object, i)
+        elif in_turn and token.path[-1] in TEXT_KEYS:
+            said.setdefault(token.object, i)
+    speaker_of = {text: speakers.get(turn) for turn, text in said.items()}
+    moved = {who for who in speaker_of.values() if who is not None}
+    order: list[int] = []
+    separators: list[str] = []
+    for i in range(len(chosen)):
+        if i in moved:
+            continue
+        if (who := speaker_of.get(i)) is not None:
+            order.append(who)
+            separators.append(": ")
+        order.append(i)
+        separators.append("\n")
+    if separators:
+        separators[-1] = ""
+    return order, separators, [(who, text) for text, who in sorted(speaker_of.items())]
+
+
+def record_id(record: Mapping[str, object]) -> str:
+    """The id that a record has, where it looks like one; else an empty string."""
+    for name in record:
+        if name.lower() in ID_NAMES and isinstance(value := record[name], (str, int)) and is_id((name,), str(value)):
+            return str(value)
+    return ""
+
+
+def _meta(record: Mapping[str, object], job: Job) -> Mapping[str, object]:
+    if not job.policy.metadata:
+        return {}
+    inner = record.get("meta") or record.get("metadata")
+    return {**(inner if isinstance(inner, dict) else {}), **record}
+
+
+def _chunks(stream: BinaryIO, job: Job, size: int, start: int) -> Iterator[Chunk]:
+    head = stream.read(4)
+    encoding = sniff(head)
+    if start:
+        stream.seek(start)
+        head = b""
+    at = start
+    for data in cut(stream, encoding, size, lambda text, _: text.rfind("\n") + 1, head):
+        at += len(data)
+        yield Chunk(data, (encoding.codec, encoding.mark), at == len(data), at)
+
+
+def _parse_lines(chunk: Chunk, job: Job) -> Parsed:
+    codec, mark = chunk.head
+    encoding = Encoding(cast(str, codec), cast(bytes, mark))
+    data = chunk.data
+    pieces: list[Piece] = []
+    if chunk.first and data.startswith(encoding.mark):
+        pieces.append(encoding.mark)
+        data = data[len(encoding.mark) :]
+    tally = Tally()
+    plain = codec == "utf-8"
+    lines: Sequence[bytes | str] = data.split(b"\n") if plain else encoding.decode(data).split("\n")
+    for number, line in enumerate(lines, 1):
+        end = "\n" if number < len(lines) else ""
+        try:
+            text = line if isinstance(line, str) else line.decode()
+        except UnicodeDecodeError:
+            pieces.append(Failure("", number, "not valid UTF-8"))
+            continue
+        body = text.strip()
+        if not body:
+            pieces.append((text + end).encode(encoding.codec))
+            continue
+        lead = len(text) - len(text.lstrip())
+        head, tail = text[:lead], text[lead + len(body) :] + end
+        made = draft(body, job, tally, number)
+        pieces.append(_around(made, head, tail, encoding) if isinstance(made, Draft) else made)
+    return Parsed(pieces, len(lines) - (not lines[-1]), tally)
+
+
+def _around(made: Draft, head: str, tail: str, encoding: Encoding) -> Draft:
+    inner = made.render
+
+    def render(parts: tuple[str, ...]) -> bytes:
+        body = inner(parts)
+        if encoding.codec == "utf-8":
+            return head.encode() + body + tail.encode()
+        return encoding.encode(head + body.decode() + tail)
+
+    return replace(made, render=render)
+
+
+def _parse_whole(chunk: Chunk, job: Job) -> Parsed:
+    text, encoding = decode(chunk.data)
+    body = text.strip()
+    try:
+        value = jsontext.parse(body)
+    except RECORD_ERRORS as error:
+        raise DataError(f"not valid JSON ({type(error).__name__})") from None
+    lead = len(text) - len(text.lstrip())
+    tally = Tally()
+    places = [(0, len(body))]
+    if isinstance(value, list) and not _is_conversation(value):
+        places = list(jsontext.items(body))
+    made = [draft(body[a:b], job, tally, number) for number, (a, b) in enumerate(places, 1)]
+
+    def join(out: list[bytes | None]) -> bytes:
+        pieces: list[str] = [text[:lead]]
+        if places:
+            pieces.append(body[: places[0][0]])
+        kept = [i for i, data in enumerate(out) if data is not None]
+        for nth, i in enumerate(kept):
+            if nth:
+                # i is at least 1: what stands between an item and the one before it.
+                pieces.append(body[places[i - 1][1] : places[i][0]])
+            pieces.append(cast(bytes, out[i]).decode())
+        pieces += (body[places[-1][1] if places else 0 :], text[lead + len(body) :])
+        return encoding.mark + encoding.encode("".join(pieces))
+
+    return Parsed(made, len(places), tally, join)
+
+
+def _is_conversation(value: list[object]) -> bool:
+    return len(value) > 1 and all(
+        isinstance(v, dict) and SPEAKER_KEYS & v.keys() and TEXT_KEYS & v.keys() for v in value
+    )
+
+
+JSONL = Format("jsonl", _parse_lines, _chunks, many=True, fields=True, unit="line")
+JSON = Format("json", _parse_whole, many=True, fields=True, unit="item")

@@ -1,0 +1,121 @@
+"""Where the strings, keys and numbers of a JSON text stand, so that all else keeps its bytes."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+_TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[{}\[\],]|[-\d][\w.+-]*')
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_LONG_NUMBER = re.compile(r"-?\d{7,}")
+
+Kind = Literal["value", "key", "number"]
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A string, key or long whole number of a JSON text.
+
+    Attributes:
+        start, end: half-open characters of the JSON text, quotes included.
+        text: its value.
+        path: the keys above it and, for values, its own; lists are transparent.
+        object: number of the object that it stands in directly, from 1; 0: in none.
+        listed: whether that object is an item of a list.
+        kind: string value, object key, or whole number of seven digits and more.
+    """
+
+    start: int
+    end: int
+    text: str = field(repr=False)
+    path: tuple[str, ...] = field(repr=False)
+    object: int
+    listed: bool
+    kind: Kind
+
+
+def parse(text: str) -> object:
+    """The value of a JSON text. Control characters in strings and NaN are allowed.
+
+    Raises:
+        ValueError, RecursionError: it is not JSON, or nested too deeply.
+    """
+    return json.loads(text, strict=False)
+
+
+def tokens(text: str) -> Iterator[Token]:
+    """The strings, keys and long numbers of a JSON text that :func:`parse` accepts, in order."""
+    path: list[str] = []
+    stack: list[tuple[str, int, bool]] = []
+    top, number, listed = "", 0, False
+    count = 0
+    at_key = False
+    for match in _TOKEN.finditer(text):
+        start, end = match.span()
+        c = text[start]
+        if c == '"':
+            raw = text[start + 1 : end - 1]
+            value = json.loads(text[start:end], strict=False) if "\\" in raw else raw
+            if at_key:
+                path[-1] = value
+                at_key = False
+                yield Token(start, end, value, tuple(path), number, listed, "key")
+            else:
+                yield Token(start, end, value, tuple(path), number if top == "{" else 0, listed, "value")
+        elif c == ",":
+            at_key = top == "{"
+        elif c == "{":
+            count += 1
+            stack.append((top, number, listed))
+            top, number, listed = "{", count, top == "["
+            path.append("")
+            at_key = True
+        elif c == "[":
+            stack.append((top, number, listed))
+            top, number, listed = "[", number, False
+            at_key = False
+        elif c in "}]":
+            if c == "}":
+                path.pop()
+            top, number, listed = stack.pop()
+            at_key = False
+        elif _LONG_NUMBER.fullmatch(text, start, end):
+            yield Token(start, end, match.group(), tuple(path), number if top == "{" else 0, listed, "number")
+
+
+def quote(text: str, ascii_only: bool) -> str:
+    """A JSON string literal. Lone surrogates are written as escapes in any case."""
+    out = json.dumps(text, ensure_ascii=ascii_only)
+    return out if ascii_only else _SURROGATE.sub(lambda m: f"\\u{ord(m.group()):04x}", out)
+
+
+def escapes_only(text: str) -> bool:
+    """Whether a JSON text writes characters outside ASCII as escapes."""
+    return text.isascii() and "\\u" in text
+
+
+def items(text: str) -> Iterator[tuple[int, int]]:
+    """Where the items of a JSON text that is a list stand, as half-open characters."""
+    depth = 0
+    start = -1
+    last = 0
+    for match in re.finditer(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[{}\[\],]|[^\s"{}\[\],]+', text):
+        c = text[match.start()]
+        if c in "}]":
+            depth -= 1
+            if depth == 0:
+                break
+        if depth == 1 and c == ",":
+            yield start, last
+            start = -1
+            continue
+        if depth >= 1 and start < 0:
+            start = match.start()
+        if c in "{[":
+            depth += 1
+        last = match.end()
+    if start >= 0:
+        yield start, last

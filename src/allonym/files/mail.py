@@ -1,0 +1,216 @@
+"""Mail (EML): headers and text bodies are one document; all bytes outside changed text stay as they are.
+
+Names in address headers are treated as the speakers' labels of a conversation are. Attachments that are text are
+treated too; any other attachment makes the file refused.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import email.header
+import email.message
+import email.parser
+import email.policy
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from email.errors import HeaderParseError
+
+from allonym.document import Document, Turn
+from allonym.errors import DataError, RefusedContent
+from allonym.files import markup
+from allonym.files.record import Chunk, Draft, Format, Job, Parsed
+from allonym.files.segments import Segment, same, splice
+
+_HEADER = re.compile(rb"([!-9;-~]+)[ \t]*:[ \t]*((?:[^\r\n]|\r?\n[ \t])*)(?:\r?\n|\Z)")
+_BLANK = re.compile(rb"\r?\n")
+_PLAIN_HEADERS = frozenset(("mime-version", "content-transfer-encoding", "date"))
+_ADDRESS_HEADERS = "from to cc bcc reply-to sender return-path delivered-to resent-from resent-to resent-cc disposition-notification-to"
+_ADDRESSES = frozenset(_ADDRESS_HEADERS.split())
+_NAME = re.compile(r'(?:^|[,;:])\s*"?([^"<>,;:@]*[^"<>,;:@\s])"?\s*(?=<)')
+MAX_DEPTH = 20
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """A stretch of the mail's bytes: its text, the pieces of it that are treated, and how the text is written."""
+
+    start: int
+    end: int
+    text: str = field(repr=False)
+    segments: tuple[Segment, ...] = field(repr=False)
+    write: Callable[[str], bytes] = field(repr=False)
+    names: tuple[tuple[int, int], ...] = ()
+
+
+def _parse(chunk: Chunk, job: Job) -> Parsed:
+    data = chunk.data
+    blocks = list(_entity(data, 0, len(data), 0))
+    parts: list[str] = []
+    separators: list[str] = []
+    names: list[tuple[int, int, int]] = []
+    for block in blocks:
+        for segment in block.segments:
+            if parts:
+                separators.append(segment.before)
+            names += [(len(parts), a, b) for a, b in block.names]
+            parts.append(segment.text)
+    document = Document.from_parts("", parts, separators=[*separators, ""] if parts else [])
+    turns = []
+    for part, a, b in names:
+        at, end = document.parts[part]
+        turns.append(Turn(end, end, (at + a, at + b)))
+    document = replace(document, turns=tuple(turns))
+
+    def render(new: tuple[str, ...]) -> bytes:
+        out: list[bytes] = []
+        at = taken = 0
+        for block in blocks:
+            mine = new[taken : taken + len(block.segments)]
+            taken += len(block.segments)
+            if all(part == s.text for part, s in zip(mine, block.segments, strict=True)):
+                continue
+            out += (data[at : block.start], block.write(splice(block.text, block.segments, mine)))
+            at = block.end
+        return b"".join((*out, data[at:]))
+
+    return Parsed([Draft(document, render)])
+
+
+def _entity(data: bytes, start: int, end: int, depth: int) -> Iterator[_Block]:
+    if depth > MAX_DEPTH:
+        raise RefusedContent(f"parts are nested more than {MAX_DEPTH} deep")
+    at = start
+    while (match := _HEADER.match(data, at, end)) and match.end() > at:
+        yield from _header(data, match)
+        at = match.end()
+    blank = _BLANK.match(data, at, end)
+    if blank is None and at < end:
+        raise DataError("not a mail: a line among the headers is no header")
+    head = email.parser.BytesHeaderParser(policy=email.policy.compat32).parsebytes(data[start:at])
+    body = blank.end() if blank else end
+    kind = head.get_content_type()
+    if kind.startswith("multipart/"):
+        yield from _multipart(data, body, end, head, depth)
+    elif kind == "message/rfc822":
+        yield from _entity(data, body, end, depth + 1)
+    elif kind.startswith("text/") or kind in ("message/delivery-status", "application/json", "application/xml"):
+        yield from _body(data, body, end, head, kind)
+    elif data[body:end].strip():
+        raise RefusedContent(f"an attachment of type {kind} cannot be treated yet")
+
+
+def _header(data: bytes, match: re.Match[bytes]) -> Iterator[_Block]:
+    name = match[1].decode("ascii").lower()
+    start, end = match.span(2)
+    if name in _PLAIN_HEADERS or start == end:
+        return
+    raw = re.sub(rb"\r?\n(?=[ \t])", b"", data[start:end])
+    try:
+        said = raw.decode("utf-8")
+        text = str(email.header.make_header(email.header.decode_header(said))) if "=?" in said else said
+    except (UnicodeDecodeError, LookupError, HeaderParseError, binascii.Error):
+        raise DataError(f"the header {match[1].decode('ascii')} cannot be decoded") from None
+    title = match[1].decode("ascii")
+    if name.startswith("content-"):
+        # Only parameters such as file names say anything; the type and the boundary must stay.
+        pieces = tuple(
+            Segment(*m.span(2), m[2], same, f"\n{title}: ")
+            for m in re.finditer(r'(?:file)?name\*?\d*\*?\s*=\s*("?)([^";]*)\1', text, re.IGNORECASE)
+            if m[2]
+        )
+        if name in ("content-type", "content-disposition", "content-location"):
+            if name == "content-location":
+                pieces = (Segment(0, len(text), text, same, f"\n{title}: "),)
+            if pieces:
+                yield _Block(start, end, text, pieces, _write_header)
+            return
+    names = tuple(m.span(1) for m in _NAME.finditer(text)) if name in _ADDRESSES else ()
+    yield _Block(start, end, text, (Segment(0, len(text), text, same, f"\n{title}: "),), _write_header, names)
+
+
+def _write_header(text: str) -> bytes:
+    if text.isascii():
+        return text.encode("ascii")
+    return email.header.Header(text, "utf-8").encode().encode("ascii")
+
+
+def _multipart(data: bytes, start: int, end: int, head: email.message.Message, depth: int) -> Iterator[_Block]:
+    boundary = head.get_boundary()
+    if not boundary:
+        raise DataError("a multipart without boundary")
+    mark = re.compile(
+        rb"(?:\A|(?<=\n))--" + re.escape(boundary.encode("utf-8", "surrogateescape")) + rb"(--)?[ \t]*(?:\r?\n|\Z)"
+    )
+    at = start
+    inside = False
+    for match in mark.finditer(data, start, end):
+        if match.start() < at:
+            continue
+        stop = match.start()
+        if inside:
+            # The line end before a boundary belongs to the boundary.
+            stop -= 2 if data[stop - 2 : stop] == b"\r\n" else 1
+            yield from _entity(data, at, max(at, stop), depth + 1)
+        elif data[at:stop].strip():
+            yield from _plain(data, at, stop)
+        at = match.end()
+        inside = match[1] is None
+        if not inside:
+            break
+    if inside:
+        yield from _entity(data, at, end, depth + 1)
+    elif data[at:end].strip():
+        yield from _plain(data, at, end)
+
+
+def _plain(data: bytes, start: int, end: int) -> Iterator[_Block]:
+    try:
+        text = data[start:end].decode("utf-8")
+    except UnicodeDecodeError:
+        raise DataError("text between the parts is not UTF-8") from None
+    yield _Block(start, end, text, (Segment(0, len(text), text),), str.encode)
+
+
+def _body(data: bytes, start: int, end: int, head: email.message.Message, kind: str) -> Iterator[_Block]:
+    raw = data[start:end]
+    coding = str(head.get("Content-Transfer-Encoding", "7bit")).strip().lower()
+    charset = (head.get_content_charset() or "utf-8").lower()
+    if charset in ("us-ascii", "ascii"):
+        charset = "utf-8"
+    newline = b"\r\n" if b"\r\n" in raw else b"\n"
+    try:
+        if coding == "base64":
+            plain = base64.b64decode(raw)
+        elif coding == "quoted-printable":
+            plain = binascii.a2b_qp(raw)
+        elif coding in ("7bit", "8bit", "binary"):
+            plain = raw
+        else:
+            raise RefusedContent(f"the transfer encoding {coding} is not read")
+        text = plain.decode(charset)
+    except (LookupError, UnicodeDecodeError, binascii.Error):
+        raise DataError(f"a body of type {kind} cannot be decoded as {charset}") from None
+    if not text.strip():
+        return
+
+    def write(new: str) -> bytes:
+        try:
+            out = new.encode(charset)
+        except UnicodeEncodeError:
+            raise DataError(f"a replacement cannot be written in the body's character set {charset}") from None
+        if coding == "base64":
+            return base64.encodebytes(out).replace(b"\n", newline)
+        if coding == "quoted-printable":
+            return binascii.b2a_qp(out, istext=True)
+        return out
+
+    if kind in ("text/html", "application/xml", "text/xml"):
+        pieces = tuple(markup.segments(text))
+    else:
+        pieces = (Segment(0, len(text), text),)
+    yield _Block(start, end, text, pieces, write)
+
+
+EML = Format("eml", _parse)

@@ -1,0 +1,194 @@
+"""Parquet: row groups go through the Arrow kernel; schema, metadata, other columns and compression are kept."""
+
+from __future__ import annotations
+
+import io
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, BinaryIO, cast
+
+from allonym.batch import import_arrow, text_type
+from allonym.document import Document
+from allonym.errors import DataError, RefusedContent, UnknownNameError
+from allonym.files.fields import is_id, is_plain_key, matching, shown
+from allonym.files.record import Chunk, ChunkWriter, Draft, Format, Job, Parsed, Piece, Tally
+
+ROWS = 1024
+"""Rows of a batch at most."""
+
+
+def _chunks(stream: BinaryIO, job: Job, size: int, start: int) -> Iterator[Chunk]:
+    arrow = import_arrow()
+    import pyarrow.parquet as pq
+
+    if not stream.seekable():
+        stream = io.BytesIO(stream.read())
+    try:
+        file = pq.ParquetFile(stream)
+    except (arrow.ArrowInvalid, OSError) as error:
+        raise DataError(f"not a Parquet file ({type(error).__name__})") from None
+    schema = file.schema_arrow
+    names = [f.name for f in schema]
+    for name in job.fields:
+        if not any(matching((column,), (name,)) or name.startswith(f"{column}.") for column in names):
+            raise UnknownNameError("column", name, names)
+    if not job.fields:
+        for f in schema:
+            if not _readable(arrow, f.type):
+                raise RefusedContent(
+                    f"column {f.name!r} of type {f.type} may hold text that cannot be read; name fields"
+                )
+    groups = file.num_row_groups
+    codec = file.metadata.row_group(0).column(0).compression if groups and names else "SNAPPY"
+    head = (codec,)
+    at = 0
+    yield Chunk(_pack(arrow, schema, []), (*head, True), True, 0)
+    for group in range(groups):
+        opens = True
+        for batch in file.iter_batches(ROWS, row_groups=[group]):
+            at += batch.nbytes
+            yield Chunk(_pack(arrow, schema, [batch]), (*head, opens), False, at)
+            opens = False
+
+
+def _readable(arrow: Any, kind: Any) -> bool:
+    types = arrow.types
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    return not (types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind))
+
+
+def _pack(arrow: Any, schema: Any, batches: list[Any]) -> bytes:
+    sink = arrow.BufferOutputStream()
+    with arrow.ipc.new_stream(sink, schema) as writer:
+        for batch in batches:
+            writer.write_batch(batch.cast(schema) if batch.schema != schema else batch)
+    return cast(bytes, sink.getvalue().to_pybytes())
+
+
+def _parse(chunk: Chunk, job: Job) -> Parsed:
+    arrow = import_arrow()
+    reader = arrow.ipc.open_stream(chunk.data)
+    schema = reader.schema
+    batches = list(reader)
+    codec, opens = chunk.head
+    mark = bytes((int(bool(opens)),)) + str(codec).encode() + b"\0"
+    if not batches:
+        return Parsed([mark + chunk.data], 0)
+    batch = batches[0]
+    tally = Tally()
+    columns = [(i, f) for i, f in enumerate(schema) if _has_text(arrow, f.type)]
+    for i, f in enumerate(schema):
+        if (i, f) not in columns:
+            tally.left[f.name] += batch.num_rows
+    values = {i: batch.column(i).to_pylist() for i, _ in columns}
+    pieces: list[Piece] = []
+    rows: dict[int, dict[int, Any]] = {}
+    everything = batch.to_pylist() if job.policy.metadata else []
+    for row in range(batch.num_rows):
+        texts: list[str] = []
+        counts: tuple[Counter[str], Counter[str]] = (tally.treated, tally.left)
+        id = ""
+        for i, f in columns:
+            value = values[i][row]
+            if isinstance(value, str) and is_id((f.name,), value):
+                id = id or value
+            _walk(value, (f.name,), job, counts, texts)
+        meta = everything[row] if everything else {}
+        pieces.append(Draft(Document.from_parts(id, texts, meta), _Keep(row, rows, values, columns, job), row + 1))
+
+    def join(out: list[bytes | None]) -> bytes:
+        kept = [row for row, data in enumerate(out) if data is not None]
+        arrays = list(batch.take(arrow.array(kept, arrow.int64())).columns) if len(kept) < len(out) else batch.columns
+        for i, f in columns:
+            arrays[i] = arrow.array([rows[row][i] for row in kept], f.type)
+        return mark + _pack(arrow, schema, [arrow.RecordBatch.from_arrays(arrays, schema=schema)])
+
+    return Parsed(pieces, batch.num_rows, tally, join)
+
+
+class _Keep:
+    """Puts a row's new texts aside until its batch is built again."""
+
+    def __init__(self, row: int, rows: dict[int, dict[int, Any]], values: dict[int, Any], columns: Any, job: Job):
+        self.row, self.rows, self.values, self.columns, self.job = row, rows, values, columns, job
+
+    def __call__(self, parts: tuple[str, ...]) -> bytes:
+        new = iter(parts)
+        unused: tuple[Counter[str], Counter[str]] = (Counter(), Counter())
+        self.rows[self.row] = {
+            i: _walk(self.values[i][self.row], (f.name,), self.job, unused, new) for i, f in self.columns
+        }
+        return b""
+
+
+def _walk(value: Any, path: tuple[str, ...], job: Job, counts: tuple[Counter[str], Counter[str]], texts: Any) -> Any:
+    """Collect the texts of a value into a list, or put those of an iterator in their places."""
+    if isinstance(value, str):
+        name = matching(path, job.fields) if job.fields else None if is_id(path, value) else shown(path)
+        (counts[1] if name is None else counts[0])[name or shown(path)] += 1
+        if name is None:
+            return value
+        if isinstance(texts, list):
+            texts.append(value)
+            return value
+        return next(texts)
+    if isinstance(value, dict):
+        return {k: _walk(v, (*path, k), job, counts, texts) for k, v in value.items()}
+    if isinstance(value, list):
+        return [_walk(v, path, job, counts, texts) for v in value]
+    if isinstance(value, tuple):  # an entry of a map
+        key = value[0]
+        inner = (*path, key) if isinstance(key, str) and is_plain_key(key) else path
+        if inner is path:
+            key = _walk(key, path, job, counts, texts)
+        return (key, *(_walk(v, inner, job, counts, texts) for v in value[1:]))
+    return value
+
+
+def _has_text(arrow: Any, kind: Any) -> bool:
+    if text_type(arrow, kind):
+        return True
+    return any(_has_text(arrow, kind.field(i).type) for i in range(kind.num_fields)) if kind.num_fields else False
+
+
+class _Writer(ChunkWriter):
+    """Writes batches into row groups that hold the rows that those of the source held."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        super().__init__(stream)
+        self._writer: Any = None
+        self._group: list[Any] = []
+
+    def write(self, data: bytes) -> None:
+        """Append a treated chunk."""
+        import pyarrow as arrow
+        import pyarrow.parquet as pq
+
+        codec, _, packed = data[1:].partition(b"\0")
+        reader = arrow.ipc.open_stream(packed)
+        batches = list(reader)
+        if self._writer is None:
+            name = codec.decode()
+            self._writer = pq.ParquetWriter(
+                self.stream, reader.schema, compression="none" if name == "UNCOMPRESSED" else name.lower()
+            )
+        if data[0] and self._group:
+            self._flush()
+        self._group += batches
+
+    def _flush(self) -> None:
+        import pyarrow as arrow
+
+        self._writer.write_table(arrow.Table.from_batches(self._group))
+        self._group = []
+
+    def close(self) -> None:
+        """Write what closes the file; the stream stays open."""
+        if self._group:
+            self._flush()
+        if self._writer is not None:
+            self._writer.close()
+
+
+PARQUET = Format("parquet", _parse, _chunks, _Writer, many=True, fields=True, unit="row")

@@ -1,0 +1,246 @@
+"""What formats and a run exchange: chunks in, treated bytes out, counts that add up.
+
+A format turns bytes into pieces: literal bytes that stay, drafts (a document and how to write it back), failures.
+:func:`treat` sends the drafts through the batch kernel and puts the bytes together again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import BinaryIO
+
+from allonym.batch import RECORD_ERRORS, Key, reason, run_records
+from allonym.document import Document
+from allonym.errors import DataError
+from allonym.policy import Policy
+
+MAX_WHOLE = 1 << 29
+"""Bytes of a file that is read at once (JSON, HTML, mail, office files)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What every chunk of a run needs: policy, key, the chosen fields (empty: all text), and whether plans are kept."""
+
+    policy: Policy
+    key: Key = field(default=None, repr=False)
+    fields: tuple[str, ...] = ()
+    plans: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A stretch of a file that can be treated alone.
+
+    Attributes:
+        data: its bytes.
+        head: what the format must know from the file's beginning, e.g. encoding and column names.
+        first: whether the file begins with it.
+        end: bytes of the (decompressed) file up to its end.
+    """
+
+    data: bytes = field(repr=False)
+    head: tuple[object, ...] = field(default=(), repr=False)
+    first: bool = True
+    end: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A record that is left out: its id where it has one, its line (from 1) within the chunk, and why."""
+
+    id: str
+    line: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A record on its way: its document, how its parts are written back, and its line (from 1) within the chunk.
+
+    ``counted`` is false for what is treated but no record, such as a header row.
+    """
+
+    document: Document
+    render: Callable[[tuple[str, ...]], bytes] = field(repr=False)
+    line: int = 1
+    counted: bool = True
+
+
+Piece = bytes | Draft | Failure
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts that add up over chunks and files."""
+
+    documents: int = 0
+    characters: int = 0
+    quarantined: int = 0
+    labels: Counter[str] = field(default_factory=Counter)
+    operators: Counter[str] = field(default_factory=Counter)
+    treated: Counter[str] = field(default_factory=Counter)
+    left: Counter[str] = field(default_factory=Counter)
+
+    def add(self, other: Tally) -> None:
+        """Add another tally to this one."""
+        self.documents += other.documents
+        self.characters += other.characters
+        self.quarantined += other.quarantined
+        for name in ("labels", "operators", "treated", "left"):
+            getattr(self, name).update(getattr(other, name))
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain numbers for JSON."""
+        counts = {n: getattr(self, n) for n in ("documents", "characters", "quarantined")}
+        return counts | {n: dict(sorted(getattr(self, n).items())) for n in ("labels", "operators", "treated", "left")}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, object]) -> Tally:
+        """The tally that :meth:`to_dict` wrote."""
+        return cls(**{k: Counter(v) if isinstance(v, dict) else v for k, v in data.items()})  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True)
+class Treated:
+    """What became of a chunk.
+
+    Attributes:
+        data: the bytes to write.
+        tally: its counts.
+        failures: the records left out.
+        plans: (id, line within the chunk, plan as JSON) of the others, where plans are kept.
+        lines: how many lines (or records) the chunk held, to number those of later chunks.
+        refused: why the whole file is refused; empty where it is not.
+    """
+
+    data: bytes = field(default=b"", repr=False)
+    tally: Tally = field(default_factory=Tally)
+    failures: tuple[Failure, ...] = ()
+    plans: tuple[tuple[str, int, str], ...] = field(default=(), repr=False)
+    lines: int = 0
+    refused: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """A chunk taken apart.
+
+    Attributes:
+        pieces: in order.
+        lines: how many lines (or records) the chunk holds.
+        tally: which fields are treated and which left.
+        join: makes the bytes to write from those of the pieces, None standing for a record left out; by default
+            they are concatenated.
+    """
+
+    pieces: Sequence[Piece] = field(repr=False)
+    lines: int = 1
+    tally: Tally = field(default_factory=Tally)
+    join: Callable[[list[bytes | None]], bytes] | None = None
+
+
+def treat(parsed: Parsed, job: Job) -> Treated:
+    """Send the drafts of a chunk through the batch kernel and join all bytes; failing records are left out."""
+    drafts = [p for p in parsed.pieces if isinstance(p, Draft)]
+    results = iter(run_records([d.document for d in drafts], job.policy, job.key, plans=job.plans))
+    tally = Tally()
+    tally.add(parsed.tally)
+    failures: list[Failure] = []
+    plans: list[tuple[str, int, str]] = []
+    out: list[bytes | None] = []
+    for piece in parsed.pieces:
+        if isinstance(piece, bytes):
+            out.append(piece)
+            continue
+        tally.documents += not (isinstance(piece, Draft) and not piece.counted)
+        data: bytes | None = None
+        if isinstance(piece, Failure):
+            failures.append(piece)
+        else:
+            result = next(results)
+            error = result.error
+            if result.parts is not None:
+                try:
+                    data = piece.render(result.parts)
+                except RECORD_ERRORS as failed:
+                    error = reason(failed)
+            if data is None:
+                failures.append(Failure(result.id, piece.line, error or "unknown"))
+            else:
+                tally.characters += result.characters
+                tally.labels.update(result.labels)
+                tally.operators.update(result.operators)
+                if result.plan is not None:
+                    plans.append((result.id, piece.line, result.plan))
+        out.append(data)
+    tally.quarantined = len(failures)
+    joined = parsed.join(out) if parsed.join else b"".join(piece for piece in out if piece is not None)
+    return Treated(joined, tally, tuple(failures), tuple(plans), parsed.lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """How one kind of file is read and written.
+
+    Attributes:
+        name: as given to ``--format``.
+        parse: ``(chunk, job) -> Parsed``, pure. Raises :class:`DataError` where the file cannot be read.
+        chunks: ``(stream, job, size, start) -> chunks``; None: the file is one chunk. ``start`` is the byte offset
+            at which an interrupted run goes on; ``size`` the bytes that a chunk aims at.
+        writer: opens a writer for files that are more than the concatenation of their treated chunks.
+        many: whether a file holds many records, so that one that fails is left out; else the file is refused.
+        fields: whether fields can be named.
+        unit: what records are counted in.
+    """
+
+    name: str
+    parse: Callable[[Chunk, Job], Parsed]
+    chunks: Callable[[BinaryIO, Job, int, int], Iterator[Chunk]] | None = None
+    writer: Callable[[BinaryIO], ChunkWriter] | None = None
+    many: bool = False
+    fields: bool = False
+    unit: str = "record"
+
+    @property
+    def resumable(self) -> bool:
+        """Whether a run can go on in the middle of a file."""
+        return self.chunks is not None and self.writer is None
+
+
+class ChunkWriter:
+    """Writes treated chunks one after the other; formats with a closing part derive from it."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self.stream = stream
+
+    def write(self, data: bytes) -> None:
+        """Append a treated chunk."""
+        self.stream.write(data)
+
+    def close(self) -> None:
+        """Write what closes the file; the stream stays open."""
+
+
+def whole(stream: BinaryIO) -> bytes:
+    """All bytes of a stream; :class:`DataError` where there are more than ``MAX_WHOLE``."""
+    data = stream.read(MAX_WHOLE + 1)
+    if len(data) > MAX_WHOLE:
+        raise DataError(f"a file of this format is read at once and may have {MAX_WHOLE} bytes at most")
+    return data
+
+
+def named_parts(
+    id: str, parts: Iterable[tuple[str, str]], meta: Mapping[str, object] = MappingProxyType({})
+) -> Document:
+    """A document whose parts are each preceded by their field's name, which serves detectors as context."""
+    texts: list[str] = []
+    separators: list[str] = []
+    names = [name for name, _ in parts]
+    for i, (_, text) in enumerate(parts):
+        texts.append(text)
+        separators.append("\n" + names[i + 1] if i + 1 < len(names) else "")
+    return Document.from_parts(id, texts, meta, separators)

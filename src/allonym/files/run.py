@@ -1,0 +1,543 @@
+"""Anonymise a file, a folder or a pipe: read in chunks, treat them in workers, write whole files or none."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+from allonym import __version__
+from allonym.batch import RECORD_ERRORS, Key, reason, run_ordered
+from allonym.document import Document
+from allonym.errors import AllonymError, DataError, RefusedContent, UnknownNameError, UsageError
+from allonym.files.formats import get_format
+from allonym.files.items import Item, check_free, list_items
+from allonym.files.journal import Journal, PartFile, part_path, verify
+from allonym.files.record import Chunk, Draft, Failure, Format, Job, Tally, Treated, treat, whole
+from allonym.files.runreport import RunReport, make_report
+from allonym.policy import Policy
+
+BATCH = 1 << 18
+"""Bytes that a batch aims at."""
+
+CHECKPOINT = 0.25
+"""Seconds between two lines of the journal at least."""
+
+_NOWHERE = Path(os.devnull, "folder")
+Advance = Callable[[int, int | None], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Which part of which file a task is: its end in bytes, the digest of all input so far, first and last."""
+
+    item: int
+    end: int = 0
+    digest: str = ""
+    last: bool = False
+    consumed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A chunk to treat; without one it says that its file ends, or why it is refused."""
+
+    place: Place
+    format: str
+    chunk: Chunk | None = field(default=None, repr=False)
+    refused: str = ""
+
+
+def work(job: Job, task: Task) -> tuple[Place, Treated]:
+    """Treat one chunk: the function that the workers run."""
+    if task.chunk is None:
+        return task.place, Treated(refused=task.refused)
+    try:
+        return task.place, treat(get_format(task.format).parse(task.chunk, job), job)
+    except DataError as error:
+        return task.place, Treated(refused=reason(error))
+    except UsageError:
+        raise
+    except RECORD_ERRORS as error:
+        return task.place, Treated(refused=reason(error))
+
+
+def anonymize_path(
+    source: str | Path,
+    target: str | Path,
+    policy: str | Path | Policy = "default",
+    *,
+    key: Key = None,
+    fields: Sequence[str] | None = None,
+    format: str | None = None,
+    workers: int = 1,
+    resume: bool = False,
+    overwrite: bool = False,
+    plans: str | Path | None = None,
+    report: str | Path | None = None,
+    quarantine: str | Path | None = None,
+    batch_size: int = BATCH,
+    progress: Advance | None = None,
+) -> RunReport:
+    """Anonymise a file, a folder, or standard input, and write the result whole or not at all.
+
+    Args:
+        source: a file, a folder (with all below it), or ``-`` for standard input. Never changed.
+        target: where the result goes; for a folder, a folder; ``-`` for standard output.
+        policy: a preset's name, a TOML file's path, or a :class:`Policy`.
+        key: secret of the keyed operators.
+        fields: column names, or dotted paths, of what is treated; by default all text but record ids.
+        format: overrides what the suffix says; for standard input by default ``txt``.
+        workers: processes; any number gives the same bytes.
+        resume: go on with an interrupted run of the same call.
+        overwrite: replace a target that exists, throw away an interrupted run.
+        plans: file for the plans as JSON lines, without originals.
+        report: file for the run report as JSON.
+        quarantine: file for records that could not be processed, as JSON lines with id and reason; by default
+            the target's name with ``.quarantine.jsonl``, made only where there is something to list.
+        batch_size: bytes of input that a batch aims at.
+        progress: called with (bytes read, bytes in all or None) as results are written.
+
+    Raises:
+        UsageError: the call, the policy or a field is wrong, the target exists, or there is nothing to resume.
+        DataError: a single file that cannot be read, or holds what cannot be treated. Nothing is written.
+        AllonymError: a worker died; resume goes on.
+    """
+    began = time.monotonic()
+    loaded = Policy.load(policy)
+    job = Job(loaded, key, tuple(fields or ()), plans is not None)
+    items, folder = list_items(source, target, format)
+    out = None if str(target) == "-" else Path(target)
+    if quarantine is None and out is not None:
+        quarantine = out.with_name(f"{out.name}.quarantine.jsonl")
+    if resume and (out is None or str(source) == "-"):
+        raise UsageError("resume needs a file or folder to read and one to write")
+    if batch_size < 1:
+        raise UsageError(f"batch_size must be 1 or more, got {batch_size}")
+    extras = [Path(p) for p in (quarantine, plans) if p is not None]
+    settings = {"fields": list(job.fields), "format": format, "keyed": key is not None, "folder": folder}
+    listed = "\n".join(f"{item.name}\0{item.size}" for item in items)
+    identity = {
+        "version": __version__,
+        "policy": loaded.fingerprint(),
+        "input": blake2b(listed.encode("utf-8", "surrogateescape"), digest_size=16).hexdigest(),
+        "batch_size": batch_size,
+        "quarantine": str(quarantine),
+        "plans": str(plans),
+        **settings,
+    }
+    journal = None
+    if out is not None and str(source) != "-":
+        journal = Journal(out, identity, key, resume=resume, overwrite=overwrite)
+    try:
+        if not (journal and journal.resumed):
+            check_free([item.target for item in items], extras, report, overwrite)
+    except UsageError:
+        if journal:
+            journal.close(remove=True)
+        raise
+    run = _Run(items, job, journal, folder, Path(quarantine) if quarantine else None, Path(plans) if plans else None)
+    keep = False
+    try:
+        run.restore()
+        with closing(cast(Any, run_ordered(work, run.tasks(batch_size), job, workers))) as results:
+            for place, treated in results:
+                run.take(place, treated)
+                if progress:
+                    progress(place.consumed, sum(i.size for i in items) or None)
+        run.finish()
+        made = make_report(
+            run.tally,
+            loaded,
+            settings,
+            files=run.files,
+            refused=tuple(run.refused),
+            digest=run.digest(),
+            seconds=time.monotonic() - began,
+        )
+        if report is not None:
+            written = PartFile(Path(report))
+            written.write(made.to_json().encode())
+            written.finish()
+        return made
+    except (KeyboardInterrupt, AllonymError) as error:
+        # A run that was stopped, or that an unfit file or option keeps from going on, can still be resumed.
+        keep = run.restoring or not isinstance(error, (DataError, UsageError))
+        raise
+    finally:
+        run.close(keep=keep)
+
+
+class _Lines:
+    """A file of JSON lines that is made only where there is something to write."""
+
+    def __init__(self, target: Path | None) -> None:
+        self.target = target
+        self.part: PartFile | None = None
+        self.complete = False
+
+    @property
+    def length(self) -> int:
+        return self.part.length if self.part else 0
+
+    def restore(self, length: int) -> None:
+        if not length or self.target is None:
+            return
+        if not part_path(self.target).exists() and self.target.exists() and self.target.stat().st_size == length:
+            self.complete = True
+            return
+        self.part = PartFile(self.target, length)
+
+    def write(self, line: str) -> None:
+        if self.target is None:
+            return
+        if self.part is None:
+            self.part = PartFile(self.target)
+        self.part.write(line.encode("utf-8", "backslashreplace") + b"\n")
+
+    def finish(self) -> None:
+        if self.part and self.part.length:
+            self.part.finish()
+            self.complete = True
+        elif self.target is not None and not self.complete:
+            self.close(remove=True)
+            self.target.unlink(missing_ok=True)
+
+    def close(self, *, remove: bool) -> None:
+        if self.part and not self.complete:
+            self.part.close(remove=remove)
+
+
+class _Pipe:
+    """Standard output, with the part of :class:`PartFile` that a run uses."""
+
+    def __init__(self) -> None:
+        self.length = 0
+        self.hash = blake2b(digest_size=32)
+        self.stream = io.BytesIO()
+
+    def write(self, data: bytes) -> None:
+        self.hash.update(data)
+        self.length += len(data)
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+
+    def finish(self) -> None:
+        if rest := self.stream.getvalue():
+            self.write(rest)
+
+    def sync(self) -> None:
+        sys.stdout.buffer.flush()
+
+    def close(self, *, remove: bool) -> None:
+        pass
+
+
+class _Run:
+    """The state of a run: which file is under way, what is written, and what has been counted."""
+
+    def __init__(
+        self,
+        items: list[Item],
+        job: Job,
+        journal: Journal | None,
+        folder: bool,
+        quarantine: Path | None,
+        plans: Path | None,
+    ) -> None:
+        self.items, self.job, self.journal, self.folder = items, job, journal, folder
+        self.quarantine, self.plans = _Lines(quarantine), _Lines(plans)
+        self.tally, self.files = Tally(), 0
+        self.refused: list[tuple[str, str]] = []
+        self.digests: list[tuple[str, str]] = []
+        self.restoring = False
+        self.start, self.offset, self.read = 0, 0, ""
+        self._part: PartFile | _Pipe | None = None
+        self._writer: Any = None
+        self._own, self._line, self._skip = Tally(), 0, -1
+        self._marks = (0, 0)
+        self._last = time.monotonic()
+
+    # Reading
+
+    def tasks(self, size: int) -> Iterator[Task]:
+        """All chunks of all files, from where the run stopped."""
+        before = sum(item.size for item in self.items[: self.start])
+        for index in range(self.start, len(self.items)):
+            item = self.items[index]
+            done = before + item.size
+            before = done
+            if item.format is None:
+                yield Task(Place(index, last=True, consumed=done), "", refused=item.refused)
+                continue
+            try:
+                yield from self._chunks(index, item, item.format, size, done)
+            except UnknownNameError as error:
+                if not self.folder:
+                    raise
+                yield Task(Place(index, last=True, consumed=done), "", refused=str(error))
+            except DataError as error:
+                yield Task(Place(index, last=True, consumed=done), "", refused=str(error))
+            except (OSError, EOFError) as error:
+                if not self.folder:
+                    raise DataError(f"cannot read {item.name}: {type(error).__name__}") from None
+                why = f"cannot be read: {type(error).__name__}"
+                yield Task(Place(index, last=True, consumed=done), "", refused=why)
+
+    def _chunks(self, index: int, item: Item, kind: Format, size: int, done: int) -> Iterator[Task]:
+        start = self.offset if index == self.start else 0
+        with ExitStack() as stack:
+            raw: BinaryIO
+            if item.source is None:
+                raw = sys.stdin.buffer
+            else:
+                raw = stack.enter_context(item.source.open("rb"))
+            stream = cast(BinaryIO, stack.enter_context(gzip.GzipFile(fileobj=raw))) if item.packed else raw
+            if kind.chunks is None:
+                data = whole(stream)
+                yield Task(Place(index, len(data), last=True, consumed=done), kind.name, Chunk(data, end=len(data)))
+                return
+            state = blake2b(digest_size=32)
+            if start:
+                state = verify(stream, start, self.read)
+                stream.seek(0)
+            for chunk in kind.chunks(stream, self.job, size, start):
+                state.update(chunk.data)
+                consumed = done - item.size + min(item.size, raw.tell() if item.packed else chunk.end)
+                yield Task(Place(index, chunk.end, state.hexdigest(), consumed=consumed), kind.name, chunk)
+        yield Task(Place(index, last=True, consumed=done), "")
+
+    # Writing
+
+    def restore(self) -> None:
+        """Go on where the journal says that the run stopped."""
+        if self.journal is None or not self.journal.resumed:
+            return
+        self.restoring = True
+        lengths = (0, 0)
+        for index, line in enumerate(self.journal.progress.done):
+            if not self._intact(self.items[index], line):
+                break
+            lengths = (cast(int, line["q"]), cast(int, line["p"]))
+            self._count(self.items[index], line)
+            self.start = index + 1
+        at = self.journal.progress.at
+        item = self.items[self.start] if self.start < len(self.items) else None
+        if item and item.target and at.get("at") == self.start and part_path(item.target).exists():
+            lengths = (cast(int, at["q"]), cast(int, at["p"]))
+            self.offset, self.read, self._line = cast(int, at["offset"]), str(at["read"]), cast(int, at["line"])
+            self._marks = (cast(int, at["q0"]), cast(int, at["p0"]))
+            self._own = Tally.from_dict(cast(Mapping[str, object], at["tally"]))
+            self._part = PartFile(item.target, cast(int, at["out"]), str(at["digest"]))
+        else:
+            self._marks = lengths
+        self.quarantine.restore(lengths[0])
+        self.plans.restore(lengths[1])
+        self.restoring = False
+
+    def _intact(self, item: Item, line: Mapping[str, object]) -> bool:
+        if line["refused"]:
+            return True
+        if item.target is None or not item.target.is_file() or item.target.stat().st_size != line["size"]:
+            return False
+        return _digest(item.target) == line["digest"]
+
+    def _count(self, item: Item, line: Mapping[str, object]) -> None:
+        self.tally.add(Tally.from_dict(cast(Mapping[str, object], line["tally"])))
+        if line["refused"]:
+            self.refused.append((item.name, str(line["refused"])))
+        else:
+            self.files += 1
+            self.digests.append((item.name, str(line["digest"])))
+
+    def take(self, place: Place, treated: Treated) -> None:
+        """Write what became of a chunk."""
+        if place.item == self._skip:
+            return
+        item = self.items[place.item]
+        refused = treated.refused
+        if not refused and item.format and not item.format.many and treated.failures:
+            refused = treated.failures[0].reason
+        if refused:
+            self._refuse(place, item, refused)
+            return
+        if self._part is None:
+            self._part = PartFile(item.target) if item.target else _Pipe()
+        if treated.data:
+            self._write(item, treated.data)
+        for failure in treated.failures:
+            self._note(self.quarantine, item, failure, {"reason": failure.reason})
+        for id, line, plan in treated.plans:
+            self._note(self.plans, item, Failure(id, line, ""), {"plan": plan})
+        self._own.add(treated.tally)
+        self._line += treated.lines
+        if item.target is None and self._nothing_named(item):
+            self._refuse(place, item, self._missing(item))
+        elif place.last:
+            self._end(place, item)
+        elif self.journal and item.format and item.format.resumable and time.monotonic() - self._last >= CHECKPOINT:
+            self._checkpoint(place)
+
+    def _write(self, item: Item, data: bytes) -> None:
+        assert self._part is not None and item.format is not None
+        if item.format.writer is not None:
+            if self._writer is None:
+                self._writer = item.format.writer(self._part.stream)
+            self._writer.write(data)
+        else:
+            self._part.write(gzip.compress(data, mtime=0) if item.pack else data)
+
+    def _note(self, file: _Lines, item: Item, of: Failure, more: Mapping[str, str]) -> None:
+        line = self._line + of.line
+        row: dict[str, object] = {"file": item.name} if self.folder else {}
+        unit = item.format.unit if item.format and item.format.many else ""
+        row |= {"id": of.id or (f"{unit} {line}" if unit else item.name)}
+        if unit:
+            row[unit] = line
+        text = json.dumps(row | {k: v for k, v in more.items() if k != "plan"}, ensure_ascii=False)
+        if "plan" in more:
+            text = f'{text[:-1]}, "plan": {more["plan"]}}}'
+        file.write(text)
+
+    def _missing(self, item: Item) -> str:
+        absent = [name for name in self.job.fields if not self._own.treated[name]]
+        return f"no record of {item.name} has the field {', '.join(absent)}"
+
+    def _nothing_named(self, item: Item) -> bool:
+        if not (self.job.fields and item.format and item.format.fields and self._own.documents):
+            return False
+        return not any(self._own.treated[name] for name in self.job.fields)
+
+    def _refuse(self, place: Place, item: Item, why: str) -> None:
+        if not self.folder:
+            raise RefusedContent(f"{item.name}: {why}")
+        if self._part:
+            self._part.close(remove=True)
+        for lines, length in zip((self.quarantine, self.plans), self._marks, strict=True):
+            if lines.part:
+                lines.part.cut(length)
+        self._part = self._writer = None
+        self._skip = place.item
+        self._own, self._line = Tally(documents=1, quarantined=0), 0
+        self.quarantine.write(json.dumps({"file": item.name, "id": item.name, "reason": why}, ensure_ascii=False))
+        self._done(place, item, {"size": 0, "digest": "", "refused": why})
+
+    def _end(self, place: Place, item: Item) -> None:
+        if self.job.fields and item.format and item.format.fields and self._own.documents:
+            if self._nothing_named(item):
+                if not self.folder:
+                    raise UsageError(self._missing(item))
+                self._refuse(place, item, self._missing(item))
+                return
+            if not self.folder and not all(self._own.treated[name] for name in self.job.fields):
+                raise UsageError(self._missing(item))
+        assert self._part is not None
+        if self._writer is not None:
+            self._writer.close()
+        elif item.pack and not self._part.length:
+            self._part.write(gzip.compress(b"", mtime=0))
+        self._part.finish()
+        size, digest = self._part.length, self._part.hash.hexdigest()
+        if self._writer is not None and item.target is not None:
+            size, digest = item.target.stat().st_size, _digest(item.target)
+        self._part = self._writer = None
+        self._done(place, item, {"size": size, "digest": digest, "refused": ""})
+
+    def _done(self, place: Place, item: Item, row: Mapping[str, object]) -> None:
+        lengths = (self.quarantine.length, self.plans.length)
+        line = {"done": place.item, **row, "q": lengths[0], "p": lengths[1], "tally": self._own.to_dict()}
+        if self.journal:
+            self._sync()
+            self.journal.append(line)
+        self._count(item, line)
+        self._own, self._line = Tally(), 0
+        self._marks = lengths
+
+    def _checkpoint(self, place: Place) -> None:
+        assert self.journal is not None and isinstance(self._part, PartFile)
+        self._part.sync()
+        self._sync()
+        self.journal.append(
+            {
+                "at": place.item,
+                "offset": place.end,
+                "read": place.digest,
+                "line": self._line,
+                "out": self._part.length,
+                "digest": self._part.hash.hexdigest(),
+                "q": self.quarantine.length,
+                "p": self.plans.length,
+                "q0": self._marks[0],
+                "p0": self._marks[1],
+                "tally": self._own.to_dict(),
+            }
+        )
+        self._last = time.monotonic()
+
+    def _sync(self) -> None:
+        for lines in (self.quarantine, self.plans):
+            if lines.part and not lines.complete:
+                lines.part.sync()
+
+    def finish(self) -> None:
+        """Give the quarantine and plan files their names."""
+        self.quarantine.finish()
+        self.plans.finish()
+
+    def digest(self) -> str:
+        """The digest of the output; of a folder: over the files' paths and digests."""
+        if not self.folder:
+            return self.digests[0][1] if self.digests else ""
+        rows = "\n".join(f"{name}\0{digest}" for name, digest in self.digests)
+        return blake2b(rows.encode("utf-8", "surrogateescape"), digest_size=32).hexdigest()
+
+    def close(self, *, keep: bool) -> None:
+        """Close all files; without ``keep`` the unfinished ones and the journal are removed."""
+        for file in (self._part, self.quarantine, self.plans):
+            if file is not None:
+                file.close(remove=not keep or self.journal is None)
+        if self.journal:
+            self.journal.close(remove=not keep)
+
+
+def _digest(path: Path) -> str:
+    state = blake2b(digest_size=32)
+    with path.open("rb") as stream:
+        while block := stream.read(1 << 20):
+            state.update(block)
+    return state.hexdigest()
+
+
+def read_documents(
+    source: str | Path, *, fields: Sequence[str] | None = None, format: str | None = None
+) -> Iterator[Document]:
+    """The documents of a file, a folder or standard input (``-``), lazily, as a run would see them.
+
+    Raises:
+        UsageError: no such file, format or field.
+        DataError: a file cannot be read, or a record is malformed.
+    """
+    items, folder = list_items(source, "-" if not Path(source).is_dir() else _NOWHERE, format)
+    job = Job(Policy.load("default"), fields=tuple(fields or ()))
+    run = _Run(items, job, None, folder, None, None)
+    for task in run.tasks(BATCH):
+        item = items[task.place.item]
+        if task.refused:
+            raise DataError(f"{item.name}: {task.refused}")
+        if task.chunk is None or item.format is None:
+            continue
+        for piece in item.format.parse(task.chunk, job).pieces:
+            if isinstance(piece, Failure):
+                raise DataError(f"{item.name}: line {piece.line} of a batch: {piece.reason}")
+            if isinstance(piece, Draft) and piece.counted:
+                id = piece.document.id or item.name
+                yield piece.document if id == piece.document.id else replace(piece.document, id=id)

@@ -1,0 +1,138 @@
+"""The report of a run: counts, settings, versions and digests. It holds no text of any document."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from types import MappingProxyType
+
+from allonym.files.record import Tally
+from allonym.policy import Policy
+
+SCHEMA = 1
+_DEPENDENCIES = ("google-re2", "phonenumbers", "python-stdnum", "cryptography", "lxml", "pyarrow")
+
+_NONE: Mapping[str, int] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class RunReport:
+    """What a run did.
+
+    Attributes:
+        documents: records seen, those in quarantine too.
+        quarantined: records left out because they could not be processed.
+        characters: code points of the documents written.
+        files: files written.
+        refused: (file, reason) of files that were not written, of a folder.
+        labels, operators: mentions per label, edits per operator.
+        treated, left: how often each field was treated, and left as it is.
+        settings: policy, its fingerprint, whether a key was given, fields and format.
+        versions: of allonym, Python and the packages that decide on findings.
+        digest: BLAKE2b of the output; of a folder: over the files' paths and digests, in order.
+        seconds: wall clock time of the last (or only) stretch of the run.
+    """
+
+    documents: int = 0
+    quarantined: int = 0
+    characters: int = 0
+    files: int = 0
+    refused: tuple[tuple[str, str], ...] = ()
+    labels: Mapping[str, int] = field(default_factory=lambda: _NONE)
+    operators: Mapping[str, int] = field(default_factory=lambda: _NONE)
+    treated: Mapping[str, int] = field(default_factory=lambda: _NONE)
+    left: Mapping[str, int] = field(default_factory=lambda: _NONE)
+    settings: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
+    versions: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    digest: str = ""
+    seconds: float = 0.0
+
+    @property
+    def exit_code(self) -> int:
+        """0 where all was written, 1 where a record or a file was left out."""
+        return int(bool(self.quarantined or self.refused))
+
+    def to_dict(self) -> dict[str, object]:
+        """A plain dictionary for JSON."""
+        out: dict[str, object] = {"schema": SCHEMA}
+        for name in self.__dataclass_fields__:
+            value = getattr(self, name)
+            out[name] = dict(value) if isinstance(value, Mapping) else value
+        out["refused"] = [{"file": name, "reason": why} for name, why in self.refused]
+        out["seconds"] = round(self.seconds, 3)
+        return out
+
+    def to_json(self) -> str:
+        """:meth:`to_dict` as indented JSON with a final line end."""
+        return json.dumps(self.to_dict(), ensure_ascii=False, indent=2) + "\n"
+
+    def to_text(self) -> str:
+        """The report for people, as lines."""
+        rate = f", {self.characters / self.seconds / 1e6:.2f} M characters/s" if self.seconds > 0.05 else ""
+        lines = [
+            f"{self.documents:,} documents, {self.characters:,} characters, {self.files:,} files written, "
+            f"{self.seconds:.1f} s{rate}",
+            f"policy {self.settings.get('policy')} ({str(self.settings.get('fingerprint'))[:12]}), "
+            f"allonym {self.versions.get('allonym')}",
+        ]
+        for title, counts in (("replaced", self.labels), ("operators", self.operators)):
+            if counts:
+                lines.append(f"{title}:")
+                ordered = sorted(counts.items(), key=lambda kv: (-kv[1], kv[0]))
+                lines += [f"  {name:<28}{count:>10,}" for name, count in ordered]
+        for title, counts in (("fields treated", self.treated), ("fields left as they are", self.left)):
+            if counts:
+                lines.append(f"{title}: {', '.join(counts)}")
+        if self.settings.get("folder"):
+            lines.append("file names are kept as they are; look whether they name anybody")
+        if self.quarantined:
+            lines.append(f"{self.quarantined:,} records in quarantine: they are not in the output")
+        for name, why in self.refused:
+            lines.append(f"not written: {name}: {why}")
+        lines.append(f"digest {self.digest}")
+        return "\n".join(lines) + "\n"
+
+
+def make_report(
+    tally: Tally,
+    policy: Policy,
+    settings: Mapping[str, object],
+    *,
+    files: int,
+    refused: tuple[tuple[str, str], ...],
+    digest: str,
+    seconds: float,
+) -> RunReport:
+    """The report for a run's tally and settings."""
+    said = {"policy": policy.name, "fingerprint": policy.fingerprint(), **settings}
+    return RunReport(
+        documents=tally.documents,
+        quarantined=tally.quarantined,
+        characters=tally.characters,
+        files=files,
+        refused=refused,
+        labels=MappingProxyType(dict(sorted(tally.labels.items()))),
+        operators=MappingProxyType(dict(sorted(tally.operators.items()))),
+        treated=MappingProxyType(dict(sorted(tally.treated.items()))),
+        left=MappingProxyType(dict(sorted(tally.left.items()))),
+        settings=MappingProxyType(said),
+        versions=MappingProxyType(versions()),
+        digest=digest,
+        seconds=seconds,
+    )
+
+
+def versions() -> dict[str, str]:
+    """The versions of allonym, Python and the packages that decide on findings, of those installed."""
+    from allonym import __version__
+
+    out = {"allonym": __version__, "python": platform.python_version()}
+    for name in _DEPENDENCIES:
+        try:
+            out[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return out

@@ -1,0 +1,61 @@
+"""Pieces of text inside a source with other syntax: where they stand, what they say, how they are written back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from allonym.document import Document, Turn
+
+
+def same(text: str) -> str:
+    """The text as it is: the encoder of segments without escapes."""
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A piece of text in a source.
+
+    Attributes:
+        start, end: half-open characters of the source.
+        text: what it says, escapes undone.
+        encode: escapes a text for this place.
+        before: what stands between it and the piece before it, as a reader sees it.
+        speaker: whether it names who says the pieces up to the next speaker.
+    """
+
+    start: int
+    end: int
+    text: str = field(repr=False)
+    encode: Callable[[str], str] = field(default=same, repr=False)
+    before: str = "\n"
+    speaker: bool = False
+
+
+def to_document(segments: Sequence[Segment], id: str = "") -> Document:
+    """A document whose parts are the segments, in order, with a turn for each speaker."""
+    separators = [s.before for s in segments[1:]] + [""] if segments else []
+    document = Document.from_parts(id, [s.text for s in segments], separators=separators)
+    heads = [i for i, s in enumerate(segments) if s.speaker]
+    if not heads:
+        return document
+    turns = []
+    for at, head in enumerate(heads):
+        last = heads[at + 1] if at + 1 < len(heads) else len(segments)
+        who = document.parts[head]
+        spoken = document.parts[head + 1 : last] or (who[1:] + who[1:],)
+        turns.append(Turn(spoken[0][0], spoken[-1][1], who))
+    return replace(document, turns=tuple(turns))
+
+
+def splice(source: str, segments: Sequence[Segment], parts: Sequence[str]) -> str:
+    """The source with the segments' new texts; segments that say the same keep their characters."""
+    pieces: list[str] = []
+    at = 0
+    for segment, part in sorted(zip(segments, parts, strict=bool(segments)), key=lambda pair: pair[0].start):
+        if part == segment.text:
+            continue
+        pieces += (source[at : segment.start], segment.encode(part))
+        at = segment.end
+    return "".join((*pieces, source[at:]))

@@ -1,0 +1,194 @@
+"""XLSX: all texts of a workbook are one document; formulas, formats and layout stay.
+
+Long numbers and dates are read as text too: a hit turns the cell into a text cell. Comments, charts, images, pivot
+tables and links to other files make the file refused.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from allonym.errors import DataError, RefusedContent
+from allonym.files.office import (
+    COMMON,
+    REFUSED,
+    Package,
+    Slot,
+    check_parts,
+    common_slots,
+    local_name,
+    parsed,
+    printable,
+    slot_of_attribute,
+    slot_of_text,
+)
+from allonym.files.record import Chunk, Format, Job, Parsed
+
+_ALLOWED = {
+    r"xl/workbook\.xml": "workbook",
+    r"xl/sharedStrings\.xml": "strings",
+    r"xl/worksheets/sheet\d+\.xml": "sheet",
+    r"xl/tables/table\d+\.xml": "table",
+    r"xl/(styles|calcChain|metadata)\.xml": "keep",
+    r"xl/theme/.*\.xml": "keep",
+    r"xl/printerSettings/.*": "keep",
+    **COMMON,
+}
+_REFUSED = (
+    *REFUSED,
+    (r"xl/drawings/.*", "a drawing"),
+    (r"xl/pivot.*", "a pivot table"),
+    (r"xl/(queryTables/.*|connections\.xml)", "a data connection"),
+    (r"xl/(revisions|users).*", "a change history"),
+    (r"xl/(slicers|slicerCaches|timelines|richData)/.*", "a linked data type"),
+)
+_NUMBER = re.compile(r"-?\d{7,}(?:\.0+)?")
+_DATE_FORMATS = frozenset((*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)))
+_TEXTS = frozenset(("oddHeader", "oddFooter", "evenHeader", "evenFooter", "firstHeader", "firstFooter"))
+_FORMULAS = frozenset(("f", "formula", "formula1", "formula2"))
+_ATTRIBUTES = {
+    "hyperlink": ("display", "tooltip", "location"),
+    "dataValidation": ("errorTitle", "error", "promptTitle", "prompt"),
+    "cfRule": ("text",),
+    "tableColumn": ("name", "totalsRowLabel"),
+    "table": ("comment",),
+    "filter": ("val",),
+    "customFilter": ("val",),
+    "scenario": ("name", "comment", "user"),
+    "inputCells": ("val",),
+}
+_BLANKED = {"fileSharing": "userName", "absPath": "url"}
+
+
+def _rich(package: Package, name: str, parent: Any) -> Iterator[Slot]:
+    """The runs of a rich text, read as one."""
+    gap = "\n"
+    for element in parent.iter("{*}t"):
+        yield slot_of_text(package, name, element, gap)
+        gap = ""
+
+
+def _date_styles(package: Package) -> frozenset[int]:
+    """The cell styles that show a number as a date."""
+    if "xl/styles.xml" not in package.names():
+        return frozenset()
+    root = package.tree("xl/styles.xml")
+    dates = set(_DATE_FORMATS)
+    for element in root.iter("{*}numFmt"):
+        shown = re.sub(r'"[^"]*"|\[[^\]]*\]|\\.', "", str(element.get("formatCode", "")))
+        if re.search(r"[dmy]", shown, re.IGNORECASE) and not re.search(r"[#?]", shown):
+            dates.add(int(element.get("numFmtId", -1)))
+    cells = root.find("{*}cellXfs")
+    found = enumerate(cells if cells is not None else ())
+    return frozenset(i for i, xf in found if int(xf.get("numFmtId", 0)) in dates)
+
+
+def _as_date(value: str, epoch: datetime.datetime) -> str | None:
+    try:
+        moment = epoch + datetime.timedelta(days=float(value))
+    except (ValueError, OverflowError):
+        return None
+    return moment.date().isoformat() if float(value).is_integer() else moment.isoformat(" ", "seconds")
+
+
+def _number_slot(package: Package, name: str, cell: Any, text: str) -> Slot:
+    def put(new: str) -> None:
+        from lxml import etree
+
+        space = cell.tag[: cell.tag.index("}") + 1]
+        for child in list(cell):
+            if local_name(child) in ("v", "is"):
+                cell.remove(child)
+        cell.set("t", "inlineStr")
+        inline = etree.SubElement(cell, f"{space}is")
+        etree.SubElement(inline, f"{space}t").text = printable(new)
+        package.touched.add(name)
+
+    return Slot(text, put)
+
+
+def _sheet(package: Package, name: str, dates: frozenset[int], epoch: datetime.datetime) -> Iterator[Slot]:
+    for element in package.tree(name).iter("{*}*"):
+        local = local_name(element)
+        if local == "c":
+            yield from _cell(package, name, element, dates, epoch)
+        elif element.text and (local in _TEXTS or (local in _FORMULAS and '"' in element.text)):
+            yield slot_of_text(package, name, element)
+        for attribute in _ATTRIBUTES.get(local, ()):
+            if element.get(attribute):
+                yield slot_of_attribute(package, name, element, attribute)
+
+
+def _cell(package: Package, name: str, cell: Any, dates: frozenset[int], epoch: datetime.datetime) -> Iterator[Slot]:
+    kind = cell.get("t", "n")
+    inline, value, formula = cell.find("{*}is"), cell.find("{*}v"), cell.find("{*}f")
+    if inline is not None:
+        yield from _rich(package, name, inline)
+    if value is None or not value.text:
+        return
+    if kind in ("str", "d"):
+        yield slot_of_text(package, name, value)
+    elif kind == "n" and formula is None:
+        text = _as_date(value.text, epoch) if int(cell.get("s", 0)) in dates else None
+        number = _NUMBER.fullmatch(value.text)
+        if text is None and (number or re.fullmatch(r"\d\.\d+E\+?\d+", value.text)):
+            text = str(int(float(value.text))) if not value.text.isdigit() else value.text
+        if text is not None:
+            yield _number_slot(package, name, cell, text)
+
+
+def _workbook(package: Package, name: str) -> Iterator[Slot]:
+    def fixed(what: str) -> Any:
+        def put(_: str) -> None:
+            raise DataError(f"{what} identifies, and formulas may refer to it: rename it first")
+
+        return put
+
+    sheets = 0
+    for element in package.tree(name).iter("{*}*"):
+        local = local_name(element)
+        if local == "sheet":
+            sheets += 1
+            yield Slot(str(element.get("name")), fixed(f"the name of sheet {sheets}"))
+        elif local == "definedName":
+            yield Slot(str(element.get("name")), fixed("a defined name"))
+            if element.get("comment"):
+                yield slot_of_attribute(package, name, element, "comment")
+            if '"' in (element.text or ""):
+                yield slot_of_text(package, name, element)
+        elif local in _BLANKED and element.get(_BLANKED[local]):
+            element.set(_BLANKED[local], "")
+            package.touched.add(name)
+
+
+def _parse(chunk: Chunk, job: Job) -> Parsed:
+    package = Package.open(chunk.data)
+    if "xl/workbook.xml" not in package.names():
+        raise RefusedContent("not an Excel workbook: it has no part xl/workbook.xml")
+    tasks = check_parts(package, _ALLOWED, _REFUSED)
+    old = package.tree("xl/workbook.xml").find("{*}workbookPr")
+    epoch = datetime.datetime(1899, 12, 30)
+    if old is not None and old.get("date1904") in ("1", "true"):
+        epoch = datetime.datetime(1904, 1, 1)
+    dates = _date_styles(package)
+    slots: list[Slot] = []
+    for name in sorted(tasks, key=lambda n: (tasks[n] != "strings", [int(d) for d in re.findall(r"\d+", n)], n)):
+        if tasks[name] == "strings":
+            for item in package.tree(name):
+                slots += _rich(package, name, item)
+        elif tasks[name] == "sheet":
+            slots += _sheet(package, name, dates, epoch)
+        elif tasks[name] == "workbook":
+            slots += _workbook(package, name)
+        elif tasks[name] == "table":
+            for element in package.tree(name).iter("{*}*"):
+                for attribute in _ATTRIBUTES.get(local_name(element), ()):
+                    if element.get(attribute):
+                        slots.append(slot_of_attribute(package, name, element, attribute))
+    return parsed(package, [*slots, *common_slots(package, tasks)])
+
+
+XLSX = Format("xlsx", _parse)

@@ -1,0 +1,20 @@
+"""What stands where something identifying stood: operators, and the plan that they fill.
+
+An operator is a function ``(mention, setting, *, option=default, ...) -> str``. It gets one :class:`Mention` and says
+what replaces it. Its keyword-only parameters are its options in a policy; their names and types are checked when the
+policy is read. Pick one by name from ``allonym.registry.operators``, or register your own::
+
+    def shout(mention: Mention, setting: Setting, *, sign: str = "!") -> str:
+        return mention.label + sign
+
+    allonym.registry.operators.register("shout", shout)
+
+An operator that fails, that returns no string or that returns the text it was given makes the whole document fail.
+"""
+
+from __future__ import annotations
+
+from allonym.replace.compose import Linkage, make_plan
+from allonym.replace.mention import Mention, Operator, Setting, Traits, check_options, traits
+
+__all__ = ["Linkage", "Mention", "Operator", "Setting", "Traits", "check_options", "make_plan", "traits"]

@@ -1,0 +1,269 @@
+"""From entities to a plan: numbers, operators, and the sentence around each replacement.
+
+Around a replacement the text is kept right by the edits themselves, never outside of them:
+
+- a possessive ending, outer space and the sentence's own punctuation inside a mention stay;
+- letters and digits that stick to a mention go with it (``6th``, where only ``6`` was found); where the run is longer
+  than 40 or the script writes no spaces they stay, and a space is put where two letters or digits would touch;
+- what is removed takes a left-over space with it;
+- an English ``a`` or ``an`` before a replacement follows how the replacement is spoken, as an edit of its own.
+
+Replacements that the key alone can undo (``encrypt``) get neither added spaces nor changed articles; where the
+policy encrypts, whatever in the text looks like one of its tokens is encrypted once more, so that restoring takes
+off exactly one layer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from operator import itemgetter
+from typing import TYPE_CHECKING, Protocol
+
+from allonym.document import Document, Entity, Span
+from allonym.errors import AllonymError, DataError
+from allonym.plan import Edit, Plan, digest
+from allonym.replace.context import article, attached, core, grown, with_article, without_space
+from allonym.replace.keyed import TOKEN, require_key, seal
+from allonym.replace.mention import Mention, Operator, Setting, Traits, check_options, get_operator, traits_of
+
+if TYPE_CHECKING:
+    from allonym.policy import Policy
+
+ESCAPED_LABEL = "OTHER_IDENTIFYING_ATTRIBUTE"
+
+
+class Linkage(Protocol):
+    """What :func:`allonym.link.link` returns."""
+
+    @property
+    def entities(self) -> Sequence[Entity]: ...
+
+    @property
+    def notes(self) -> Sequence[str]: ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Way:
+    """How one label is replaced under one policy."""
+
+    name: str
+    call: Operator
+    traits: Traits
+    family: str
+    label: str
+    style: str
+    shape: str
+    prefix: str | None  # lower case, what stands before the number; None where tags have no number
+
+
+@lru_cache(maxsize=4096)
+def _way(policy: Policy, label: str) -> _Way:
+    rule = policy.rule(label)
+    check_options(rule.operator, rule.options, f"policy {policy.name}: rule for {label}")
+    operator = get_operator(rule.operator)
+    about = traits_of(operator)
+    names = rule.options.get("names")
+    scheme = names if isinstance(names, str) else policy.names
+    shown = policy.taxonomy.to_scheme(label, scheme) if scheme and label in policy.taxonomy else None
+    shown = shown or label
+    own = rule.options.get("style")
+    style = own if isinstance(own, str) else policy.style
+    shape = style.format(label=shown, n=0)
+    numbered = shape != style.format(label=shown, n=1)
+    prefix = style.partition("{n")[0].format(label=shown).lower() if numbered else None
+    call = partial(operator, **rule.options) if rule.options else operator
+    family = policy.taxonomy.lineage(label)[-1]
+    return _Way(f"{rule.operator}@{about.version}", call, about, family, shown, style, shape, prefix)
+
+
+@lru_cache(maxsize=256)
+def _needs(policy: Policy) -> tuple[str, bool]:
+    """The keyed operator that the policy uses (empty: none), and whether any of its operators is exact."""
+    used = {policy.rule(label.name).operator for label in policy.taxonomy if policy.looks_for(label.name)}
+    about = {name: traits_of(get_operator(name)) for name in sorted(used)}
+    return next((n for n, t in about.items() if t.keyed), ""), any(t.exact for t in about.values())
+
+
+class _Numbers:
+    """Numbers tags in reading order and passes over those that the text holds already."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._lower: str | None = None
+        self._last: dict[str, int] = {}
+        self._taken: dict[str, frozenset[int]] = {}
+
+    def next(self, way: _Way) -> int:
+        number = self._last.get(way.shape, 0) + 1
+        if way.prefix is not None:
+            taken = self._taken.get(way.shape)
+            if taken is None:
+                taken = self._taken[way.shape] = self._present(way.prefix)
+            while number in taken:
+                number += 1
+        self._last[way.shape] = number
+        return number
+
+    def _present(self, prefix: str) -> frozenset[int]:
+        if self._lower is None:
+            self._lower = self._text.lower()
+        if prefix not in self._lower:
+            return frozenset()
+        found = re.findall(re.escape(prefix) + r"0*([0-9]{1,9})(?![0-9])", self._lower)
+        return frozenset(int(n) for n in found)
+
+
+_Item = tuple[int, int, int, Span, Entity | None, _Way | None, int, str, int]
+
+
+def make_plan(
+    document: Document,
+    linked: Linkage | Sequence[Entity],
+    policy: Policy,
+    *,
+    key: bytes | str | None = None,
+    scope: str = "",
+    notes: Iterable[str] = (),
+) -> Plan:
+    """The plan that replaces each mention of each entity as the policy says.
+
+    Args:
+        document: the text that the entities were found in.
+        linked: what :func:`allonym.link.link` made, or entities; no two mentions may overlap.
+        policy: operator and options per label, and how tags are written.
+        key: secret of at least 16 bytes for keyed operators.
+        scope: names the release; ``hash`` and ``shift_dates`` give other values in another scope.
+        notes: remarks to keep in the plan, beside those of ``linked``.
+
+    Raises:
+        UsageError: the policy uses a keyed operator and there is no key, or an operator's options are wrong.
+        DataError: a mention lies outside the text or over another, or an operator failed. No text is quoted.
+    """
+    entities = linked if isinstance(linked, Sequence) else linked.entities
+    remarks = tuple(dict.fromkeys((*(() if isinstance(linked, Sequence) else linked.notes), *notes)))
+    text = document.text
+    needs_key, exact = _needs(policy)
+    if needs_key:
+        require_key(key, needs_key)
+    items = _items(text, entities, policy)
+    if exact and (":e1:" in text or ":E1:" in text):
+        items = _with_tokens(text, items)
+    before = digest(text)
+    if not items:
+        return Plan(before, (), remarks, before)
+    edits = _edits(text, items, Setting(document, policy, key, scope), policy.language == "en")
+    pieces: list[str] = []
+    at = 0
+    for edit in edits:
+        pieces += (text[at : edit.start], edit.replacement)
+        at = edit.end
+    pieces.append(text[at:])
+    _check_cover(items, edits)
+    return Plan(before, tuple(edits), remarks, digest("".join(pieces)))
+
+
+def _items(text: str, entities: Sequence[Entity], policy: Policy) -> list[_Item]:
+    numbers = _Numbers(text)
+    items: list[_Item] = []
+    for serial, entity in enumerate(sorted(entities, key=lambda e: e.spans[0]), 1):
+        way = _way(policy, entity.label)
+        if way.traits.keeps:
+            continue
+        number = numbers.next(way)
+        tag = way.style.format(label=way.label, n=number)
+        for index, span in enumerate(entity.spans):
+            items.append((span.start, span.end, serial, span, entity, way, number, tag, index))
+    items.sort(key=itemgetter(0, 1))
+    end = 0
+    for item in items:
+        if item[0] < end:
+            raise DataError(f"two mentions overlap at {item[0]}; resolve the spans first")
+        end = item[1]
+    if end > len(text):
+        raise DataError(f"a mention reaches to {end}, past the end of a text of {len(text)} characters")
+    return items
+
+
+def _with_tokens(text: str, items: list[_Item]) -> list[_Item]:
+    """Adds what looks like a token and is touched by no mention; a touched one does not survive anyway."""
+    out = list(items)
+    i = 0
+    for match in TOKEN.finditer(text):
+        start, end = match.span()
+        while i < len(items) and items[i][1] <= start:
+            i += 1
+        if i == len(items) or items[i][0] >= end:
+            out.append((start, end, 0, Span(start, end, ESCAPED_LABEL), None, None, 0, "", 0))
+    out.sort(key=itemgetter(0, 1))
+    return out
+
+
+def _edits(text: str, items: list[_Item], setting: Setting, english: bool) -> list[Edit]:
+    edits: list[Edit] = []
+    done = 0
+    last = len(items) - 1
+    for i, (start, end, serial, span, entity, way, number, tag, index) in enumerate(items):
+        if entity is None or way is None:
+            sealed = seal(text[start:end], ESCAPED_LABEL, setting.key)
+            edits.append(Edit(start, end, sealed, ESCAPED_LABEL, 0, "encrypt@1", text[start:end]))
+            done = end
+            continue
+        limit = items[i + 1][0] if i < last else len(text)
+        a, b = core(text, start, end, way.family)
+        lead, trail = text[start:a], text[b:end]
+        a, b = grown(text, a, b, done if not lead else a, limit if not trail else b)
+        surface = text[a:b]
+        out = _called(way, Mention(surface, span, entity, number, way.label, tag, index), setting)
+        name = "tag@1" if out == tag else way.name
+        low, high = min(start, a), max(end, b)
+        if out == "":
+            if trail[:1] and trail[0] in "'’ʼ＇":
+                trail = trail.lstrip("'’ʼ＇sS")
+            if not lead and not trail:
+                low, high = without_space(text, low, high, done, limit)
+        elif not way.traits.exact:
+            if not lead and low and attached(out[0]):
+                left = text[low - 1] if low > done or not edits else edits[-1].replacement[-1:]
+                if left and attached(left):
+                    lead = " "
+            if not trail and high < limit and attached(out[-1]) and attached(text[high]):
+                trail = " "
+            if english and not lead and (place := article(text, low, done)) is not None:
+                found = text[place[0] : place[1]]
+                fitting = with_article(found, out)
+                if fitting is not None and fitting != found:
+                    edits.append(Edit(*place, fitting, entity.label, 0, "article@1", found))
+        edits.append(Edit(low, high, lead + out + trail, entity.label, serial, name, text[low:high]))
+        done = high
+    return edits
+
+
+def _called(way: _Way, mention: Mention, setting: Setting) -> str:
+    out: object = None
+    failure = ""
+    try:
+        out = way.call(mention, setting)
+    except AllonymError:
+        raise
+    except Exception as error:  # whatever another's operator raises may quote the text, so only its type is told
+        failure = type(error).__name__
+    place = f"at {mention.span.start} ({mention.entity.label})"
+    if failure:
+        raise DataError(f"operator {way.name} failed with {failure} {place}")
+    if not isinstance(out, str):
+        raise DataError(f"operator {way.name} must return a string, got {type(out).__name__} {place}")
+    if out == mention.text and not way.traits.repeats:
+        raise DataError(f"operator {way.name} returned the text that it was to replace {place}; 'keep' keeps text")
+    return out
+
+
+def _check_cover(items: list[_Item], edits: list[Edit]) -> None:
+    i = 0
+    for item in items:
+        while i < len(edits) and edits[i].end < item[1]:
+            i += 1
+        if i == len(edits) or edits[i].start > item[0]:
+            raise DataError(f"the mention at {item[0]} ({item[3].label}) is not covered by any edit")

@@ -1,0 +1,89 @@
+"""``allonym detect``."""
+
+from __future__ import annotations
+
+import json
+
+import allonym
+
+TEXT = "Write to jane.doe@example.com or pay with 4111 1111 1111 1111.\n"
+
+
+def rows(out: str) -> list[dict]:
+    return [json.loads(line) for line in out.splitlines()]
+
+
+def test_a_pipe_gets_json_lines_that_say_what_the_library_says(run):
+    result = run("detect", stdin=TEXT.encode())
+    assert result.code == 0
+    found = allonym.detect(TEXT)
+    assert [(r["start"], r["end"], r["label"], r["source"]) for r in rows(result.out)] == [
+        (s.start, s.end, s.label, s.source) for s in found
+    ]
+    assert {"EMAIL_ADDRESS", "CREDIT_CARD"} <= {s.label for s in found}
+    assert "jane" not in result.out + result.err
+
+
+def test_text_is_shown_on_request(run):
+    for row in rows(run("detect", "--text", stdin=TEXT.encode()).out):
+        assert row["text"] == TEXT[row["start"] : row["end"]]
+
+
+def test_offsets_count_code_points_and_line_ends_stay(run):
+    text = "\ufeff\U0001f600\r\n\u00e9 jane.doe@example.com"
+    (row,) = rows(run("detect", "--label", "EMAIL_ADDRESS", "--text", stdin=text.encode()).out)
+    assert row["start"] == len("\U0001f600\r\n\u00e9 ")
+    assert row["text"] == "jane.doe@example.com"
+
+
+def test_label_narrows_with_descendants_and_wins_over_the_policys_exclusions(run):
+    text = b"Ring 415-555-0132 at 10:45 am, jane.doe@example.com"
+    assert {r["label"] for r in rows(run("detect", "--label", "phone_number", stdin=text).out)} == {"PHONE_NUMBER"}
+    assert {r["label"] for r in rows(run("detect", "--label", "TIME", stdin=text).out)} == {"TIME"}
+
+
+def test_dictionary_and_exclusions_come_from_files(run, tmp_path):
+    (tmp_path / "names.txt").write_text("Quillon Vex\n")
+    (tmp_path / "not.csv").write_text("term,why\njane.doe@example.com,public\n")
+    text = b"Quillon Vex wrote to jane.doe@example.com"
+    names, public = f"PERSON={tmp_path / 'names.txt'}", str(tmp_path / "not.csv")
+    found = rows(run("detect", "--dictionary", names, "--exclude-terms", public, stdin=text).out)
+    assert [(r["start"], r["end"], r["label"]) for r in found] == [(0, 11, "PERSON")]
+
+
+def test_a_dictionary_needs_label_and_path(run, tmp_path):
+    (tmp_path / "names.txt").write_text("Quillon Vex\n")
+    assert run("detect", "--dictionary", "names.txt").code == 2
+    wrong = run("detect", "--dictionary", f"PERSN={tmp_path / 'names.txt'}")
+    assert wrong.code == 2 and "did you mean: PERSON" in wrong.err
+
+
+def test_explain_tells_detector_rule_context_and_why_a_rival_lost(run):
+    text = b"My social security number is 536-22-1234, thanks.\n"
+    found = rows(run("detect", "--explain", stdin=text).out)
+    kept = [r for r in found if r["outcome"] == "kept"]
+    assert any(r["label"] == "US_SSN" and r["detector"] == "rules" and r["context"] for r in kept)
+    lost = [r for r in found if r["outcome"] != "kept"]
+    assert lost and all(r["because"] for r in lost)
+    assert "536" not in json.dumps(found)
+    assert len(found) == len(allonym.explain(text.decode()))
+
+
+def test_highlight_marks_findings_in_a_pipe_without_escape_codes(run):
+    out = run("detect", "--highlight", stdin=TEXT.encode()).out
+    assert out.startswith("Write to \u27e6jane.doe@example.com|EMAIL_ADDRESS\u27e7 or pay")
+    assert "\x1b" not in out
+    assert run("detect", "--highlight", "--explain").code == 2
+
+
+def test_rows_of_a_table_are_documents(run, tmp_path):
+    path = tmp_path / "reviews.csv"
+    path.write_text("id,review,by\n7,good,a.b@example.com\n8,bad: c.d@example.com,e.f@example.com\n")
+    found = rows(run("detect", str(path), "--field", "review", "--text").out)
+    assert [(r["document"], r["text"]) for r in found] == [("8", "c.d@example.com")]
+
+
+def test_bytes_that_are_no_text_are_refused_without_a_quote(run):
+    result = run("detect", stdin=b"Zyxthrope \xff\xfe\xff")
+    assert result.code == 1
+    assert result.err.startswith("error: ") and "byte 10" in result.err and "Zyx" not in result.err

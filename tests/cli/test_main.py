@@ -1,0 +1,134 @@
+"""The command line as a whole: help, errors, exit codes, completion."""
+
+from __future__ import annotations
+
+import click
+import pytest
+
+from allonym import __version__
+from allonym.cli import COMMANDS, app, main
+from allonym.errors import DataError
+
+CANARY = "Zyxthrope Vexillary"
+
+
+def commands() -> list[tuple[str, ...]]:
+    ctx = click.Context(app)
+    out: list[tuple[str, ...]] = []
+    for name in app.list_commands(ctx):
+        command = app.get_command(ctx, name)
+        out.append((name,))
+        if isinstance(command, click.Group):
+            out += [(name, sub) for sub in command.commands]
+    return out
+
+
+@pytest.mark.parametrize("path", commands(), ids=" ".join)
+@pytest.mark.parametrize("flag", ["-h", "--help"])
+def test_help_has_an_example_that_names_the_command(run, path, flag):
+    result = run(*path, flag)
+    assert result.code == 0
+    assert "Example" in result.out
+    assert f"allonym {' '.join(path)}" in result.out.split("Example", 1)[1]
+
+
+@pytest.mark.parametrize("path", commands(), ids=" ".join)
+def test_every_option_has_help(path):
+    ctx = click.Context(app)
+    command: click.Command | None = app
+    for name in path:
+        assert isinstance(command, click.Group)
+        command = command.get_command(ctx, name)
+    assert command is not None
+    for parameter in command.params:
+        if isinstance(parameter, click.Option):
+            assert parameter.help, parameter.name
+
+
+def test_help_lists_all_commands(run):
+    out = run("--help").out
+    assert all(f"\n  {name} " in out for name in COMMANDS)
+
+
+def test_version(run):
+    assert run("--version").out == f"allonym {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("anonymise", "x"), "unknown command 'anonymise'; did you mean: anonymize"),
+        (("labels", "US_SNS"), "unknown label 'US_SNS'; did you mean: US_SSN"),
+        (("labels", "--scheme", "presido"), "unknown scheme 'presido'; did you mean: presidio"),
+        (("policy", "show", "defualt"), "unknown policy preset 'defualt'; did you mean: default"),
+        (("labels", "--jsn"), "--jsn"),
+        (("anonymize",), "SOURCE"),
+        (("completion", "tcsh"), "tcsh"),
+    ],
+)
+def test_a_wrong_call_is_one_line_and_exit_code_2(run, args, message):
+    result = run(*args)
+    assert result.code == 2
+    assert result.out == ""
+    first, *more = result.err.splitlines()
+    assert first.startswith("error: ") and message in first
+    assert len(more) <= 1 and all(m.startswith("see: allonym") for m in more)
+
+
+def broken(error: BaseException):
+    @click.command()
+    def command() -> None:
+        raise error
+
+    return command
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "first"),
+    [
+        (DataError("record 3 is not JSON"), 1, "error: record 3 is not JSON"),
+        (RuntimeError(f"cannot parse {CANARY}"), 1, "error: unexpected RuntimeError"),
+        (
+            FileNotFoundError(2, "No such file or directory", "a.txt"),
+            1,
+            "error: cannot use a.txt: No such file or directory",
+        ),
+        (KeyboardInterrupt(), 130, "error: interrupted"),
+    ],
+)
+def test_errors_become_one_line_and_never_quote_data(run, monkeypatch, error, code, first):
+    monkeypatch.setattr(app, "get_command", lambda ctx, name: broken(error))
+    result = run("labels")
+    assert result.code == code
+    assert first in result.err.strip().splitlines()
+    assert CANARY not in result.err + result.out
+    assert "Traceback" not in result.err
+
+
+def test_debug_lets_the_error_through(monkeypatch):
+    monkeypatch.setattr(app, "get_command", lambda ctx, name: broken(RuntimeError(CANARY)))
+    with pytest.raises(RuntimeError):
+        main(["--debug", "labels"])
+
+
+@pytest.mark.parametrize("shell_name", ["bash", "zsh", "fish"])
+def test_completion_script_names_the_hook(run, shell_name):
+    result = run("completion", shell_name)
+    assert result.code == 0
+    assert f"_ALLONYM_COMPLETE={shell_name}_complete" in result.out
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("allonym an", "anonymize"),
+        ("allonym anonymize --policy de", "default"),
+        ("allonym detect --label US_SS", "US_SSN"),
+        ("allonym labels --scheme pres", "presidio"),
+        ("allonym policy sch", "schema"),
+    ],
+)
+def test_completion_offers_names(shell, words, offered):
+    env = {"_ALLONYM_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
+    result = shell(env=env)
+    assert f"plain,{offered}" in result.stdout.decode().splitlines()

@@ -1,0 +1,164 @@
+"""Names that the form of a text gives away: speaker labels, introductions, address, titles."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from allonym.detect.speakers import build
+from allonym.document import Document
+from allonym.policy import Policy
+
+DETECT = build(Policy(name="test"))
+
+
+def names(document: Document | str) -> list[str]:
+    document = Document("", document) if isinstance(document, str) else document
+    places = sorted({(s.start, s.end) for s in DETECT(document)})
+    return [document.text[a:b] for a, b in places]
+
+
+def test_table_1_of_p2() -> None:
+    document = Document.conversation("", [("Pam", "This is Pam calling from Dunder Mifflin,\nmay I speak to Jim?")])
+    assert names(document) == ["Pam", "Pam", "Jim"]
+    assert {s.label for s in DETECT(document)} == {"PERSON"}
+
+
+@pytest.mark.parametrize(
+    "role",
+    [
+        "Operator",
+        "agent",
+        "Customer",
+        "Speaker 1",
+        "Person_2",
+        "DOCTOR",
+        "Guest_family",
+        "user",
+        "assistant",
+        "Unknown",
+        "Q",
+        "A",
+        "Interviewer 12",
+        "Grad C",
+        "Speaker-3",
+        "Caller #2",
+        "Project Manager",
+        "SPEAKER_00",
+        "7",
+    ],
+)
+def test_roles_are_no_names(role: str) -> None:
+    assert names(Document.conversation("", [(role, "good day"), (role, f"{role} said so")])) == []
+
+
+@pytest.mark.parametrize(
+    ("label", "name"),
+    [
+        ("Jane Doe", "Jane Doe"),
+        ("Dr. Jane Doe", "Jane Doe"),
+        ("Jane Doe - CFO", "Jane Doe"),
+        ("Jane Doe (Host)", "Jane Doe"),
+        ("JANE", "JANE"),
+        ("jane", "jane"),
+        ("Łukasz Żak", "Łukasz Żak"),
+        ("Doctor Kumar", "Kumar"),
+        ("Doe, Jane", "Doe, Jane"),
+    ],
+)
+def test_labels_hold_names(label: str, name: str) -> None:
+    spans = DETECT(Document.conversation("", [(label, "fine"), (None, "so")]))
+    (span,) = [s for s in spans if s.source != "speakers:title"]
+    assert label[span.start : span.end] == name
+    assert (span.score, span.source) == (0.9, "speakers:label")
+
+
+def test_speakers_are_found_where_others_mention_them() -> None:
+    turns = [
+        ("Jane Doe", "I met Bob."),
+        ("Bob Cole", "so Jane and Ms. Doe met Jane Doe, as jane said"),
+        ("Bob Cole", "Doering"),
+    ]
+    found = ["Jane Doe", "Bob", "Bob Cole", "Jane", "Doe", "Jane", "Jane Doe", "Doe", "Bob Cole"]
+    assert names(Document.conversation("", turns)) == found
+
+
+def test_names_that_are_words_need_their_place() -> None:
+    turns = [("Will Hart", "hi"), ("Operator", "Will you stay? I saw Will there. Will, please.")]
+    assert names(Document.conversation("", turns)) == ["Will Hart", "Will", "Will"]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("My name is Sarah Connor", ["Sarah Connor"]),
+        ("my first name's Sarah.", ["Sarah"]),
+        ("I am Dr. Hart", ["Hart"]),
+        ("I'm Jane Doe, the treasurer.", ["Jane Doe"]),
+        ("Hi, this is Brian McKenna for Devin", ["Brian McKenna"]),
+        ("It's Leonard again.", ["Leonard"]),
+        ("Dunder Mifflin, this is Rachel green speaking.", ["Rachel green"]),
+        ("Hi, this is mark from ABC", ["mark"]),
+        ("Dear Ms Connor,", ["Connor"]),
+        ("Dear Jane,", ["Jane"]),
+        ("Thanks, Jean-Luc. Next", ["Jean-Luc"]),
+        ("Thanks, Will.", ["Will"]),
+        ("a question from the line of Conor O'Shea from Berg", ["Conor O'Shea"]),
+        ("over to Mrs. Ursula von der Leyen now", ["Ursula von der Leyen"]),
+        ("may I speak to Jim Halpert's boss", ["Jim Halpert"]),
+        ("ask for J. Edgar Hoover please", ["J. Edgar Hoover"]),
+        ("Best regards,\nJane Doe\n", ["Jane Doe"]),
+        ("je m'appelle Łukasz; my name is Łukasz Żak.", ["Łukasz Żak"]),
+    ],
+)
+def test_hotwords_announce_names(text: str, found: list[str]) -> None:
+    assert names(text) == found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "my name is legion",
+        "this is Great",
+        "This is Canadian whisky.",
+        "I am Canadian.",
+        "I'm Monday to Friday there",
+        "Mr. Chairman, Madam President",
+        "Thank you, Operator. Thanks, Everyone.",
+        "Hi All, Dear Sir or Madam,",
+        "Good morning, Ladies and Gentlemen.",
+        "it's Apple from 2010",
+        "this is mr. jones speaking to mary",
+        "Thanks. April was fine.",
+        "Dr. Pepper",
+        "this is different from that, this is just calling for it",
+        "Hi, it's all from me",
+        "I spoke with Q3 in mind",
+    ],
+)
+def test_what_only_looks_like_a_name(text: str) -> None:
+    assert names(text) == []
+
+
+def test_a_policy_that_wants_no_persons_gets_none() -> None:
+    detect = build(Policy.only(["URL"]))
+    assert list(detect(Document.conversation("", [("Pam", "My name is Pam")]))) == []
+
+
+@given(st.text(alphabet="Pam Jim hi my name is,.\n'éŁ", max_size=60))
+def test_spans_lie_in_the_text_and_are_trimmed(text: str) -> None:
+    document = Document.conversation("", [("Pam", text), ("Jim Bé", "x")])
+    for span in DETECT(document):
+        assert document.text[span.start].isalnum()
+        assert document.text[span.end - 1] not in " \n,"
+
+
+@given(st.text(alphabet=st.characters(categories=["Ll", "Nd", "Zs", "Po"]), max_size=60))
+def test_text_without_capitals_yields_nothing(text: str) -> None:
+    assert names(f"my name is {text}, mr. {text} hi {text}.") == []
+
+
+@pytest.mark.parametrize("unit", ["my name is Jane ", "Hi A", "Mr. ", "Thanks,\n", "A. ", "this is A A A "])
+def test_long_runs_end(unit: str) -> None:
+    DETECT(Document("", unit * (100_000 // len(unit))))

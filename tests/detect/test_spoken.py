@@ -1,0 +1,66 @@
+"""What speech leaves in transcripts: spelled words, digits and addresses read out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from allonym.detect.spoken import build
+from allonym.document import Document
+from allonym.policy import Policy
+
+LINES = (Path(__file__).parents[1] / "cases" / "spoken.jsonl").read_text("utf-8").splitlines()
+CASES = [json.loads(line) for line in LINES]
+DETECT = build(Policy(name="test"))
+NAMES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+
+
+def found(text: str) -> list[list[str]]:
+    return [[text[s.start : s.end], s.label] for s in DETECT(Document("", text))]
+
+
+@pytest.mark.parametrize("case", CASES, ids=[c["text"] for c in CASES])
+def test_speech(case: dict[str, object]) -> None:
+    assert found(str(case["text"])) == case["found"]
+
+
+def test_three_spaced_letters_count_only_where_something_is_spelled() -> None:
+    (weak,) = DETECT(Document("", "they did an M R T yesterday"))
+    (sure,) = DETECT(Document("", "the last name is spelled L E E"))
+    assert weak.score < 0.5 < sure.score
+
+
+def test_offsets_count_code_points() -> None:
+    text = "zażółć gęślą 😀: jane dot doe at example dot com"
+    (span,) = DETECT(Document("", text))
+    assert text[span.start : span.end] == "jane dot doe at example dot com"
+
+
+def test_labels_that_a_policy_does_not_look_for_are_left_out() -> None:
+    text = "A-L-P-H-A, so mosaic dot com"
+    only = build(Policy.only(["URL"]))
+    assert [s.label for s in only(Document("", text))] == ["URL"]
+    assert list(build(Policy.only(["IBAN_CODE"]))(Document("", text))) == []
+
+
+@given(st.lists(st.sampled_from(range(10)), min_size=10, max_size=10), st.sampled_from([" ", ", ", "-", "  "]))
+def test_ten_digits_read_out_are_one_finding(digits: list[int], gap: str) -> None:
+    said = gap.join(NAMES[d] for d in digits)
+    if any(digits):
+        assert found(f"reach me: {said}.") == [[said, "PHONE_NUMBER"]]
+
+
+@given(st.text(alphabet="abo one two dot com at . - , A I @", max_size=80))
+def test_spans_lie_in_the_text(text: str) -> None:
+    for span in DETECT(Document("", text)):
+        assert 0 <= span.start < span.end <= len(text)
+        assert text[span.start : span.end].strip() == text[span.start : span.end]
+
+
+@pytest.mark.parametrize("unit", ["one ", "A-", "A B ", "a dot ", "dot com ", " @a.co ", "x at y dot com ", "A for B "])
+def test_long_runs_end(unit: str) -> None:
+    DETECT(Document("", unit * (100_000 // len(unit))))

@@ -1,0 +1,132 @@
+"""The documentation is executed: Python blocks run in order, what they print is compared, policies are read, links lead."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from allonym import registry
+from allonym.policy import Policy
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+WRITTEN = [page for page in PAGES if page.parent.name != "reference"]
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+
+def blocks(page: Path) -> list[tuple[str, str]]:
+    return BLOCK.findall(page.read_text(encoding="utf-8"))
+
+
+def page_id(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+WITH_PYTHON = [page for page in WRITTEN if any(kind == "python" for kind, _ in blocks(page))]
+
+
+@pytest.mark.filterwarnings("ignore:policy .* is made for detector")
+@pytest.mark.parametrize("page", WITH_PYTHON, ids=page_id)
+def test_python_blocks_do_what_they_say(page, monkeypatch):
+    for kind in (registry.detectors, registry.operators):
+        monkeypatch.setattr(kind, "_table", dict(kind._table))
+    names: dict[str, object] = {"__name__": "docs"}
+    printed = None
+    for kind, text in blocks(page):
+        if kind == "python":
+            said = io.StringIO()
+            with contextlib.redirect_stdout(said):
+                exec(compile(text, page_id(page), "exec"), names)
+            printed = said.getvalue()
+        elif kind == "text" and printed:
+            assert text == printed
+            printed = None
+
+
+def test_some_pages_have_python():
+    assert {"README.md", "docs/tutorial.md"} <= {page_id(page) for page in WITH_PYTHON}
+
+
+def test_policies_in_the_documentation_are_valid(tmp_path):
+    (tmp_path / "companies.csv").write_text("name\nQuill\n", encoding="utf-8")
+    (tmp_path / "users.csv").write_text("full_name\nAda Brook\n", encoding="utf-8")
+    (tmp_path / "companies.txt").write_text("Quill\n", encoding="utf-8")
+    read = 0
+    for page in WRITTEN:
+        for kind, text in blocks(page):
+            if kind == "toml" and "[project" not in text:
+                path = tmp_path / f"policy{read}.toml"
+                path.write_text(text, encoding="utf-8")
+                Policy.load(path)
+                read += 1
+    assert read >= 3
+
+
+def test_links_lead_somewhere():
+    wrong = []
+    for page in PAGES:
+        for target in re.findall(
+            r"\]\(([^)#\s]+)[^)]*\)",
+            re.sub(r"``.+?``|`[^`]+`", "", re.sub(BLOCK, "", page.read_text(encoding="utf-8"))),
+        ):
+            if not re.match(r"\w+:", target) and not (page.parent / target).exists():
+                wrong.append(f"{page_id(page)}: {target}")
+    assert not wrong
+
+
+def test_every_page_is_in_the_table_of_contents():
+    folder = ROOT / "docs"
+    listed = set(re.findall(r"\]\(([\w/-]+\.md)\)", (folder / "README.md").read_text(encoding="utf-8")))
+    assert {str(p.relative_to(folder)) for p in folder.rglob("*.md")} - {"README.md"} == listed
+
+
+def test_shell_examples_use_commands_and_options_that_exist():
+    from allonym import cli
+
+    for page in WRITTEN:
+        for kind, text in blocks(page):
+            if kind not in ("sh", "console"):
+                continue
+            for call in re.findall(r"\ballonym ([^|&#\n]+)", text):
+                words = call.split()
+                command = cli.app.get_command(None, words[0])
+                assert command is not None, call
+                if words[0] == "policy":
+                    assert words[1] in command.commands, call
+                    continue
+                options = {o for p in command.params for o in p.opts}
+                assert {w for w in words if w.startswith("-") and w != "-"} <= options, (page_id(page), call)
+
+
+def test_the_reference_is_up_to_date():
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "docs" / "build_reference.py"), "--check"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PYTHONPATH": str(ROOT / "src"), "PATH": "/usr/bin:/bin", "PYTHONIOENCODING": "utf-8"},
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_first_screen_of_the_readme():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    first = text.partition("\n## ")[0]
+    assert len(first.splitlines()) <= 45
+    for said in ("pip install . && allonym demo", "pip install -e '.[dev]' && pytest", "**Not guaranteed.**"):
+        assert said in first
+    code = next(body for kind, body in blocks(ROOT / "README.md") if kind == "python")
+    assert len([line for line in code.splitlines() if line.strip()]) <= 6
+
+
+def test_no_page_names_a_figure_without_its_command():
+    for line in (ROOT / "docs" / "figures.md").read_text(encoding="utf-8").splitlines():
+        cells = [c.strip() for c in line.strip("|").split("|")]
+        if line.startswith("|") and len(cells) == 3 and re.search(r"\d", cells[1]):
+            assert cells[2].startswith("`") or cells[2].startswith("["), line

@@ -1,0 +1,85 @@
+import inspect
+import pickle
+import re
+
+import pytest
+
+from allonym import errors
+from allonym.errors import AllonymError, DataError, MissingExtra, RefusedContent, UnknownNameError, UsageError
+
+CLASSES = [c for _, c in inspect.getmembers(errors, inspect.isclass) if issubclass(c, AllonymError)]
+NAMES = {c.__name__ for c in CLASSES}
+
+
+def test_the_tree_drawn_in_the_docstring_is_the_tree():
+    drawn = {}
+    path = []
+    for line in errors.__doc__.splitlines():
+        found = re.match(r"[ │├└─]+(\w+)", line)
+        if found and found[1] in NAMES:
+            path = [*path[: found.start(1) // 4 - 1], found[1]]
+            drawn[found[1]] = path[-2] if len(path) > 1 else None
+    assert drawn.pop("AllonymError") is None
+    assert drawn == {c.__name__: c.__mro__[1].__name__ for c in CLASSES if c is not AllonymError}
+
+
+@pytest.mark.parametrize("cls", [c for c in CLASSES if c is not AllonymError], ids=lambda c: c.__name__)
+def test_every_error_is_also_a_builtin_that_callers_catch(cls):
+    builtins = [b for b in cls.__mro__ if b.__module__ == "builtins" and b not in (Exception, BaseException, object)]
+    assert builtins
+    assert issubclass(cls, (UsageError, DataError))
+
+
+@pytest.mark.parametrize(
+    ("cls", "exit_code", "status"),
+    [(c, 2, 400) if issubclass(c, UsageError) else (c, 1, 422) for c in CLASSES if c is not AllonymError],
+)
+def test_exit_code_and_status(cls, exit_code, status):
+    assert (cls.exit_code, cls.status) == (exit_code, status)
+
+
+def test_near_matches_come_first():
+    error = UnknownNameError(
+        "label", "EMAIL_ADRESS", ["EMAIL_ADDRESS", "IP_ADDRESS", "URL"], where="policy.toml: rules"
+    )
+    assert str(error).startswith("policy.toml: rules: unknown label 'EMAIL_ADRESS'; did you mean: EMAIL_ADDRESS")
+
+
+def test_near_matches_ignore_case():
+    assert "did you mean: EMAIL_ADDRESS" in str(UnknownNameError("label", "email_address", ["EMAIL_ADDRESS", "URL"]))
+
+
+def test_without_near_matches_some_known_names_are_listed():
+    error = UnknownNameError("scheme", "zzzzzz", [f"name{i:02}" for i in range(20)])
+    assert "; known: name00, name01" in str(error)
+    assert str(error).endswith(", ...")
+    assert "name19" not in str(error)
+
+
+def test_all_known_names_are_listed_when_few():
+    assert str(UnknownNameError("scheme", "zzzzzz", ["b", "a"])) == "unknown scheme 'zzzzzz'; known: a, b"
+
+
+def test_missing_extra_names_the_command():
+    error = MissingExtra("Parquet", "parquet")
+    assert isinstance(error, ImportError)
+    assert "pip install 'allonym[parquet]'" in str(error)
+
+
+def test_refused_content_is_a_data_error():
+    assert issubclass(RefusedContent, DataError)
+    assert isinstance(RefusedContent("comments"), ValueError)
+
+
+@pytest.mark.parametrize("error", [DataError("a"), UsageError("b"), RefusedContent("c")], ids=repr)
+def test_errors_cross_process_borders(error):
+    back = pickle.loads(pickle.dumps(error))
+    assert type(back) is type(error)
+    assert back.args == error.args
+
+
+def test_errors_with_arguments_of_their_own_cross_process_borders():
+    for error in (UnknownNameError("label", "X", ["XY"]), MissingExtra("Parquet", "parquet")):
+        back = pickle.loads(pickle.dumps(error))
+        assert type(back) is type(error)
+        assert str(back) == str(error)

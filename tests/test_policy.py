@@ -1,0 +1,396 @@
+import pickle
+import tomllib
+import warnings
+from importlib.resources import files
+
+import pytest
+
+import allonym
+from allonym import policy as policy_module
+from allonym.errors import PolicyError, UnknownNameError
+from allonym.labels import TAXONOMY
+from allonym.policy import KEYS, Policy, Rule, TermList, presets, read_terms
+
+PRESETS = ("default", "earnings", "gdpr", "hipaa-safe-harbor", "reversible", "textwash", "transcripts")
+KEY = b"a key only for the tests, 32 byte"
+
+MINIMAL = 'schema = 1\nname = "mine"\n[default]\noperator = "suppress"\n'
+
+
+def write(tmp_path, text, name="mine.toml"):
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def load(tmp_path, text):
+    return Policy.load(write(tmp_path, text))
+
+
+# Presets
+
+
+def test_the_presets_that_come_with_allonym():
+    assert presets() == PRESETS
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_preset_is_complete(name):
+    policy = Policy.load(name)
+    assert policy.name == name
+    assert policy.description.endswith(".")
+    assert policy.wanted == ("tagger",)
+    assert policy.missing() == tuple(w for w in policy.wanted if w not in allonym.registry.detectors.names())
+    assert Policy.load(name) is policy
+    raw = tomllib.loads(files("allonym").joinpath("policies", f"{name}.toml").read_text(encoding="utf-8"))
+    assert raw["schema"] == 1
+    assert "extends" not in raw or raw["extends"] in PRESETS
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_no_preset_keeps_what_it_detects(name):
+    policy = Policy.load(name)
+    operators = {policy.rule(label.name).operator for label in TAXONOMY if policy.looks_for(label.name)}
+    assert "keep" not in operators
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_preset_warns_of_the_detector_that_is_missing(name):
+    policy = Policy.load(name).with_()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        allonym.detect("nothing here", policy)
+        allonym.detect("nor here", policy)
+    assert [("tagger" in str(w.message), name in str(w.message)) for w in caught] == [(True, True)] * len(
+        policy.missing()
+    )
+
+
+def test_a_small_text_under_each_preset(cases):
+    wrong = []
+    for case in cases("policies"):
+        document = allonym.Document("case", case["text"], case.get("meta", {}))
+        if "turns" in case:
+            document = allonym.Document.conversation("case", case["turns"], case.get("meta", {}))
+        made = allonym.anonymize(document, case["policy"], key=KEY).text
+        if made != case["expected"]:
+            wrong.append(f"{case['policy']}: {made!r} instead of {case['expected']!r}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_every_preset_has_cases(cases):
+    assert {case["policy"] for case in cases("policies")} == set(PRESETS)
+
+
+def test_transcripts_leaves_out_what_the_paper_leaves_out():
+    policy = Policy.load("transcripts")
+    assert not any(policy.looks_for(label) for label in ("ETHNIC_GROUP", "GENDER", "DATE", "TIME"))
+    assert all(
+        policy.looks_for(label) for label in ("PERSON", "ORGANIZATION", "DATE_OF_BIRTH", "SPELLED_WORD", "NUMERIC")
+    )
+
+
+def test_transcripts_looks_for_every_type_of_the_papers_table():
+    policy = Policy.load("transcripts")
+    table = {label.name for label in TAXONOMY if label.names.get("p2")}
+    assert len(table) >= 35
+    assert not [label for label in table if not policy.looks_for(label)]
+
+
+def test_textwash_names_every_category_as_textwash_does():
+    policy = Policy.load("textwash")
+    assert policy.names == "textwash"
+    for label in TAXONOMY:
+        if policy.looks_for(label.name):
+            assert policy.taxonomy.to_scheme(label.name, "textwash") or label.name in ("PERSON", "EXECUTIVE", "AGE"), (
+                label
+            )
+
+
+def test_earnings_touches_only_direct_identifiers():
+    policy = Policy.load("earnings")
+    wanted = {label.name for label in TAXONOMY if policy.looks_for(label.name)}
+    assert {"COMPANY", "TICKER", "EXECUTIVE", "URL", "EMAIL_ADDRESS", "PHONE_NUMBER"} <= wanted
+    assert not wanted & {"PERSON", "ORGANIZATION", "LOCATION", "DATE", "MONEY", "NUMERIC", "PERCENT"}
+    assert {"COMPANY", "EXECUTIVE"} <= set(policy.metadata)
+
+
+@pytest.mark.parametrize(
+    "identifier",
+    [
+        *("PERSON", "LOCATION", "STREET_ADDRESS", "US_ZIP_CODE", "DATE", "DATE_OF_BIRTH", "AGE", "PHONE_NUMBER"),
+        *("FAX_NUMBER", "EMAIL_ADDRESS", "US_SSN", "MEDICAL_RECORD_NUMBER", "US_HEALTH_INSURANCE_MEMBER_ID", "US_MBI"),
+        *("ACCOUNT_NUMBER", "BANK_ACCOUNT", "US_DRIVER_LICENSE", "MEDICAL_LICENSE", "VEHICLE_IDENTIFICATION_NUMBER"),
+        *("LICENSE_PLATE", "SERIAL_NUMBER", "IMEI_HARDWARE_ID", "URL", "IP_ADDRESS", "GENERIC_ID", "UUID"),
+    ],
+)
+def test_safe_harbor_looks_for_each_identifier(identifier):
+    assert Policy.load("hipaa-safe-harbor").looks_for(identifier)
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        *("PERSON", "EMAIL_ADDRESS", "IP_ADDRESS", "HTTP_COOKIE", "LOCATION_COORDINATES", "NATIONAL_ID"),
+        *("ETHNIC_GROUP", "POLITICAL_GROUP", "RELIGION", "TRADE_UNION", "MEDICAL_TERM", "SEXUAL_ORIENTATION"),
+    ],
+)
+def test_gdpr_looks_for_personal_data_and_special_categories(label):
+    assert Policy.load("gdpr").looks_for(label)
+
+
+def test_reversible_round_trip_with_look_alikes():
+    text = "Mail jane.doe@example.com or [EMAIL_ADDRESS_1], <EMAIL_ADDRESS 1>, call 212-555-0142."
+    made = allonym.anonymize(text, "reversible", key=KEY)
+    assert "jane.doe" not in made.text
+    assert allonym.restore(made.text, plan=made.plan).text == text
+
+
+# Reading
+
+
+def test_minimal(tmp_path):
+    policy = load(tmp_path, MINIMAL)
+    assert (policy.name, policy.language, policy.threshold) == ("mine", "en", 0.5)
+    assert policy.rule("PERSON") == Rule("suppress")
+
+
+def test_what_has_no_rule_is_suppressed(tmp_path):
+    policy = load(tmp_path, 'name = "x"\n[rules.PERSON]\noperator = "tag"\n')
+    assert policy.rule("PERSON_LASTNAME").operator == "tag"
+    assert policy.rule("EMAIL_ADDRESS").operator == "suppress"
+
+
+def test_a_name_is_taken_from_the_file_where_there_is_none(tmp_path):
+    assert load(tmp_path, "threshold = 0.4\n").name == "mine"
+
+
+def test_a_rule_holds_for_what_lies_below_its_label(tmp_path):
+    text = MINIMAL + '[rules.PERSON]\noperator = "tag"\nthreshold = 0.9\n[rules.EXECUTIVE]\noperator = "mask"\n'
+    policy = load(tmp_path, text)
+    assert [policy.rule(x).operator for x in ("PERSON", "PERSON_FIRSTNAME", "EXECUTIVE")] == ["tag", "tag", "mask"]
+    assert policy.threshold_for("EXECUTIVE") == 0.9
+    assert policy.threshold_for("URL") == 0.5
+
+
+def test_labels_take_their_descendants_and_exclude_wins(tmp_path):
+    policy = load(tmp_path, MINIMAL + '[detect]\nlabels = ["ONLINE_ID"]\nexclude = ["URL"]\n')
+    assert policy.looks_for("IP_ADDRESS")
+    assert not policy.looks_for("URL")
+    assert not policy.looks_for("DOMAIN_NAME")
+    assert not policy.looks_for("PERSON")
+
+
+def test_extends_a_preset(tmp_path):
+    policy = load(tmp_path, 'extends = "default"\n[rules.EMAIL_ADDRESS]\noperator = "suppress"\n')
+    base = Policy.load("default")
+    assert policy.rule("EMAIL_ADDRESS").operator == "suppress"
+    assert policy.rule("PHONE_NUMBER") == base.rule("PHONE_NUMBER")
+    assert policy.exclude == base.exclude
+    assert policy.name == "mine"
+
+
+def test_extends_a_file_beside_it(tmp_path):
+    write(tmp_path, 'schema = 1\nname = "base"\nthreshold = 0.7\n', "base.toml")
+    assert load(tmp_path, 'extends = "base.toml"\n').threshold == 0.7
+
+
+def test_a_rule_that_extends_keeps_the_operator_and_adds_options(tmp_path):
+    write(tmp_path, 'name = "base"\n[rules.PHONE_NUMBER]\noperator = "mask"\n', "base.toml")
+    policy = load(tmp_path, 'extends = "base.toml"\n[rules.PHONE_NUMBER]\nthreshold = 0.9\n')
+    assert policy.rule("PHONE_NUMBER").operator == "mask"
+    assert policy.threshold_for("PHONE_NUMBER") == 0.9
+
+
+def test_labels_can_be_added(tmp_path):
+    text = (
+        MINIMAL
+        + '[[labels]]\nname = "STAR"\nparent = "LOCATION"\nkind = "quasi"\nrisk = 1\n[dictionary]\nSTAR = ["Vega"]\n'
+    )
+    policy = load(tmp_path, text)
+    assert policy.taxonomy.get("STAR").risk == 1
+    assert policy.taxonomy.within("STAR", "LOCATION")
+    assert [s.label for s in allonym.detect("We saw Vega rise.", policy)] == ["STAR"]
+    assert "STAR" not in TAXONOMY
+
+
+def test_patterns_can_be_added(tmp_path):
+    text = (
+        MINIMAL
+        + '[detect]\nlabels = ["BADGE"]\n[[labels]]\nname = "BADGE"\n[[patterns]]\nname = "badge"\nlabel = "BADGE"\npattern = "BX-[0-9]{4}"\n'
+    )
+    policy = load(tmp_path, text)
+    found = allonym.detect("Badge BX-1234, not BX-12345.", policy)
+    assert [(s.start, s.end, s.label, s.source) for s in found] == [(6, 13, "BADGE", "rules:badge")]
+
+
+BAD = [
+    ("colour = 1", UnknownNameError, "unknown key 'colour'"),
+    ("treshold = 0.5", UnknownNameError, "did you mean: threshold"),
+    ("threshold = 2", PolicyError, "threshold must be a number from 0 to 1, got 2"),
+    ("threshold = true", PolicyError, "threshold must be a number"),
+    ("name = 3", PolicyError, "name must be a string, got int"),
+    ("schema = 9", PolicyError, "schema 9 is not known; 1 is required"),
+    ("schema = 'a", PolicyError, "not valid TOML"),
+    ("extends = 'nosuch'", UnknownNameError, "unknown policy preset 'nosuch'"),
+    ("[rules.EMAIL_ADRESS]\noperator='tag'", UnknownNameError, "did you mean: EMAIL_ADDRESS"),
+    ("[rules.PERSON]\noperator='tagg'", UnknownNameError, "did you mean: tag"),
+    ("[rules.PERSON]\noperator='tag'\ncolour='red'", UnknownNameError, "colour"),
+    ("[rules.PERSON]\nthreshold=0.5", PolicyError, "operator is required"),
+    ("[rules.PERSON]\noperator='tag'\nthreshold=7", PolicyError, "threshold must be a number from 0 to 1"),
+    ("[rules]\nPERSON='tag'", PolicyError, "rules.PERSON must be a table, got str"),
+    ("[detect]\ndetectors=['ruels']", UnknownNameError, "did you mean: rules"),
+    ("[detect]\nlabel=['PERSON']", UnknownNameError, "did you mean: labels"),
+    ("[detect]\nlabels=['PERSONN']", UnknownNameError, "did you mean: PERSON"),
+    ("[detect]\nexclude='PERSON'", PolicyError, "must be a list of strings, got str"),
+    ("[tag]\nstyle='[{n}]'", PolicyError, "{label} is required"),
+    ("[tag]\nstyle='{label}_{x}'", PolicyError, "only {label} and {n}"),
+    ("[tag]\nnames='presido'", UnknownNameError, "did you mean: presidio"),
+    ("[dictionary]\nPERSON=3", PolicyError, "must be a table, got int"),
+    ("[dictionary]\nPERSN=['x']", UnknownNameError, "did you mean: PERSON"),
+    ("[dictionary]\nPERSON={file='nowhere.txt'}", PolicyError, "cannot read term list"),
+    ("[dictionary]\nPERSON={path='x'}", UnknownNameError, "unknown key 'path'"),
+    ("[metadata]\nPERSON='names'", PolicyError, "must be a list of strings"),
+    ("[[labels]]\nname='lower'", PolicyError, "must be in capitals"),
+    ("[[labels]]\nname='PERSON'", PolicyError, "label PERSON exists already"),
+    ("[[labels]]\nname='NEW'\nparent='PERSN'", UnknownNameError, "did you mean: PERSON"),
+    ("[[labels]]\nname='NEW'\nrisk=9", PolicyError, "risk must be an integer from 0 to 5"),
+    ("[[labels]]\nname='NEW'\nkind='odd'", PolicyError, "kind must be direct, quasi or none"),
+    ("[[patterns]]\nname='p'\nlabel='PERSON'", PolicyError, "pattern is required"),
+    ("[[patterns]]\nname='p'\nlabel='PERSN'\npattern='x'", UnknownNameError, "did you mean: PERSON"),
+    ("[[patterns]]\nname='p'\nlabel='PERSON'\npattern='x'\nscore=3", PolicyError, "score must lie in 0..1"),
+    ("[[patterns]]\nname='p'\nlabel='PERSON'\npattern='x'\nregex='y'", UnknownNameError, "unknown key 'regex'"),
+    ("[[patterns]]\nname='p'\nlabel='PERSON'\npattern='x'\nwindow=[1]", PolicyError, "two counts of characters"),
+    ("countries='us'", PolicyError, "countries must be a list, got str"),
+]
+
+
+@pytest.mark.parametrize(("text", "kind", "says"), BAD, ids=[b[0] for b in BAD])
+def test_what_is_wrong_is_said(tmp_path, text, kind, says):
+    with pytest.raises(kind) as caught:
+        load(tmp_path, text + "\n")
+    assert says in str(caught.value)
+
+
+def test_a_pattern_that_is_not_re2_is_refused_before_any_text_is_read(tmp_path):
+    for pattern in ("(?=x)y", r"(a)\1", "[", "(?<!a)b"):
+        text = MINIMAL + f"[[patterns]]\nname='p'\nlabel='PERSON'\npattern='{pattern}'\n"
+        with pytest.raises(PolicyError, match="p"):
+            allonym.detect("some text", load(tmp_path, text))
+
+
+def test_an_unknown_preset_says_the_nearest():
+    with pytest.raises(UnknownNameError, match="did you mean: earnings"):
+        Policy.load("earning")
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(PolicyError, match=r"cannot read policy .*nowhere\.toml: No such file"):
+        Policy.load(tmp_path / "nowhere.toml")
+
+
+def test_every_key_is_explained():
+    for key, (kind, text) in KEYS.items():
+        assert kind in (int, str, float, list, dict), key
+        assert len(text) > 3
+
+
+# Term lists
+
+
+def test_terms_from_text_and_csv(tmp_path):
+    plain = write(tmp_path, "\ufeffAda Brook\n\n  Cyd Dale \n", "names.txt")
+    table = write(tmp_path, "id,name\n1,Ada Brook\n2,\n3,Cyd Dale\n", "names.csv")
+    tabbed = write(tmp_path, "name\tid\nAda Brook\t1\nCyd Dale\t3\n", "names.tsv")
+    assert read_terms(plain) == read_terms(table, "name") == read_terms(tabbed) == ("Ada Brook", "Cyd Dale")
+    assert read_terms(table) == ("1", "2", "3")
+    with pytest.raises(PolicyError, match="has no column 'who'; it has: id, name"):
+        read_terms(table, "who")
+
+
+def test_term_files_lie_beside_the_policy(tmp_path):
+    write(tmp_path, "name,n\nQuill & Daughters,1\n", "orgs.csv")
+    policy = load(tmp_path, MINIMAL + '[dictionary]\nORGANIZATION = { file = "orgs.csv", column = "name" }\n')
+    assert policy.dictionary == (TermList("ORGANIZATION", ("Quill & Daughters",)),)
+
+
+def test_a_term_list_does_not_show_its_terms():
+    assert "Ada" not in repr(TermList("PERSON", ("Ada Brook",)))
+    assert repr(TermList("PERSON", ("Ada Brook",))) == "TermList('PERSON', 1 terms)"
+
+
+# As a value
+
+
+def test_only():
+    policy = Policy.only(["US_SSN", "URL"], threshold=0.0)
+    assert policy.looks_for("URL")
+    assert not policy.looks_for("DOMAIN_NAME")
+    assert not policy.looks_for("PERSON")
+    assert policy.threshold_for("US_SSN") == 0.0
+    assert Policy.only("URL").labels == ("URL",)
+    assert Policy.only(["TIME"]).looks_for("TIME")
+    with pytest.raises(UnknownNameError, match="did you mean: URL"):
+        Policy.only(["URLL"])
+    with pytest.raises(PolicyError, match="threshold must be a number from 0 to 1"):
+        Policy.only(["URL"], threshold=1.5)
+
+
+def test_with_leaves_the_policy_as_it_was():
+    policy = Policy.load("default")
+    other = policy.with_(threshold=0.9)
+    assert (policy.threshold, other.threshold) == (0.5, 0.9)
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_policy_crosses_process_borders(name):
+    policy = Policy.load(name)
+    back = pickle.loads(pickle.dumps(policy))
+    assert back.fingerprint() == policy.fingerprint()
+    assert dict(back.rules) == dict(policy.rules)
+    assert back.default == policy.default
+
+
+def test_a_policy_with_labels_of_its_own_crosses_process_borders(tmp_path):
+    policy = load(tmp_path, MINIMAL + '[[labels]]\nname = "STAR"\nparent = "LOCATION"\n[dictionary]\nSTAR = ["Vega"]\n')
+    back = pickle.loads(pickle.dumps(policy))
+    assert back.fingerprint() == policy.fingerprint()
+    assert back.taxonomy.within("STAR", "LOCATION")
+
+
+def test_the_fingerprint_sees_what_matters(tmp_path):
+    texts = [
+        MINIMAL,
+        MINIMAL.replace("suppress", "tag"),
+        "threshold = 0.4\n" + MINIMAL,
+        MINIMAL + '[rules.URL]\noperator = "mask"\n',
+        MINIMAL + '[rules.URL]\noperator = "mask"\nthreshold = 0.1\n',
+        MINIMAL + '[dictionary]\nPERSON = ["Ada"]\n',
+        MINIMAL + '[dictionary]\nPERSON = ["Eve"]\n',
+        MINIMAL + '[exclusions]\nPERSON = ["Ada"]\n',
+        MINIMAL + '[[labels]]\nname = "STAR"\n',
+        MINIMAL + '[detect]\nexclude = ["URL"]\n',
+        MINIMAL + '[tag]\nstyle = "<{label}>"\n',
+        MINIMAL + '[metadata]\nCOMPANY = ["company"]\n',
+    ]
+    prints = [load(tmp_path, text).fingerprint() for text in texts]
+    assert len(set(prints)) == len(texts)
+    assert load(tmp_path, texts[3]).fingerprint() == prints[3]
+
+
+def test_rules_and_metadata_are_read_only():
+    policy = Policy.load("earnings")
+    with pytest.raises(TypeError):
+        policy.rules["PERSON"] = Rule("keep")
+    with pytest.raises(TypeError):
+        policy.metadata["PERSON"] = ("x",)
+
+
+def test_no_term_of_a_policy_shows_in_its_repr(tmp_path):
+    policy = load(tmp_path, MINIMAL + '[dictionary]\nPERSON = ["Zaphrandel"]\n[exclusions]\n"*" = ["Quorbling"]\n')
+    assert "Zaphrandel" not in repr(policy)
+    assert "Quorbling" not in repr(policy)
+
+
+def test_presets_are_read_once():
+    assert policy_module._preset("default") is Policy.load("default")
