@@ -104,6 +104,41 @@ def test_shell_examples_use_commands_and_options_that_exist():
                 assert {w for w in words if w.startswith("-") and w != "-"} <= options, (page_id(page), call)
 
 
+SHELL = """
+set -euo pipefail
+allonym() { "$PYTHON" -m allonym "$@"; }
+mkdir -p calls interviews
+printf 'Pam: This is Pam Quill. Mail pam@example.com\\nJim: Hello Pam.\\n' > calls/one.txt
+cp calls/one.txt interviews/one.txt
+cp calls/one.txt letter.txt
+printf 'id,review\\n1,"Mail ada@example.com"\\n2,Nothing\\n' > reviews.csv
+printf '{"text": "Mail ada@example.com"}\\n' > big.jsonl
+printf 'Ada Brook\\n' > names.txt
+printf 'a key for the tests only, 32 byte' > secret.key
+printf 'extends = "default"\\n[default]\\noperator = "encrypt"\\n' > encrypting.toml
+printf 'extends = "default"\\n' > mine.toml
+"""
+WITH_SHELL = [page for page in WRITTEN if any(kind == "sh" and "allonym " in text for kind, text in blocks(page))]
+
+
+@pytest.mark.parametrize("page", WITH_SHELL, ids=page_id)
+def test_shell_blocks_run(page, tmp_path):
+    lines = [
+        line for kind, text in blocks(page) if kind == "sh" for line in text.splitlines() if "pip install" not in line
+    ]
+    fresh = "rm -rf safe safe.csv letter-safe.txt big-safe.jsonl plans.jsonl; "
+    script = SHELL + "\n".join(fresh + line if "anonymize " in line else line for line in lines)
+    done = subprocess.run(
+        ["bash", "-c", script],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PYTHONPATH": str(ROOT / "src"), "PATH": "/usr/bin:/bin", "PYTHON": sys.executable},
+    )
+    assert done.returncode == 0, done.stderr
+
+
 def test_the_reference_is_up_to_date():
     done = subprocess.run(
         [sys.executable, str(ROOT / "docs" / "build_reference.py"), "--check"],

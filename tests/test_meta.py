@@ -192,7 +192,7 @@ def test_nothing_catches_everything_without_saying_why():
 
 
 def test_nothing_is_left_for_later():
-    words = re.compile(r"\bTODO\b|\bFIXME\b|\bXXX\b|NotImplemented(?!Type)")
+    words = re.compile(r"\bTODO\b|\bFIXME\b|\bXXX\b|raise NotImplemented")
     assert not [str(p.relative_to(SRC)) for p in FILES if words.search(p.read_text(encoding="utf-8"))]
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import re
 import signal
 import threading
 import warnings
@@ -16,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -32,6 +34,12 @@ Key = bytes | str | None
 RECORD_ERRORS = (ValueError, TypeError, LookupError, ArithmeticError, RecursionError, MemoryError)
 """What may go wrong in one document without ending the run; all else does end it, and so does a :class:`UsageError`."""
 
+TEXT_KEYS = frozenset(("text", "content", "value", "utterance", "message", "body"))
+"""Names of fields that hold running text and say nothing about it."""
+
+MAX_NAMED = 200
+"""Code points of a text that its field's name is put before, at most."""
+
 _NOTHING: Mapping[str, int] = MappingProxyType({})
 
 
@@ -45,7 +53,7 @@ class Result:
         plan: its plan as JSON without originals; None where it failed or no plan was asked for.
         error: why it failed; None where it did not. Never quotes the document.
         labels, operators: how many mentions of each label, how many edits by each operator.
-        characters: code points of its text.
+        characters: code points of its parts.
     """
 
     id: str
@@ -95,16 +103,20 @@ def run_records(
                     None,
                     MappingProxyType(_counts(done.report, "labels")),
                     MappingProxyType(_counts(done.report, "operators")),
-                    len(document.text),
+                    _length(document),
                 )
             )
         except DataError as error:
-            out.append(Result(document.id, error=reason(error), characters=len(document.text)))
+            out.append(Result(document.id, error=reason(error), characters=_length(document)))
         except UsageError:
             raise
         except RECORD_ERRORS as error:
-            out.append(Result(document.id, error=reason(error), characters=len(document.text)))
+            out.append(Result(document.id, error=reason(error), characters=_length(document)))
     return out
+
+
+def _length(document: Document) -> int:
+    return sum(b - a for a, b in document.parts) if document.parts else len(document.text)
 
 
 def _counts(report: Mapping[str, object], name: str) -> dict[str, int]:
@@ -150,7 +162,8 @@ def anonymize_batch(
     texts = [_strings(arrow, batch, name) for name in columns]
     ids = batch.column(names.index(id_column)).to_pylist() if id_column else range(batch.num_rows)
     documents = [
-        Document.from_parts(str(ids[row]), [column[row] or "" for column in texts]) for row in range(batch.num_rows)
+        named_parts(str(ids[row]), [(n, column[row] or "", "\n") for n, column in zip(columns, texts, strict=True)])
+        for row in range(batch.num_rows)
     ]
     results = run_records(documents, policy, key, plans=plan_column is not None)
     arrays = list(batch.columns)
@@ -194,6 +207,41 @@ def _strings(arrow: Any, batch: Any, name: str) -> list[str | None]:
     if not text_type(arrow, column.type):
         raise UsageError(f"column {name!r} holds {column.type}, and text is required")
     return cast("list[str | None]", column.to_pylist())
+
+
+def named_parts(
+    id: str,
+    parts: Iterable[tuple[str, str, str]],
+    meta: Mapping[str, object] = MappingProxyType({}),
+) -> Document:
+    """A document of (field's name, text, what follows but at the end) whose texts are the parts.
+
+    A short text is preceded by its field's name, which tells a detector that nine digits are a tax number. Names of
+    fields are no parts, so they never change.
+    """
+    pieces: list[str] = []
+    places: list[tuple[int, int]] = []
+    at = 0
+    for name, text, after in parts:
+        lead = lead_in(name, text)
+        start = at + len(lead)
+        at = start + len(text) + len(after)
+        places.append((start, start + len(text)))
+        pieces += (lead, text, after)
+    return Document(id, "".join(pieces[:-1]), meta, tuple(places))
+
+
+def lead_in(name: str, text: str) -> str:
+    """What is put before a field's text: its name as words and a colon; nothing before long or running text."""
+    takes = name and text and len(text) <= MAX_NAMED and "\n" not in text and name.lower() not in TEXT_KEYS
+    return f"{_words(name)}: " if takes else ""
+
+
+@lru_cache(maxsize=1024)
+def _words(name: str) -> str:
+    """A field's name as words: ``firstName`` and ``first_name`` are both ``first name``."""
+    parted = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
+    return re.sub(r"[\s_.\-]+", " ", parted).strip().lower()
 
 
 T = TypeVar("T")

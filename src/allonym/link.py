@@ -20,6 +20,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 from allonym.document import Document, Entity, Span
 from allonym.labels import TAXONOMY, Taxonomy
@@ -94,7 +95,7 @@ def link(document: Document, spans: Sequence[Span], taxonomy: Taxonomy = TAXONOM
     spelled: dict[str, list[Span]] = {}
     companies = False
     lineage = taxonomy.lineage
-    for span in sorted(spans):
+    for span in sorted(spans, key=_start):
         label = span.label
         chain = lineage(label)
         family = chain[-1]
@@ -136,23 +137,31 @@ def link(document: Document, spans: Sequence[Span], taxonomy: Taxonomy = TAXONOM
         found = _acronyms(text, found, notes)
     if people or spelled:
         found += _people(document, people, spelled, notes)
-    entities = [Entity(g.key, _label(g.spans), tuple(sorted(g.spans))) for g in found]
+    for group in found:
+        if len(group.spans) > 1:
+            group.spans.sort(key=_start)
+    entities = [Entity(g.key, _label(g.spans), tuple(g.spans)) for g in found]
     entities.sort(key=_first)
     return Linked(tuple(entities), tuple(notes))
 
 
-def _first(entity: Entity) -> Span:
-    return entity.spans[0]
+_start = attrgetter("start")
+
+
+def _first(entity: Entity) -> int:
+    return entity.spans[0].start
 
 
 def _label(spans: list[Span]) -> str:
     first = spans[0].label
+    if len(spans) == 1:
+        return first
     for span in spans:
         if span.label != first:
             break
     else:
         return first
-    counts = Counter(s.label for s in sorted(spans) if s.label != "SPELLED_WORD")
+    counts = Counter(s.label for s in spans if s.label != "SPELLED_WORD")
     roles = [label for label in counts if label in _ROLES]
     return roles[0] if roles else counts.most_common(1)[0][0]
 
@@ -341,15 +350,18 @@ def _people(
         given, last, _ = _split(words)
         rivals = by_last.get(last[-1], ())
         fits = [g for g in rivals if all(_same_person(words, f) for f in g.forms)]
-        if words[0] in _PARTICLES:
-            fits = fits or lasts.get(" ".join(words), [])
+        bare = not fits and words[0] in _PARTICLES  # "van den Berg": a family name of several words, perhaps
+        if bare:
+            fits = lasts.get(" ".join(words), [])
         if gender:
             fits = [g for g in fits if g.gender in ("", gender)]
         if len(fits) == 1:
             group = fits[0]
             group.spans += people[form]
-            group.forms.append(words)
             group.gender = group.gender or gender
+            if bare:
+                continue
+            group.forms.append(words)
         else:
             if fits:
                 notes.append(_note(people[form], [min(f.spans) for f in fits]))
@@ -394,13 +406,15 @@ def _singles(
     opened: dict[str, list[_Group]] = {}
     plural: list[_Form] = []
     unknown: list[_Form] = []
-    everybody = _once([g for table in bearers.values() for g in table])
+    everybody: list[_Group] | None = None
     # Those with a gender first, so that a bare name is held against all of them.
     for form in sorted(singles, key=lambda f: (not f[1], f[0])):
         words, gender = form
         mentions = people[form]
         word = words[0]
         if len(words) > 1 or len(word) == 1:
+            if everybody is None:
+                everybody = _once([g for table in bearers.values() for g in table])
             fits = [g for g in everybody if any(_initials(words, f) for f in g.forms)]
         else:
             fits = lasts.get(word, []) if gender else []

@@ -32,6 +32,7 @@ class PatternRule:
         window: code points before and after the match in which ``context`` and ``unless`` are looked for.
         boundary: which ends of the span must not touch a letter or digit outside it.
         country: ISO 3166 code in lower case where the rule belongs to one country.
+        family: the table that the rule stands in; empty for a policy's own patterns.
     """
 
     name: str
@@ -45,6 +46,7 @@ class PatternRule:
     window: tuple[int, int] = (100, 50)
     boundary: Boundary = "word"
     country: str = ""
+    family: str = ""
 
     def __post_init__(self) -> None:
         if not 0 <= self.score <= 1:

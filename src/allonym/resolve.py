@@ -30,8 +30,8 @@ class Decision:
         """How the winner goes before the span: stronger, longer, surer, earlier; empty where there is no winner."""
         if self.winner is None:
             return ""
-        order = zip(("stronger", "longer", "surer", "earlier"), _priority(self.span), _priority(self.winner), strict=False)
-        for word, own, other in order:
+        words = ("stronger", "longer", "surer", "earlier")
+        for word, own, other in zip(words, _priority(self.span), _priority(self.winner), strict=False):
             if own != other:
                 return word if other < own else "part of a stronger one"
         return "first by name"

@@ -11,6 +11,7 @@ import pytest
 
 import allonym
 import allonym.files
+from allonym.policy import Policy
 
 CANARY = "Zyxthrope"
 MAIL = "jane.doe@example.com"
@@ -51,8 +52,8 @@ def test_a_target_that_exists_is_kept_unless_told(run, tmp_path):
     source, target = tmp_path / "a.txt", tmp_path / "b.txt"
     source.write_text(f"to {MAIL}\n")
     target.write_text("mine")
-    refused = run("anonymize", str(source), str(target))
-    assert refused.code != 0 and refused.err.startswith("error: ") and target.read_text() == "mine"
+    refused = run("anonymize", str(source), str(target), "-q")
+    assert refused.code == 2 and refused.err.startswith("error: ") and target.read_text() == "mine"
     assert run("anonymize", str(source), str(target), "--overwrite").code == 0
     assert target.read_text() == "to [EMAIL_ADDRESS_1]\n"
 
@@ -90,6 +91,13 @@ def test_records_that_fail_go_to_quarantine_and_end_with_1(shell, tmp_path):
     assert json.loads((tmp_path / "out.jsonl").read_text()) == {"id": 1, "text": "to [EMAIL_ADDRESS_1]"}
     assert CANARY not in (tmp_path / "q.jsonl").read_text() + (tmp_path / "r.json").read_text()
     assert json.loads((tmp_path / "r.json").read_text())["quarantined"] == 1
+
+
+def test_what_a_policy_must_do_without_is_said_once_whatever_the_workers(shell, tmp_path):
+    (tmp_path / "in.jsonl").write_text('{"text": "a"}\n' * 50)
+    for workers in ("1", "2"):
+        done = shell("anonymize", "in.jsonl", "out.jsonl", "--overwrite", "--workers", workers)
+        assert done.returncode == 0 and done.stderr.count(b"note: ") == (1 if Policy.load("default").missing() else 0)
 
 
 def test_the_summary_goes_to_standard_error_unless_quiet(run, tmp_path):
@@ -159,7 +167,7 @@ def test_an_interrupted_run_says_how_to_go_on(run, tmp_path, monkeypatch):
 
     monkeypatch.setattr(allonym.files, "anonymize_path", interrupted)
     (tmp_path / "a.txt").write_text("x")
-    result = run("anonymize", str(tmp_path / "a.txt"), str(tmp_path / "b.txt"))
+    result = run("anonymize", str(tmp_path / "a.txt"), str(tmp_path / "b.txt"), "-q")
     assert result.code == 130 and "--resume" in result.err and len(result.err.splitlines()) == 1
 
 

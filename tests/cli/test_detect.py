@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 import allonym
+from allonym.document import Span
+from allonym.resolve import Decision
 
 TEXT = "Write to jane.doe@example.com or pay with 4111 1111 1111 1111.\n"
 
@@ -86,4 +90,21 @@ def test_rows_of_a_table_are_documents(run, tmp_path):
 def test_bytes_that_are_no_text_are_refused_without_a_quote(run):
     result = run("detect", stdin=b"Zyxthrope \xff\xfe\xff")
     assert result.code == 1
-    assert result.err.startswith("error: ") and "byte 10" in result.err and "Zyx" not in result.err
+    assert result.err.splitlines()[-1].startswith("error: ") and "byte 10" in result.err
+    assert "Zyx" not in result.err
+
+
+@pytest.mark.parametrize(
+    ("loser", "winner", "reason"),
+    [
+        (Span(0, 5, "DATE", 0.6), Span(0, 5, "DATE_OF_BIRTH", 0.9), "stronger"),
+        (Span(0, 5, "DATE", 0.9), Span(0, 9, "DATE_OF_BIRTH", 0.8), "longer"),
+        (Span(0, 5, "DATE", 0.85), Span(0, 5, "DATE_OF_BIRTH", 0.9), "surer"),
+        (Span(1, 5, "DATE", 0.9), Span(0, 4, "DATE_OF_BIRTH", 0.9), "earlier"),
+        (Span(0, 5, "DATE_OF_BIRTH", 0.9), Span(0, 5, "DATE", 0.9), "first by name"),
+        (Span(0, 9, "DATE", 0.85), Span(0, 5, "DATE", 0.85), "part of a stronger one"),
+    ],
+)
+def test_the_reason_follows_the_order_in_which_candidates_win(loser, winner, reason):
+    assert Decision(loser, "absorbed", winner).reason == reason
+    assert Decision(loser, "kept").reason == ""

@@ -494,8 +494,27 @@ def za_id(text: str) -> bool:
     return _is_date(2000 + int(number[:2]), int(number[2:4]), int(number[4:6])) and _luhn(number)
 
 
-def has_digit(text: str) -> bool:
-    """A document number that a word before it announces: there is a digit in it, and it is not a year alone."""
+def washington_license(text: str) -> bool:
+    """Licence of Washington: twelve characters, a name padded with asterisks and digits, or WDL and nine."""
+    bare = text.upper()
+    if len(bare) != 12 or not any(c in _DIGITS or c == "*" for c in bare):
+        return False
+    return bare.startswith("WDL") or bare[:1].isalpha()
+
+
+def has_digits(text: str) -> bool:
+    """A number that a word before it announces: three digits at least, and not a year alone."""
     bare = _compact(text)
-    count = sum(c in _DIGITS for c in bare)
-    return count >= 3 and not (len(bare) == 4 and bare[:2] in ("19", "20"))
+    return sum(c in _DIGITS for c in bare) >= 3 and not (len(bare) == 4 and bare[:2] in ("19", "20"))
+
+
+def ng_plate(text: str) -> bool:
+    """Nigerian number plate: the serial number is not 000."""
+    bare = _split(text, "AAA999AA")
+    return bool(bare) and bare[3:6] != "000"
+
+
+def plate_shape(text: str) -> bool:
+    """A number plate after the word for it: letters and digits, three characters at least."""
+    bare = _compact(text)
+    return len(bare) >= 3 and any(c in _DIGITS for c in bare) and any(c not in _DIGITS for c in bare)

@@ -17,6 +17,7 @@ from typing import Any
 import click
 
 from allonym import __version__
+from allonym.cli.terminal import note
 from allonym.errors import AllonymError, UnknownNameError
 
 COMMANDS: Mapping[str, str] = {
@@ -84,6 +85,7 @@ def main(args: list[str] | None = None) -> None:
     debug = "--debug" in argv[:1] or os.environ.get("ALLONYM_DEBUG", "") not in ("", "0")
     if not debug:
         warnings.showwarning = _show_warning
+        warnings.filterwarnings("ignore", "policy .* is made for detector")  # the commands say it themselves, once
     sys.exit(_run(argv, debug))
 
 
@@ -119,8 +121,7 @@ def _run(argv: list[str], debug: bool) -> int:
 
 
 def _fail(message: str, code: int, hint: str = "") -> int:
-    color = False if os.environ.get("NO_COLOR") else None
-    click.echo(click.style("error:", fg="red", bold=True) + f" {message}", err=True, color=color)
+    note(message, label="error:")
     if hint:
         click.echo(hint, err=True)
     return code
@@ -131,4 +132,4 @@ def _show_warning(
 ) -> None:
     """Our own warnings as one plain line; other packages' stay unseen, for they may quote what they were given."""
     if category is UserWarning and filename.startswith(_PACKAGE):
-        click.echo(click.style("note:", fg="yellow") + f" {message}", err=True)
+        note(str(message))

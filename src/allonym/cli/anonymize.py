@@ -46,7 +46,7 @@ _OUT = click.Path(dir_okay=False, path_type=Path)
     "--quarantine",
     type=_OUT,
     metavar="PATH",
-    help="Where to list records that could not be processed: id and reason, no text.",
+    help="Where to list records that could not be processed, by id and reason; by default beside TARGET.",
 )
 @click.option("--dry-run", is_flag=True, help="Write nothing; show what would be replaced, as counts.")
 @click.option("--show", is_flag=True, help="With --dry-run: list each replacement beside its original.")
@@ -89,7 +89,7 @@ def anonymize(
         raise click.UsageError("TARGET is given twice: as an argument and with --output")
     if show and not dry_run:
         raise click.UsageError("--show goes with --dry-run")
-    chosen = chosen_policy(policy, label, dictionary, exclude_terms)
+    chosen = chosen_policy(policy, label, dictionary, exclude_terms, quiet=quiet)
     key = read_key(key_file)
     if dry_run:
         _dry_run(source, chosen, key, field, format, show=show)
@@ -126,9 +126,11 @@ def anonymize(
     if not quiet and to != "-":
         click.echo(done.to_text(), err=True, nl=False)
     if done.exit_code:
-        left = [f"{n} {what}" for n, what in ((done.quarantined, "records"), (len(done.refused), "files")) if n]
-        where = f", see {quarantine}" if quarantine else ""
-        note(f"{' and '.join(left)} could not be processed and are not in the output{where}", label="error:")
+        left = [(done.quarantined, "record"), (len(done.refused), "file")]
+        told = " and ".join(f"{n:,} {what}{'s' if n > 1 else ''}" for n, what in left if n)
+        listed = quarantine or Path(to).with_name(f"{Path(to).name}.quarantine.jsonl")
+        where = f"; see {listed}" if done.quarantined and listed.exists() else ""
+        note(f"{told} could not be processed and left out{where}", label="error:")
         raise click.exceptions.Exit(done.exit_code)
 
 

@@ -42,7 +42,7 @@ def detect(
     highlight: bool,
     as_json: bool,
 ) -> None:
-    """Show what SOURCE (a file, or - for standard input) holds that identifies.
+    """Show what SOURCE (a file, a folder, or - for standard input) holds that identifies.
 
     Prints a table on a terminal, else one JSON object per line. Offsets are half-open and count code points. The
     text itself is shown only on request.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
+from allonym.cli.terminal import note
 from allonym.errors import UsageError
 
 if TYPE_CHECKING:
@@ -101,8 +102,10 @@ def chosen_policy(
     label: tuple[str, ...] = (),
     dictionary: tuple[tuple[str, Path], ...] = (),
     exclude_terms: Path | None = None,
+    *,
+    quiet: bool = False,
 ) -> Policy:
-    """The policy that the options of :func:`policy_options` describe.
+    """The policy that the options of :func:`policy_options` describe. Says what it must do without, unless ``quiet``.
 
     Raises:
         PolicyError, UnknownNameError: the policy, a label or a list is not valid.
@@ -121,6 +124,11 @@ def chosen_policy(
         policy = policy.with_(dictionary=(*policy.dictionary, *lists))
     if exclude_terms is not None:
         policy = policy.with_(exclusions=(*policy.exclusions, TermList("*", read_terms(exclude_terms))))
+    if not quiet and (absent := policy.missing()):
+        note(
+            f"policy {policy.name!r} is made for detector {', '.join(absent)}, which this version does not have: names "
+            "in free text are found only by lists, titles, speaker labels and introductions"
+        )
     return policy
 
 

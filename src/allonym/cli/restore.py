@@ -39,7 +39,7 @@ def restore(source: str, plan: Path | None, key_file: Path | None, output: Path 
     Examples:
       allonym restore letter-safe.txt --key-file secret.key -o letter.txt
       allonym restore letter-safe.txt --plan letter-plan.json
-      ALLONYM_KEY=... allonym restore - < answer.txt
+      allonym restore - --key-file secret.key < answer.txt
     """
     from allonym.pipeline import restore as bring_back
     from allonym.plan import Plan

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -50,8 +51,10 @@ def json_line(value: object) -> str:
 
 
 def note(text: str, *, label: str = "note:") -> None:
-    """One line for the user on standard error."""
-    click.echo(click.style(label, fg="yellow") + f" {text}", err=True)
+    """One line for the user on standard error, with ``note:``, ``error:`` or another label in front."""
+    colour = "red" if label == "error:" else "yellow"
+    shown = False if os.environ.get("NO_COLOR") else None
+    click.echo(f"{click.style(label, fg=colour, bold=True)} {text}", err=True, color=shown)
 
 
 def heading(text: str) -> None:

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import BinaryIO, cast
 
-from allonym.batch import RECORD_ERRORS
-from allonym.document import Document, Turn
+from allonym.batch import RECORD_ERRORS, TEXT_KEYS, named_parts
+from allonym.document import Turn
 from allonym.errors import DataError
 from allonym.files import jsontext
 from allonym.files.encoding import Encoding, cut, decode, sniff
@@ -20,14 +20,6 @@ from allonym.files.record import Chunk, Draft, Failure, Format, Job, Parsed, Pie
 
 TURN_LISTS = frozenset(("turns", "messages", "utterances", "dialogue", "dialog", "conversation", "transcript"))
 SPEAKER_KEYS = frozenset(("speaker", "role", "from", "author", "name", "participant"))
-TEXT_KEYS = frozenset(("text", "content", "value", "utterance", "message", "body"))
-_ROLE_WORDS = (
-    "user assistant system tool function developer human ai bot gpt agent customer client caller operator moderator "
-    "interviewer interviewee participant respondent doctor patient nurse speaker host guest unknown"
-)
-ROLES = frozenset(_ROLE_WORDS.split())
-"""Speaker labels that name a role and nobody, so they are kept."""
-
 MAX_SHOWN = 200
 
 
@@ -40,8 +32,9 @@ def draft(text: str, job: Job, tally: Tally, line: int = 1) -> Draft | Failure:
         return Failure("", line, f"not valid JSON ({type(error).__name__})")
     record = value if isinstance(value, dict) else {}
     chosen = [token for token in found if _wanted(token, job, tally)]
-    order, separators, turns = _compose(chosen)
-    document = Document.from_parts(record_id(record), [chosen[i].text for i in order], _meta(record, job), separators)
+    order, after, turns = _compose(chosen)
+    parts = [(_name(chosen[i]), chosen[i].text, end) for i, end in zip(order, after, strict=True)]
+    document = named_parts(record_id(record), parts, _meta(record, job))
     if turns:
         places = {i: document.parts[at] for at, i in enumerate(order)}
         document = replace(
@@ -74,7 +67,7 @@ def _wanted(token: Token, job: Job, tally: Tally) -> bool:
             return False
         tally.treated[name] += 1
         return True
-    left = is_id(token.path, token.text) or (token.kind == "value" and _is_role(token))
+    left = is_id(token.path, token.text)
     counts = tally.left if left else tally.treated
     name = shown(token.path) or "(text)"
     if name in counts or len(counts) < MAX_SHOWN:
@@ -82,8 +75,14 @@ def _wanted(token: Token, job: Job, tally: Tally) -> bool:
     return not left
 
 
-def _is_role(token: Token) -> bool:
-    return token.listed and len(token.path) > 1 and token.path[-1] in SPEAKER_KEYS and token.text.lower() in ROLES
+def _in_turn(token: Token) -> bool:
+    return token.kind == "value" and token.listed and (len(token.path) == 1 or token.path[-2] in TURN_LISTS)
+
+
+def _name(token: Token) -> str:
+    if token.kind == "key" or not token.path or (_in_turn(token) and token.path[-1] in SPEAKER_KEYS):
+        return ""
+    return token.path[-1] if is_plain_key(token.path[-1]) else ""
 
 
 def _compose(chosen: list[Token]) -> tuple[list[int], list[str], list[tuple[int | None, int]]]:
@@ -91,10 +90,11 @@ def _compose(chosen: list[Token]) -> tuple[list[int], list[str], list[tuple[int 
     speakers: dict[int, int] = {}
     said: dict[int, int] = {}
     for i, token in enumerate(chosen):
-        in_turn = token.kind == "value" and token.listed and (len(token.path) == 1 or token.path[-2] in TURN_LISTS)
-        if in_turn and token.path[-1] in SPEAKER_KEYS:
+        if not _in_turn(token):
+            continue
+        if token.path[-1] in SPEAKER_KEYS:
             speakers.setdefault(token.object, i)
-        elif in_turn and token.path[-1] in TEXT_KEYS:
+        elif token.path[-1] in TEXT_KEYS:
             said.setdefault(token.object, i)
     speaker_of = {text: speakers.get(turn) for turn, text in said.items()}
     moved = {who for who in speaker_of.values() if who is not None}
@@ -108,8 +108,6 @@ def _compose(chosen: list[Token]) -> tuple[list[int], list[str], list[tuple[int 
             separators.append(": ")
         order.append(i)
         separators.append("\n")
-    if separators:
-        separators[-1] = ""
     return order, separators, [(who, text) for text, who in sorted(speaker_of.items())]
 
 

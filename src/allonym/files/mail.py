@@ -26,7 +26,10 @@ from allonym.files.segments import Segment, same, splice
 _HEADER = re.compile(rb"([!-9;-~]+)[ \t]*:[ \t]*((?:[^\r\n]|\r?\n[ \t])*)(?:\r?\n|\Z)")
 _BLANK = re.compile(rb"\r?\n")
 _PLAIN_HEADERS = frozenset(("mime-version", "content-transfer-encoding", "date"))
-_ADDRESS_HEADERS = "from to cc bcc reply-to sender return-path delivered-to resent-from resent-to resent-cc disposition-notification-to"
+_ADDRESS_HEADERS = (
+    "from to cc bcc reply-to sender return-path delivered-to resent-from resent-to resent-cc "
+    "disposition-notification-to"
+)
 _ADDRESSES = frozenset(_ADDRESS_HEADERS.split())
 _NAME = re.compile(r'(?:^|[,;:])\s*"?([^"<>,;:@]*[^"<>,;:@\s])"?\s*(?=<)')
 MAX_DEPTH = 20
@@ -201,7 +204,7 @@ def _body(data: bytes, start: int, end: int, head: email.message.Message, kind: 
         except UnicodeEncodeError:
             raise DataError(f"a replacement cannot be written in the body's character set {charset}") from None
         if coding == "base64":
-            return base64.encodebytes(out).replace(b"\n", newline)
+            return base64.encodebytes(out).rstrip().replace(b"\n", newline) + raw[len(raw.rstrip()) :]
         if coding == "quoted-printable":
             return binascii.b2a_qp(out, istext=True)
         return out

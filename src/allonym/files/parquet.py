@@ -7,8 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, BinaryIO, cast
 
-from allonym.batch import import_arrow, text_type
-from allonym.document import Document
+from allonym.batch import import_arrow, named_parts, text_type
 from allonym.errors import DataError, RefusedContent, UnknownNameError
 from allonym.files.fields import is_id, is_plain_key, matching, shown
 from allonym.files.record import Chunk, ChunkWriter, Draft, Format, Job, Parsed, Piece, Tally
@@ -86,7 +85,7 @@ def _parse(chunk: Chunk, job: Job) -> Parsed:
     rows: dict[int, dict[int, Any]] = {}
     everything = batch.to_pylist() if job.policy.metadata else []
     for row in range(batch.num_rows):
-        texts: list[str] = []
+        texts: list[tuple[str, str, str]] = []
         counts: tuple[Counter[str], Counter[str]] = (tally.treated, tally.left)
         id = ""
         for i, f in columns:
@@ -95,7 +94,7 @@ def _parse(chunk: Chunk, job: Job) -> Parsed:
                 id = id or value
             _walk(value, (f.name,), job, counts, texts)
         meta = everything[row] if everything else {}
-        pieces.append(Draft(Document.from_parts(id, texts, meta), _Keep(row, rows, values, columns, job), row + 1))
+        pieces.append(Draft(named_parts(id, texts, meta), _Keep(row, rows, values, columns, job), row + 1))
 
     def join(out: list[bytes | None]) -> bytes:
         kept = [row for row, data in enumerate(out) if data is not None]
@@ -130,7 +129,7 @@ def _walk(value: Any, path: tuple[str, ...], job: Job, counts: tuple[Counter[str
         if name is None:
             return value
         if isinstance(texts, list):
-            texts.append(value)
+            texts.append((path[-1], value, "\n"))
             return value
         return next(texts)
     if isinstance(value, dict):

@@ -7,9 +7,8 @@ A format turns bytes into pieces: literal bytes that stay, drafts (a document an
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import BinaryIO
 
 from allonym.batch import RECORD_ERRORS, Key, reason, run_records
@@ -231,16 +230,3 @@ def whole(stream: BinaryIO) -> bytes:
     if len(data) > MAX_WHOLE:
         raise DataError(f"a file of this format is read at once and may have {MAX_WHOLE} bytes at most")
     return data
-
-
-def named_parts(
-    id: str, parts: Iterable[tuple[str, str]], meta: Mapping[str, object] = MappingProxyType({})
-) -> Document:
-    """A document whose parts are each preceded by their field's name, which serves detectors as context."""
-    texts: list[str] = []
-    separators: list[str] = []
-    names = [name for name, _ in parts]
-    for i, (_, text) in enumerate(parts):
-        texts.append(text)
-        separators.append("\n" + names[i + 1] if i + 1 < len(names) else "")
-    return Document.from_parts(id, texts, meta, separators)

@@ -210,6 +210,7 @@ class _Lines:
             self.complete = True
         elif self.target is not None and not self.complete:
             self.close(remove=True)
+            part_path(self.target).unlink(missing_ok=True)
             self.target.unlink(missing_ok=True)
 
     def close(self, *, remove: bool) -> None:

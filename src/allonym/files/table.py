@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import BinaryIO, cast
 
-from allonym.document import Document
+from allonym.batch import named_parts
 from allonym.errors import DataError, UnknownNameError
 from allonym.files.encoding import Encoding, cut, sniff
 from allonym.files.fields import ID_NAMES, is_id
@@ -157,7 +157,9 @@ def _parse(chunk: Chunk, job: Job) -> Parsed:
             pieces.append(Failure("", number, f"not valid {codec.upper()}"))
         elif chunk.first and number == 1:
             # Where a file has no header, its first row is data and may hold anything.
-            header = _draft("header", row, list(range(len(row))), columns, delimiter, end, encoding, {}, number)
+            header = _draft(
+                "header", row, list(range(len(row))), ("",) * len(row), delimiter, end, encoding, {}, number
+            )
             pieces.append(replace(header, counted=False))
         elif len(row) != len(columns):
             pieces.append(Failure("", number, f"the row has {len(row)} cells, the first row {len(columns)}"))
@@ -192,7 +194,8 @@ def _draft(
     meta: dict[str, str],
     line: int,
 ) -> Draft:
-    document = Document.from_parts(id, [row[i].value for i in chosen], meta)
+    parts = [(columns[i], row[i].value, "\n") for i in chosen]
+    document = named_parts(id, parts, meta)
 
     def render(parts: tuple[str, ...]) -> bytes:
         out = [cell.raw for cell in row]

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from allonym.batch import lead_in
 from allonym.errors import DataError, RefusedContent
 from allonym.files.office import (
     COMMON,
@@ -63,12 +64,31 @@ _ATTRIBUTES = {
 _BLANKED = {"fileSharing": "userName", "absPath": "url"}
 
 
-def _rich(package: Package, name: str, parent: Any) -> Iterator[Slot]:
-    """The runs of a rich text, read as one."""
-    gap = "\n"
+def _rich(package: Package, name: str, parent: Any, column: str) -> Iterator[Slot]:
+    """The runs of a rich text, read as one, after its column's name."""
+    gap = "\n" + lead_in(column, "".join(parent.itertext()))
     for element in parent.iter("{*}t"):
         yield slot_of_text(package, name, element, gap)
         gap = ""
+
+
+def _headers(package: Package, name: str, shared: list[str]) -> Iterator[tuple[Any, str]]:
+    """The cells of a sheet, each with what stands in the first row of its column."""
+    first: dict[str, str] = {}
+    top = None
+    for cell in package.tree(name).iter("{*}c"):
+        column, row = re.sub(r"\d", "", cell.get("r", "")), re.sub(r"\D", "", cell.get("r", ""))
+        top = top or row
+        if row == top:
+            value = cell.findtext("{*}v") or ""
+            if cell.get("t") == "s":
+                value = shared[int(value)] if value.isdigit() and int(value) < len(shared) else ""
+            elif cell.get("t") == "inlineStr":
+                value = "".join(cell.itertext())
+            first[column] = value
+            yield cell, ""
+        else:
+            yield cell, first.get(column, "")
 
 
 def _date_styles(package: Package) -> frozenset[int]:
@@ -94,7 +114,7 @@ def _as_date(value: str, epoch: datetime.datetime) -> str | None:
     return moment.date().isoformat() if float(value).is_integer() else moment.isoformat(" ", "seconds")
 
 
-def _number_slot(package: Package, name: str, cell: Any, text: str) -> Slot:
+def _number_slot(package: Package, name: str, cell: Any, text: str, column: str) -> Slot:
     def put(new: str) -> None:
         from lxml import etree
 
@@ -107,14 +127,16 @@ def _number_slot(package: Package, name: str, cell: Any, text: str) -> Slot:
         etree.SubElement(inline, f"{space}t").text = printable(new)
         package.touched.add(name)
 
-    return Slot(text, put)
+    return Slot(text, put, "\n" + lead_in(column, text))
 
 
-def _sheet(package: Package, name: str, dates: frozenset[int], epoch: datetime.datetime) -> Iterator[Slot]:
+def _sheet(
+    package: Package, name: str, columns: dict[Any, str], dates: frozenset[int], epoch: datetime.datetime
+) -> Iterator[Slot]:
     for element in package.tree(name).iter("{*}*"):
         local = local_name(element)
         if local == "c":
-            yield from _cell(package, name, element, dates, epoch)
+            yield from _cell(package, name, element, columns.get(element, ""), dates, epoch)
         elif element.text and (local in _TEXTS or (local in _FORMULAS and '"' in element.text)):
             yield slot_of_text(package, name, element)
         for attribute in _ATTRIBUTES.get(local, ()):
@@ -122,22 +144,24 @@ def _sheet(package: Package, name: str, dates: frozenset[int], epoch: datetime.d
                 yield slot_of_attribute(package, name, element, attribute)
 
 
-def _cell(package: Package, name: str, cell: Any, dates: frozenset[int], epoch: datetime.datetime) -> Iterator[Slot]:
+def _cell(
+    package: Package, name: str, cell: Any, column: str, dates: frozenset[int], epoch: datetime.datetime
+) -> Iterator[Slot]:
     kind = cell.get("t", "n")
     inline, value, formula = cell.find("{*}is"), cell.find("{*}v"), cell.find("{*}f")
     if inline is not None:
-        yield from _rich(package, name, inline)
+        yield from _rich(package, name, inline, column)
     if value is None or not value.text:
         return
     if kind in ("str", "d"):
-        yield slot_of_text(package, name, value)
+        yield slot_of_text(package, name, value, "\n" + lead_in(column, value.text))
     elif kind == "n" and formula is None:
         text = _as_date(value.text, epoch) if int(cell.get("s", 0)) in dates else None
         number = _NUMBER.fullmatch(value.text)
         if text is None and (number or re.fullmatch(r"\d\.\d+E\+?\d+", value.text)):
             text = str(int(float(value.text))) if not value.text.isdigit() else value.text
         if text is not None:
-            yield _number_slot(package, name, cell, text)
+            yield _number_slot(package, name, cell, text, column)
 
 
 def _workbook(package: Package, name: str) -> Iterator[Slot]:
@@ -174,13 +198,23 @@ def _parse(chunk: Chunk, job: Job) -> Parsed:
     if old is not None and old.get("date1904") in ("1", "true"):
         epoch = datetime.datetime(1904, 1, 1)
     dates = _date_styles(package)
+    shared = [item for name, task in tasks.items() if task == "strings" for item in package.tree(name)]
+    texts = ["".join(item.itertext()) for item in shared]
+    columns: dict[Any, str] = {}
+    used_in: dict[int, str] = {}
+    for name, task in tasks.items():
+        if task == "sheet":
+            for cell, column in _headers(package, name, texts):
+                columns[cell] = column
+                if cell.get("t") == "s" and (index := cell.findtext("{*}v") or "").isdigit():
+                    used_in.setdefault(int(index), column)
     slots: list[Slot] = []
     for name in sorted(tasks, key=lambda n: (tasks[n] != "strings", [int(d) for d in re.findall(r"\d+", n)], n)):
         if tasks[name] == "strings":
-            for item in package.tree(name):
-                slots += _rich(package, name, item)
+            for i, item in enumerate(shared):
+                slots += _rich(package, name, item, used_in.get(i, ""))
         elif tasks[name] == "sheet":
-            slots += _sheet(package, name, dates, epoch)
+            slots += _sheet(package, name, columns, dates, epoch)
         elif tasks[name] == "workbook":
             slots += _workbook(package, name)
         elif tasks[name] == "table":

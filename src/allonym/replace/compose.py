@@ -168,7 +168,7 @@ def make_plan(
 def _items(text: str, entities: Sequence[Entity], policy: Policy) -> list[_Item]:
     numbers = _Numbers(text)
     items: list[_Item] = []
-    for serial, entity in enumerate(sorted(entities, key=lambda e: e.spans[0]), 1):
+    for serial, entity in enumerate(sorted(entities, key=_start), 1):
         way = _way(policy, entity.label)
         if way.traits.keeps:
             continue
@@ -185,6 +185,10 @@ def _items(text: str, entities: Sequence[Entity], policy: Policy) -> list[_Item]
     if end > len(text):
         raise DataError(f"a mention reaches to {end}, past the end of a text of {len(text)} characters")
     return items
+
+
+def _start(entity: Entity) -> int:
+    return entity.spans[0].start
 
 
 def _with_tokens(text: str, items: list[_Item]) -> list[_Item]:
@@ -204,6 +208,7 @@ def _with_tokens(text: str, items: list[_Item]) -> list[_Item]:
 def _edits(text: str, items: list[_Item], setting: Setting, english: bool) -> list[Edit]:
     edits: list[Edit] = []
     done = 0
+    size = len(text)
     last = len(items) - 1
     for i, (start, end, serial, span, entity, way, number, tag, index) in enumerate(items):
         if entity is None or way is None:
@@ -211,10 +216,12 @@ def _edits(text: str, items: list[_Item], setting: Setting, english: bool) -> li
             edits.append(Edit(start, end, sealed, ESCAPED_LABEL, 0, "encrypt@1", text[start:end]))
             done = end
             continue
-        limit = items[i + 1][0] if i < last else len(text)
+        limit = items[i + 1][0] if i < last else size
         a, b = core(text, start, end, way.family)
         lead, trail = text[start:a], text[b:end]
-        a, b = grown(text, a, b, done if not lead else a, limit if not trail else b)
+        alone = _apart(text[a - 1] if a else "") and _apart(text[b] if b < size else "")
+        if not alone:
+            a, b = grown(text, a, b, done if not lead else a, limit if not trail else b)
         surface = text[a:b]
         out = _called(way, Mention(surface, span, entity, number, way.label, tag, index), setting)
         name = "tag@1" if out == tag else way.name
@@ -225,13 +232,20 @@ def _edits(text: str, items: list[_Item], setting: Setting, english: bool) -> li
             if not lead and not trail:
                 low, high = without_space(text, low, high, done, limit)
         elif not way.traits.exact:
-            if not lead and low and attached(out[0]):
-                left = text[low - 1] if low > done or not edits else edits[-1].replacement[-1:]
-                if left and attached(left):
-                    lead = " "
-            if not trail and high < limit and attached(out[-1]) and attached(text[high]):
-                trail = " "
-            if english and not lead and (place := article(text, low, done)) is not None:
+            if not alone:
+                if not lead and low and attached(out[0]):
+                    left = text[low - 1] if low > done or not edits else edits[-1].replacement[-1:]
+                    if left and attached(left):
+                        lead = " "
+                if not trail and high < limit and attached(out[-1]) and attached(text[high]):
+                    trail = " "
+            if (
+                english
+                and not lead
+                and low > 1
+                and text[low - 2] in "anAN"
+                and (place := article(text, low, done)) is not None
+            ):
                 found = text[place[0] : place[1]]
                 fitting = with_article(found, out)
                 if fitting is not None and fitting != found:
@@ -239,6 +253,11 @@ def _edits(text: str, items: list[_Item], setting: Setting, english: bool) -> li
         edits.append(Edit(low, high, lead + out + trail, entity.label, serial, name, text[low:high]))
         done = high
     return edits
+
+
+def _apart(char: str) -> bool:
+    """Whether a neighbour is surely no part of a word: nothing, or an ASCII character but no letter or digit."""
+    return not char or (char.isascii() and not char.isalnum())
 
 
 def _called(way: _Way, mention: Mention, setting: Setting) -> str:

@@ -1,0 +1,126 @@
+"""Kill a run at random moments, resume it until it is done, and compare with a run that nobody disturbed.
+
+    python benchmarks/resume_kill.py --records 50000 --kills 20 --seed 1
+
+Prints a table of the kills and, as the last line, the result as JSON. Ends with exit code 1 where any output differs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+RUN = """
+import sys, warnings
+from allonym.files import anonymize_path
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    source, target, plans, workers = sys.argv[1:]
+    report = anonymize_path(source, target, resume=True, plans=plans, workers=int(workers))
+    sys.exit(report.exit_code)
+"""
+
+
+QUIET = {**os.environ, "PYTHONWARNINGS": "ignore"}
+"""Python's own watcher of shared resources warns about each kill."""
+
+
+def write_records(path: Path, count: int, seed: int) -> None:
+    """Records with identifiers, and now and then one that is malformed and must end in quarantine."""
+    draw = random.Random(seed)
+    with path.open("w", encoding="utf-8") as out:
+        for i in range(count):
+            if i % 5000 == 4999:
+                out.write('{"id": "broken", "text": \n')
+                continue
+            text = (
+                f"Record {i}: write to user{draw.randrange(10**6)}@example.com or call 415-555-{draw.randrange(10**4):04}. "
+                f"My card is 4111 1111 1111 1111 and I live in Zürich. " + "Nothing else of note was said. " * draw.randrange(8)
+            )
+            out.write(json.dumps({"id": f"r{i}", "text": text, "stars": draw.randrange(6)}, ensure_ascii=False) + "\n")
+
+
+def digests(folder: Path) -> dict[str, str]:
+    """The digest of every file of a folder."""
+    return {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in sorted(folder.iterdir())}
+
+
+def start(script: Path, source: Path, folder: Path, workers: int) -> subprocess.Popen[bytes]:
+    command = [sys.executable, str(script), str(source), str(folder / "out.jsonl"), str(folder / "plans.jsonl")]
+    return subprocess.Popen([*command, str(workers)], start_new_session=True, env=QUIET)
+
+
+def main() -> int:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--records", type=int, default=50_000)
+    options.add_argument("--kills", type=int, default=20)
+    options.add_argument("--seed", type=int, default=1)
+    options.add_argument("--workers", type=int, default=2)
+    given = options.parse_args()
+    draw = random.Random(given.seed)
+    with tempfile.TemporaryDirectory() as name:
+        top = Path(name)
+        source, script = top / "in.jsonl", top / "run.py"
+        write_records(source, given.records, given.seed)
+        script.write_text(RUN, encoding="utf-8")
+        whole, cut = top / "whole", top / "cut"
+        whole.mkdir()
+        cut.mkdir()
+        began = time.monotonic()
+        code = start(script, source, whole, given.workers).wait()
+        seconds = time.monotonic() - began
+        print(f"unbroken run: {given.records:,} records, {given.workers} workers, {seconds:.1f} s, exit code {code}")
+        print(f"{'kill':>4} {'after s':>8} {'output bytes':>13} {'journal lines':>14}")
+        kills = 0
+        resumed_code = -signal.SIGKILL
+        # Kills spread over the run: each stretch gets its share of the time, and some more for starting anew.
+        while kills < given.kills:
+            wait = draw.uniform(0.1, 0.6 + 1.6 * seconds / given.kills)
+            run = start(script, source, cut, given.workers)
+            try:
+                resumed_code = run.wait(timeout=wait)
+                print(f"done after {kills} kills; beginning again for the rest")
+                if digests(cut) != digests(whole):
+                    break
+                for file in cut.iterdir():
+                    file.unlink()
+                continue
+            except subprocess.TimeoutExpired:
+                os.kill(run.pid, signal.SIGKILL)
+                run.wait()
+            kills += 1
+            part, journal = cut / ".out.jsonl.allonym-part", cut / ".out.jsonl.allonym-journal"
+            size = part.stat().st_size if part.exists() else 0
+            lines = journal.read_bytes().count(b"\n") if journal.exists() else 0
+            print(f"{kills:>4} {wait:>8.2f} {size:>13,} {lines:>14}")
+        if not (cut / "out.jsonl").exists() or list(cut.glob(".*journal")):
+            resumed_code = start(script, source, cut, given.workers).wait()
+        same = digests(cut) == digests(whole) and resumed_code == code
+        lines = (cut / "out.jsonl").read_bytes().count(b"\n")
+        print(f"resumed output: {lines:,} records, exit code {resumed_code}, {'identical' if same else 'DIFFERENT'}")
+        result = {
+            "benchmark": "resume_kill",
+            "records": given.records,
+            "workers": given.workers,
+            "kills": kills,
+            "seed": given.seed,
+            "seconds_unbroken": round(seconds, 2),
+            "records_written": lines,
+            "files_compared": sorted(digests(whole)),
+            "identical": same,
+        }
+        print(json.dumps(result))
+        return 0 if same else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,168 @@
+"""restore(anonymize(x)) == x, and what can be done for a text that was rewritten since."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from allonym.document import Document, Entity, Span
+from allonym.errors import RestoreError, UsageError
+from allonym.plan import Plan, apply
+from allonym.policy import Policy, Rule
+from allonym.replace import make_plan
+from allonym.replace.keyed import seal
+from allonym.restore import Restored, restore
+
+KEY = b"a key only for the tests, 32 byte"
+OTHER = b"another key for the tests 32 byte"
+TAGS = Policy(name="tags", default=Rule("tag"))
+ENCRYPT = Policy(name="encrypt", default=Rule("encrypt"))
+GENUINE = seal("Jane", "PERSON", KEY)
+
+surfaces = st.one_of(
+    st.sampled_from(["Jane", "Jane's", "6", "Inc.", "e\u0301", "\ud83d", "[PERSON_2]", GENUINE, GENUINE[:20], "a", " b "]),
+    st.text(min_size=1, max_size=5),
+)
+gaps = st.one_of(
+    st.sampled_from(["", " ", " an ", "th", "[PERSON_1]", "\r\n", "\udc00", GENUINE, GENUINE.lower(), GENUINE[9:], "[X:e1:", "]", "'s"]),
+    st.text(max_size=5),
+)
+OPERATORS = ("tag", "suppress", "mask", "hash", "encrypt", "generalise", "shift_dates")
+
+
+@st.composite
+def marked(draw):
+    text, known = draw(gaps), {}
+    for _ in range(draw(st.integers(0, 6))):
+        surface, label = draw(surfaces), draw(st.sampled_from(["PERSON", "CITY", "DATE", "PASSWORD"]))
+        known.setdefault((label, surface), []).append(Span(len(text), len(text) + len(surface), label))
+        text += surface + draw(gaps)
+    return Document("", text), [Entity(f"{k[0]}:{k[1]}", k[0], tuple(v)) for k, v in known.items()]
+
+
+POLICIES = [Policy(name="p", default=Rule(o), style=s) for o in OPERATORS for s in ("[{label}_{n}]", "{label}", "{n}")]
+
+
+@given(marked(), st.sampled_from(POLICIES))
+def test_the_plan_restores_exactly(given_, policy):
+    document, entities = given_
+    plan = make_plan(document, entities, policy, key=KEY)
+    made = apply(document, plan)
+    assert restore(made, plan=plan).text == document.text
+    saved = Plan.from_dict(plan.to_dict(originals=True))
+    assert restore(made, plan=saved).text == document.text
+
+
+@given(marked())
+def test_the_key_alone_restores_exactly(given_):
+    document, entities = given_
+    made = apply(document, make_plan(document, entities, ENCRYPT, key=KEY))
+    assert restore(made, key=KEY).text == document.text
+
+
+@given(marked())
+def test_layers_come_off_one_by_one(given_):
+    document, entities = given_
+    once = apply(document, make_plan(document, entities, ENCRYPT, key=KEY))
+    twice = apply(once, make_plan(Document("", once), [], ENCRYPT, key=KEY))
+    assert restore(twice, key=KEY).text == once
+    assert restore(once, key=KEY).text == document.text
+
+
+def build(*pieces, policy=TAGS, key=None):
+    """Text from strings and (entity, label, surface)."""
+    text, known = "", {}
+    for piece in pieces:
+        if isinstance(piece, str):
+            text += piece
+        else:
+            name, label, surface = piece
+            known.setdefault((name, label), []).append(Span(len(text), len(text) + len(surface), label))
+            text += surface
+    entities = [Entity(name, label, tuple(spans)) for (name, label), spans in known.items()]
+    plan = make_plan(Document("", text), entities, policy, key=key)
+    return apply(text, plan), plan
+
+
+def test_a_rewritten_text_gets_its_originals_back():
+    _, plan = build(("j", "PERSON", "Jane's"), " dog met ", ("a", "PERSON", "Ann Lee"), " in ", ("r", "CITY", "Rome."))
+    done = restore("In [CITY_1], [PERSON_2] was met by the dog of [PERSON_1]!", plan=plan)
+    assert done.text == "In Rome, Ann Lee was met by the dog of Jane!"
+    assert (done.restored, done.unknown, done.notes) == (3, 0, ())
+
+
+def test_ten_is_not_one():
+    style = TAGS.with_(style="{label}_{n}")
+    parts = [p for i in range(12) for p in ((f"n{i}", "PERSON", f"Name{chr(97 + i)}"), ", ")]
+    _, plan = build(*parts, policy=style)
+    done = restore("PERSON_10 and PERSON_1; XPERSON_1, PERSON_123, MY_PERSON_1", plan=plan)
+    assert done.text == "Namej and Namea; XPERSON_1, PERSON_123, MY_PERSON_1"
+
+
+def test_originals_that_look_like_tags_or_patterns_are_not_read_again():
+    _, plan = build(("a", "PERSON", r"\1 [CITY_1]"), " ", ("b", "CITY", "(a+)+$ [PERSON_1]"), policy=TAGS)
+    tags = [e.replacement for e in plan.edits]
+    done = restore(f"{tags[1]} | {tags[0]}", plan=plan)
+    assert done.text == r"(a+)+$ [PERSON_1] | \1 [CITY_1]"
+
+
+def test_hostile_styles_are_taken_literally():
+    policy = TAGS.with_(style="[REDACTED_{label}_{n}].*")
+    _, plan = build("see ", ("a", "PERSON", "Jane"), " and D", policy=policy)
+    assert restore("D. [REDACTED_PERSON_1].*, REDACTED_PERSON_1", plan=plan).text == "D. Jane, REDACTED_PERSON_1"
+
+
+def test_surfaces_of_one_entity_come_back_in_order_or_in_full():
+    made, plan = build(("j", "PERSON", "Ms Doe"), " is ", ("j", "PERSON", "Jane Doe"), ".")
+    assert restore(made + "!", plan=plan).text == "Ms Doe is Jane Doe.!"
+    fewer = restore("Only [PERSON_1].", plan=plan)
+    assert fewer.text == "Only Jane Doe."
+    assert fewer.notes == ("one PERSON came back under its fullest name throughout",)
+
+
+def test_a_replacement_of_two_entities_is_left_and_counted():
+    _, plan = build(("a", "PERSON", "Jane"), " ", ("b", "PERSON", "Ann"), policy=TAGS.with_(style="[{label}]"))
+    done = restore("So [PERSON] and [PERSON]", plan=plan)
+    assert done.text == "So [PERSON] and [PERSON]"
+    assert (done.restored, done.unknown) == (0, 2)
+
+
+@pytest.mark.parametrize("operator", ["suppress", "mask", "generalise"])
+def test_what_is_gone_is_counted(operator):
+    _, plan = build("a ", ("a", "DATE", "12 May 2020"), " b", policy=Policy(name="p", default=Rule(operator)))
+    done = restore("other 2020 **", plan=plan)
+    assert (done.text, done.restored, done.unknown) == ("other 2020 **", 0, 1)
+
+
+def test_a_dropped_tag_is_counted():
+    _, plan = build(("a", "PERSON", "Jane"), " slept")
+    assert restore("slept", plan=plan) == Restored("slept", 0, 1, ("a replacement for PERSON is no longer in the text",))
+
+
+def test_tokens_in_a_rewritten_text():
+    made, plan = build(("a", "PERSON", "Jane's"), " in ", ("b", "CITY", "Rome"), policy=ENCRYPT, key=KEY)
+    moved = " / ".join(reversed(made.split(" in ")))
+    assert restore(moved, key=KEY).text == "Rome / Jane's"
+    assert restore(moved, plan=plan).text == "Rome / Jane's"
+    assert restore(moved.lower(), key=KEY).text == "Rome / Jane's"
+    wrong = restore(moved, key=OTHER)
+    assert (wrong.text, wrong.restored, wrong.unknown) == (moved, 0, 2)
+    assert restore(f"{moved} {GENUINE}", plan=plan, key=KEY).text == "Rome / Jane's Jane"
+
+
+def test_what_restore_needs():
+    made, plan = build(("a", "PERSON", "Jane"), " slept")
+    with pytest.raises(UsageError, match="needs plan="):
+        restore(made)
+    with pytest.raises(UsageError, match="later version"):
+        restore(made, plan=plan, vault=object())
+    with pytest.raises(UsageError, match="16 bytes"):
+        restore(made, key=b"short")
+    with pytest.raises(RestoreError, match="holds no originals"):
+        restore(made, plan=Plan.from_dict(plan.to_dict()))
+
+
+def test_nothing_shows_the_text():
+    made, plan = build(("a", "PERSON", "Zyxwvut"), " slept")
+    for done in (restore(made, plan=plan), restore(made + " or not, [PERSON_1]", plan=plan)):
+        assert "Zyxwvut" in done.text
+        assert "Zyxwvut" not in repr(done) + "".join(done.notes)
