@@ -1,6 +1,6 @@
 """What a policy finds in texts where there is hardly anything to find, per label and million characters.
 
-usage: python benchmarks/false_findings.py PATH... [--policy default] [--show LABEL] [--all] [--rules] [--limit CHARACTERS]
+usage: python benchmarks/false_findings.py PATH... [--policy default] [--show LABEL] [--all] [--rules] [--limit N]
 
 PATH is a JSONL file (field text), plain or gzipped, or a plain text. Prints how often each label was found and every
 finding of an identifier type with 30 characters on both sides, so that they can be looked through: what is right is no
@@ -22,10 +22,11 @@ import allonym
 from allonym.labels import TAXONOMY
 from allonym.policy import Policy
 
-QUASI = (
+_QUASI = (
     "DATE_TIME AGE LOCATION ORGANIZATION PERSON ORIGIN OCCUPATION PRODUCT EVENT WORK_OF_ART LAW NUMERIC TITLE PRONOUN "
     "GENDER LANGUAGE MEDICAL_TERM SPELLED_WORD TERM OTHER_IDENTIFYING_ATTRIBUTE"
-).split()
+)
+QUASI = frozenset(_QUASI.split())
 DIRECT_PLACES = ("STREET_ADDRESS", "POSTAL_CODE", "LOCATION_COORDINATES", "DATE_OF_BIRTH", "ICD9_CODE", "ICD10_CODE")
 
 
@@ -50,7 +51,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("paths", nargs="+", type=Path)
     parser.add_argument("--policy", default="default")
-    parser.add_argument("--show", action="append", default=[], metavar="LABEL", help="show findings of these labels only")
+    parser.add_argument("--show", action="append", default=[], metavar="LABEL", help="show these labels only")
     parser.add_argument("--all", action="store_true", help="show every finding, not just identifier types")
     parser.add_argument("--rules", action="store_true", help="run the rule tables only")
     parser.add_argument("--limit", type=int, default=0, help="stop after so many characters of each file")

@@ -20,6 +20,7 @@ import click
 import allonym
 from allonym import cli, errors, registry, replace
 from allonym.detect.rules import builtin_rules
+from allonym.files import SUFFIXES, get_format, readers
 from allonym.labels import SCHEMES, TAXONOMY
 from allonym.pattern import PatternRule
 from allonym.policy import DETECT_KEYS, KEYS, LABEL_KEYS, TAG_KEYS, Policy, presets
@@ -260,6 +261,17 @@ def python() -> str:
     return "".join(out)
 
 
+def formats() -> str:
+    out = ["# Formats\n\nWhich format a file has is told by its suffix, or by `--format`.\n"]
+    for name in readers.names():
+        module = sys.modules[get_format(name).parse.__module__]
+        about = inspect.getdoc(module) or ""
+        others = [code(f".{suffix}") for suffix, format in SUFFIXES.items() if format == name]
+        also = f" Also read: {', '.join(others)}." if others else ""
+        out.append(f"\n## `.{name}`\n\n{markdown(about).strip()}{also}\n")
+    return "".join(out)
+
+
 def error_tree() -> str:
     doc = inspect.getdoc(errors) or ""
     tree = inspect.cleandoc(doc.partition("::\n")[2].partition("\n\nMessages")[0])
@@ -317,6 +329,7 @@ PAGES = {
     "labels.md": labels,
     "rules.md": rules,
     "policies.md": policies,
+    "formats.md": formats,
     "operators.md": operators,
     "python.md": python,
     "errors.md": error_tree,

@@ -94,11 +94,36 @@ def test_notes_and_repr_hold_no_text(cases):
 
 
 names = st.sampled_from(
-    ["Mark", "Marc", "M-A-R-K", "Mark Lee", "M. Lee", "Lee", "Lees", "Mr Lee", "Mrs Lee", "Lee, Mark", "Ann Lee", "A.", "--", "'s"]
+    [
+        "Mark",
+        "Marc",
+        "M-A-R-K",
+        "Mark Lee",
+        "M. Lee",
+        "Lee",
+        "Lees",
+        "Mr Lee",
+        "Mrs Lee",
+        "Lee, Mark",
+        "Ann Lee",
+        "A.",
+        "--",
+        "'s",
+    ]
 )
 surfaces = st.one_of(names, st.text(min_size=1, max_size=6))
 labels = st.sampled_from(
-    ["PERSON", "PERSON_LASTNAME", "EXECUTIVE", "TITLE", "SPELLED_WORD", "ORGANIZATION", "CREDIT_CARD", "URL", "NOT_A_LABEL"]
+    [
+        "PERSON",
+        "PERSON_LASTNAME",
+        "EXECUTIVE",
+        "TITLE",
+        "SPELLED_WORD",
+        "ORGANIZATION",
+        "CREDIT_CARD",
+        "URL",
+        "NOT_A_LABEL",
+    ]
 )
 
 

@@ -19,6 +19,7 @@ import pytest
 
 import allonym
 from allonym import registry
+from allonym.batch import run_records
 from allonym.labels import TAXONOMY
 from allonym.policy import Policy, TermList, presets
 
@@ -306,6 +307,7 @@ def test_a_marker_shows_in_no_repr_log_or_warning(name, text, caplog):
             *(document, made, made.plan, made.report, policy),
             *(allonym.detect(document, policy), allonym.explain(document, policy)),
             allonym.restore(made.text, plan=made.plan),
+            *run_records([document], policy, KEY),
         ]
     for value in objects:
         assert MARKER not in shown(value), type(value)
@@ -367,6 +369,30 @@ def test_secrets_show_in_no_exception():
         with pytest.raises(allonym.UsageError) as caught:
             allonym.anonymize("Mail a@example.com", policy.with_(rules={}), key=key)
         assert MARKER not in str(caught.value)
+
+
+def test_an_operator_or_detector_that_fails_tells_nothing(monkeypatch):
+    def boom(mention, setting):
+        raise ValueError(f"cannot take {mention.text}")
+
+    def build(policy):
+        def detector(document):
+            raise KeyError(document.text)
+
+        return detector
+
+    monkeypatch.setattr(registry.operators, "_table", {**registry.operators._table, "boom": boom})
+    monkeypatch.setattr(registry.detectors, "_table", {**registry.detectors._table, "burst": build})
+    base = Policy.load("default").with_(dictionary=(TermList("PERSON", (MARKER,)),), wanted=())
+    failing = base.with_(rules={}, default=base.default.__class__("boom"))
+    with pytest.raises(allonym.DataError, match="boom@1 failed with ValueError") as caught:
+        allonym.anonymize(MARKED[0], failing)
+    assert MARKER not in "".join(traceback.format_exception_only(caught.value))
+    for policy in (failing, base.with_(detectors=("burst",))):
+        (result,) = run_records([allonym.Document("one", MARKED[0])], policy)
+        assert result.parts is None
+        assert result.error
+        assert MARKER not in shown(result) + result.error
 
 
 BROKEN = {

@@ -19,11 +19,29 @@ ENCRYPT = Policy(name="encrypt", default=Rule("encrypt"))
 GENUINE = seal("Jane", "PERSON", KEY)
 
 surfaces = st.one_of(
-    st.sampled_from(["Jane", "Jane's", "6", "Inc.", "e\u0301", "\ud83d", "[PERSON_2]", GENUINE, GENUINE[:20], "a", " b "]),
+    st.sampled_from(
+        ["Jane", "Jane's", "6", "Inc.", "e\u0301", "\ud83d", "[PERSON_2]", GENUINE, GENUINE[:20], "a", " b "]
+    ),
     st.text(min_size=1, max_size=5),
 )
 gaps = st.one_of(
-    st.sampled_from(["", " ", " an ", "th", "[PERSON_1]", "\r\n", "\udc00", GENUINE, GENUINE.lower(), GENUINE[9:], "[X:e1:", "]", "'s"]),
+    st.sampled_from(
+        [
+            "",
+            " ",
+            " an ",
+            "th",
+            "[PERSON_1]",
+            "\r\n",
+            "\udc00",
+            GENUINE,
+            GENUINE.lower(),
+            GENUINE[9:],
+            "[X:e1:",
+            "]",
+            "'s",
+        ]
+    ),
     st.text(max_size=5),
 )
 OPERATORS = ("tag", "suppress", "mask", "hash", "encrypt", "generalise", "shift_dates")
@@ -135,7 +153,9 @@ def test_what_is_gone_is_counted(operator):
 
 def test_a_dropped_tag_is_counted():
     _, plan = build(("a", "PERSON", "Jane"), " slept")
-    assert restore("slept", plan=plan) == Restored("slept", 0, 1, ("a replacement for PERSON is no longer in the text",))
+    assert restore("slept", plan=plan) == Restored(
+        "slept", 0, 1, ("a replacement for PERSON is no longer in the text",)
+    )
 
 
 def test_tokens_in_a_rewritten_text():

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -252,7 +253,11 @@ def _acronyms(text: str, groups: list[_Group], notes: list[str]) -> list[_Group]
         if len(words) > 1:
             for letters in {"".join(w[0] for w in words), "".join(w[0] for w in words if w not in _SMALL_WORDS)}:
                 by_letters.setdefault(letters, {})[group.key] = group
-        elif words and 2 <= len(words[0]) <= 8 and any(text[s.start : s.end].strip("().,").isupper() for s in group.spans):
+        elif (
+            words
+            and 2 <= len(words[0]) <= 8
+            and any(text[s.start : s.end].strip("().,").isupper() for s in group.spans)
+        ):
             short.append(group)
     joined: set[int] = set()
     for group in short:
@@ -508,12 +513,18 @@ def _initials(words: tuple[str, ...], form: tuple[str, ...]) -> bool:
 def _settled(document: Document, mentions: list[Span], fits: list[_Group]) -> list[Span]:
     """Give each mention that a turn settles to its group; returns the others."""
     rest: list[Span] = []
+    turns = document.turns
+    begins = [t.start for t in turns]
+    named = sorted(((s.start, s.end, i) for i, g in enumerate(fits) for s in g.spans))
     for span in mentions:
-        turn = next((t for t in document.turns if t.start <= span.start < t.end), None)
+        at = bisect_right(begins, span.start) - 1
+        turn = turns[at] if at >= 0 and span.start < turns[at].end else None
         chosen: _Group | None = None
         if turn is not None and turn.speaker is not None:
             a, b = turn.speaker
-            speaker = next((g for g in fits if any(s.start < b and a < s.end for s in g.spans)), None)
+            next_one = bisect_right(named, (a, b, -1))
+            around = named[max(0, next_one - 1) : next_one + 1]
+            speaker = next((fits[i] for start, end, i in around if start < b and a < end), None)
             before = document.text[max(turn.start, span.start - _WINDOW) : span.start]
             if speaker is not None and _INTRODUCTION.search(before):
                 chosen = speaker

@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import cast
 
 from allonym import registry
 from allonym.detect import Detector
 from allonym.detect.disguise import fold, unmask
+from allonym.detect.echo import SCORE, echoes
 from allonym.detect.lexicon import filter_excluded
 from allonym.document import Document, Span
 from allonym.errors import UsageError
@@ -73,6 +73,7 @@ def explain(text_or_document: TextOrDocument, policy: AnyPolicy = "default") -> 
     document = _document(text_or_document)
     found = list(dict.fromkeys(_candidates(document, _without_thresholds(policy))))
     kept = set(_wanted(document, policy, found))
+    found += kept.difference(found)
     weak = {s for s in found if s not in kept and s.score < policy.threshold_for(s.label)}
     _, decisions = decide(kept, policy.taxonomy)
     lost = [Decision(s, "below threshold" if s in weak else "excluded") for s in found if s not in kept]
@@ -186,10 +187,12 @@ def _candidates(document: Document, policy: Policy) -> list[Span]:
     view = unmask(folded)
     if view is not None:
         hidden = Document(document.id, view.text, document.meta)
+        seen = {(s.start, s.end, s.label): s.score for s in found}
         for detector in detectors:
             for span in detector(hidden):
                 start, end = view.original(span.start, span.end)
-                found.append(replace(span, start=start, end=end, source=f"{span.source}+unmasked"))
+                if seen.get((start, end, span.label), -1.0) < span.score:
+                    found.append(replace(span, start=start, end=end, source=f"{span.source}+unmasked"))
     return found
 
 
@@ -205,6 +208,8 @@ def _bars(policy: Policy) -> dict[str, float]:
 def _wanted(document: Document, policy: Policy, found: Iterable[Span]) -> list[Span]:
     bars = _bars(policy)
     kept = [s for s in found if s.score >= bars.get(s.label, 2.0)]
+    if bars["PERSON"] <= SCORE and kept:
+        kept += echoes(document.text, kept, policy.taxonomy)
     if policy.exclusions and kept:
-        kept = cast(list[Span], filter_excluded(document, kept, policy)[0])
+        kept = list(filter_excluded(document, kept, policy)[0])
     return kept

@@ -305,7 +305,7 @@ def _parse(data: bytes, where: str, folder: Path | None) -> Policy:
         rules = dict(base.rules)
         for name, row in raw["rules"].items():
             taxonomy.get(name, f"{where}: rules")
-            rules[name] = _read_rule(row, f"{where}: rules.{name}", rules.get(name))
+            rules[name] = _read_rule(row, f"{where}: rules.{name}", rules.get(name), changes.get("default", base.default))
         changes["rules"] = MappingProxyType(rules)
     for key, current in (("dictionary", base.dictionary), ("exclusions", base.exclusions)):
         if key in raw:
@@ -343,7 +343,7 @@ def _read_detect(raw: object, taxonomy: Taxonomy, where: str) -> dict[str, Any]:
     return out
 
 
-def _read_rule(raw: object, where: str, base: Rule | None) -> Rule:
+def _read_rule(raw: object, where: str, base: Rule | None, fallback: Rule | None = None) -> Rule:
     if not isinstance(raw, dict):
         raise PolicyError(f"{where} must be a table, got {type(raw).__name__}")
     options = dict(raw)
@@ -352,9 +352,10 @@ def _read_rule(raw: object, where: str, base: Rule | None) -> Rule:
         threshold = _unit(threshold, f"{where}.threshold")
     operator = options.pop("operator", None)
     if operator is None:
-        if base is None:
+        inherited = base or fallback
+        if inherited is None:
             raise PolicyError(f"{where}: operator is required")
-        operator, options = base.operator, {**base.options, **options}
+        operator, options = inherited.operator, {**inherited.options, **options}
     if not isinstance(operator, str):
         raise PolicyError(f"{where}.operator must be a string, got {type(operator).__name__}")
     from allonym.replace import check_options  # the operators know their own options

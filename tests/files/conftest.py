@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,6 @@ from allonym.files import RunReport, anonymize_path
 from allonym.policy import Policy
 
 POLICY = Policy.load("default").with_(wanted=())
-NOTHING = Policy.only([]).with_(wanted=())
 
 
 @pytest.fixture
@@ -48,6 +46,14 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pipeline, "anonymize", anonymize)
 
 
-def rows(path: Path) -> list[dict[str, Any]]:
-    """The rows of a file of JSON lines."""
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+@pytest.fixture
+def policy() -> Policy:
+    """The default policy, without the detector that is not there yet."""
+    return POLICY
+
+
+@pytest.fixture
+def nothing() -> Policy:
+    """A policy that finds nothing."""
+    return Policy.only([]).with_(wanted=())

@@ -158,7 +158,9 @@ def test_a_subject_has_one_shift_over_documents():
 
 def test_weekdays_can_be_kept():
     for i in range(20):
-        (new,) = days_of(run("shift_dates", ("DATE", "2020-05-12"), options={"keep_weekday": True, "max_days": 20}, id=str(i)))
+        (new,) = days_of(
+            run("shift_dates", ("DATE", "2020-05-12"), options={"keep_weekday": True, "max_days": 20}, id=str(i))
+        )
         moved_by = (new - date(2020, 5, 12)).days
         assert moved_by % 7 == 0 and 0 < abs(moved_by) <= 14
 

@@ -168,11 +168,27 @@ def test_spans_that_do_not_fit_the_text_are_refused():
 
 
 surfaces = st.one_of(
-    st.sampled_from(["Jane", "Jane's", " 6", "x.", "e\u0301", "\ud83d", "\U0001f469\u200d\U0001f467", "[PERSON_2]", "田中", "\n", "A"]),
+    st.sampled_from(
+        [
+            "Jane",
+            "Jane's",
+            " 6",
+            "x.",
+            "e\u0301",
+            "\ud83d",
+            "\U0001f469\u200d\U0001f467",
+            "[PERSON_2]",
+            "田中",
+            "\n",
+            "A",
+        ]
+    ),
     st.text(min_size=1, max_size=5),
 )
 gaps = st.one_of(
-    st.sampled_from(["", " ", " a ", " an ", "th", "[PERSON_1]", "[person_2]", "\r\n", "\u200b", "\u0301", ". A ", "[X:e1:"]),
+    st.sampled_from(
+        ["", " ", " a ", " an ", "th", "[PERSON_1]", "[person_2]", "\r\n", "\u200b", "\u0301", ". A ", "[X:e1:"]
+    ),
     st.text(max_size=5),
 )
 OPERATORS = ("tag", "suppress", "mask", "hash", "encrypt", "generalise", "shift_dates")

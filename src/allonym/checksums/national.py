@@ -206,20 +206,6 @@ def _mod_11_10(number: str) -> bool:
     return (11 - product) % 10 == int(number[-1])
 
 
-_DE_DISTRICTS_OF_ONE = frozenset("ABCDEFGHJKLMNPRSTVWXYZ")
-
-
-def de_plate(text: str) -> bool:
-    """German number plate: district, one or two letters, up to four digits, at most eight characters in all."""
-    parts = text.upper().replace("-", " ").split()
-    if len(parts) != 3:
-        return False
-    district, letters, number = parts
-    if len(district) == 1 and district not in _DE_DISTRICTS_OF_ONE:
-        return False
-    return sum(map(len, parts)) - (number[-1:] in "EH") <= 8 and number[:1] not in ("", "0")
-
-
 _ES_LETTERS = "TRWAGMYFPDXBNJZSQVHLCKE"
 
 
@@ -259,6 +245,14 @@ def in_gstin(text: str) -> bool:
     return bool(bare) and 1 <= int(bare[:2]) <= 37 and sum(c not in _DIGITS for c in bare[2:7]) >= 3
 
 
+def in_pan_damaged(text: str) -> bool:
+    """Ten letters and digits with four digits in a row, as a bad scan may leave of an Indian PAN."""
+    bare = text.upper()
+    if len(bare) != 10 or not _ALNUM.issuperset(bare) or _DIGITS.issuperset(bare):
+        return False
+    return any(_DIGITS.issuperset(bare[i : i + 4]) for i in range(7))
+
+
 _IN_STATES = frozenset(
     "AN AP AR AS BR CG CH CT DD DH DL DN GA GJ HP HR JH JK KA KL LA LD MH ML MN MP MZ NL OD OR PB PY RJ SK TG TN TR TS "
     "UA UK UL UP UT WB".split()
@@ -273,8 +267,8 @@ def in_plate(text: str) -> bool:
 
 def in_plate_shape(text: str) -> bool:
     """Shape of an Indian number plate: the serial number is not all zeros."""
-    number = text.rstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
-    return number[-4:] != "0000"
+    digits = text.strip("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
+    return digits[-4:] != "0000" or (len(digits) == 5 and digits != "00000")
 
 
 _IT_MONTHS = "ABCDEHLMPRST"
@@ -292,6 +286,8 @@ def it_fiscal_shape(text: str) -> bool:
     if not name.isalpha() or not _DIGITS.issuperset(year + day + place) or month not in _IT_MONTHS:
         return False
     if rest[5] in _DIGITS or rest[9] in _DIGITS or place == "000":
+        return False
+    if rest[5] not in "ABCDEFGHIJKLMZ":
         return False
     of_month = int(day) - 40 if int(day) > 40 else int(day)
     return all(map(_it_name, (name[:3], name[3:]))) and _is_date(2000 + int(year), _IT_MONTHS.index(month) + 1, of_month)
@@ -365,9 +361,7 @@ def ng_nin(text: str) -> bool:
 def ph_tin(text: str) -> bool:
     """Philippine TIN: nine digits with a check digit mod 11, perhaps three more for the branch."""
     number = _digits(text, 9, 12)
-    if not number or not number[:9].strip("0"):
-        return False
-    return _weighted(number[:8], (9, 8, 7, 6, 5, 4, 3, 2)) % 11 == int(number[8])
+    return bool(number) and _weighted(number[:8], (9, 8, 7, 6, 5, 4, 3, 2)) % 11 == int(number[8])
 
 
 def se_organisation(text: str) -> bool:
@@ -500,6 +494,24 @@ def washington_license(text: str) -> bool:
     if len(bare) != 12 or not any(c in _DIGITS or c == "*" for c in bare):
         return False
     return bare.startswith("WDL") or bare[:1].isalpha()
+
+
+def za_vat(text: str) -> bool:
+    """South African VAT number: ten digits from 4 on, Luhn."""
+    number = _digits(text, 10)
+    return number[:1] == "4" and _luhn(number)
+
+
+def za_traffic_register(text: str) -> bool:
+    """South African traffic register number: thirteen digits that are no identity number."""
+    number = _digits(text, 13)
+    return bool(number) and not za_id(number)
+
+
+def za_driver_license(text: str) -> bool:
+    """South African driving licence: ten to fourteen characters, digits in front, a letter behind them."""
+    bare = _compact(text)
+    return 10 <= len(bare) <= 14 and _DIGITS.issuperset(bare[:6]) and not _DIGITS.issuperset(bare)
 
 
 def has_digits(text: str) -> bool:

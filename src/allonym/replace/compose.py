@@ -108,6 +108,8 @@ class _Numbers:
         return number
 
     def _present(self, prefix: str) -> frozenset[int]:
+        if prefix and not prefix[0].isalpha() and prefix[0] not in self._text:
+            return frozenset()
         if self._lower is None:
             self._lower = self._text.lower()
         if prefix not in self._lower:

@@ -22,6 +22,11 @@ _SHORT = (
     "dept univ mt ft jan feb mar apr jun jul aug sep sept oct nov dec mon tue wed thu fri sat sun approx est"
 )
 _ABBREVIATIONS = frozenset(_SHORT.split())
+# Names that end like a possessive and are none.
+_OWN_S = frozenset(
+    {"mcdonald", "moody", "poor", "lowe", "macy", "kohl", "wendy", "domino", "denny", "arby", "applebee", "sotheby"}
+    | {"christie", "sainsbury", "lloyd", "kellogg", "hershey", "dillard", "levi", "joe", "jerry", "reese", "dick"}
+)
 # Scripts that put no space between words, where letters around a name are not part of it.
 _UNSPACED = (
     (0x0E00, 0x0EFF),
@@ -55,7 +60,8 @@ def core(text: str, start: int, end: int, family: str) -> tuple[int, int]:
         b -= 1
     if family in NAMES and b - a > 2:
         if text[b - 1] in "sS" and text[b - 2] in _APOSTROPHES:
-            b -= 2
+            if family != "ORGANIZATION" or text[a : b - 2].rpartition(" ")[2].lower() not in _OWN_S:
+                b -= 2
         elif text[b - 1] in _APOSTROPHES and text[b - 2] in "sS":
             b -= 1
     while b - a > 1 and text[b - 1].isspace():

@@ -1,0 +1,42 @@
+import pytest
+
+import allonym
+from allonym.detect.echo import echoes
+from allonym.document import Span
+from allonym.labels import TAXONOMY
+
+
+def found(text, *names, label="PERSON", score=0.8):
+    spans = [Span(text.index(n), text.index(n) + len(n), label, score, "t") for n in names]
+    return sorted(text[s.start : s.end] for s in echoes(text, spans, TAXONOMY))
+
+
+@pytest.mark.parametrize(
+    ("text", "seed", "expected"),
+    [
+        ("Miss Hartley spoke. Later Anna Hartley and J. Hartley left.", "Hartley", ["Anna Hartley", "J. Hartley"]),
+        ("Mr. Fenwick came. The Fenwicks' house is Fenwick's.", "Fenwick", ["Fenwick", "Fenwicks"]),
+        ("Mr. Price rose. Then the price fell, said Price.", "Price", []),
+        ("Dr. Osman called. Osmanthus smells. Thanks Osman Bey.", "Osman", ["Osman Bey"]),
+        ("Ms Monday left. Monday was quiet.", "Monday", []),
+    ],
+)
+def test_names_spread(text, seed, expected):
+    assert found(text, seed) == expected
+
+
+def test_earlier_mention_counts_too():
+    text = "Laura Gannon spoke. Miss Gannon, you may begin."
+    at = text.rindex("Gannon")
+    out = echoes(text, [Span(at, at + 6, "PERSON", 0.8)], TAXONOMY)
+    assert [text[s.start : s.end] for s in out] == ["Laura Gannon"]
+
+
+def test_weak_or_other_findings_do_not_spread():
+    assert found("Hartley and Hartley", "Hartley", score=0.6) == []
+    assert found("Hartley and Hartley", "Hartley", label="CITY") == []
+
+
+def test_in_the_chain():
+    text = "Mr. Jagger sang. Later Mick Jagger left with Bianca Jagger."
+    assert "Jagger" not in allonym.anonymize(text).text

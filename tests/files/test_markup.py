@@ -1,0 +1,82 @@
+"""HTML and subtitles: text everywhere, syntax untouched."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from allonym.errors import RefusedContent
+from allonym.files import markup, subtitles
+from allonym.files.segments import splice
+
+MAIL = "[EMAIL_ADDRESS_1]"
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("<p class=x>a@example.com &amp; b</p >", f"<p class=x>{MAIL} &amp; b</p >"),
+        ("<p>a<b>@example</b>.com x", f"<p>{MAIL}<b></b> x"),
+        ("<p>a@</p><p>example.com</p>", None),
+        ("<!-- a@example.com -->", f"<!-- {MAIL} -->"),
+        ("<script>x='a@example.com' < 3</script>", f"<script>x='{MAIL}' < 3</script>"),
+        ("<a href='mailto:a%40example.com?subject=x'>y</a>", f"<a href='mailto:{MAIL}?subject=x'>y</a>"),
+        ("<img alt=a@example.com>", f"<img alt={MAIL}>"),
+        ('<input value="a@example.com" placeholder="b">', f'<input value="{MAIL}" placeholder="b">'),
+        ("<p data-mail='a&#64;example.com'>", f"<p data-mail='{MAIL}'>"),
+        ("<title>a@example.com</title><textarea>a@example.com", f"<title>{MAIL}</title><textarea>{MAIL}"),
+        ("<![CDATA[a@example.com]]><?php a@example.com ?>", f"<![CDATA[{MAIL}]]><?php {MAIL} ?>"),
+        ('<p title="a>b">a@example.com', f'<p title="a>b">{MAIL}'),
+        ("<p title='x a@example.com", f"&lt;p title='x {MAIL}"),
+    ],
+)
+def test_html(run, source, expected):
+    assert run("a.html", source.encode())[0].decode() == (source if expected is None else expected)
+
+
+def test_html_tags_do_not_become_markup(run, policy):
+    out = run("a.html", b"<b title='x a@example.com'>a@example.com", policy.with_(style="<{label} '{n}'>"))[0]
+    assert out == b"<b title='x &lt;EMAIL_ADDRESS &#x27;1&#x27;&gt;'>&lt;EMAIL_ADDRESS '1'&gt;"
+
+
+def test_html_with_embedded_data_is_refused(run, tmp_path):
+    with pytest.raises(RefusedContent, match="embedded data"):
+        run("a.html", b"<img src='data:image/png;base64,AAAA'>")
+    assert not (tmp_path / "out-a.html").exists()
+
+
+@given(st.text(st.sampled_from("<>&;'\"=/ab!-\n[]?") | st.characters(), max_size=40))
+def test_html_and_subtitles_change_nothing_where_nothing_is_found(source):
+    found = markup.segments(source)
+    assert splice(source, found, [s.text for s in found] if found else ()) == source
+    spoken = list(subtitles.segments(source, web=True))
+    assert splice(source, spoken, [s.text for s in spoken] if spoken else ()) == source
+    for many in (found, spoken):
+        places = sorted((s.start, s.end) for s in many)
+        assert all(a[1] <= b[0] for a, b in zip(places, places[1:], strict=False))
+
+
+SRT = (
+    "\ufeff1\r\n00:00:01,000 --> 00:00:02,000 X1:1\r\nPam: write to a.<i>b</i>@example.com\r\n\r\n"
+    "2\r\n00:00:03,000 --> 00:00:04,000\r\nJim: {\\an8}or call\r\n415-555-0132\r\n\r\n"
+)
+
+
+def test_srt(run):
+    out = run("a.srt", SRT.encode())[0].decode()
+    assert out == (
+        SRT.replace("Pam:", "[PERSON_1]:").replace("Jim:", "Jim:").replace("a.<i>b</i>@example.com", f"{MAIL}<i></i>")
+    ).replace("415-555-0132", "[PHONE_NUMBER_1]") or out == (
+        SRT.replace("Pam:", "[PERSON_1]:").replace("Jim:", "[PERSON_2]:").replace("a.<i>b</i>@example.com", f"{MAIL}<i></i>")
+    ).replace("415-555-0132", "[PHONE_NUMBER_1]")
+
+
+def test_vtt_voices_are_speakers(run):
+    source = (
+        "WEBVTT a@example.com\n\nNOTE a@example.com\n\na@example.com\n00:01.000 --> 00:02.000 line:0\n"
+        "<v.loud Pam Beesly>Hi &amp; <00:01.500>bye, Jim</v>\n\n00:03.000 --> 00:04.000\n<v Jim>Pam?</v>\n"
+    )
+    out = run("a.vtt", source.encode())[0].decode()
+    assert "example" not in out and out.count(MAIL) == 3
+    assert "<v.loud [PERSON_1]>Hi &amp; <00:01.500>bye, [PERSON_2]</v>" in out
+    assert "<v [PERSON_2]>[PERSON_1]?</v>" in out
+    assert out.count("-->") == 2
