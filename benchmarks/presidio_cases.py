@@ -45,7 +45,7 @@ def found_in(case: dict[str, Any]) -> list[tuple[int, int]]:
 def is_right(case: dict[str, Any], spans: list[tuple[int, int]]) -> bool:
     wanted = case["expected_spans"]
     if wanted is None:
-        return len(spans) == case["expected_count"]
+        return len(spans) == int(case["expected_count"])
     return spans == sorted((a, b) for a, b in wanted)
 
 

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from allonym import registry
-from allonym.policy import Policy
+from allonym.files import readers
+from allonym.policy import Policy, presets
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -84,6 +85,20 @@ def test_every_page_is_in_the_table_of_contents():
     folder = ROOT / "docs"
     listed = set(re.findall(r"\]\(([\w/-]+\.md)\)", (folder / "README.md").read_text(encoding="utf-8")))
     assert {str(p.relative_to(folder)) for p in folder.rglob("*.md")} - {"README.md"} == listed
+
+
+@pytest.mark.parametrize(
+    ("page", "names"),
+    [
+        ("README.md", presets()),
+        ("README.md", tuple(f".{name}" for name in readers.names())),
+        ("docs/explanation/operators.md", registry.operators.names()),
+        ("docs/explanation/detection.md", registry.detectors.names()),
+    ],
+)
+def test_tables_written_by_hand_miss_nothing(page, names):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    assert not [name for name in names if f"`{name}`" not in text]
 
 
 def test_shell_examples_use_commands_and_options_that_exist():

@@ -1,3 +1,4 @@
+import itertools
 import pickle
 
 import pytest
@@ -78,7 +79,7 @@ def test_conversation_has_speakers_and_turns():
 def test_merge_keeps_the_cover_and_separates(pairs):
     merged = merge(pairs)
     assert cover(merged) == cover(pairs)
-    assert all(a[1] < b[0] for a, b in zip(merged, merged[1:], strict=False))
+    assert all(a[1] < b[0] for a, b in itertools.pairwise(merged))
 
 
 @given(intervals, st.lists(intervals))

@@ -202,6 +202,13 @@ def test_a_rule_that_extends_keeps_the_operator_and_adds_options(tmp_path):
     assert policy.threshold_for("PHONE_NUMBER") == 0.9
 
 
+def test_a_rule_without_an_operator_takes_the_default_rule(tmp_path):
+    text = 'name = "x"\n[default]\noperator = "mask"\nkeep_last = 2\n[rules.PERSON]\nthreshold = 0.9\n'
+    policy = load(tmp_path, text)
+    assert policy.rule("PERSON") == Rule("mask", {"keep_last": 2}, 0.9)
+    assert policy.threshold_for("EMAIL_ADDRESS") == 0.5
+
+
 def test_labels_can_be_added(tmp_path):
     text = (
         MINIMAL
@@ -236,7 +243,7 @@ BAD = [
     ("[rules.EMAIL_ADRESS]\noperator='tag'", UnknownNameError, "did you mean: EMAIL_ADDRESS"),
     ("[rules.PERSON]\noperator='tagg'", UnknownNameError, "did you mean: tag"),
     ("[rules.PERSON]\noperator='tag'\ncolour='red'", UnknownNameError, "colour"),
-    ("[rules.PERSON]\nthreshold=0.5", PolicyError, "operator is required"),
+    ("[rules.PERSON]\noperator=1", PolicyError, "rules.PERSON.operator must be a string, got int"),
     ("[rules.PERSON]\noperator='tag'\nthreshold=7", PolicyError, "threshold must be a number from 0 to 1"),
     ("[rules]\nPERSON='tag'", PolicyError, "rules.PERSON must be a table, got str"),
     ("[detect]\ndetectors=['ruels']", UnknownNameError, "did you mean: rules"),

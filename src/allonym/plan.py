@@ -69,7 +69,7 @@ class Plan:
             end = edit.end
 
     def to_dict(self, *, originals: bool = False) -> dict[str, object]:
-        """A plain dictionary for JSON. With ``originals`` it holds what was replaced: keep that as safe as the source."""
+        """A plain dictionary for JSON. With ``originals`` it holds what was replaced: keep it as safe as the source."""
         edits: list[dict[str, object]] = []
         for e in self.edits:
             row: dict[str, object] = {

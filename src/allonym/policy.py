@@ -190,7 +190,8 @@ class Policy:
 
 def presets() -> tuple[str, ...]:
     """The names of the policies that come with allonym."""
-    return tuple(sorted(p.name[:-5] for p in files("allonym").joinpath("policies").iterdir() if p.name.endswith(".toml")))
+    folder = files("allonym").joinpath("policies")
+    return tuple(sorted(p.name[:-5] for p in folder.iterdir() if p.name.endswith(".toml")))
 
 
 @cache
@@ -305,7 +306,8 @@ def _parse(data: bytes, where: str, folder: Path | None) -> Policy:
         rules = dict(base.rules)
         for name, row in raw["rules"].items():
             taxonomy.get(name, f"{where}: rules")
-            rules[name] = _read_rule(row, f"{where}: rules.{name}", rules.get(name), changes.get("default", base.default))
+            fallback = changes.get("default", base.default)
+            rules[name] = _read_rule(row, f"{where}: rules.{name}", rules.get(name), fallback)
         changes["rules"] = MappingProxyType(rules)
     for key, current in (("dictionary", base.dictionary), ("exclusions", base.exclusions)):
         if key in raw:

@@ -31,9 +31,10 @@ class Decision:
         if self.winner is None:
             return ""
         words = ("stronger", "longer", "surer", "earlier")
-        for word, own, other in zip(words, _priority(self.span), _priority(self.winner), strict=False):
-            if own != other:
-                return word if other < own else "part of a stronger one"
+        mine, theirs = _priority(self.span), _priority(self.winner)
+        for word, own, other in zip(words, mine, theirs, strict=False):
+            if own != other:  # the first difference settles the order of the whole
+                return word if theirs < mine else "part of a stronger one"
         return "first by name"
 
 

@@ -16,9 +16,8 @@ MAIL = "[EMAIL_ADDRESS_1]"
     [
         ("<p class=x>a@example.com &amp; b</p >", f"<p class=x>{MAIL} &amp; b</p >"),
         ("<p>a<b>@example</b>.com x", f"<p>{MAIL}<b></b> x"),
-        ("<p>a@</p><p>example.com</p>", None),
         ("<!-- a@example.com -->", f"<!-- {MAIL} -->"),
-        ("<script>x='a@example.com' < 3</script>", f"<script>x='{MAIL}' < 3</script>"),
+        ('<script>x="a@example.com" < 3</script>', f'<script>x="{MAIL}" < 3</script>'),
         ("<a href='mailto:a%40example.com?subject=x'>y</a>", f"<a href='mailto:{MAIL}?subject=x'>y</a>"),
         ("<img alt=a@example.com>", f"<img alt={MAIL}>"),
         ('<input value="a@example.com" placeholder="b">', f'<input value="{MAIL}" placeholder="b">'),
@@ -30,7 +29,7 @@ MAIL = "[EMAIL_ADDRESS_1]"
     ],
 )
 def test_html(run, source, expected):
-    assert run("a.html", source.encode())[0].decode() == (source if expected is None else expected)
+    assert run("a.html", source.encode())[0].decode() == expected
 
 
 def test_html_tags_do_not_become_markup(run, policy):
@@ -63,11 +62,10 @@ SRT = (
 
 def test_srt(run):
     out = run("a.srt", SRT.encode())[0].decode()
-    assert out == (
-        SRT.replace("Pam:", "[PERSON_1]:").replace("Jim:", "Jim:").replace("a.<i>b</i>@example.com", f"{MAIL}<i></i>")
-    ).replace("415-555-0132", "[PHONE_NUMBER_1]") or out == (
-        SRT.replace("Pam:", "[PERSON_1]:").replace("Jim:", "[PERSON_2]:").replace("a.<i>b</i>@example.com", f"{MAIL}<i></i>")
-    ).replace("415-555-0132", "[PHONE_NUMBER_1]")
+    expected = SRT.replace("Pam:", "[PERSON_1]:").replace("Jim:", "[PERSON_2]:")
+    expected = expected.replace("a.<i>b</i>@example.com", f"{MAIL}<i></i>").replace("{\\an8}", "")
+    assert out.replace("{\\an8}", "") == expected.replace("415-555-0132", "[PHONE_NUMBER_1]")
+    assert "{\\an8}" in out
 
 
 def test_vtt_voices_are_speakers(run):

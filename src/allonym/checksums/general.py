@@ -222,7 +222,8 @@ def imei(text: str) -> bool:
 
 # Telephone numbers
 
-_REGIONS = ("US", "GB", "DE", "FR", "IN", "BR", "IL", "CN", "JP", "AU", "ES", "IT", "NL", "ZA")
+_WITH_TRUNK = ("GB", "DE", "FR", "IN", "IL", "JP", "AU", "NL", "ZA", "IT", "BR")  # where one dials 0 first
+_WITHOUT_TRUNK = ("US", "IN", "BR", "CN", "ES")
 _OTHER = re.compile(r"(?:\d{3}-\d{2}-\d{4}|\d{1,2}[./\- ]\d{1,2}[./\- ]\d{2,4}|\d{4}[./\- ]\d{1,2}[./\- ]\d{1,2})\Z")
 
 
@@ -236,7 +237,10 @@ def international_phone(text: str) -> bool:
 
 def national_phone(text: str) -> bool:
     """A telephone number that is valid as it is dialled inside one of the countries that are tried."""
-    return not _OTHER.match(text) and 7 <= len(_digits(text)) <= 15 and _phone(text, _REGIONS)
+    digits = _digits(text)
+    if _OTHER.match(text) or not 7 <= len(digits) <= 15:
+        return False
+    return _phone(text, _WITH_TRUNK if digits[0] == "0" else _WITHOUT_TRUNK)
 
 
 def north_american_phone(text: str) -> bool:

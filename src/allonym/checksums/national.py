@@ -76,10 +76,28 @@ def _machine_readable(text: str) -> int:
     return sum(_value(c) * w for c, w in zip(text, cycle((7, 3, 1)), strict=False)) % 10
 
 
-_VERHOEFF_D = (
-    "0123456789 1234067895 2340178956 3401289567 4012395678 5987604321 6598710432 7659821043 8765932104 9876543210"
-).split()
-_VERHOEFF_P = "0123456789 1576283094 5803796142 8916043527 9453126870 4286573901 2793806415 7046913258".split()
+_VERHOEFF_D = [
+    "0123456789",
+    "1234067895",
+    "2340178956",
+    "3401289567",
+    "4012395678",
+    "5987604321",
+    "6598710432",
+    "7659821043",
+    "8765932104",
+    "9876543210",
+]
+_VERHOEFF_P = [
+    "0123456789",
+    "1576283094",
+    "5803796142",
+    "8916043527",
+    "9453126870",
+    "4286573901",
+    "2793806415",
+    "7046913258",
+]
 
 
 def _verhoeff(digits: str) -> bool:
@@ -127,7 +145,9 @@ def cn_id(text: str) -> bool:
     return "10X98765432"[_weighted(bare[:17], weights) % 11] == bare[17]
 
 
-_BSNR_AREAS = frozenset("01 02 03 17 20 35 38 46 51 52 71 72 73 74 78 83 88 93 98".split())
+_BSNR_AREAS = frozenset(
+    ["01", "02", "03", "17", "20", "35", "38", "46", "51", "52", "71", "72", "73", "74", "78", "83", "88", "93", "98"]
+)
 
 
 def de_bsnr(text: str) -> bool:
@@ -254,8 +274,52 @@ def in_pan_damaged(text: str) -> bool:
 
 
 _IN_STATES = frozenset(
-    "AN AP AR AS BR CG CH CT DD DH DL DN GA GJ HP HR JH JK KA KL LA LD MH ML MN MP MZ NL OD OR PB PY RJ SK TG TN TR TS "
-    "UA UK UL UP UT WB".split()
+    [
+        "AN",
+        "AP",
+        "AR",
+        "AS",
+        "BR",
+        "CG",
+        "CH",
+        "CT",
+        "DD",
+        "DH",
+        "DL",
+        "DN",
+        "GA",
+        "GJ",
+        "HP",
+        "HR",
+        "JH",
+        "JK",
+        "KA",
+        "KL",
+        "LA",
+        "LD",
+        "MH",
+        "ML",
+        "MN",
+        "MP",
+        "MZ",
+        "NL",
+        "OD",
+        "OR",
+        "PB",
+        "PY",
+        "RJ",
+        "SK",
+        "TG",
+        "TN",
+        "TR",
+        "TS",
+        "UA",
+        "UK",
+        "UL",
+        "UP",
+        "UT",
+        "WB",
+    ]
 )
 
 
@@ -290,7 +354,8 @@ def it_fiscal_shape(text: str) -> bool:
     if rest[5] not in "ABCDEFGHIJKLMZ":
         return False
     of_month = int(day) - 40 if int(day) > 40 else int(day)
-    return all(map(_it_name, (name[:3], name[3:]))) and _is_date(2000 + int(year), _IT_MONTHS.index(month) + 1, of_month)
+    born = (2000 + int(year), _IT_MONTHS.index(month) + 1, of_month)
+    return _it_name(name[:3]) and _it_name(name[3:]) and _is_date(*born)
 
 
 def _it_name(part: str) -> bool:
@@ -395,7 +460,7 @@ def sg_nric(text: str) -> bool:
     return _SG_LETTERS[bare[0]][total % 11] == bare[8]
 
 
-_TH_NO_PROVINCE = frozenset("28 29 59 68 69 78 79 87 88 89 97 98 99".split())
+_TH_NO_PROVINCE = frozenset(["28", "29", "59", "68", "69", "78", "79", "87", "88", "89", "97", "98", "99"])
 
 
 def th_tnin(text: str) -> bool:
@@ -447,9 +512,7 @@ def us_ssn(text: str) -> bool:
     number = _digits(text, 9)
     if not number or len(set(number)) == 1 or number in _SSN_SAMPLES:
         return False
-    return (
-        number[:3] not in ("000", "666") and number[0] != "9" and number[3:5] != "00" and number[5:] != "0000"
-    )
+    return number[:3] not in ("000", "666") and number[0] != "9" and number[3:5] != "00" and number[5:] != "0000"
 
 
 _VIN_VALUES = {
@@ -463,7 +526,7 @@ _VIN_VALUES = {
 
 
 def vin(text: str) -> bool:
-    """Shape of a vehicle identification number: 17 characters without I, O and Q, letters and digits, last four digits."""
+    """Shape of a vehicle identification number: 17 letters and digits without I, O and Q, the last four digits."""
     bare = text.upper()
     if len(bare) != 17 or any(c not in _VIN_VALUES for c in bare):
         return False

@@ -1,7 +1,7 @@
 """Further mentions of the people whose names a document has given away already.
 
 "Miss Gannon" makes "Gannon" a name in the whole document, so "Laura Gannon" two lines above is found too. A name that
-also stands in the text in lower case is an ordinary word there and is not followed.
+also stands in the text in lower case, outside of an address or the like, is an ordinary word and is not followed.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def echoes(text: str, spans: Sequence[Span], taxonomy: Taxonomy) -> list[Span]:
     found: dict[tuple[int, int], Span] = {}
     for name in sorted(names):
         bare = name.removesuffix("'s").removesuffix("’s")
-        if next(_places(text, bare.lower()), None) is not None:
+        if any(not _inside(covered, starts, at) for at in _places(text, bare.lower())):
             continue
         for form in (bare, f"{bare}s", f"{bare}es"):
             for at in _places(text, form):
@@ -50,7 +50,9 @@ def echoes(text: str, spans: Sequence[Span], taxonomy: Taxonomy) -> list[Span]:
 
 def _is_name(word: str) -> bool:
     plain = word.lower()
-    return word[0].isupper() and plain not in _STOP and plain not in PARTICLES and letters_of(word) not in TITLES
+    stem = plain.replace("’", "'").partition("'")[0]  # "It's" is no name, "O'Brien" is one
+    known = plain in _STOP or plain in PARTICLES or stem in _STOP
+    return word[0].isupper() and not known and letters_of(word) not in TITLES
 
 
 def _places(text: str, word: str) -> Iterator[int]:

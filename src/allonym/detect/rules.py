@@ -42,7 +42,8 @@ def builtin_rules() -> tuple[PatternRule, ...]:
         data = tomllib.loads(table.read_text(encoding="utf-8"))
         defaults = data.get("defaults", {})
         for i, row in enumerate(data.get("rule", [])):
-            rule = PatternRule.from_row({**defaults, **row, "family": table.name[:-5]}, f"{table.name}: rule {row.get('name', i)}")
+            where = f"{table.name}: rule {row.get('name', i)}"
+            rule = PatternRule.from_row({**defaults, **row, "family": table.name[:-5]}, where)
             if rule.name in rules:
                 raise PolicyError(f"{table.name}: two rules are called {rule.name}")
             rules[rule.name] = rule

@@ -97,7 +97,7 @@ def _chunks(stream: BinaryIO, job: Job, size: int, start: int, delimiter: str = 
 
     for data in cut(stream, encoding, size, boundary, head):
         if not found:
-            text = encoding.decode(data[len(encoding.mark) :])
+            text = data[len(encoding.mark) :].decode(encoding.codec, "replace")
             row = _patterns(delimiter)[0].match(text)
             # Where a file has no header, its first row is data, which must not reach a report.
             found = tuple(c.value for c in cells(_split(row.group() if row else text)[0], delimiter))

@@ -1,0 +1,169 @@
+"""Normal forms: what two surfaces must share to be the same, and how names compare."""
+
+from __future__ import annotations
+
+import unicodedata
+
+Form = tuple[tuple[str, ...], str]
+"""A person's name words, and the gender that a title tells (``m``, ``f`` or empty)."""
+
+_M, _F = "m", "f"
+_TITLES = {"mr": _M, "mister": _M, "sir": _M, "lord": _M, "mrs": _F, "ms": _F, "miss": _F, "madam": _F, "lady": _F}
+_TITLES |= {"dame": _F, "herr": _M, "frau": _F, "mme": _F, "monsieur": _M, "madame": _F, "sra": _F, "senora": _F}
+_NEUTRAL = "dr doctor prof professor mx rev reverend hon judge justice capt captain sgt sergeant lt lieutenant major"
+_NEUTRAL += " maj col colonel gen general senator sen president governor gov officer detective dean rabbi"
+_TITLES |= dict.fromkeys(_NEUTRAL.split(), "")
+_GENERATIONS = frozenset({"jr", "sr", "junior", "senior", "ii", "iii", "iv"})
+_SUFFIXES = _GENERATIONS | {"phd", "md", "mba", "esq", "cpa", "cfa", "obe"}
+PARTICLES = frozenset("van von der den de del della di da dos du la le bin ibn al el ter ten st".split())  # noqa: SIM905
+_LEGAL = frozenset(
+    "inc ltd limited gmbh plc corp corporation llc llp lp ag company co sa se nv bv spa srl ab oy kg kgaa pty".split()  # noqa: SIM905
+)
+
+
+def plain(surface: str) -> str:
+    """Folded case, no diacritics, no invisible characters, single spaces, no possessive, no outer punctuation."""
+    if surface.isascii():
+        out = surface.lower()
+    else:
+        decomposed = unicodedata.normalize("NFKD", surface.replace("’", "'").replace("ʼ", "'"))
+        kept = (c for c in decomposed if unicodedata.category(c) not in ("Mn", "Cf"))
+        out = unicodedata.normalize("NFC", "".join(kept).casefold())
+    out = " ".join(out.split())
+    bare = out.strip(" .,;:!?\"'()[]")
+    if bare.endswith("'s") and len(bare) > 2:
+        bare = bare[:-2]
+    return bare or out or surface
+
+
+def characters(surface: str) -> str:
+    """The letters and digits of :func:`plain`, for numbers and codes that are grouped in different ways."""
+    text = plain(surface)
+    return "".join(c for c in text if c.isalnum()) or text
+
+
+def address(surface: str) -> str:
+    """An e-mail or web address, also one that was spoken (``jane dot doe at example dot com``)."""
+    out = plain(surface)
+    if " " in out:
+        for word, sign in ((" at ", "@"), (" dot ", "."), (" underscore ", "_"), (" dash ", "-"), (" slash ", "/")):
+            out = out.replace(word, sign)
+        out = out.replace(" ", "")
+    return out.removeprefix("mailto:").rstrip("/.") or out
+
+
+def spelled(text: str, least: int) -> str:
+    """The letters of a word in plain form that is spelled with at least ``least`` letters; else empty."""
+    if len(text) < 2 * least - 1 or text[1].isalnum():
+        return ""
+    pieces = text.replace("-", " ").replace(".", " ").replace(",", " ").split()
+    return "".join(pieces) if len(pieces) >= least and all(len(p) == 1 for p in pieces) else ""
+
+
+def organization(text: str) -> str:
+    """A plain name without its legal form and a leading article."""
+    words = text.replace(",", " ").replace(".", "").split()
+    while len(words) > 1 and words[-1] in _LEGAL:
+        words.pop()
+    if len(words) > 1 and words[-1] in ("&", "and"):
+        words.pop()
+    if len(words) > 1 and words[0] == "the":
+        del words[0]
+    return " ".join(words) or text
+
+
+def person(text: str) -> Form:
+    """Name words without titles, first name first; generation marks stand last as ``+jr``."""
+    if text.isalpha():
+        return (text,), ""
+    if "," in text:
+        head, _, tail = text.partition(",")
+        rest = tail.replace(".", " ").split()
+        if rest and any(w not in _SUFFIXES for w in rest):
+            text = f"{tail} {head}"
+        else:
+            text = text.replace(",", " ")
+    words = [w for w in (p.strip("'\"()-") for p in text.replace(".", " ").split()) if w]
+    gender = ""
+    if len(words) > 1 and words[0] == "the":
+        del words[0]
+    while len(words) > 1 and words[0] in _TITLES:
+        gender = _TITLES[words.pop(0)] or gender
+    suffix: list[str] = []
+    while len(words) > 1 and words[-1] in _SUFFIXES:
+        suffix.insert(0, words.pop())
+    told = [s for s in suffix if s in _GENERATIONS]
+    return (tuple(words) or (text,)) + tuple(f"+{s[0]}r" if s[0] in "js" else f"+{s}" for s in told), gender
+
+
+def split_name(words: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """Given names, family name, and generation marks of a name of several words."""
+    end = len(words)
+    while end > 1 and words[end - 1][0] == "+":
+        end -= 1
+    at = end - 1
+    for i in range(1, end - 1):
+        if words[i] in PARTICLES:
+            at = i
+            break
+    return words[:at], words[at:end], words[end:]
+
+
+def _fit(a: str, b: str) -> bool:
+    return a == b or (len(a) == 1 and b.startswith(a)) or (len(b) == 1 and a.startswith(b))
+
+
+def same_person(a: tuple[str, ...], b: tuple[str, ...]) -> bool:
+    """Whether two names of several words can be one person's."""
+    given_a, last_a, mark_a = split_name(a)
+    given_b, last_b, mark_b = split_name(b)
+    if last_a != last_b or (mark_a and mark_b and mark_a != mark_b):
+        return False
+    if not given_a or not given_b or not _fit(given_a[0], given_b[0]):
+        return False
+    # Middle names may be missing, but not contradict: those of the shorter must be found in order in the longer.
+    short, long = sorted((given_a[1:], given_b[1:]), key=len)
+    at = 0
+    for name in short:
+        while at < len(long) and not _fit(name, long[at]):
+            at += 1
+        if at == len(long):
+            return False
+        at += 1
+    return True
+
+
+def initials(words: tuple[str, ...], form: tuple[str, ...]) -> bool:
+    """Whether ``words`` are the initials of ``form``: of all its names, or of the first and the last."""
+    letters = [w for w in words if w[0] != "+"]
+    parts = [p for p in form if p[0] != "+"]
+    if len(letters) < 2 or len(parts) < 2:
+        return False
+    ends = letters == [parts[0][0], parts[-1][0]]
+    return ends or letters == [p[0] for p in parts]
+
+
+_PAIRS = "ph:f ck:k ce:se ci:si cy:si ch:č c:k q:k x:ks z:s y:i h:"
+_SAME_SOUND = tuple((a, b) for a, _, b in (pair.partition(":") for pair in _PAIRS.split()))
+
+
+def sound(word: str) -> str:
+    """How a name sounds, roughly: vowels are kept, so that Anna and Anne stay apart."""
+    for a, b in _SAME_SOUND:
+        if a in word:
+            word = word.replace(a, b)
+    if len(word) > 3 and word[-1] == "e" and word[-2] not in "aeiou":
+        word = word[:-1]
+    return "".join(c for i, c in enumerate(word) if i == 0 or c != word[i - 1])
+
+
+def near(a: str, b: str) -> bool:
+    """Whether one insertion, deletion or substitution makes one of the other, or none at all."""
+    if len(a) > len(b):
+        a, b = b, a
+    if len(b) - len(a) > 1:
+        return False
+    at = 0
+    while at < len(a) and a[at] == b[at]:
+        at += 1
+    return a[at:] == b[at + 1 :] if len(a) < len(b) else a[at + 1 :] == b[at + 1 :]

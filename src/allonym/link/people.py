@@ -1,0 +1,288 @@
+"""Which mentions of people are the same person."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+
+from allonym.document import Document, Span
+from allonym.link.forms import PARTICLES, Form, initials, near, same_person, sound, split_name
+
+_INTRODUCTION = re.compile(r"\b(?:this is|it['’]?s|i['’]?m|i am|my name is|name['’]?s|here is)\s*$", re.I)
+_GREETING = re.compile(
+    r"(?:\bhi|\bhello|\bhey|\bthanks|\bthank you|\bmorning|\bafternoon|\bevening|\bwelcome|\bbye|\bdear|\bover to)"
+    r"[\s,]*(?:there[\s,]*)?$",
+    re.I,
+)
+_WINDOW = 40
+
+
+class Group:
+    """Mentions known to share a referent. Mutable; it never leaves a call of :func:`allonym.link.link`."""
+
+    __slots__ = ("forms", "gender", "key", "spans")
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+        self.spans: list[Span] = []
+        self.forms: list[tuple[str, ...]] = []
+        self.gender = ""
+
+
+Table = dict[str, list[Group]]
+
+
+def link_people(
+    document: Document, people: dict[Form, list[Span]], spelled: dict[str, list[Span]], notes: list[str]
+) -> list[Group]:
+    """Groups of the mentions, each in exactly one; adds to ``notes`` what stayed ambiguous.
+
+    Args:
+        document: for its turns.
+        people: mentions by the form of their name.
+        spelled: mentions by the letters that they spell.
+        notes: filled.
+    """
+    roll = _Roll(document, people, notes)
+    singles = [f for f in people if len(f[0]) == 1 or all(len(w) == 1 for w in f[0])]
+    full = [f for f in people if len(f[0]) > 1 and any(len(w) > 1 for w in f[0])]
+    for form in sorted(full, key=_weight) if len(full) > 1 else full:
+        roll.add_full(form)
+    if singles:
+        rest = roll.add_singles(singles)
+        roll.add_alike(roll.add_plurals(rest))
+    for letters, mentions in spelled.items():
+        roll.add_spelled(letters, mentions)
+    keys: dict[str, int] = {}
+    for group in roll.groups:
+        keys[group.key] = seen = keys.get(group.key, 0) + 1
+        if seen > 1:
+            group.key += f" ({group.gender or seen})"
+    return roll.groups
+
+
+class _Roll:
+    """The people of one document and who bears which name."""
+
+    def __init__(self, document: Document, people: dict[Form, list[Span]], notes: list[str]) -> None:
+        self.document = document
+        self.people = people
+        self.notes = notes
+        self.groups: list[Group] = []
+        self.by_last: Table = {}  # last word of full names -> those who could be the same person
+        self.bearers: Table = {}  # any part of a full name -> who bears it
+        self.lasts: Table = {}  # family name -> who bears it
+        self.alone: Table = {}  # a name mentioned alone -> who it made
+        self.spelling: Table = {}
+
+    def open(self, form: Form, mentions: list[Span], key: str = "") -> Group:
+        group = Group("PERSON:" + (key or " ".join(form[0])))
+        group.spans += mentions
+        group.forms.append(form[0])
+        group.gender = form[1]
+        self.groups.append(group)
+        return group
+
+    def doubt(self, mentions: list[Span], fits: list[Group]) -> None:
+        self.notes.append(note(mentions, [min(g.spans) for g in fits]))
+
+    def add_full(self, form: Form) -> None:
+        """A name of several words joins the one person that it fits; fuller names come first."""
+        words, gender = form
+        mentions = self.people[form]
+        given, last, _ = split_name(words)
+        fits = [g for g in self.by_last.get(last[-1], ()) if all(same_person(words, f) for f in g.forms)]
+        bare = not fits and words[0] in PARTICLES  # "van den Berg": a family name of several words, perhaps
+        if bare:
+            fits = self.lasts.get(" ".join(words), [])
+        if gender:
+            fits = [g for g in fits if g.gender in ("", gender)]
+        if len(fits) > 1:
+            self.doubt(mentions, fits)
+            self.open(form, mentions)
+            return
+        if fits:
+            group = fits[0]
+            group.spans += mentions
+            group.gender = group.gender or gender
+            if bare:
+                return
+            group.forms.append(words)
+        else:
+            group = self.open(form, mentions)
+            self.by_last.setdefault(last[-1], []).append(group)
+        for part in given:
+            _bear(self.bearers, part, group)
+        for part in {last[-1]: 0, " ".join(last): 0}:
+            pieces = (part, *part.split("-")) if "-" in part else (part,)
+            for piece in pieces:
+                _bear(self.bearers, piece, group)
+                _bear(self.lasts, piece, group)
+
+    def add_singles(self, singles: list[Form]) -> list[Form]:
+        """Names of one word, and initials. Returns those of nobody so far, which had no title."""
+        genders: dict[str, set[str]] = {}
+        for words, gender in singles:
+            if gender:
+                genders.setdefault(words[0], set()).add(gender)
+        rest: list[Form] = []
+        # Those with a title first, so that a bare name is held against all of them.
+        for form in sorted(singles, key=lambda f: (not f[1], f[0])):
+            words, gender = form
+            word = words[0]
+            mentions = self.people[form]
+            both = len(genders.get(word, ())) > 1
+            fits = self._fits(words, gender)
+            if len(fits) == 1 and not (gender and both and not fits[0].gender):
+                fits[0].spans += mentions
+                continue
+            if fits:
+                if len(fits) > 1 and self.document.turns:
+                    mentions = _settled(self.document, mentions, fits)
+                if mentions:
+                    self.doubt(mentions, fits)
+            elif not gender:
+                rest.append(form)
+                continue
+            if mentions:
+                told = gender and (fits or both)
+                group = self.open(form, mentions, f"{' '.join(words)} ({gender})" if told else "")
+                if gender:
+                    self.alone.setdefault(word, []).append(group)
+        return rest
+
+    def _fits(self, words: tuple[str, ...], gender: str) -> list[Group]:
+        word = words[0]
+        if len(words) > 1 or len(word) == 1:
+            return [g for g in self.groups if any(initials(words, f) for f in g.forms)]
+        if gender:
+            fits = self.lasts.get(word) or self.bearers.get(word, [])
+            return [g for g in fits if g.gender in ("", gender)]
+        return _once(self.bearers.get(word, []) + self.alone.get(word, []))
+
+    def add_plurals(self, forms: list[Form]) -> list[Form]:
+        """``Beckhams``: the one bearer of the name, or a family. Returns the forms that are neither."""
+        singular = {f[0][0] for f in forms}
+        rest: list[Form] = []
+        families: list[Form] = []
+        for form in forms:
+            word = form[0][0]
+            name = next((n for n in _singular(word) if n in self.lasts or n in self.alone or n in singular), "")
+            if not name:
+                rest.append(form)
+            elif name in singular:
+                families.append(form)
+            else:
+                self._add_family(form, name)
+        for form in rest:
+            if form[0][0] in {n for f in families for n in _singular(f[0][0])}:
+                self.alone.setdefault(form[0][0], []).append(self.open(form, self.people[form]))
+        for form in families:
+            self._add_family(form, next(n for n in _singular(form[0][0]) if n in singular))
+        return [f for f in rest if f[0][0] not in self.alone]
+
+    def _add_family(self, form: Form, name: str) -> None:
+        bearing = _once(self.lasts.get(name, []) + self.alone.get(name, []))
+        if len(bearing) == 1:
+            bearing[0].spans += self.people[form]
+        else:
+            self.open(form, self.people[form], f"{name} family")
+
+    def add_alike(self, forms: list[Form]) -> None:
+        """Names of one word that nobody bears: a spelling of the one name that sounds the same, or somebody new."""
+        alike: Table = {}
+        if any(len(f[0][0]) >= 4 for f in forms):
+            for part, bearing in self.bearers.items():
+                for group in bearing if len(part) >= 4 else ():
+                    _bear(alike, sound(part), group)
+        for form in sorted(forms):
+            word = form[0][0]
+            key = sound(word) if len(form[0]) == 1 and len(word) >= 4 else ""
+            fits = [g for g in alike.get(key, ()) if _sounds(g, word, key)] if key else []
+            if len(fits) == 1:
+                fits[0].spans += self.people[form]
+                fits[0].forms.append(form[0])
+                continue
+            group = self.open(form, self.people[form])
+            if key:
+                alike.setdefault(key, []).append(group)
+
+    def add_spelled(self, letters: str, mentions: list[Span]) -> None:
+        """A word spelled letter by letter joins the one person who bears it."""
+        if not self.spelling:
+            for group in self.groups:
+                for form in group.forms:
+                    for part in dict.fromkeys((*form, "".join(form))):
+                        _bear(self.spelling, part, group)
+        fits = self.spelling.get(letters, [])
+        if len(fits) == 1:
+            fits[0].spans += mentions
+            return
+        if fits:
+            self.doubt(mentions, fits)
+        group = Group(("PERSON:" if any(m.label != "SPELLED_WORD" for m in mentions) else "SPELLED_WORD:") + letters)
+        group.spans += mentions
+        self.groups.append(group)
+
+
+def _bear(table: Table, part: str, group: Group) -> None:
+    if len(part) > 1 and part[0] != "+":
+        known = table.setdefault(part, [])
+        if group not in known:
+            known.append(group)
+
+
+def _once(groups: list[Group]) -> list[Group]:
+    return list({id(g): g for g in groups}.values())
+
+
+def _singular(word: str) -> tuple[str, ...]:
+    if len(word) < 4 or word[-1] != "s":
+        return ()
+    return (word[:-1], word[:-2]) if word.endswith("es") else (word[:-1],)
+
+
+def _sounds(group: Group, word: str, key: str) -> bool:
+    return any(len(p) >= 4 and sound(p) == key and near(p, word) for form in group.forms for p in form)
+
+
+def _settled(document: Document, mentions: list[Span], fits: list[Group]) -> list[Span]:
+    """Give each mention that a turn settles to its group; returns the others."""
+    rest: list[Span] = []
+    turns = document.turns
+    begins = [t.start for t in turns]
+    named = sorted(((s.start, s.end, i) for i, g in enumerate(fits) for s in g.spans))
+    for span in mentions:
+        at = bisect_right(begins, span.start) - 1
+        turn = turns[at] if at >= 0 and span.start < turns[at].end else None
+        chosen: Group | None = None
+        if turn is not None and turn.speaker is not None:
+            a, b = turn.speaker
+            next_one = bisect_right(named, (a, b, -1))
+            around = named[max(0, next_one - 1) : next_one + 1]
+            speaker = next((fits[i] for start, end, i in around if start < b and a < end), None)
+            before = document.text[max(turn.start, span.start - _WINDOW) : span.start]
+            if speaker is not None and _INTRODUCTION.search(before):
+                chosen = speaker
+            elif speaker is not None and _GREETING.search(before):
+                others = [g for g in fits if g is not speaker]
+                chosen = others[0] if len(others) == 1 else None
+        if chosen is None:
+            rest.append(span)
+        else:
+            chosen.spans.append(span)
+    return rest
+
+
+def note(spans: Sequence[Span], fits: Sequence[Span]) -> str:
+    """What to tell about mentions that fit several groups: offsets and labels, no text."""
+    where = ", ".join(f"{s.start}..{s.end}" for s in sorted(spans)[:5])
+    more = f" and {len(spans) - 5} more" if len(spans) > 5 else ""
+    whom = ", ".join(f"{s.start}..{s.end}" for s in sorted(fits))
+    return f"ambiguous {spans[0].label} at {where}{more}: fits those first named at {whom}; kept apart"
+
+
+def _weight(form: Form) -> tuple[int, int, tuple[str, ...], str]:
+    words = form[0]
+    return -sum(len(w) > 1 for w in words), -sum(map(len, words)), words, form[1]

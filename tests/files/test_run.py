@@ -1,0 +1,407 @@
+"""Runs: whole files or none, folders, pipes, quarantine, workers, resume."""
+
+import gzip
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from allonym.errors import AllonymError, DataError, UsageError
+from allonym.files import anonymize_path, read_documents
+from allonym.files import run as runs
+from allonym.files.journal import Journal, PartFile, journal_path, part_path
+
+KEY = b"0123456789abcdef"
+
+
+def records(count: int) -> bytes:
+    lines = [json.dumps({"id": i, "text": f"Record {i}: a{i}@example.com"}) for i in range(count)]
+    lines[count // 2] = "{"
+    return "\n".join(lines).encode() + b"\n"
+
+
+def leftovers(folder: Path) -> list[str]:
+    return sorted(p.name for p in folder.rglob("*") if "allonym" in p.name)
+
+
+def test_any_number_of_workers_gives_the_same_bytes(tmp_path, policy):
+    (tmp_path / "in.jsonl").write_bytes(records(300))
+    made = []
+    for workers, size in ((1, 1 << 18), (1, 300), (2, 2000)):
+        out = tmp_path / f"{workers}-{size}"
+        report = anonymize_path(
+            tmp_path / "in.jsonl", out / "o.jsonl", policy, workers=workers, batch_size=size, plans=out / "p.jsonl"
+        )
+        made.append(({p.name: p.read_bytes() for p in out.iterdir()}, {**report.to_dict(), "seconds": 0}))
+    assert made[0] == made[1] == made[2]
+    assert set(made[0][0]) == {"o.jsonl", "o.jsonl.quarantine.jsonl", "p.jsonl"}
+
+
+def test_report_counts_and_holds_no_text(run, tmp_path, policy):
+    out, report = run("a.jsonl", records(10), report=tmp_path / "r.json")
+    written = json.loads((tmp_path / "r.json").read_text())
+    assert written["documents"] == 10 and written["quarantined"] == 1 and written["labels"] == {"EMAIL_ADDRESS": 9}
+    assert written["operators"] == {"tag": 9} and written["files"] == 1 and len(written["digest"]) == 64
+    assert written["settings"]["fingerprint"] == policy.fingerprint() and "python" in written["versions"]
+    assert "example.com" not in report.to_json() + report.to_text() + repr(report)
+    assert report.exit_code == 1
+
+
+def test_plans_belong_to_the_documents(run, tmp_path):
+    from allonym.plan import Plan, apply
+
+    run("a.jsonl", b'{"id":"x","text":"mail a@example.com"}\n', plans=tmp_path / "p.jsonl")
+    row = json.loads((tmp_path / "p.jsonl").read_text())
+    assert row["id"] == "x" and "a@example.com" not in json.dumps(row)
+    (document,) = read_documents(tmp_path / "a.jsonl")
+    assert apply(document, Plan.from_dict(row["plan"])) == "mail [EMAIL_ADDRESS_1]"
+
+
+def test_failure_leaves_the_old_target_alone(tmp_path, policy, failing, monkeypatch):
+    source, target = tmp_path / "a.txt", tmp_path / "b.txt"
+    source.write_text("KRACH my secret")
+    target.write_text("old")
+    with pytest.raises(UsageError, match="exists"):
+        anonymize_path(source, target, policy)
+    with pytest.raises(DataError, match="KeyError") as caught:
+        anonymize_path(source, target, policy, overwrite=True)
+    assert "secret" not in str(caught.value)
+    monkeypatch.setattr(runs, "treat", lambda *_: 1 / 0 if 0 else (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        anonymize_path(source, target, policy, overwrite=True)
+    assert target.read_text() == "old"
+
+
+def test_programming_errors_leave_nothing_behind(tmp_path, policy, monkeypatch):
+    (tmp_path / "a.txt").write_text("x")
+    monkeypatch.setattr(runs, "make_report", lambda *_, **__: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        anonymize_path(tmp_path / "a.txt", tmp_path / "b.txt", policy)
+    assert leftovers(tmp_path) == []
+
+
+def test_missing_key_ends_the_run(tmp_path, policy):
+    from allonym.policy import Rule
+
+    (tmp_path / "a.jsonl").write_bytes(records(3))
+    keyed = policy.with_(rules={}, default=Rule("hash"))
+    with pytest.raises(UsageError, match="key"):
+        anonymize_path(tmp_path / "a.jsonl", tmp_path / "b.jsonl", keyed)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a.jsonl"]
+    assert anonymize_path(tmp_path / "a.jsonl", tmp_path / "b.jsonl", keyed, key=KEY).operators == {"hash": 2}
+
+
+def test_folder(tmp_path, policy, failing):
+    source = tmp_path / "in"
+    (source / "deep").mkdir(parents=True)
+    (source / ".hidden").write_text("x")
+    (source / "a.txt").write_text("a@example.com")
+    (source / "b.bin").write_text("a@example.com")
+    (source / "c.md").write_text("BOOM")
+    (source / "deep" / "d.jsonl").write_bytes(b'{"x":"a@example.com"}\n{\n')
+    (source / "deep" / "e.txt").write_bytes(b"\xff")
+    out = tmp_path / "out"
+    report = anonymize_path(source, out, policy)
+    written = {p.relative_to(out).as_posix(): p.read_bytes() for p in out.rglob("*") if p.is_file()}
+    assert written == {"a.txt": b"[EMAIL_ADDRESS_1]", "deep/d.jsonl": b'{"x":"[EMAIL_ADDRESS_1]"}\n'}
+    assert [name for name, _ in report.refused] == ["b.bin", "c.md", "deep/e.txt"]
+    assert report.files == 2 and report.quarantined == 1 and report.exit_code == 1
+    listed = [json.loads(line) for line in (tmp_path / "out.quarantine.jsonl").read_text().splitlines()]
+    assert [(r["file"], r["id"]) for r in listed] == [
+        ("b.bin", "b.bin"),
+        ("c.md", "c.md"),
+        ("deep/d.jsonl", "line 2"),
+        ("deep/e.txt", "deep/e.txt"),
+    ]
+    assert leftovers(tmp_path) == [] and "file names" in report.to_text()
+    with pytest.raises(UsageError, match="exists"):
+        anonymize_path(source, out, policy)
+
+
+def test_what_does_not_go_together(tmp_path, policy):
+    (tmp_path / "a.txt").write_text("x")
+    (tmp_path / "d").mkdir()
+    for source, target, words in (
+        ("none.txt", "b.txt", "no file"),
+        ("a.txt", "a.txt", "never changed"),
+        ("d", "a.txt", "must be one"),
+        ("d", "d/out", "inside"),
+    ):
+        with pytest.raises(UsageError, match=words):
+            anonymize_path(tmp_path / source, tmp_path / target, policy)
+    with pytest.raises(UsageError, match="standard output"):
+        anonymize_path(tmp_path / "d", "-", policy)
+    with pytest.raises(UsageError, match="resume"):
+        anonymize_path(tmp_path / "a.txt", "-", policy, resume=True)
+    (tmp_path / "a.xyz").write_text("x")
+    with pytest.raises(DataError, match="no format"):
+        anonymize_path(tmp_path / "a.xyz", tmp_path / "b.xyz", policy)
+    assert anonymize_path(tmp_path / "a.xyz", tmp_path / "b.xyz", policy, format="txt").documents == 1
+
+
+def test_field_that_no_record_has_is_an_error(tmp_path, policy, run):
+    with pytest.raises(UsageError, match="txet"):
+        run("a.jsonl", b'{"text":"a@example.com"}\n', fields=["txet"])
+    assert not (tmp_path / "out-a.jsonl").exists() and leftovers(tmp_path) == []
+
+
+def test_gzip_in_and_out(tmp_path, policy):
+    (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(records(50)))
+    anonymize_path(tmp_path / "a.jsonl.gz", tmp_path / "b.jsonl.gz", policy, batch_size=500)
+    anonymize_path(tmp_path / "a.jsonl.gz", tmp_path / "c.jsonl", policy)
+    assert gzip.decompress((tmp_path / "b.jsonl.gz").read_bytes()) == (tmp_path / "c.jsonl").read_bytes()
+    (tmp_path / "d.jsonl.gz").write_bytes(gzip.compress(records(50))[:-20])
+    with pytest.raises(DataError, match="cannot read"):
+        anonymize_path(tmp_path / "d.jsonl.gz", tmp_path / "e.jsonl", policy)
+
+
+def test_pipe(tmp_path, policy, monkeypatch):
+    class Standard:
+        def __init__(self, data: bytes = b"") -> None:
+            self.buffer = io.BytesIO(data)
+
+    class Pipe(io.BytesIO):
+        def seekable(self) -> bool:
+            return False
+
+        def seek(self, *_):
+            raise OSError("no seeking in a pipe")
+
+    for name, data, expected in (
+        ("txt", b"a@example.com\n", b"[EMAIL_ADDRESS_1]\n"),
+        ("jsonl", b'{"a":"a@example.com"}\n', b'{"a":"[EMAIL_ADDRESS_1]"}\n'),
+        ("csv", b"a,b\n1,a@example.com\n", b"a,b\n1,[EMAIL_ADDRESS_1]\n"),
+    ):
+        into, out = Standard(), Standard()
+        into.buffer = Pipe(data)
+        monkeypatch.setattr(sys, "stdin", into)
+        monkeypatch.setattr(sys, "stdout", out)
+        report = anonymize_path("-", "-", policy, format=name)
+        assert out.buffer.getvalue() == expected and report.documents == 1
+
+
+def test_progress_reaches_the_end(tmp_path, policy):
+    (tmp_path / "a.jsonl").write_bytes(records(100))
+    seen: list[tuple[int, int | None]] = []
+    anonymize_path(tmp_path / "a.jsonl", tmp_path / "b.jsonl", policy, batch_size=500, progress=lambda *a: seen.append(a))
+    size = (tmp_path / "a.jsonl").stat().st_size
+    assert seen[-1] == (size, size) and seen == sorted(seen) and len(seen) > 3
+
+
+def test_memory_stays_bounded(tmp_path, policy):
+    """No more than a few batches are read ahead of what is written."""
+    (tmp_path / "a.jsonl").write_bytes(records(2000))
+    read: list[int] = []
+
+    class Counting(io.BufferedReader):
+        def read(self, size=-1):
+            data = super().read(size)
+            read.append(len(data))
+            return data
+
+    chunks = runs.get_format("jsonl").chunks
+    assert chunks is not None
+    with Counting(io.FileIO(tmp_path / "a.jsonl")) as stream:
+        next(chunks(stream, runs.Job(policy), 1000, 0))
+    assert sum(read) <= 1100
+
+
+def test_read_documents(tmp_path):
+    (tmp_path / "a.csv").write_text("id,text,x\n7,hello,y\n")
+    (document,) = read_documents(tmp_path / "a.csv", fields=["text"])
+    assert document.id == "7" and document.part_texts() == ("hello",)
+    with pytest.raises(UsageError):
+        list(read_documents(tmp_path / "a.csv", fields=["nope"]))
+
+
+# Resume
+
+CHILD = """
+import os, sys
+from allonym.files import run, journal, anonymize_path
+from allonym.policy import Policy
+source, target, where, at, workers = sys.argv[1:]
+run.CHECKPOINT = 0
+count = 0
+def dying(function, after):
+    def call(*args, **options):
+        global count
+        count += 1
+        if not after and count == int(at): os._exit(9)
+        out = function(*args, **options)
+        if after and count == int(at): os._exit(9)
+        return out
+    return call
+if __name__ == "__main__":
+    if where == "append": journal.Journal.append = dying(journal.Journal.append, True)
+    if where == "tear":
+        real = journal.Journal.append
+        def tear(self, line):
+            global count
+            count += 1
+            if count == int(at):
+                self._stream.write(b'{"at": 0, "offset": 99')
+                self._stream.flush()
+                os._exit(9)
+            real(self, line)
+        journal.Journal.append = tear
+    if where == "write": journal.PartFile.write = dying(journal.PartFile.write, True)
+    if where == "replace": os.replace = dying(os.replace, False)
+    if where == "replaced": os.replace = dying(os.replace, True)
+    policy = Policy.load("default").with_(wanted=())
+    r = anonymize_path(source, target, policy, resume=True, workers=int(workers), batch_size=400, plans=target + ".plans")
+    sys.exit(r.exit_code)
+"""
+
+
+def child(tmp_path: Path, source: Path, target: Path, where: str, at: int, workers: int = 1) -> int:
+    script = tmp_path / "child.py"
+    script.write_text(CHILD)
+    paths = os.pathsep.join(p for p in sys.path if p)
+    command = [sys.executable, "-W", "ignore", str(script), str(source), str(target), where, str(at), str(workers)]
+    return subprocess.run(command, env={**os.environ, "PYTHONPATH": paths, "PYTHONWARNINGS": "ignore"}, check=False).returncode
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+@pytest.mark.parametrize(
+    ("where", "at"),
+    [("append", 1), ("append", 4), ("tear", 3), ("write", 2), ("write", 9), ("replace", 1), ("replaced", 1), ("replaced", 2)],
+)
+def test_run_that_dies_goes_on(tmp_path, where, at):
+    source = tmp_path / "in.jsonl"
+    source.write_bytes(records(60))
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    assert child(tmp_path, source, whole / "o.jsonl", "", 0) == 1
+    assert child(tmp_path, source, cut / "o.jsonl", where, at) == 9
+    assert leftovers(cut)
+    assert child(tmp_path, source, cut / "o.jsonl", "", 0) == 1
+    assert contents(whole) == contents(cut)
+
+
+def test_folder_run_that_dies_goes_on(tmp_path):
+    source = tmp_path / "in"
+    source.mkdir()
+    for i in range(4):
+        (source / f"{i}.txt").write_text(f"a{i}@example.com")
+        (source / f"{i}.jsonl").write_bytes(records(20))
+        (source / f"{i}.bad").write_text("x")
+    assert child(tmp_path, source, tmp_path / "whole" / "o", "", 0) == 1
+    for at in (2, 9, 4, 5):
+        assert child(tmp_path, source, tmp_path / "cut" / "o", "append", at) in (1, 9)
+    if leftovers(tmp_path / "cut"):
+        assert child(tmp_path, source, tmp_path / "cut" / "o", "", 0) == 1
+    assert contents(tmp_path / "whole") == contents(tmp_path / "cut")
+
+
+def test_kill_from_outside_with_workers(tmp_path):
+    source = tmp_path / "in.jsonl"
+    source.write_bytes(records(4000))
+    target = tmp_path / "cut" / "o.jsonl"
+    script = tmp_path / "child.py"
+    script.write_text(CHILD)
+    paths = os.pathsep.join(p for p in sys.path if p)
+    command = [sys.executable, "-W", "ignore", str(script), str(source), str(target), "", "0", "2"]
+    process = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": paths, "PYTHONWARNINGS": "ignore"})
+    journal = journal_path(target)
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and not (journal.exists() and journal.read_bytes().count(b"\n") > 3):
+        time.sleep(0.01)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    assert not target.exists()
+    assert child(tmp_path, source, target, "", 0, workers=2) == 1
+    assert child(tmp_path, source, tmp_path / "whole" / "o.jsonl", "", 0) == 1
+    assert contents(tmp_path / "cut") == contents(tmp_path / "whole")
+
+
+@pytest.fixture
+def unfinished(tmp_path, policy, monkeypatch):
+    """A run that was stopped after a few checkpoints."""
+    (tmp_path / "a.jsonl").write_bytes(records(60))
+    monkeypatch.setattr(runs, "CHECKPOINT", 0)
+    calls = iter(range(100))
+
+    def stop(*_):
+        if next(calls) > 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        anonymize_path(tmp_path / "a.jsonl", tmp_path / "b.jsonl", policy, key=KEY, batch_size=400, progress=stop)
+    assert leftovers(tmp_path) == [".b.jsonl.allonym-journal", ".b.jsonl.allonym-part"]
+    return tmp_path
+
+
+def test_stopped_run_goes_on(unfinished, policy):
+    args = (unfinished / "a.jsonl", unfinished / "b.jsonl", policy)
+    with pytest.raises(UsageError, match="unfinished run"):
+        anonymize_path(*args, key=KEY, batch_size=400)
+    report = anonymize_path(*args, key=KEY, batch_size=400, resume=True)
+    other = anonymize_path(args[0], unfinished / "c.jsonl", policy, key=KEY)
+    assert (unfinished / "b.jsonl").read_bytes() == (unfinished / "c.jsonl").read_bytes()
+    assert report.documents == other.documents == 60 and report.digest == other.digest
+    assert leftovers(unfinished) == []
+
+
+def test_another_run_is_not_resumed(unfinished, policy):
+    source, target = unfinished / "a.jsonl", unfinished / "b.jsonl"
+    same = {"key": KEY, "batch_size": 400, "resume": True}
+    for change, word in (
+        ({"key": b"another key of 16"}, "key"),
+        ({"key": None}, "key"),
+        ({"fields": ["text"]}, "fields"),
+        ({"batch_size": 401}, "batch_size"),
+    ):
+        with pytest.raises(UsageError, match=word):
+            anonymize_path(source, target, policy, **{**same, **change})
+    with pytest.raises(UsageError, match="policy"):
+        anonymize_path(source, target, policy.with_(threshold=0.6), **same)
+    data = source.read_bytes()
+    source.write_bytes(data.replace(b"Record 0", b"Record 1"))
+    with pytest.raises(UsageError, match="input"):
+        anonymize_path(source, target, policy, **same)
+    source.write_bytes(data)
+    journal = journal_path(target).read_bytes()
+    assert KEY not in journal and b"example.com" not in journal
+    part = part_path(target)
+    part.write_bytes(b"x" + part.read_bytes()[1:])
+    with pytest.raises(DataError, match="begin again"):
+        anonymize_path(source, target, policy, **same)
+    assert anonymize_path(source, target, policy, overwrite=True).documents == 60
+    assert leftovers(unfinished) == []
+
+
+def test_two_runs_cannot_write_one_target(tmp_path):
+    first = Journal(tmp_path / "a", {}, None, resume=False, overwrite=False)
+    with pytest.raises(UsageError, match="another run"):
+        Journal(tmp_path / "a", {}, None, resume=True, overwrite=True)
+    first.close(remove=True)
+
+
+def test_part_file_is_invisible_until_it_is_finished(tmp_path):
+    part = PartFile(tmp_path / "a")
+    part.write(b"xyz")
+    assert not (tmp_path / "a").exists()
+    part.cut(1)
+    part.write(b"w")
+    part.finish()
+    assert (tmp_path / "a").read_bytes() == b"xw" and part.length == 2
+
+
+def test_worker_that_dies_gives_one_clear_error(tmp_path, policy):
+    from allonym.batch import run_ordered
+
+    with pytest.raises(AllonymError, match="worker process died"):
+        list(run_ordered(os._exit.__class__ and _die, [1, 2, 3], None, 2))
+
+
+def _die(context: None, item: int) -> None:
+    os._exit(3)
