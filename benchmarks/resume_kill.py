@@ -43,8 +43,11 @@ def write_records(path: Path, count: int, seed: int) -> None:
                 out.write('{"id": "broken", "text": \n')
                 continue
             text = (
-                f"Record {i}: write to user{draw.randrange(10**6)}@example.com or call 415-555-{draw.randrange(10**4):04}. "
-                f"My card is 4111 1111 1111 1111 and I live in Zürich. " + "Nothing else of note was said. " * draw.randrange(8)
+                f"Record {i}: write to user{draw.randrange(10**6)}@example.com "
+                f"or call 415-555-{draw.randrange(10**4):04}. "
+                "My card is 4111 1111 1111 1111 and I live in Zürich. "
+                + "Nothing else of note was said. "
+                * draw.randrange(8)
             )
             out.write(json.dumps({"id": f"r{i}", "text": text, "stars": draw.randrange(6)}, ensure_ascii=False) + "\n")
 
@@ -75,6 +78,12 @@ def main() -> int:
         whole, cut = top / "whole", top / "cut"
         whole.mkdir()
         cut.mkdir()
+        few = top / "few.jsonl"
+        write_records(few, 10, given.seed)
+        (top / "few").mkdir()
+        began = time.monotonic()
+        start(script, few, top / "few", given.workers).wait()
+        startup = time.monotonic() - began
         began = time.monotonic()
         code = start(script, source, whole, given.workers).wait()
         seconds = time.monotonic() - began
@@ -82,9 +91,9 @@ def main() -> int:
         print(f"{'kill':>4} {'after s':>8} {'output bytes':>13} {'journal lines':>14}")
         kills = 0
         resumed_code = -signal.SIGKILL
-        # Kills spread over the run: each stretch gets its share of the time, and some more for starting anew.
+        # So drawn that the kills spread over the whole run, those while it starts or goes on included.
         while kills < given.kills:
-            wait = draw.uniform(0.1, 0.6 + 1.6 * seconds / given.kills)
+            wait = draw.uniform(0.1, startup + 2 * seconds / given.kills)
             run = start(script, source, cut, given.workers)
             try:
                 resumed_code = run.wait(timeout=wait)

@@ -63,9 +63,7 @@ NEIGHBOURS = {
     ("labels", "errors"),  # errors are what every floor raises
     ("checksums", "errors"),
     ("pattern", "errors"),
-    ("stats", "errors"),
     ("policy", "registry"),  # a policy names detectors
-    ("policy", "plan"),
     ("schema", "policy"),  # the JSON schema is made from the policy's table of keys
     ("schema", "registry"),
     ("restore", "replace"),  # restoring reads what the encrypt operator wrote
@@ -142,6 +140,10 @@ def test_imports_go_down():
         if up or aside:
             wrong += where
     assert not wrong, "\n".join(sorted(wrong))
+
+
+def test_every_exception_to_the_layers_is_used():
+    assert set(edges()) >= NEIGHBOURS | UPWARD
 
 
 def test_below_the_command_line_nobody_imports_the_package_for_its_public_names():

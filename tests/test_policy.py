@@ -4,6 +4,8 @@ import warnings
 from importlib.resources import files
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import allonym
 from allonym import policy as policy_module
@@ -144,6 +146,50 @@ def test_reversible_round_trip_with_look_alikes():
     made = allonym.anonymize(text, "reversible", key=KEY)
     assert "jane.doe" not in made.text
     assert allonym.restore(made.text, plan=made.plan).text == text
+
+
+PIECES = st.one_of(
+    st.text(max_size=12),
+    st.sampled_from(
+        [
+            *(" ada@example.com ", " 212-555-0142,", "Mr. Brook", "my name is Ada Brook. ", "aged 41 ", "3 May 2019"),
+            *(
+                "<EMAIL 1>",
+                "[PERSON_1]",
+                "[Company Name]",
+                "PRONOUN",
+                "she ",
+                "the Brooks' ",
+                "\r\n",
+                "e\u0301",
+                "\u200b",
+            ),
+            *(
+                "ada\u200b@example.com",
+                "A-D-A ",
+                "four one five two ",
+                "\u202e192.0.2.7\u202c",
+                "\ud800",
+                "an ",
+                "62704",
+            ),
+        ]
+    ),
+)
+
+
+@pytest.mark.parametrize("name", PRESETS)
+@given(pieces=st.lists(PIECES, max_size=8))
+@settings(max_examples=40)
+def test_any_text_under_any_preset_comes_back_with_its_plan(name, pieces):
+    text = "".join(pieces)
+    made = allonym.anonymize(text, name, key=KEY)
+    assert allonym.restore(made.text, plan=made.plan).text == text
+    at = 0
+    for edit in made.plan.edits:
+        assert edit.original == text[edit.start : edit.end]
+        assert edit.start >= at
+        at = edit.end
 
 
 # Reading

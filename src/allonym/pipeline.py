@@ -15,7 +15,7 @@ from types import MappingProxyType
 
 from allonym import registry
 from allonym.detect import Detector
-from allonym.detect.disguise import fold, unmask
+from allonym.detect.disguise import fold, views
 from allonym.detect.echo import SCORE, echoes
 from allonym.detect.lexicon import filter_excluded
 from allonym.document import Document, Span
@@ -184,15 +184,17 @@ def _candidates(document: Document, policy: Policy) -> list[Span]:
     found: list[Span] = []
     for detector in detectors:
         found += detector(plain)
-    view = unmask(folded)
-    if view is not None:
+    seen: dict[tuple[int, int, str], float] | None = None
+    for at, first, last, view in views(folded):
+        seen = seen or {(s.start, s.end, s.label): s.score for s in found}
         hidden = Document(document.id, view.text, document.meta)
-        seen = {(s.start, s.end, s.label): s.score for s in found}
         for detector in detectors:
             for span in detector(hidden):
-                start, end = view.original(span.start, span.end)
-                if seen.get((start, end, span.label), -1.0) < span.score:
-                    found.append(replace(span, start=start, end=end, source=f"{span.source}+unmasked"))
+                if first <= span.start and span.end <= last:
+                    start, end = view.original(span.start, span.end)
+                    start, end = start + at, end + at
+                    if seen.get((start, end, span.label), -1.0) < span.score:
+                        found.append(replace(span, start=start, end=end, source=f"{span.source}+unmasked"))
     return found
 
 

@@ -11,8 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import allonym
 from allonym.detect import disguise
-from allonym.detect.disguise import View, fold, unmask
+from allonym.detect.disguise import View, fold, unmask, views
+from allonym.policy import Policy
 
 CASES = [
     json.loads(line)
@@ -157,3 +159,24 @@ def test_lone_surrogates_pass() -> None:
     view = unmask(fold(text))
     assert view is not None
     assert "jane@example.com" in view.text
+
+
+def test_views_of_a_long_text_are_regions_of_it():
+    filler = "Nothing of note was said by anybody there. "
+    text = filler * 200 + "Write to jane [at] example [dot] com soon. " + filler * 200
+    (at, first, last, view) = next(views(text))
+    assert len(view.text) < 2000
+    place = view.text.index("jane@example.com")
+    assert first <= place and place + 16 <= last
+    start, end = view.original(place, place + 16)
+    assert text[at + start : at + end] == "jane [at] example [dot] com"
+    assert list(views(filler * 400)) == []
+
+
+def test_disguise_is_found_wherever_it_stands():
+    filler = "Nothing of note was said by anybody there. "
+    hidden = "jane [at] example [dot] com"
+    for before, after in ((0, 300), (300, 0), (113, 250)):
+        text = filler * before + f"Write to {hidden}" + (f". {filler * after}" if after else "")
+        spans = allonym.detect(text, Policy.only(["EMAIL_ADDRESS"]))
+        assert [text[s.start : s.end] for s in spans] == [hidden]

@@ -40,3 +40,7 @@ def test_weak_or_other_findings_do_not_spread():
 def test_in_the_chain():
     text = "Mr. Jagger sang. Later Mick Jagger left with Bianca Jagger."
     assert "Jagger" not in allonym.anonymize(text).text
+
+
+def test_longer_names_are_not_cut():
+    assert found("Mr. Osman came, then Ms. Osmanson. Osman and Osmanson left.", "Osman", "Osmanson") == ["Osman", "Osmanson"]

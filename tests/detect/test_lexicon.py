@@ -158,3 +158,14 @@ def test_comparison_keeps_lengths() -> None:
     assert long
     for char in (*long, "ß", "ﬁ", "½", "e\u0301", "한"):
         assert len(worded(f"a{char}b")) == len(char) + 2
+
+
+def test_large_documents_give_what_small_ones_give():
+    names = tuple(f"Zorb{c}{d} Quill{d}" for c in "abcdefgh" for d in "klmnop") + ("Mark", "Markson")
+    policy = Policy(name="p", wanted=(), dictionary=(TermList("PERSON", names),))
+    piece = "Then Zorbak Quillk and Markson met Mark and zorbhp quillp, not Zorbak. "
+    find = build(policy)
+    one = [(s.start, s.end) for s in find(Document("", piece))]
+    assert len(one) == 4
+    many = sorted((s.start, s.end) for s in find(Document("", piece * 2000)))
+    assert many == [(a + i * len(piece), b + i * len(piece)) for i in range(2000) for a, b in sorted(one)]

@@ -46,7 +46,6 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pipeline, "anonymize", anonymize)
 
 
-
 @pytest.fixture
 def policy() -> Policy:
     """The default policy, without the detector that is not there yet."""

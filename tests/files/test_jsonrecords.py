@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from allonym.errors import DataError
 from allonym.files import jsontext
-from allonym.files.record import Chunk, Draft, Failure, Job, Tally
 from allonym.files.jsonrecords import JSON, JSONL, draft
+from allonym.files.record import Chunk, Draft, Failure, Job, Tally
 from allonym.policy import Policy
 
 MAIL = "[EMAIL_ADDRESS_1]"
@@ -29,7 +29,10 @@ values = st.recursive(
         ('{"a":"caf\\u00e9 a@example.com"}', f'{{"a":"caf\\u00e9 {MAIL}"}}'),
         ('{"a":"café a@example.com"}', f'{{"a":"café {MAIL}"}}'),
         ('{"a":"\\ud800 a@example.com","b":"\\/"}', f'{{"a":"\\ud800 {MAIL}","b":"\\/"}}'),
-        ('{"a":{"b":["a@example.com",{"c":"b@example.com"}]}}', f'{{"a":{{"b":["{MAIL}",{{"c":"[EMAIL_ADDRESS_2]"}}]}}}}'),
+        (
+            '{"a":{"b":["a@example.com",{"c":"b@example.com"}]}}',
+            f'{{"a":{{"b":["{MAIL}",{{"c":"[EMAIL_ADDRESS_2]"}}]}}}}',
+        ),
         ('{"a@example.com":{"ok":1}}', f'{{"{MAIL}":{{"ok":1}}}}'),
         ('{"phone":4155550132,"stars":5}', '{"phone":"[PHONE_NUMBER_1]","stars":5}'),
         ('"a@example.com"', f'"{MAIL}"'),
@@ -72,6 +75,13 @@ def test_conversation_names_speakers_and_keeps_roles(run):
     out = json.loads(run("a.jsonl", json.dumps(record).encode())[0])
     assert out["turns"][0] == {"text": "I am [PERSON_1], hello", "speaker": "[PERSON_1]"}
     assert out["turns"][1] == {"speaker": "user", "text": "Hello [PERSON_1]!"}
+
+
+def test_name_says_more_than_role_and_a_record_may_be_one_turn(run):
+    line = b'{"messages":[{"role":"user","name":"Pam","content":"hi"},{"role":"user","content":"Pam?"}]}\n'
+    assert json.loads(run("a.jsonl", line)[0])["messages"][1]["content"] == "[PERSON_1]?"
+    out = json.loads(run("a.jsonl", b'{"text":"Pam here","speaker":"Pam"}\n')[0])
+    assert out == {"text": "[PERSON_1] here", "speaker": "[PERSON_1]"}
 
 
 def test_turns_point_at_speakers_and_texts():

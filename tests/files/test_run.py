@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from allonym.errors import AllonymError, DataError, UsageError
+from allonym.errors import DataError, UsageError
 from allonym.files import anonymize_path, read_documents
 from allonym.files import run as runs
-from allonym.files.journal import Journal, PartFile, journal_path, part_path
+from allonym.files.journal import Journal, journal_path
+from allonym.files.output import PartFile, part_path
 
 KEY = b"0123456789abcdef"
 
@@ -33,7 +34,7 @@ def leftovers(folder: Path) -> list[str]:
 def test_any_number_of_workers_gives_the_same_bytes(tmp_path, policy):
     (tmp_path / "in.jsonl").write_bytes(records(300))
     made = []
-    for workers, size in ((1, 1 << 18), (1, 300), (2, 2000)):
+    for workers, size in ((1, 1 << 16), (1, 300), (2, 2000)):
         out = tmp_path / f"{workers}-{size}"
         report = anonymize_path(
             tmp_path / "in.jsonl", out / "o.jsonl", policy, workers=workers, batch_size=size, plans=out / "p.jsonl"
@@ -44,7 +45,7 @@ def test_any_number_of_workers_gives_the_same_bytes(tmp_path, policy):
 
 
 def test_report_counts_and_holds_no_text(run, tmp_path, policy):
-    out, report = run("a.jsonl", records(10), report=tmp_path / "r.json")
+    _, report = run("a.jsonl", records(10), report=tmp_path / "r.json")
     written = json.loads((tmp_path / "r.json").read_text())
     assert written["documents"] == 10 and written["quarantined"] == 1 and written["labels"] == {"EMAIL_ADDRESS": 9}
     assert written["operators"] == {"tag": 9} and written["files"] == 1 and len(written["digest"]) == 64
@@ -72,7 +73,11 @@ def test_failure_leaves_the_old_target_alone(tmp_path, policy, failing, monkeypa
     with pytest.raises(DataError, match="KeyError") as caught:
         anonymize_path(source, target, policy, overwrite=True)
     assert "secret" not in str(caught.value)
-    monkeypatch.setattr(runs, "treat", lambda *_: 1 / 0 if 0 else (_ for _ in ()).throw(KeyboardInterrupt))
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(runs, "treat", interrupted)
     with pytest.raises(KeyboardInterrupt):
         anonymize_path(source, target, policy, overwrite=True)
     assert target.read_text() == "old"
@@ -84,6 +89,14 @@ def test_programming_errors_leave_nothing_behind(tmp_path, policy, monkeypatch):
     with pytest.raises(ZeroDivisionError):
         anonymize_path(tmp_path / "a.txt", tmp_path / "b.txt", policy)
     assert leftovers(tmp_path) == []
+
+
+def test_target_may_be_a_folder(tmp_path, policy):
+    (tmp_path / "a.jsonl").write_bytes(records(4))
+    (tmp_path / "out").mkdir()
+    anonymize_path(tmp_path / "a.jsonl", tmp_path / "out", policy)
+    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["a.jsonl", "a.jsonl.quarantine.jsonl"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a.jsonl", "out"]
 
 
 def test_missing_key_ends_the_run(tmp_path, policy):
@@ -189,7 +202,9 @@ def test_pipe(tmp_path, policy, monkeypatch):
 def test_progress_reaches_the_end(tmp_path, policy):
     (tmp_path / "a.jsonl").write_bytes(records(100))
     seen: list[tuple[int, int | None]] = []
-    anonymize_path(tmp_path / "a.jsonl", tmp_path / "b.jsonl", policy, batch_size=500, progress=lambda *a: seen.append(a))
+    anonymize_path(
+        tmp_path / "a.jsonl", tmp_path / "b.jsonl", policy, batch_size=500, progress=lambda *a: seen.append(a)
+    )
     size = (tmp_path / "a.jsonl").stat().st_size
     assert seen[-1] == (size, size) and seen == sorted(seen) and len(seen) > 3
 
@@ -224,7 +239,7 @@ def test_read_documents(tmp_path):
 
 CHILD = """
 import os, sys
-from allonym.files import run, journal, anonymize_path
+from allonym.files import run, journal, output, anonymize_path
 from allonym.policy import Policy
 source, target, where, at, workers = sys.argv[1:]
 run.CHECKPOINT = 0
@@ -251,7 +266,7 @@ if __name__ == "__main__":
                 os._exit(9)
             real(self, line)
         journal.Journal.append = tear
-    if where == "write": journal.PartFile.write = dying(journal.PartFile.write, True)
+    if where == "write": output.PartFile.write = dying(output.PartFile.write, True)
     if where == "replace": os.replace = dying(os.replace, False)
     if where == "replaced": os.replace = dying(os.replace, True)
     policy = Policy.load("default").with_(wanted=())
@@ -265,7 +280,9 @@ def child(tmp_path: Path, source: Path, target: Path, where: str, at: int, worke
     script.write_text(CHILD)
     paths = os.pathsep.join(p for p in sys.path if p)
     command = [sys.executable, "-W", "ignore", str(script), str(source), str(target), where, str(at), str(workers)]
-    return subprocess.run(command, env={**os.environ, "PYTHONPATH": paths, "PYTHONWARNINGS": "ignore"}, check=False).returncode
+    return subprocess.run(
+        command, env={**os.environ, "PYTHONPATH": paths, "PYTHONWARNINGS": "ignore"}, check=False
+    ).returncode
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -274,7 +291,16 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 @pytest.mark.parametrize(
     ("where", "at"),
-    [("append", 1), ("append", 4), ("tear", 3), ("write", 2), ("write", 9), ("replace", 1), ("replaced", 1), ("replaced", 2)],
+    [
+        ("append", 1),
+        ("append", 4),
+        ("tear", 3),
+        ("write", 2),
+        ("write", 9),
+        ("replace", 1),
+        ("replaced", 1),
+        ("replaced", 2),
+    ],
 )
 def test_run_that_dies_goes_on(tmp_path, where, at):
     source = tmp_path / "in.jsonl"
@@ -336,7 +362,7 @@ def unfinished(tmp_path, policy, monkeypatch):
 
     with pytest.raises(KeyboardInterrupt):
         anonymize_path(tmp_path / "a.jsonl", tmp_path / "b.jsonl", policy, key=KEY, batch_size=400, progress=stop)
-    assert leftovers(tmp_path) == [".b.jsonl.allonym-journal", ".b.jsonl.allonym-part"]
+    assert {".b.jsonl.allonym-journal", ".b.jsonl.allonym-part"} <= set(leftovers(tmp_path))
     return tmp_path
 
 
@@ -394,14 +420,3 @@ def test_part_file_is_invisible_until_it_is_finished(tmp_path):
     part.write(b"w")
     part.finish()
     assert (tmp_path / "a").read_bytes() == b"xw" and part.length == 2
-
-
-def test_worker_that_dies_gives_one_clear_error(tmp_path, policy):
-    from allonym.batch import run_ordered
-
-    with pytest.raises(AllonymError, match="worker process died"):
-        list(run_ordered(os._exit.__class__ and _die, [1, 2, 3], None, 2))
-
-
-def _die(context: None, item: int) -> None:
-    os._exit(3)

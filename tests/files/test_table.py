@@ -23,7 +23,7 @@ JOB = Job(Policy.only([]).with_(wanted=()))
     [
         b'name,note\r\n"Q","say ""a@example.com"", please"\r\nx,\r\n',
         b'\xef\xbb\xbfname;note\n1;"a\nb a@example.com"\n\n"";x',
-        b"name\tnote\nit's \"5\" inch\ta@example.com\n",
+        b'name\tnote\nit\'s "5" inch\ta@example.com\n',
         b'name|note\n"x"y|a@example.com\n',
         b"Full Name,E Mail\nx, a@example.com \n",
     ],
@@ -99,10 +99,16 @@ def test_chunks_end_where_rows_end(size):
     assert [c.data for c in rest] == [c.data for c in chunks if c.end > middle]
 
 
-cell = st.text(st.characters(exclude_categories=("Cs",)), max_size=6) | st.sampled_from(['"', ",", "\n", "\r\n", '""', " "])
+cell = st.text(st.characters(exclude_categories=("Cs",)), max_size=6) | st.sampled_from(
+    ['"', ",", "\n", "\r\n", '""', " "]
+)
 
 
-@given(st.lists(st.lists(cell, min_size=2, max_size=2), min_size=1, max_size=6), st.sampled_from(["\r\n", "\n"]), st.integers(0, 3))
+@given(
+    st.lists(st.lists(cell, min_size=2, max_size=2), min_size=1, max_size=6),
+    st.sampled_from(["\r\n", "\n"]),
+    st.integers(0, 3),
+)
 def test_reads_what_the_csv_module_writes_and_changes_nothing(rows, end, quoting):
     text = io.StringIO(newline="")
     csv.writer(text, lineterminator=end, quoting=(0, 1, 2, 0)[quoting]).writerows([["a", "b"], *rows])

@@ -13,6 +13,8 @@ from importlib import import_module
 
 from allonym.errors import PolicyError
 
+_LONGEST = 100  # characters; no identifier is longer, and some modules turn all digits into one number
+
 
 @cache
 def validator(name: str) -> Callable[[str], bool]:
@@ -37,6 +39,6 @@ def validator(name: str) -> Callable[[str], bool]:
 
 def _bool(found: Callable[[str], object]) -> Callable[[str], bool]:
     def check(text: str) -> bool:
-        return bool(found(text))
+        return len(text) <= _LONGEST and bool(found(text))
 
     return check

@@ -63,7 +63,7 @@ def _card_scheme(d: str) -> bool:
         return n == 15
     if two in (60, 62, 64, 65, 81, 82) or four == 9792:  # Discover, UnionPay, RuPay, Troy
         return n >= 16 or (two in (60, 62, 64, 65) and n >= 12)
-    return two == 50 or 56 <= two <= 69  # Maestro
+    return two == 50 or 56 <= two <= 69 or d.startswith("0604")  # Maestro
 
 
 def iban(text: str) -> bool:
@@ -224,7 +224,11 @@ def imei(text: str) -> bool:
 
 _WITH_TRUNK = ("GB", "DE", "FR", "IN", "IL", "JP", "AU", "NL", "ZA", "IT", "BR")  # where one dials 0 first
 _WITHOUT_TRUNK = ("US", "IN", "BR", "CN", "ES")
-_OTHER = re.compile(r"(?:\d{3}-\d{2}-\d{4}|\d{1,2}[./\- ]\d{1,2}[./\- ]\d{2,4}|\d{4}[./\- ]\d{1,2}[./\- ]\d{1,2})\Z")
+_NORTH_AMERICAN = re.compile(r"\(?[0-9]{3}\)?[ .\-][0-9]{3}[ .\-][0-9]{4}\Z")
+_OTHER = re.compile(  # dates, United States social security numbers, IPv4 addresses
+    r"(?:\d{3}-\d{2}-\d{4}|\d{1,2}[./\- ]\d{1,2}[./\- ]\d{2,4}|\d{4}[./\- ]\d{1,2}[./\- ]\d{1,2}"
+    r"|[0-2]?\d{1,2}(?:\.[0-2]?\d{1,2}){3})\Z"
+)
 
 
 def international_phone(text: str) -> bool:
@@ -240,6 +244,8 @@ def national_phone(text: str) -> bool:
     digits = _digits(text)
     if _OTHER.match(text) or not 7 <= len(digits) <= 15:
         return False
+    if _NORTH_AMERICAN.match(text):  # the common shape, settled without the tables
+        return digits[0] in "23456789"
     return _phone(text, _WITH_TRUNK if digits[0] == "0" else _WITHOUT_TRUNK)
 
 

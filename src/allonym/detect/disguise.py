@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from allonym.detect.scan import compiled, encoded, matches
 from allonym.detect.words import word_list
+from allonym.document import merge
 
 # The characters of other alphabets that look like ASCII ones.
 _LOOKALIKES = dict(
@@ -215,6 +216,30 @@ def unmask(text: str) -> View | None:
             text, layer = _apply(text, changes)
             layers.append(layer)
     return View(text, tuple(layers)) if layers else None
+
+
+_REGION = 512  # characters around a disguise that are looked at with it
+_EDGE = 64  # characters at a region's ends in which a finding may be a cut one
+
+
+def views(text: str) -> Iterator[tuple[int, int, int, View]]:
+    """The disguised regions of a folded text: where each starts, its view, and what of the view is away from a cut.
+
+    Yields (offset of the region in ``text``, first and last place in the view where a finding counts, view). Short
+    texts are one region, so that all of their context stays together.
+    """
+    if len(text) <= 8 * _REGION:
+        view = unmask(text)
+        if view is not None:
+            yield 0, 0, len(view.text), view
+        return
+    around = ((max(0, a - _REGION), min(len(text), b + _REGION)) for ((a, b), *_) in matches(_ANY, text))
+    for start, end in merge(around):
+        a = max(text.rfind(" ", max(0, start - _EDGE), start) + 1, start - _EDGE, 0)
+        view = unmask(text[a:end])
+        if view is not None:
+            last = len(view.text) if end == len(text) else len(view.text) - _EDGE
+            yield a, 0 if a == 0 else _EDGE, last, view
 
 
 def _apply(text: str, changes: Iterable[Change]) -> tuple[str, _Layer]:

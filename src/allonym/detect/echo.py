@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from allonym.detect.lexicon import AMBIGUOUS, PARTICLES, TITLES, letters_of
+from allonym.detect.scan import matches, uncached
 from allonym.detect.words import word_list
 from allonym.document import Span
 from allonym.labels import Taxonomy
@@ -33,19 +34,31 @@ def echoes(text: str, spans: Sequence[Span], taxonomy: Taxonomy) -> list[Span]:
         for word in _WORD.findall(text[seed.start : seed.end])
         if len(word) > 2 and _is_name(word) and word.lower() not in AMBIGUOUS
     )
+    stems = {name.removesuffix("'s").removesuffix("’s") for name in names}
+    if not stems:
+        return []
     covered = sorted((s.start, s.end) for s in spans)
     starts = [a for a, _ in covered]
-    found: dict[tuple[int, int], Span] = {}
-    for name in sorted(names):
-        bare = name.removesuffix("'s").removesuffix("’s")
-        if any(not _inside(covered, starts, at) for at in _places(text, bare.lower())):
+    places: dict[str, list[tuple[int, int]]] = {}
+    words: set[str] = set()
+    for ((start, end),) in matches(uncached(sorted({*stems, *(s.lower() for s in stems)}), "(?:e?s)?"), text):
+        if (start and text[start - 1].isalnum()) or (end < len(text) and text[end].isalnum()):
             continue
-        for form in (bare, f"{bare}s", f"{bare}es"):
-            for at in _places(text, form):
-                if not _inside(covered, starts, at):
-                    start, end = _whole_name(text, at, at + len(form))
-                    found[(start, end)] = Span(start, end, "PERSON", SCORE, "echo:name")
-    return list(found.values())
+        if not _inside(covered, starts, start):
+            found = text[start:end]
+            stem = found if found in stems else found.removesuffix("s").removesuffix("e")
+            stem = stem if stem in stems or found[0].islower() else found.removesuffix("s")
+            if found[0].isupper():
+                places.setdefault(stem, []).append((start, end))
+            else:
+                words.add(found)
+    out: dict[tuple[int, int], Span] = {}
+    for stem, mentions in places.items():
+        if stem.lower() not in words:
+            for mention in mentions:
+                start, end = _whole_name(text, *mention)
+                out[(start, end)] = Span(start, end, "PERSON", SCORE, "echo:name")
+    return list(out.values())
 
 
 def _is_name(word: str) -> bool:
@@ -53,15 +66,6 @@ def _is_name(word: str) -> bool:
     stem = plain.replace("’", "'").partition("'")[0]  # "It's" is no name, "O'Brien" is one
     known = plain in _STOP or plain in PARTICLES or stem in _STOP
     return word[0].isupper() and not known and letters_of(word) not in TITLES
-
-
-def _places(text: str, word: str) -> Iterator[int]:
-    at = text.find(word)
-    while at >= 0:
-        end = at + len(word)
-        if not (at and text[at - 1].isalnum()) and not (end < len(text) and text[end].isalnum()):
-            yield at
-        at = text.find(word, end)
 
 
 def _inside(covered: Sequence[tuple[int, int]], starts: Sequence[int], at: int) -> bool:

@@ -287,8 +287,6 @@ def _judge(compiled: _Compiled, text: str, start: int, end: int) -> Span | None:
             return None
         if rule.boundary != "left" and end < len(text) and _joined(text[end - 1], text[end]):
             return None
-    if compiled.check is not None and not compiled.check(text[start:end]):
-        return None
     score, source = rule.score, compiled.source
     if compiled.context is not None or compiled.unless is not None:
         nearby = _nearby(text, start, end, rule.window)
@@ -301,7 +299,9 @@ def _judge(compiled: _Compiled, text: str, start: int, end: int) -> Span | None:
                 source = f"{source}+context({_named(found.group().decode('utf-8', 'replace'), rule.context)})"
     if score < compiled.threshold:
         return None
-    if compiled.check is not None:
+    if compiled.check is not None:  # last, since a validator may cost more than all the rest
+        if not compiled.check(text[start:end]):
+            return None
         source += "+valid"
     return Span(start, end, rule.label, score, source)
 

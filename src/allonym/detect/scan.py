@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 
 import re2
@@ -16,6 +16,19 @@ def compiled(pattern: str) -> re2._Regexp:
     options = re2.Options()
     options.log_errors = False
     return re2.compile(pattern.encode("utf-8"), options)
+
+
+def uncached(words: Iterable[str], tail: str = "") -> re2._Regexp:
+    """A pattern for the longest of the words and then ``tail``, which no cache keeps: they may be a document's own."""
+    options = re2.Options()
+    options.log_errors = False
+    options.longest_match = True
+    options.max_mem = 64 << 20
+    alone = re2.Filter()
+    escaped = "|".join(str(re2.escape(word)) for word in words)
+    alone.Add(f"(?:{escaped}){tail}".encode("utf-8", "surrogatepass"), options)
+    alone.Compile()
+    return alone.re(0)
 
 
 def encoded(text: str) -> bytes:

@@ -66,6 +66,7 @@ def _slots(package: Package, name: str) -> Iterator[Slot]:
     root = package.tree(name)
     attributes: list[Slot] = []
     texts: dict[Any, list[Slot]] = {}
+    codes: dict[Any, list[Slot]] = {}
     gap: dict[Any, str] = {}
     order: list[Any] = []
     for element in root.iter("{*}*"):
@@ -79,7 +80,7 @@ def _slots(package: Package, name: str) -> Iterator[Slot]:
                 attributes.append(slot_of_attribute(package, name, element, attribute))
         if local == "p":
             order.append(element)
-            texts[element] = []
+            texts[element], codes[element] = [], []
             gap[element] = "\n"
         elif local in _TEXTS or local in _BREAKS:
             paragraph = next((a for a in element.iterancestors() if local_name(a) == "p"), None)
@@ -89,12 +90,18 @@ def _slots(package: Package, name: str) -> Iterator[Slot]:
                 if local != "tab" or local_name(element.getparent()) == "r":
                     gap[paragraph] += _BREAKS[local]
                 continue
+            if local == "instrText":
+                # The code of a field, which may be cut into runs, is not read where its result stands.
+                codes[paragraph].append(slot_of_text(package, name, element, "" if codes[paragraph] else "\n"))
+                continue
             texts[paragraph].append(slot_of_text(package, name, element, gap[paragraph]))
             gap[paragraph] = ""
         elif element.text and element.text.strip() and local not in ("posOffset", "align", "pctWidth", "pctHeight"):
             attributes.append(slot_of_text(package, name, element))
     for paragraph in order:
         yield from texts[paragraph]
+    for paragraph in order:
+        yield from codes[paragraph]
     yield from attributes
 
 

@@ -53,3 +53,8 @@ def is_plain_key(key: str) -> bool:
 def shown(path: Iterable[str]) -> str:
     """A path for reports; keys that may be data are shown as ``*``."""
     return ".".join(key if is_plain_key(key) else "*" for key in path)
+
+
+def safe(name: str) -> str:
+    """A name from a file as it may stand in a message: shown where it is a plain one, else left out."""
+    return name if re.fullmatch(r"[A-Za-z][A-Za-z0-9/+._-]{0,60}", name) else "(no plain name)"

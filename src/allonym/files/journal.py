@@ -18,90 +18,14 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import IO, BinaryIO
 
-from allonym.errors import DataError, UsageError
+from allonym.errors import UsageError
 
 SCHEMA = 1
-
-
-def part_path(target: Path) -> Path:
-    """The hidden file in which ``target`` grows."""
-    return target.with_name(f".{target.name}.allonym-part")
 
 
 def journal_path(target: Path) -> Path:
     """The journal of a run that writes the file or folder ``target``."""
     return target.with_name(f".{target.name}.allonym-journal")
-
-
-class PartFile:
-    """A file that grows under a hidden name and gets its own name when it is complete.
-
-    Args:
-        target: the name it gets.
-        length: bytes that are kept of a part file that is there already.
-        digest: what the digest of those bytes must be; empty: not checked.
-
-    Raises:
-        DataError: the part file is shorter than ``length`` or does not have the digest.
-    """
-
-    def __init__(self, target: Path, length: int = 0, digest: str = "") -> None:
-        self.target = target
-        self.path = part_path(target)
-        self.length = length
-        self.hash = blake2b(digest_size=32)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        self._stream: BinaryIO = self.path.open("r+b" if length else "w+b")
-        if length:
-            self._keep(length, digest)
-
-    def _keep(self, length: int, digest: str) -> None:
-        left = length
-        while left and (block := self._stream.read(min(left, 1 << 20))):
-            self.hash.update(block)
-            left -= len(block)
-        if left or (digest and self.hash.hexdigest() != digest):
-            self._stream.close()
-            raise DataError(f"{self.path} is not what the interrupted run left; begin again with overwrite")
-        self._stream.truncate(length)
-        self._stream.seek(length)
-
-    @property
-    def stream(self) -> BinaryIO:
-        """For writers that do not append."""
-        return self._stream
-
-    def write(self, data: bytes) -> None:
-        """Append bytes."""
-        self._stream.write(data)
-        self.hash.update(data)
-        self.length += len(data)
-
-    def cut(self, length: int) -> None:
-        """Drop what was written after ``length``."""
-        self._stream.flush()
-        self._stream.seek(0)
-        self.hash = blake2b(digest_size=32)
-        self._keep(length, "")
-        self.length = length
-
-    def sync(self) -> None:
-        """Make sure that all bytes are on the disk."""
-        self._stream.flush()
-        os.fsync(self._stream.fileno())
-
-    def finish(self) -> None:
-        """Give the file its name; it replaces what was there."""
-        if not self._stream.closed:
-            self.sync()
-            self._stream.close()
-        os.replace(self.path, self.target)
-
-    def close(self, *, remove: bool) -> None:
-        """Close the file without finishing it."""
-        self._stream.close()
-        if remove:
-            self.path.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True, slots=True)

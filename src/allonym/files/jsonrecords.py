@@ -80,7 +80,8 @@ def _in_turn(token: Token) -> bool:
 
 
 def _name(token: Token) -> str:
-    if token.kind == "key" or not token.path or (_in_turn(token) and token.path[-1] in SPEAKER_KEYS):
+    in_turn = _in_turn(token) and token.path[-1] in SPEAKER_KEYS
+    if token.kind == "key" or not token.path or in_turn or token.path == ("speaker",):
         return ""
     return token.path[-1] if is_plain_key(token.path[-1]) else ""
 
@@ -90,12 +91,16 @@ def _compose(chosen: list[Token]) -> tuple[list[int], list[str], list[tuple[int 
     speakers: dict[int, int] = {}
     said: dict[int, int] = {}
     for i, token in enumerate(chosen):
-        if not _in_turn(token):
+        if token.kind != "value" or not (_in_turn(token) or len(token.path) == 1):
             continue
-        if token.path[-1] in SPEAKER_KEYS:
-            speakers.setdefault(token.object, i)
-        elif token.path[-1] in TEXT_KEYS:
+        key = token.path[-1]
+        if key in SPEAKER_KEYS and (_in_turn(token) or key == "speaker"):
+            # A name says more than a role.
+            if token.object not in speakers or chosen[speakers[token.object]].path[-1] == "role":
+                speakers[token.object] = i
+        elif key in TEXT_KEYS:
             said.setdefault(token.object, i)
+    said = {turn: i for turn, i in said.items() if turn in speakers or _in_turn(chosen[i])}
     speaker_of = {text: speakers.get(turn) for turn, text in said.items()}
     moved = {who for who in speaker_of.values() if who is not None}
     order: list[int] = []

@@ -20,6 +20,7 @@ from email.errors import HeaderParseError
 from allonym.document import Document, Turn
 from allonym.errors import DataError, RefusedContent
 from allonym.files import markup
+from allonym.files.fields import safe
 from allonym.files.record import Chunk, Draft, Format, Job, Parsed
 from allonym.files.segments import Segment, same, splice
 
@@ -101,7 +102,7 @@ def _entity(data: bytes, start: int, end: int, depth: int) -> Iterator[_Block]:
     elif kind.startswith("text/") or kind in ("message/delivery-status", "application/json", "application/xml"):
         yield from _body(data, body, end, head, kind)
     elif data[body:end].strip():
-        raise RefusedContent(f"an attachment of type {kind} cannot be treated yet")
+        raise RefusedContent(f"an attachment of type {safe(kind)} cannot be treated yet")
 
 
 def _header(data: bytes, match: re.Match[bytes]) -> Iterator[_Block]:
@@ -114,7 +115,7 @@ def _header(data: bytes, match: re.Match[bytes]) -> Iterator[_Block]:
         said = raw.decode("utf-8")
         text = str(email.header.make_header(email.header.decode_header(said))) if "=?" in said else said
     except (UnicodeDecodeError, LookupError, HeaderParseError, binascii.Error):
-        raise DataError(f"the header {match[1].decode('ascii')} cannot be decoded") from None
+        raise DataError(f"the header {safe(match[1].decode('ascii'))} cannot be decoded") from None
     title = match[1].decode("ascii")
     if name.startswith("content-"):
         # Only parameters such as file names say anything; the type and the boundary must stay.
@@ -191,10 +192,10 @@ def _body(data: bytes, start: int, end: int, head: email.message.Message, kind: 
         elif coding in ("7bit", "8bit", "binary"):
             plain = raw
         else:
-            raise RefusedContent(f"the transfer encoding {coding} is not read")
+            raise RefusedContent(f"the transfer encoding {safe(coding)} is not read")
         text = plain.decode(charset)
     except (LookupError, UnicodeDecodeError, binascii.Error):
-        raise DataError(f"a body of type {kind} cannot be decoded as {charset}") from None
+        raise DataError(f"a body of type {safe(kind)} cannot be decoded as {safe(charset)}") from None
     if not text.strip():
         return
 
@@ -202,7 +203,7 @@ def _body(data: bytes, start: int, end: int, head: email.message.Message, kind: 
         try:
             out = new.encode(charset)
         except UnicodeEncodeError:
-            raise DataError(f"a replacement cannot be written in the body's character set {charset}") from None
+            raise DataError(f"a replacement cannot be written in the body's character set {safe(charset)}") from None
         if coding == "base64":
             return base64.encodebytes(out).rstrip().replace(b"\n", newline) + raw[len(raw.rstrip()) :]
         if coding == "quoted-printable":

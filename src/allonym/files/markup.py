@@ -12,6 +12,7 @@ from urllib.parse import quote, unquote
 
 from allonym.errors import RefusedContent
 from allonym.files.encoding import decode
+from allonym.files.fields import safe
 from allonym.files.record import Chunk, Draft, Format, Job, Parsed
 from allonym.files.segments import Segment, same, splice, to_document
 
@@ -103,7 +104,7 @@ def _attributes(source: str, start: int, end: int) -> Iterator[Segment]:
             continue
         value = html.unescape(source[a:b])
         if value[:5].lower() == "data:" and "," in value:
-            raise RefusedContent(f"embedded data in the attribute {name!r} of an element cannot be treated yet")
+            raise RefusedContent(f"embedded data in the attribute {safe(name)} of an element cannot be treated yet")
         if value[:7].lower() == "mailto:":
             yield Segment(a, b, unquote(value), _link)
         else:

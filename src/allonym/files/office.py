@@ -6,6 +6,7 @@ A part of the package is treated, known to hold no text, or the reason why the f
 from __future__ import annotations
 
 import io
+import posixpath
 import re
 import zipfile
 import zlib
@@ -19,7 +20,7 @@ from allonym.files.record import MAX_WHOLE, Draft, Parsed
 
 MAX_PARTS = 10_000
 _EMPTIED = frozenset(("creator", "lastModifiedBy", "Manager", "Company"))
-_PROPERTIES = frozenset(("title", "subject", "description", "keywords", "category", "contentStatus", "HyperlinkBase"))
+_PLAIN_PROPERTIES = frozenset(("created", "modified", "lastPrinted", "Application", "AppVersion", "revision"))
 _XMLNS_SPACE = "{http://www.w3.org/XML/1998/namespace}space"
 
 
@@ -80,13 +81,15 @@ class Package:
         return self.trees[name]
 
     def drop(self, name: str) -> None:
-        """Leave a part out, and the relationship of the package that names it."""
+        """Leave a part out, and the relationships that name it."""
         self.dropped.add(name)
-        root = self.tree("_rels/.rels")
-        for one in list(root):
-            if str(one.get("Target", "")).lstrip("/") == name:
-                root.remove(one)
-        self.touched.add("_rels/.rels")
+        for rels in [n for n in self.names() if n.endswith(".rels")]:
+            folder = posixpath.dirname(posixpath.dirname(rels))
+            root = self.tree(rels)
+            for link in list(root):
+                if posixpath.normpath(posixpath.join("/", folder, str(link.get("Target", "")))) == f"/{name}":
+                    root.remove(link)
+                    self.touched.add(rels)
 
     def to_bytes(self) -> bytes:
         """The package with the touched parts written anew, the others as they were."""
@@ -196,7 +199,7 @@ def common_slots(package: Package, tasks: Mapping[str, str]) -> Iterator[Slot]:
                 if local in _EMPTIED and element.text:
                     element.text = None
                     package.touched.add(name)
-                elif local in _PROPERTIES and element.text:
+                elif local not in _PLAIN_PROPERTIES and element.text and _says_something(element.text):
                     yield slot_of_text(package, name, element)
         elif task == "custom":
             if len(package.tree(name)):
@@ -207,6 +210,10 @@ def common_slots(package: Package, tasks: Mapping[str, str]) -> Iterator[Slot]:
                     yield slot_of_text(package, name, element)
                 for attribute in element.attrib:
                     yield slot_of_attribute(package, name, element, cast(str, attribute))
+
+
+def _says_something(text: str) -> bool:
+    return bool(text.strip()) and not text.strip().isdigit() and text not in ("true", "false")
 
 
 def local_name(element: Any) -> str:

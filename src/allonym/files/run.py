@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import io
 import json
 import os
 import sys
@@ -21,12 +20,13 @@ from allonym.document import Document
 from allonym.errors import AllonymError, DataError, RefusedContent, UnknownNameError, UsageError
 from allonym.files.formats import get_format
 from allonym.files.items import Item, check_free, list_items
-from allonym.files.journal import Journal, PartFile, part_path, verify
+from allonym.files.journal import Journal, verify
+from allonym.files.output import Lines, PartFile, Pipe, part_path
 from allonym.files.record import Chunk, Draft, Failure, Format, Job, Tally, Treated, treat, whole
 from allonym.files.runreport import RunReport, make_report
 from allonym.policy import Policy
 
-BATCH = 1 << 18
+BATCH = 1 << 16
 """Bytes that a batch aims at."""
 
 CHECKPOINT = 0.25
@@ -116,7 +116,7 @@ def anonymize_path(
     loaded = Policy.load(policy)
     job = Job(loaded, key, tuple(fields or ()), plans is not None)
     items, folder = list_items(source, target, format)
-    out = None if str(target) == "-" else Path(target)
+    out = None if str(target) == "-" else Path(target) if folder else items[0].target
     if quarantine is None and out is not None:
         quarantine = out.with_name(f"{out.name}.quarantine.jsonl")
     if resume and (out is None or str(source) == "-"):
@@ -171,76 +171,10 @@ def anonymize_path(
         return made
     except (KeyboardInterrupt, AllonymError) as error:
         # A run that was stopped, or that an unfit file or option keeps from going on, can still be resumed.
-        keep = run.restoring or not isinstance(error, (DataError, UsageError))
+        keep = run.resumed or not isinstance(error, (DataError, UsageError))
         raise
     finally:
         run.close(keep=keep)
-
-
-class _Lines:
-    """A file of JSON lines that is made only where there is something to write."""
-
-    def __init__(self, target: Path | None) -> None:
-        self.target = target
-        self.part: PartFile | None = None
-        self.complete = False
-
-    @property
-    def length(self) -> int:
-        return self.part.length if self.part else 0
-
-    def restore(self, length: int) -> None:
-        if not length or self.target is None:
-            return
-        if not part_path(self.target).exists() and self.target.exists() and self.target.stat().st_size == length:
-            self.complete = True
-            return
-        self.part = PartFile(self.target, length)
-
-    def write(self, line: str) -> None:
-        if self.target is None:
-            return
-        if self.part is None:
-            self.part = PartFile(self.target)
-        self.part.write(line.encode("utf-8", "backslashreplace") + b"\n")
-
-    def finish(self) -> None:
-        if self.part and self.part.length:
-            self.part.finish()
-            self.complete = True
-        elif self.target is not None and not self.complete:
-            self.close(remove=True)
-            part_path(self.target).unlink(missing_ok=True)
-            self.target.unlink(missing_ok=True)
-
-    def close(self, *, remove: bool) -> None:
-        if self.part and not self.complete:
-            self.part.close(remove=remove)
-
-
-class _Pipe:
-    """Standard output, with the part of :class:`PartFile` that a run uses."""
-
-    def __init__(self) -> None:
-        self.length = 0
-        self.hash = blake2b(digest_size=32)
-        self.stream = io.BytesIO()
-
-    def write(self, data: bytes) -> None:
-        self.hash.update(data)
-        self.length += len(data)
-        sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
-
-    def finish(self) -> None:
-        if rest := self.stream.getvalue():
-            self.write(rest)
-
-    def sync(self) -> None:
-        sys.stdout.buffer.flush()
-
-    def close(self, *, remove: bool) -> None:
-        pass
 
 
 class _Run:
@@ -256,13 +190,13 @@ class _Run:
         plans: Path | None,
     ) -> None:
         self.items, self.job, self.journal, self.folder = items, job, journal, folder
-        self.quarantine, self.plans = _Lines(quarantine), _Lines(plans)
+        self.quarantine, self.plans = Lines(quarantine), Lines(plans)
         self.tally, self.files = Tally(), 0
         self.refused: list[tuple[str, str]] = []
         self.digests: list[tuple[str, str]] = []
-        self.restoring = False
+        self.resumed = journal is not None and journal.resumed
         self.start, self.offset, self.read = 0, 0, ""
-        self._part: PartFile | _Pipe | None = None
+        self._part: PartFile | Pipe | None = None
         self._writer: Any = None
         self._own, self._line, self._skip = Tally(), 0, -1
         self._marks = (0, 0)
@@ -321,9 +255,8 @@ class _Run:
 
     def restore(self) -> None:
         """Go on where the journal says that the run stopped."""
-        if self.journal is None or not self.journal.resumed:
+        if self.journal is None or not self.resumed:
             return
-        self.restoring = True
         lengths = (0, 0)
         for index, line in enumerate(self.journal.progress.done):
             if not self._intact(self.items[index], line):
@@ -343,7 +276,6 @@ class _Run:
             self._marks = lengths
         self.quarantine.restore(lengths[0])
         self.plans.restore(lengths[1])
-        self.restoring = False
 
     def _intact(self, item: Item, line: Mapping[str, object]) -> bool:
         if line["refused"]:
@@ -372,7 +304,7 @@ class _Run:
             self._refuse(place, item, refused)
             return
         if self._part is None:
-            self._part = PartFile(item.target) if item.target else _Pipe()
+            self._part = PartFile(item.target) if item.target else Pipe()
         if treated.data:
             self._write(item, treated.data)
         for failure in treated.failures:
@@ -397,7 +329,7 @@ class _Run:
         else:
             self._part.write(gzip.compress(data, mtime=0) if item.pack else data)
 
-    def _note(self, file: _Lines, item: Item, of: Failure, more: Mapping[str, str]) -> None:
+    def _note(self, file: Lines, item: Item, of: Failure, more: Mapping[str, str]) -> None:
         line = self._line + of.line
         row: dict[str, object] = {"file": item.name} if self.folder else {}
         unit = item.format.unit if item.format and item.format.many else ""

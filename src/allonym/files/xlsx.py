@@ -35,7 +35,7 @@ _ALLOWED = {
     r"xl/tables/table\d+\.xml": "table",
     r"xl/(styles|calcChain|metadata)\.xml": "keep",
     r"xl/theme/.*\.xml": "keep",
-    r"xl/printerSettings/.*": "keep",
+    r"xl/printerSettings/.*": "drop",
     **COMMON,
 }
 _REFUSED = (
@@ -135,7 +135,12 @@ def _sheet(
 ) -> Iterator[Slot]:
     for element in package.tree(name).iter("{*}*"):
         local = local_name(element)
-        if local == "c":
+        if local == "pageSetup":
+            # It points at the printer's settings, which name the printer and are left out.
+            for attribute in [a for a in element.attrib if str(a).endswith("}id")]:
+                del element.attrib[attribute]
+                package.touched.add(name)
+        elif local == "c":
             yield from _cell(package, name, element, columns.get(element, ""), dates, epoch)
         elif element.text and (local in _TEXTS or (local in _FORMULAS and '"' in element.text)):
             yield slot_of_text(package, name, element)

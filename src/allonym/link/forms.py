@@ -15,9 +15,9 @@ _NEUTRAL += " maj col colonel gen general senator sen president governor gov off
 _TITLES |= dict.fromkeys(_NEUTRAL.split(), "")
 _GENERATIONS = frozenset({"jr", "sr", "junior", "senior", "ii", "iii", "iv"})
 _SUFFIXES = _GENERATIONS | {"phd", "md", "mba", "esq", "cpa", "cfa", "obe"}
-PARTICLES = frozenset("van von der den de del della di da dos du la le bin ibn al el ter ten st".split())  # noqa: SIM905
+PARTICLES = frozenset("van von der den de del della di da dos du la le bin ibn al el ter ten st".split())
 _LEGAL = frozenset(
-    "inc ltd limited gmbh plc corp corporation llc llp lp ag company co sa se nv bv spa srl ab oy kg kgaa pty".split()  # noqa: SIM905
+    "inc ltd limited gmbh plc corp corporation llc llp lp ag company co sa se nv bv spa srl ab oy kg kgaa pty".split()
 )
 
 
@@ -133,14 +133,13 @@ def same_person(a: tuple[str, ...], b: tuple[str, ...]) -> bool:
     return True
 
 
-def initials(words: tuple[str, ...], form: tuple[str, ...]) -> bool:
-    """Whether ``words`` are the initials of ``form``: of all its names, or of the first and the last."""
-    letters = [w for w in words if w[0] != "+"]
-    parts = [p for p in form if p[0] != "+"]
-    if len(letters) < 2 or len(parts) < 2:
-        return False
-    ends = letters == [parts[0][0], parts[-1][0]]
-    return ends or letters == [p[0] for p in parts]
+def initials(form: tuple[str, ...]) -> tuple[str, ...]:
+    """The initials of a name of several words: of all of them, and of the first and the last."""
+    letters = [w[0] for w in form if w[0] != "+"]
+    if len(letters) < 2:
+        return ()
+    whole = "".join(letters)
+    return (whole,) if len(letters) == 2 else (whole, letters[0] + letters[-1])
 
 
 _PAIRS = "ph:f ck:k ce:se ci:si cy:si ch:č c:k q:k x:ks z:s y:i h:"

@@ -74,7 +74,8 @@ class _Roll:
         self.bearers: Table = {}  # any part of a full name -> who bears it
         self.lasts: Table = {}  # family name -> who bears it
         self.alone: Table = {}  # a name mentioned alone -> who it made
-        self.spelling: Table = {}
+        self.short: Table = {}  # initials -> whose they are
+        self.spelling: Table = {}  # letters -> who bears a name of them
 
     def open(self, form: Form, mentions: list[Span], key: str = "") -> Group:
         group = Group("PERSON:" + (key or " ".join(form[0])))
@@ -155,10 +156,15 @@ class _Roll:
     def _fits(self, words: tuple[str, ...], gender: str) -> list[Group]:
         word = words[0]
         if len(words) > 1 or len(word) == 1:
-            return [g for g in self.groups if any(initials(words, f) for f in g.forms)]
+            if not self.short:
+                for group in self.groups:
+                    for form in group.forms:
+                        for letters in initials(form):
+                            _bear(self.short, letters, group)
+            return _once(self.short.get("".join(words), []))
         if gender:
             fits = self.lasts.get(word) or self.bearers.get(word, [])
-            return [g for g in fits if g.gender in ("", gender)]
+            return _once([g for g in fits if g.gender in ("", gender)])
         return _once(self.bearers.get(word, []) + self.alone.get(word, []))
 
     def add_plurals(self, forms: list[Form]) -> list[Form]:
@@ -229,7 +235,7 @@ class _Roll:
 def _bear(table: Table, part: str, group: Group) -> None:
     if len(part) > 1 and part[0] != "+":
         known = table.setdefault(part, [])
-        if group not in known:
+        if not known or known[-1] is not group:
             known.append(group)
 
 
@@ -277,10 +283,12 @@ def _settled(document: Document, mentions: list[Span], fits: list[Group]) -> lis
 
 def note(spans: Sequence[Span], fits: Sequence[Span]) -> str:
     """What to tell about mentions that fit several groups: offsets and labels, no text."""
-    where = ", ".join(f"{s.start}..{s.end}" for s in sorted(spans)[:5])
-    more = f" and {len(spans) - 5} more" if len(spans) > 5 else ""
-    whom = ", ".join(f"{s.start}..{s.end}" for s in sorted(fits))
-    return f"ambiguous {spans[0].label} at {where}{more}: fits those first named at {whom}; kept apart"
+    return f"ambiguous {spans[0].label} at {_places(spans)}: fits those first named at {_places(fits)}; kept apart"
+
+
+def _places(spans: Sequence[Span]) -> str:
+    shown = ", ".join(f"{s.start}..{s.end}" for s in sorted(spans)[:5])
+    return f"{shown} and {len(spans) - 5} more" if len(spans) > 5 else shown
 
 
 def _weight(form: Form) -> tuple[int, int, tuple[str, ...], str]:

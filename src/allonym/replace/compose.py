@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Protocol
 from allonym.document import Document, Entity, Span
 from allonym.errors import AllonymError, DataError
 from allonym.plan import Edit, Plan, digest
-from allonym.replace.context import article, attached, core, grown, with_article, without_space
+from allonym.replace.context import article, attached, core, grown, removed, with_article
 from allonym.replace.keyed import TOKEN, require_key, seal
 from allonym.replace.mention import Mention, Operator, Setting, Traits, check_options, get_operator, traits_of
 
@@ -209,36 +209,36 @@ def _with_tokens(text: str, items: list[_Item]) -> list[_Item]:
 
 def _edits(text: str, items: list[_Item], setting: Setting, english: bool) -> list[Edit]:
     edits: list[Edit] = []
-    done = 0
+    done = 0  # where the last edit ends
+    stands = ""  # what stands last in its place, or before it
     size = len(text)
     last = len(items) - 1
     for i, (start, end, serial, span, entity, way, number, tag, index) in enumerate(items):
         if entity is None or way is None:
             sealed = seal(text[start:end], ESCAPED_LABEL, setting.key)
             edits.append(Edit(start, end, sealed, ESCAPED_LABEL, 0, "encrypt@1", text[start:end]))
-            done = end
+            done, stands = end, "]"
             continue
         limit = items[i + 1][0] if i < last else size
         a, b = core(text, start, end, way.family)
         lead, trail = text[start:a], text[b:end]
-        alone = _apart(text[a - 1] if a else "") and _apart(text[b] if b < size else "")
+        alone = (start > done or not done) and _apart(text[a - 1] if a else "") and _apart(text[b] if b < size else "")
         if not alone:
             a, b = grown(text, a, b, done if not lead else a, limit if not trail else b)
         surface = text[a:b]
         out = _called(way, Mention(surface, span, entity, number, way.label, tag, index), setting)
         name = "tag@1" if out == tag else way.name
         low, high = min(start, a), max(end, b)
+        left = text[low - 1] if low > done else stands
         if out == "":
             if trail[:1] and trail[0] in "'’ʼ＇":
                 trail = trail.lstrip("'’ʼ＇sS")
             if not lead and not trail:
-                low, high = without_space(text, low, high, done, limit)
+                low, high = removed(text, low, high, done, limit, left)
         elif not way.traits.exact:
             if not alone:
-                if not lead and low and attached(out[0]):
-                    left = text[low - 1] if low > done or not edits else edits[-1].replacement[-1:]
-                    if left and attached(left):
-                        lead = " "
+                if not lead and left and attached(out[0]) and attached(left):
+                    lead = " "
                 if not trail and high < limit and attached(out[-1]) and attached(text[high]):
                     trail = " "
             if (
@@ -252,8 +252,9 @@ def _edits(text: str, items: list[_Item], setting: Setting, english: bool) -> li
                 fitting = with_article(found, out)
                 if fitting is not None and fitting != found:
                     edits.append(Edit(*place, fitting, entity.label, 0, "article@1", found))
-        edits.append(Edit(low, high, lead + out + trail, entity.label, serial, name, text[low:high]))
-        done = high
+        out = lead + out + trail
+        edits.append(Edit(low, high, out, entity.label, serial, name, text[low:high]))
+        done, stands = high, out[-1:] or left
     return edits
 
 

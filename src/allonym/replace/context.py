@@ -115,13 +115,22 @@ def grown(text: str, start: int, end: int, low: int, high: int) -> tuple[int, in
     return a, b
 
 
-def without_space(text: str, start: int, end: int, low: int, high: int) -> tuple[int, int]:
-    """``start, end`` grown by the one space that would be left over if nothing stood there."""
-    before = text[start - 1] if start > low else ""
+def removed(text: str, start: int, end: int, low: int, high: int, before: str) -> tuple[int, int]:
+    """``start, end`` grown, within ``low..high``, by what would be left over if nothing stood there.
+
+    That is the rest of a contraction (``'s``, ``'ve``) and one space. ``before`` is the character that will stand
+    before; empty at the start of the text.
+    """
+    if end < high and text[end] in _APOSTROPHES:
+        stop = end + 1
+        while stop < high and stop < end + 4 and text[stop].isalpha():
+            stop += 1
+        if 1 < stop - end < 4:
+            end = stop
     after = text[end] if end < len(text) else ""
-    if before in (" ", "\t") and (not after or after.isspace() or after in ".,;:!?)]}"):
+    if start > low and text[start - 1] in " \t" and (not after or after.isspace() or after in ".,;:!?)]}"):
         return start - 1, end
-    if after in (" ", "\t") and end < high and (start == 0 or text[start - 1] in "\n\r([{"):
+    if after and after in " \t" and end < high and (not before or before in " \t\n\r([{"):
         return start, end + 1
     return start, end
 

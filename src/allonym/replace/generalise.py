@@ -13,7 +13,7 @@ from allonym.replace.mention import Mention, Setting, traits
 LONGEST = 64
 
 # Three-digit ZIP areas of at most 20,000 people (2000 census; HHS guidance on 45 CFR 164.514(b)), which become 000.
-SMALL_ZIP3 = frozenset("036 059 063 102 203 556 692 790 821 823 830 831 878 879 884 890 893".split())  # noqa: SIM905
+SMALL_ZIP3 = frozenset("036 059 063 102 203 556 692 790 821 823 830 831 878 879 884 890 893".split())
 
 _AGE = re.compile(
     r"(?P<before>(?:aged?|age of|turned|is)?\s*)(?P<n>[0-9]{1,3}|[a-z]+(?:[- ][a-z]+)?)"
@@ -38,11 +38,11 @@ _DEGREES = re.compile(
 _WORDS = {
     w: i
     for i, w in enumerate(
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "  # noqa: SIM905
+        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
         "seventeen eighteen nineteen".split()
     )
 }
-_TENS = {w: 10 * i for i, w in enumerate(("twenty thirty forty fifty sixty seventy eighty ninety").split(), 2)}  # noqa: SIM905
+_TENS = {w: 10 * i for i, w in enumerate(("twenty thirty forty fifty sixty seventy eighty ninety").split(), 2)}
 _SCALES = {"k": 3, "thousand": 3, "m": 6, "mn": 6, "million": 6, "b": 9, "bn": 9, "billion": 9}
 _SCALES |= {"t": 12, "tn": 12, "trillion": 12}
 

@@ -1,0 +1,154 @@
+"""Output that is whole or absent: hidden part files that get their names when they are complete, and pipes."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from hashlib import blake2b
+from pathlib import Path
+from typing import BinaryIO
+
+from allonym.errors import DataError
+
+
+def part_path(target: Path) -> Path:
+    """The hidden file in which ``target`` grows."""
+    return target.with_name(f".{target.name}.allonym-part")
+
+
+class PartFile:
+    """A file that grows under a hidden name and gets its own name when it is complete.
+
+    Args:
+        target: the name it gets.
+        length: bytes that are kept of a part file that is there already.
+        digest: what the digest of those bytes must be; empty: not checked.
+
+    Raises:
+        DataError: the part file is shorter than ``length`` or does not have the digest.
+    """
+
+    def __init__(self, target: Path, length: int = 0, digest: str = "") -> None:
+        self.target = target
+        self.path = part_path(target)
+        self.length = length
+        self.hash = blake2b(digest_size=32)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        self._stream: BinaryIO = self.path.open("r+b" if length else "w+b")
+        if length:
+            self._keep(length, digest)
+
+    def _keep(self, length: int, digest: str) -> None:
+        left = length
+        while left and (block := self._stream.read(min(left, 1 << 20))):
+            self.hash.update(block)
+            left -= len(block)
+        if left or (digest and self.hash.hexdigest() != digest):
+            self._stream.close()
+            raise DataError(f"{self.path} is not what the interrupted run left; begin again with overwrite")
+        self._stream.truncate(length)
+        self._stream.seek(length)
+
+    @property
+    def stream(self) -> BinaryIO:
+        """For writers that do not append."""
+        return self._stream
+
+    def write(self, data: bytes) -> None:
+        """Append bytes."""
+        self._stream.write(data)
+        self.hash.update(data)
+        self.length += len(data)
+
+    def cut(self, length: int) -> None:
+        """Drop what was written after ``length``."""
+        self._stream.flush()
+        self._stream.seek(0)
+        self.hash = blake2b(digest_size=32)
+        self._keep(length, "")
+        self.length = length
+
+    def sync(self) -> None:
+        """Make sure that all bytes are on the disk."""
+        self._stream.flush()
+        os.fsync(self._stream.fileno())
+
+    def finish(self) -> None:
+        """Give the file its name; it replaces what was there."""
+        if not self._stream.closed:
+            self.sync()
+            self._stream.close()
+        os.replace(self.path, self.target)
+
+    def close(self, *, remove: bool) -> None:
+        """Close the file without finishing it."""
+        self._stream.close()
+        if remove:
+            self.path.unlink(missing_ok=True)
+
+
+class Lines:
+    """A file of JSON lines that is made only where there is something to write."""
+
+    def __init__(self, target: Path | None) -> None:
+        self.target = target
+        self.part: PartFile | None = None
+        self.complete = False
+
+    @property
+    def length(self) -> int:
+        return self.part.length if self.part else 0
+
+    def restore(self, length: int) -> None:
+        if not length or self.target is None:
+            return
+        if not part_path(self.target).exists() and self.target.exists() and self.target.stat().st_size == length:
+            self.complete = True
+            return
+        self.part = PartFile(self.target, length)
+
+    def write(self, line: str) -> None:
+        if self.target is None:
+            return
+        if self.part is None:
+            self.part = PartFile(self.target)
+        self.part.write(line.encode("utf-8", "backslashreplace") + b"\n")
+
+    def finish(self) -> None:
+        if self.part and self.part.length:
+            self.part.finish()
+            self.complete = True
+        elif self.target is not None and not self.complete:
+            self.close(remove=True)
+            part_path(self.target).unlink(missing_ok=True)
+            self.target.unlink(missing_ok=True)
+
+    def close(self, *, remove: bool) -> None:
+        if self.part and not self.complete:
+            self.part.close(remove=remove)
+
+
+class Pipe:
+    """Standard output, with the part of :class:`PartFile` that a run uses."""
+
+    def __init__(self) -> None:
+        self.length = 0
+        self.hash = blake2b(digest_size=32)
+        self.stream = io.BytesIO()
+
+    def write(self, data: bytes) -> None:
+        self.hash.update(data)
+        self.length += len(data)
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+
+    def finish(self) -> None:
+        if rest := self.stream.getvalue():
+            self.write(rest)
+
+    def sync(self) -> None:
+        sys.stdout.buffer.flush()
+
+    def close(self, *, remove: bool) -> None:
+        pass

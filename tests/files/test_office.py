@@ -1,0 +1,234 @@
+"""DOCX and XLSX: formatting stays, everything readable is treated, the rest is refused."""
+
+import datetime
+import io
+import zipfile
+
+import pytest
+
+from allonym.errors import DataError, RefusedContent
+
+MAIL = "[EMAIL_ADDRESS_1]"
+
+
+def docx_bytes(change=lambda document: None) -> bytes:
+    import docx
+
+    document = docx.Document()
+    change(document)
+    out = io.BytesIO()
+    document.save(out)
+    return out.getvalue()
+
+
+def xlsx_bytes(change) -> bytes:
+    import openpyxl
+
+    book = openpyxl.Workbook()
+    change(book)
+    out = io.BytesIO()
+    book.save(out)
+    return out.getvalue()
+
+
+def changed(data: bytes, name: str, new: bytes | None = None, old: bytes = b"", by: bytes = b"") -> bytes:
+    """The package with one part replaced, added or edited."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as source, zipfile.ZipFile(out, "w") as target:
+        for info in source.infolist():
+            content = source.read(info)
+            if info.filename == name:
+                content = new if new is not None else content.replace(old, by)
+            target.writestr(info, content)
+        if name not in source.namelist():
+            target.writestr(name, new or b"")
+    return out.getvalue()
+
+
+def everything(data: bytes) -> bytes:
+    with zipfile.ZipFile(io.BytesIO(data)) as package:
+        return b"".join(package.read(n) for n in package.namelist())
+
+
+def full_document(document) -> None:
+    paragraph = document.add_paragraph("Mail ")
+    paragraph.add_run("a").bold = True
+    paragraph.add_run("@example.com").italic = True
+    paragraph.add_run(" \tand b@example.com")
+    table = document.add_table(1, 2)
+    table.cell(0, 0).text, table.cell(0, 1).text = "a@example.com", "plain"
+    document.sections[0].header.paragraphs[0].text = "b@example.com"
+    document.sections[0].footer.paragraphs[0].text = "page a@example.com"
+    properties = document.core_properties
+    properties.author, properties.last_modified_by = "Pam Beesly", "Jim Halpert"
+    properties.title, properties.comments, properties.keywords = "a@example.com", "b@example.com", "k"
+    document.part.relate_to("mailto:a@example.com", "http://x/hyperlink", is_external=True)
+
+
+def test_docx(run):
+    import docx
+
+    out, report = run("a.docx", docx_bytes(full_document))
+    for secret in (b"example.com", b"Beesly", b"Halpert"):
+        assert secret not in everything(out)
+    document = docx.Document(io.BytesIO(out))
+    runs = [(r.text, r.bold, r.italic) for r in document.paragraphs[0].runs]
+    assert runs == [
+        ("Mail ", None, None),
+        (MAIL, True, None),
+        ("", None, True),
+        (" \tand [EMAIL_ADDRESS_2]", None, None),
+    ]
+    assert [c.text for c in document.tables[0].row_cells(0)] == [MAIL, "plain"]
+    assert document.sections[0].header.paragraphs[0].text == "[EMAIL_ADDRESS_2]"
+    assert document.core_properties.title == MAIL and document.core_properties.author == ""
+    assert "docProps/thumbnail.jpeg" not in zipfile.ZipFile(io.BytesIO(out)).namelist()
+    assert report.labels == {"EMAIL_ADDRESS": 8}
+    assert run("b.docx", docx_bytes(full_document))[0] == out
+
+
+def test_docx_untouched_parts_keep_their_bytes(run):
+    data = docx_bytes(full_document)
+    out = run("a.docx", data)[0]
+    before, after = zipfile.ZipFile(io.BytesIO(data)), zipfile.ZipFile(io.BytesIO(out))
+    for name in ("word/styles.xml", "word/theme/theme1.xml", "[Content_Types].xml", "word/numbering.xml"):
+        assert before.read(name) == after.read(name)
+    assert [n for n in before.namelist() if "thumbnail" not in n] == after.namelist()
+
+
+BODY = b"<w:body>"
+W = b'<w:p><w:%s w:id="1" w:author="Pam"><w:r><w:t>x</w:t></w:r></w:%s></w:p>'
+
+
+@pytest.mark.parametrize(
+    ("part", "options", "words"),
+    [
+        ("word/comments.xml", {"new": b"<x/>"}, "comment"),
+        ("word/media/image1.png", {"new": b"x"}, "image"),
+        ("word/embeddings/a.bin", {"new": b"x"}, "embedded object"),
+        ("word/vbaProject.bin", {"new": b"x"}, "macro"),
+        ("word/strange.xml", {"new": b"<x/>"}, "word/strange.xml is of an unknown kind"),
+        ("docProps/custom.xml", {"new": b"<p><property/></p>"}, "custom properties"),
+        ("word/document.xml", {"old": BODY, "by": BODY + W.replace(b"%s", b"ins")}, "tracked changes"),
+        ("word/document.xml", {"old": BODY, "by": BODY + W.replace(b"%s", b"del")}, "tracked changes"),
+        ("word/document.xml", {"old": BODY, "by": BODY + b"<w:altChunk/>"}, "inserted file"),
+        ("word/document.xml", {"new": b"<!DOCTYPE x [<!ENTITY e 'a'>]><x>&e;</x>"}, "document type"),
+        ("word/document.xml", {"new": b"<x>"}, "not valid XML"),
+    ],
+)
+def test_docx_with_what_cannot_be_treated_is_refused(run, tmp_path, part, options, words):
+    with pytest.raises(DataError, match=words):
+        run("a.docx", changed(docx_bytes(), part, **options))
+    assert not (tmp_path / "out-a.docx").exists()
+
+
+@pytest.mark.parametrize("data", [b"", b"x", b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"])
+def test_what_is_no_office_file_is_refused(run, data):
+    for name in ("a.docx", "a.xlsx"):
+        with pytest.raises(DataError, match="office file"):
+            run(name, data)
+
+
+def test_text_boxes_fields_and_attributes_are_treated(run):
+    extra = (
+        b'<w:p><w:bookmarkStart w:id="0" w:name="a@example.com"/><w:fldSimple w:instr=\'HYPERLINK "mailto:a@example.com"\'>'
+        b'<w:r><w:t>link</w:t></w:r></w:fldSimple><w:r><w:instrText>x "a@exam</w:instrText></w:r>'
+        b'<w:r><w:instrText>ple.com"</w:instrText></w:r>'
+        b"<w:r><w:t> Write to a@</w:t></w:r><w:hyperlink><w:r><w:t>example.com </w:t></w:r></w:hyperlink>"
+        b"<w:sdt><w:sdtPr><w:alias w:val='a@example.com'/></w:sdtPr><w:sdtContent><w:r><w:t>x</w:t></w:r></w:sdtContent></w:sdt></w:p>"
+    )
+    data = changed(docx_bytes(), "word/document.xml", old=BODY, by=BODY + extra)
+    out = everything(run("a.docx", data)[0])
+    assert b"@exam" not in out and b"ple.com" not in out and out.count(MAIL.encode()) == 5
+
+
+def full_book(book) -> None:
+    sheet = book.active
+    sheet.append(["id", "mail", "phone", "born", "ssn", "stars"])
+    sheet.append(["r1", "a@example.com", 4155550132, datetime.date(1980, 5, 12), "078051121", 5])
+    sheet.append(["r2", "x", 12, datetime.datetime(2020, 1, 2, 3, 4), "none", 4.5])
+    sheet["G2"] = '=HYPERLINK("mailto:a@example.com", "x")'
+    sheet["G3"] = "=SUM(F2:F3)"
+    sheet.oddHeader.center.text = "for a@example.com"
+    sheet["B3"].hyperlink = "mailto:b@example.com"
+    book.properties.creator, book.properties.title = "Pam Beesly", "a@example.com"
+
+
+def test_xlsx(run):
+    import openpyxl
+
+    out = run("a.xlsx", xlsx_bytes(full_book))[0]
+    for secret in (b"example.com", b"Beesly", b"4155550132", b"078051121"):
+        assert secret not in everything(out)
+    sheet = openpyxl.load_workbook(io.BytesIO(out)).active
+    rows = [[c.value for c in row] for row in sheet.rows]
+    assert rows[0][:6] == ["id", "mail", "phone", "born", "ssn", "stars"]
+    assert rows[1][:3] == ["r1", MAIL, "[PHONE_NUMBER_1]"] and rows[1][4:6] == ["[US_SSN_1]", 5]
+    assert str(rows[1][3]).startswith("[DATE_OF_BIRTH")
+    assert rows[2][2] == 12 and rows[2][5] == 4.5 and rows[2][6] == "=SUM(F2:F3)"
+    assert rows[1][6] == f'=HYPERLINK("mailto:{MAIL}", "x")'
+    assert sheet.oddHeader.center.text == f"for {MAIL}"
+
+
+def test_xlsx_nothing_found_keeps_the_cells(run, nothing):
+    import openpyxl
+
+    data = xlsx_bytes(full_book)
+    before, after = (openpyxl.load_workbook(io.BytesIO(b)).active for b in (data, run("a.xlsx", data, nothing)[0]))
+    assert [[c.value for c in r] for r in before.rows] == [[c.value for c in r] for r in after.rows]
+
+
+def test_xlsx_name_of_a_sheet_is_not_changed_in_secret(run):
+    def named(book):
+        book.active.title = "a@example.com"
+
+    with pytest.raises(DataError, match="name of sheet 1"):
+        run("a.xlsx", xlsx_bytes(named))
+
+
+def test_xlsx_with_what_cannot_be_treated_is_refused(run):
+    from openpyxl.chart import BarChart, Reference
+    from openpyxl.comments import Comment
+
+    def commented(book):
+        book.active["A1"] = "x"
+        book.active["A1"].comment = Comment("a@example.com", "Pam")
+
+    def charted(book):
+        book.active.append([1])
+        chart = BarChart()
+        chart.add_data(Reference(book.active, min_col=1, min_row=1))
+        book.active.add_chart(chart)
+
+    for change, words in ((commented, "comment|drawing"), (charted, "chart|drawing")):
+        with pytest.raises(RefusedContent, match=words):
+            run("a.xlsx", xlsx_bytes(change))
+    plain = xlsx_bytes(lambda book: None)
+    for part in ("xl/pivotCache/pivotCacheDefinition1.xml", "xl/externalLinks/externalLink1.xml", "xl/media/a.png"):
+        with pytest.raises(RefusedContent):
+            run("a.xlsx", changed(plain, part, new=b"<x/>"))
+
+
+def test_xlsx_printer_settings_are_left_out(run):
+    import openpyxl
+
+    rels = (
+        b'<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="rId1" '
+        b'Type="http://x/printerSettings" Target="../printerSettings/printerSettings1.bin"/></Relationships>'
+    )
+    setup = b'<pageSetup xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships" r:id="rId1"/></worksheet>'
+    data = changed(xlsx_bytes(lambda book: None), "xl/printerSettings/printerSettings1.bin", new=b"jane's printer")
+    data = changed(data, "xl/worksheets/_rels/sheet1.xml.rels", new=rels)
+    data = changed(data, "xl/worksheets/sheet1.xml", old=b"</worksheet>", by=setup)
+    out = everything(run("a.xlsx", data)[0])
+    assert b"printer" not in out and b"rId1" in out
+    openpyxl.load_workbook(io.BytesIO(run("a.xlsx", data)[0]))
+
+
+def test_properties_that_list_titles_and_links_are_treated(run):
+    app = (
+        b'<Properties xmlns="http://x" xmlns:vt="http://y"><Company>Dunder</Company><Manager>Pam</Manager><Pages>3</Pages>'
+        b"<TitlesOfParts><vt:vector><vt:lpstr>a@example.com</vt:lpstr></vt:vector></TitlesOfParts></Properties>"
+    )
+    out = everything(run("a.docx", changed(docx_bytes(), "docProps/app.xml", new=app))[0])
+    assert b"Dunder" not in out and b"Pam" not in out and b"a@example.com" not in out and b"<Pages>3" in out
