@@ -83,7 +83,9 @@ __all__ = [
 def __getattr__(name: str) -> object:
     if name not in _HOME_OF:
         raise AttributeError(f"module 'allonym' has no attribute {name!r}")
-    return getattr(import_module(f"allonym.{_HOME_OF[name]}"), name)
+    value = getattr(import_module(f"allonym.{_HOME_OF[name]}"), name)
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

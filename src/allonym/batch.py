@@ -234,11 +234,11 @@ def named_parts(
 def lead_in(name: str, text: str) -> str:
     """What is put before a field's text: its name as words and a colon; nothing before long or running text."""
     takes = name and text and len(text) <= MAX_NAMED and "\n" not in text and name.lower() not in TEXT_KEYS
-    return f"{_words(name)}: " if takes else ""
+    return f"{as_words(name)}: " if takes else ""
 
 
 @lru_cache(maxsize=1024)
-def _words(name: str) -> str:
+def as_words(name: str) -> str:
     """A field's name as words: ``firstName`` and ``first_name`` are both ``first name``."""
     parted = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
     return re.sub(r"[\s_.\-]+", " ", parted).strip().lower()

@@ -48,11 +48,17 @@ def resolve(spans: Iterable[Span], taxonomy: Taxonomy = TAXONOMY) -> tuple[Span,
 
     Idempotent, and independent of the order of ``spans``.
     """
-    ordered = sorted(set(spans))
-    for i in range(1, len(ordered)):
-        if ordered[i].start < ordered[i - 1].end:
-            return decide(ordered, taxonomy)[0]
-    return tuple(ordered)
+    out: list[Span] = []
+    heap: list[Span] = []  # spans that overlap in a chain
+    reach = 0
+    for span in sorted(set(spans)):
+        if heap and span.start >= reach:
+            out += heap if len(heap) == 1 else decide(heap, taxonomy)[0]
+            heap = []
+        heap.append(span)
+        reach = max(reach, span.end)
+    out += heap if len(heap) == 1 else decide(heap, taxonomy)[0]
+    return tuple(out)
 
 
 def decide(spans: Iterable[Span], taxonomy: Taxonomy = TAXONOMY) -> tuple[tuple[Span, ...], tuple[Decision, ...]]:

@@ -47,6 +47,12 @@ def test_column_names_serve_as_context(run):
     assert out == b"ssn,visits\n[US_SSN_1],3\n"
 
 
+def test_policy_may_look_names_up_in_columns(run, policy):
+    listed = policy.with_(metadata={"PERSON": ("full_name", "others")})
+    out = run("a.csv", b"Full Name,others,text\nPam Beesly,Jim Halpert; Roy,Pam met Jim Halpert and Roy.\n", listed)[0]
+    assert out.endswith(b"\n[PERSON_1],[PERSON_2]; [PERSON_3],[PERSON_1] met [PERSON_2] and [PERSON_3].\n")
+
+
 def test_named_columns_only(run):
     data = b"id,mail,note\na@example.com,b@example.com,c@example.com\n"
     out, report = run("a.csv", data, fields=["mail"])

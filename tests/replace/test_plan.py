@@ -135,7 +135,7 @@ def test_versions_stand_in_the_plan(monkeypatch):
         ("mask", {"keep_last": 1.5}, "an integer"),
         ("hash", {"length": 7}, "from 8 to 64"),
         ("generalise", {"level": "day"}, "one of 'year', 'month', 'decade'"),
-        ("generalise", {"width": 1}, "from 2 to 100"),
+        ("generalise", {"width": 0}, "from 1 to 100"),
         ("generalise", {"top": 200}, "from 18 to 120"),
         ("shift_dates", {"max_days": 0}, "from 1 to"),
         ("shift_dates", {"max_days": 6, "keep_weekday": True}, "from 7 to"),

@@ -7,8 +7,10 @@ whole name says that they number the records are left, and only where their valu
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
+
+from allonym.batch import as_words
 
 ID_NAMES = frozenset(("id", "_id", "doc_id", "docid", "document_id", "record_id", "row_id", "uuid", "guid"))
 _ID_VALUE = re.compile(r"[A-Za-z0-9._:/#+-]{1,128}")
@@ -48,6 +50,19 @@ def is_id(path: Path, value: str) -> bool:
 def is_plain_key(key: str) -> bool:
     """Whether an object's key looks like a field's name rather than data such as an address or a number."""
     return _PLAIN_KEY.fullmatch(key) is not None and sum(c.isdigit() for c in key) < 5
+
+
+def metadata(record: Mapping[str, object]) -> dict[str, object]:
+    """What a record says about itself, for policies that look names up there.
+
+    Keys can be asked for as they are or as ``lower_case_words``. Inner ``meta`` and ``metadata`` count too.
+    """
+    out: dict[str, object] = {}
+    for inner in (record.get("meta"), record.get("metadata"), record):
+        if isinstance(inner, Mapping):
+            out |= {as_words(key).replace(" ", "_"): value for key, value in inner.items() if isinstance(key, str)}
+            out |= inner
+    return out
 
 
 def shown(path: Iterable[str]) -> str:

@@ -14,7 +14,7 @@ from allonym.document import Turn
 from allonym.errors import DataError
 from allonym.files import jsontext
 from allonym.files.encoding import Encoding, cut, decode, sniff
-from allonym.files.fields import ID_NAMES, is_id, is_plain_key, matching, shown
+from allonym.files.fields import ID_NAMES, is_id, is_plain_key, matching, metadata, shown
 from allonym.files.jsontext import Token
 from allonym.files.record import Chunk, Draft, Failure, Format, Job, Parsed, Piece, Tally
 
@@ -125,10 +125,7 @@ def record_id(record: Mapping[str, object]) -> str:
 
 
 def _meta(record: Mapping[str, object], job: Job) -> Mapping[str, object]:
-    if not job.policy.metadata:
-        return {}
-    inner = record.get("meta") or record.get("metadata")
-    return {**(inner if isinstance(inner, dict) else {}), **record}
+    return metadata(record) if job.policy.metadata else {}
 
 
 def _chunks(stream: BinaryIO, job: Job, size: int, start: int) -> Iterator[Chunk]:

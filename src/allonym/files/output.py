@@ -98,9 +98,11 @@ class Lines:
 
     @property
     def length(self) -> int:
+        """Bytes written so far."""
         return self.part.length if self.part else 0
 
     def restore(self, length: int) -> None:
+        """Go on after ``length`` bytes of an interrupted run."""
         if not length or self.target is None:
             return
         if not part_path(self.target).exists() and self.target.exists() and self.target.stat().st_size == length:
@@ -109,6 +111,7 @@ class Lines:
         self.part = PartFile(self.target, length)
 
     def write(self, line: str) -> None:
+        """Append a line."""
         if self.target is None:
             return
         if self.part is None:
@@ -116,6 +119,7 @@ class Lines:
         self.part.write(line.encode("utf-8", "backslashreplace") + b"\n")
 
     def finish(self) -> None:
+        """Give the file its name; without lines there is no file."""
         if self.part and self.part.length:
             self.part.finish()
             self.complete = True
@@ -125,6 +129,7 @@ class Lines:
             self.target.unlink(missing_ok=True)
 
     def close(self, *, remove: bool) -> None:
+        """Close the file without finishing it."""
         if self.part and not self.complete:
             self.part.close(remove=remove)
 
@@ -138,17 +143,20 @@ class Pipe:
         self.stream = io.BytesIO()
 
     def write(self, data: bytes) -> None:
+        """Write bytes at once."""
         self.hash.update(data)
         self.length += len(data)
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
 
     def finish(self) -> None:
+        """Write what a writer has left in ``stream``."""
         if rest := self.stream.getvalue():
             self.write(rest)
 
     def sync(self) -> None:
+        """Pass on what is buffered."""
         sys.stdout.buffer.flush()
 
     def close(self, *, remove: bool) -> None:
-        pass
+        """Nothing to close: standard output is not ours."""

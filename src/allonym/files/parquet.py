@@ -9,7 +9,7 @@ from typing import Any, BinaryIO, cast
 
 from allonym.batch import import_arrow, named_parts, text_type
 from allonym.errors import DataError, RefusedContent, UnknownNameError
-from allonym.files.fields import is_id, is_plain_key, matching, shown
+from allonym.files.fields import is_id, is_plain_key, matching, metadata, shown
 from allonym.files.record import Chunk, ChunkWriter, Draft, Format, Job, Parsed, Piece, Tally
 
 ROWS = 1024
@@ -24,7 +24,7 @@ def _chunks(stream: BinaryIO, job: Job, size: int, start: int) -> Iterator[Chunk
         stream = io.BytesIO(stream.read())
     try:
         file = pq.ParquetFile(stream)
-    except (arrow.ArrowInvalid, OSError) as error:
+    except (arrow.ArrowException, OSError) as error:
         raise DataError(f"not a Parquet file ({type(error).__name__})") from None
     schema = file.schema_arrow
     names = [f.name for f in schema]
@@ -39,15 +39,17 @@ def _chunks(stream: BinaryIO, job: Job, size: int, start: int) -> Iterator[Chunk
                 )
     groups = file.num_row_groups
     codec = file.metadata.row_group(0).column(0).compression if groups and names else "SNAPPY"
-    head = (codec,)
     at = 0
-    yield Chunk(_pack(arrow, schema, []), (*head, True), True, 0)
-    for group in range(groups):
-        opens = True
-        for batch in file.iter_batches(ROWS, row_groups=[group]):
-            at += batch.nbytes
-            yield Chunk(_pack(arrow, schema, [batch]), (*head, opens), False, at)
-            opens = False
+    yield Chunk(_pack(arrow, schema, []), (codec, True), True, 0)
+    try:
+        for group in range(groups):
+            opens = True
+            for batch in file.iter_batches(ROWS, row_groups=[group]):
+                at += batch.nbytes
+                yield Chunk(_pack(arrow, schema, [batch]), (codec, opens), False, at)
+                opens = False
+    except (arrow.ArrowException, OSError) as error:
+        raise DataError(f"damaged, or of a kind that is not read ({type(error).__name__})") from None
 
 
 def _readable(arrow: Any, kind: Any) -> bool:
@@ -93,7 +95,7 @@ def _parse(chunk: Chunk, job: Job) -> Parsed:
             if isinstance(value, str) and is_id((f.name,), value):
                 id = id or value
             _walk(value, (f.name,), job, counts, texts)
-        meta = everything[row] if everything else {}
+        meta = metadata(everything[row]) if everything else {}
         pieces.append(Draft(named_parts(id, texts, meta), _Keep(row, rows, values, columns, job), row + 1))
 
     def join(out: list[bytes | None]) -> bytes:

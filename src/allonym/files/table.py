@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import BinaryIO, cast
@@ -11,7 +11,7 @@ from typing import BinaryIO, cast
 from allonym.batch import named_parts
 from allonym.errors import DataError, UnknownNameError
 from allonym.files.encoding import Encoding, cut, sniff
-from allonym.files.fields import ID_NAMES, is_id
+from allonym.files.fields import ID_NAMES, is_id, metadata
 from allonym.files.record import Chunk, Draft, Failure, Format, Job, Parsed, Piece, Tally
 
 DELIMITERS = ",;\t|"
@@ -170,10 +170,16 @@ def _parse(chunk: Chunk, job: Job) -> Parsed:
                 (tally.treated if wanted else tally.left)[names[i]] += 1
                 if wanted:
                     chosen.append(i)
-            meta = dict(zip(columns, (c.value for c in row), strict=True)) if job.policy.metadata else {}
+            meta = _meta(row, columns) if job.policy.metadata else {}
             id = _row_id(row, columns)
             pieces.append(_draft(id, row, chosen, columns, delimiter, end, encoding, meta, number))
     return Parsed(pieces, number, tally)
+
+
+def _meta(row: list[Cell], columns: tuple[str, ...]) -> dict[str, object]:
+    """The row for policies that look names up in it; a cell with ``;`` or ``|`` is a list."""
+    listed = (re.split(r"\s*[;|]\s*", c.value.strip()) for c in row)
+    return metadata({n: v[0] if len(v) == 1 else [w for w in v if w] for n, v in zip(columns, listed, strict=True)})
 
 
 def _row_id(row: list[Cell], columns: tuple[str, ...]) -> str:
@@ -191,7 +197,7 @@ def _draft(
     delimiter: str,
     end: str,
     encoding: Encoding,
-    meta: dict[str, str],
+    meta: Mapping[str, object],
     line: int,
 ) -> Draft:
     parts = [(columns[i], row[i].value, "\n") for i in chosen]

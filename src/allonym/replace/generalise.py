@@ -16,7 +16,8 @@ LONGEST = 64
 SMALL_ZIP3 = frozenset("036 059 063 102 203 556 692 790 821 823 830 831 878 879 884 890 893".split())
 
 _AGE = re.compile(
-    r"(?P<before>(?:aged?|age of|turned|is)?\s*)(?P<n>[0-9]{1,3}|[a-z]+(?:[- ][a-z]+)?)"
+    r"(?P<before>(?:aged?|age of|turned|is)?\s*)"
+    r"(?P<n>[0-9]{1,3}|[a-z]+(?:[- ](?:one|two|three|four|five|six|seven|eight|nine))?)"
     r"(?P<after>(?:[- ]?(?:years?|yrs?|y/?o)\.?)?(?:[- ]?(?:old|of age))?)",
     re.IGNORECASE,
 )
@@ -49,8 +50,8 @@ _SCALES |= {"t": 12, "tn": 12, "trillion": 12}
 
 def _check(options: Mapping[str, Any], where: str) -> None:
     width, top = options.get("width", 10), options.get("top", 90)
-    if not 2 <= width <= 100:
-        raise PolicyError(f"{where}.width must be from 2 to 100, got {width!r}")
+    if not 1 <= width <= 100:
+        raise PolicyError(f"{where}.width must be from 1 to 100, got {width!r}")
     if not 18 <= top <= 120:
         raise PolicyError(f"{where}.top must be from 18 to 120 years, got {top!r}")
 
@@ -73,7 +74,7 @@ def generalise(
     Args:
         level: what is left of a date.
         order: how ``03/04/2020`` is read.
-        width: years in an age band, and points in a percentage's band.
+        width: years in an age band (1: ages under ``top`` stay exact), and points in a percentage's band.
         top: ages from here on are one band.
     """
     text = mention.text.strip()
@@ -142,6 +143,8 @@ def _age(text: str, width: int, top: int) -> str | None:
         return None
     if years >= top:
         band = f"{top}+"
+    elif width == 1:
+        band = str(years)
     else:
         low = years // width * width
         band = f"{low}-{min(low + width, top) - 1}"
