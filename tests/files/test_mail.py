@@ -67,6 +67,11 @@ def test_nothing_found_means_the_same_bytes(run, nothing):
         assert run("a.eml", data, nothing)[0] == data
 
 
+def test_line_of_a_mail_box_is_treated(run):
+    out = run("a.eml", b"From pam@example.com Mon Jan  1 10:00:00 2024\n" + RAW)[0]
+    assert out.startswith(b"From [EMAIL_ADDRESS_1] ") and b"example" not in out
+
+
 def test_made_by_the_standard_library(run):
     message = EmailMessage()
     message["From"], message["Subject"] = "Pam <pam@example.com>", "ü" * 80 + " pam@example.com"

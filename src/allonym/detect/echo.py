@@ -35,13 +35,17 @@ def echoes(text: str, spans: Sequence[Span], taxonomy: Taxonomy) -> list[Span]:
         if len(word) > 2 and _is_name(word) and word.lower() not in AMBIGUOUS
     )
     stems = {name.removesuffix("'s").removesuffix("’s") for name in names}
+    if len(text) * len(stems) < 100_000:  # cheaper than a pattern, which most short texts then do not need
+        said = " ".join(text[seed.start : seed.end] for seed in seeds)
+        stems = {stem for stem in stems if text.count(stem) > said.count(stem)}
     if not stems:
         return []
     covered = sorted((s.start, s.end) for s in spans)
     starts = [a for a, _ in covered]
     places: dict[str, list[tuple[int, int]]] = {}
     words: set[str] = set()
-    for ((start, end),) in matches(uncached(sorted({*stems, *(s.lower() for s in stems)}), "(?:e?s)?"), text):
+    forms = sorted({*stems, *(stem.lower() for stem in stems)})
+    for ((start, end),) in matches(uncached(forms, "(?:e?s)?", whole=True), text):
         if (start and text[start - 1].isalnum()) or (end < len(text) and text[end].isalnum()):
             continue
         if not _inside(covered, starts, start):

@@ -21,7 +21,7 @@ from allonym.errors import PolicyError
 from allonym.pattern import PatternRule
 from allonym.policy import Policy
 
-WINDOW = 4096  # bytes that one look at the set covers
+WINDOW = 16384  # bytes that one look at the sets covers
 BEFORE = 192  # bytes before a window that belong to its context
 AFTER = 512  # bytes after a window in which a match that starts in it may end
 _SET_MEMORY = 64 << 20
@@ -324,6 +324,8 @@ def _nearby(text: str, start: int, end: int, window: tuple[int, int]) -> bytes:
 
 def _named(found: str, words: Sequence[str]) -> str:
     folded = " ".join(found.lower().replace("-", " ").replace("_", " ").split())
+    if folded in words:
+        return folded
     near = [w for w in words if folded.startswith(w.rstrip("*").lower())]
     return max(near, key=len).rstrip("*") if near else words[0].rstrip("*")
 

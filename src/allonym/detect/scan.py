@@ -18,15 +18,22 @@ def compiled(pattern: str) -> re2._Regexp:
     return re2.compile(pattern.encode("utf-8"), options)
 
 
-def uncached(words: Iterable[str], tail: str = "") -> re2._Regexp:
-    """A pattern for the longest of the words and then ``tail``, which no cache keeps: they may be a document's own."""
+def uncached(words: Iterable[str], tail: str = "", *, whole: bool = False) -> re2._Regexp:
+    """A pattern for the longest of the words and then ``tail``, which no cache keeps: they may be a document's own.
+
+    With ``whole`` it passes over words inside others, as far as RE2's boundaries tell, which know ASCII only.
+    """
     options = re2.Options()
     options.log_errors = False
     options.longest_match = True
     options.max_mem = 64 << 20
     alone = re2.Filter()
-    escaped = "|".join(str(re2.escape(word)) for word in words)
-    alone.Add(f"(?:{escaped}){tail}".encode("utf-8", "surrogatepass"), options)
+    escaped = []
+    for word in words:
+        left = r"\b" if whole and word[0].isascii() and word[0].isalnum() else ""
+        right = r"\b" if whole and word[-1].isascii() and word[-1].isalnum() else ""
+        escaped.append(f"{left}{re2.escape(word)}{tail}{right}")
+    alone.Add("|".join(escaped).encode("utf-8", "surrogatepass"), options)
     alone.Compile()
     return alone.re(0)
 
@@ -50,13 +57,14 @@ def matches(pattern: re2._Regexp, text: str, data: bytes | None = None) -> Itera
         return
     at = points = 0
     for match in pattern.finditer(data):
-        spans = [match.span(g) for g in groups]
-        places = {-1: -1}
-        for offset in sorted({o for span in spans for o in span if o >= 0}):
-            if offset < at:  # a group that starts in front of the last match's end cannot be; kept total all the same
-                places[offset] = len(data[:offset].decode("utf-8", "surrogatepass"))
-                continue
-            points += len(data[at:offset].decode("utf-8", "surrogatepass"))
-            at = offset
-            places[offset] = points
-        yield tuple((places[a], places[b]) for a, b in spans)
+        base = match.start()
+        points += _count(data[at:base])
+        at = base
+        yield tuple(
+            (-1, -1) if a < 0 else (points + _count(data[base:a]), points + _count(data[base:b]))
+            for a, b in map(match.span, groups)
+        )
+
+
+def _count(piece: bytes) -> int:
+    return len(piece) if piece.isascii() else len(piece.decode("utf-8", "surrogatepass"))

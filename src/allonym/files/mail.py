@@ -86,13 +86,18 @@ def _entity(data: bytes, start: int, end: int, depth: int) -> Iterator[_Block]:
     if depth > MAX_DEPTH:
         raise RefusedContent(f"parts are nested more than {MAX_DEPTH} deep")
     at = start
+    if envelope := re.match(rb"From [^\r\n]*\r?\n", data[start : start + 1000]):
+        # The line that mail boxes put before each mail.
+        at += envelope.end()
+        yield from _plain(data, start, at)
+    first = at
     while (match := _HEADER.match(data, at, end)) and match.end() > at:
         yield from _header(data, match)
         at = match.end()
     blank = _BLANK.match(data, at, end)
     if blank is None and at < end:
         raise DataError("not a mail: a line among the headers is no header")
-    head = email.parser.BytesHeaderParser(policy=email.policy.compat32).parsebytes(data[start:at])
+    head = email.parser.BytesHeaderParser(policy=email.policy.compat32).parsebytes(data[first:at])
     body = blank.end() if blank else end
     kind = head.get_content_type()
     if kind.startswith("multipart/"):
