@@ -159,9 +159,7 @@ def test_parts_share_the_numbering():
 
 
 def test_conversation_as_in_p2_table_1():
-    document = Document.conversation(
-        "t", [("Pam", "This is Pam calling from Dunder Mifflin,\nmay I speak to Jim?")]
-    )
+    document = Document.conversation("t", [("Pam", "This is Pam calling from Dunder Mifflin,\nmay I speak to Jim?")])
     done = allonym.anonymize(document, Policy.load("transcripts"))
     assert done.parts[0] == "[PERSON_NAME_1]"
     assert done.parts[1].startswith("This is [PERSON_NAME_1] calling")

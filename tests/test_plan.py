@@ -17,7 +17,9 @@ def planned(draw):
     cuts = sorted(draw(st.lists(st.integers(0, len(text)), max_size=8)))
     edits = []
     for a, b in zip(cuts[::2], cuts[1::2], strict=False):
-        edits.append(Edit(a, b, draw(st.sampled_from(["", "[X_1]", "longer replacement"])), "PERSON", original=text[a:b]))
+        edits.append(
+            Edit(a, b, draw(st.sampled_from(["", "[X_1]", "longer replacement"])), "PERSON", original=text[a:b])
+        )
     result = parts_after(text, ((0, len(text)),), edits)[0]
     return text, Plan(digest(text), tuple(edits), (), digest(result))
 
@@ -75,7 +77,9 @@ def test_overlapping_edits_are_refused():
         Plan(digest("abc"), (Edit(0, 2, "", "PERSON"), Edit(1, 3, "", "PERSON")))
 
 
-@pytest.mark.parametrize("data", [{}, {"schema": 9}, {"schema": 1, "edits": 3, "digest": ""}, {"schema": 1, "edits": [3]}])
+@pytest.mark.parametrize(
+    "data", [{}, {"schema": 9}, {"schema": 1, "edits": 3, "digest": ""}, {"schema": 1, "edits": [3]}]
+)
 def test_what_is_not_a_plan_is_refused(data):
     with pytest.raises(PlanMismatch):
         Plan.from_dict(data)
@@ -90,4 +94,9 @@ def test_separator_between_parts_may_be_covered():
 def test_repr_shows_no_text():
     plan = Plan(digest("Canary"), (Edit(0, 6, "Canary2", "PERSON", original="Canary"),))
     assert "Canary" not in repr(plan)
-    assert "Canary" not in json.dumps({**plan.to_dict(), "edits": [{k: v for k, v in e.items() if k != "replacement"} for e in plan.to_dict()["edits"]]})
+    assert "Canary" not in json.dumps(
+        {
+            **plan.to_dict(),
+            "edits": [{k: v for k, v in e.items() if k != "replacement"} for e in plan.to_dict()["edits"]],
+        }
+    )

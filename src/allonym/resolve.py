@@ -11,10 +11,14 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Literal
 
 from allonym.document import Span, subtract
 from allonym.labels import TAXONOMY, Taxonomy
+
+
+_ORDER = attrgetter("start", "end", "label", "score", "source")  # the order of spans, quicker than their ``<``
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +55,7 @@ def resolve(spans: Iterable[Span], taxonomy: Taxonomy = TAXONOMY) -> tuple[Span,
     out: list[Span] = []
     heap: list[Span] = []  # spans that overlap in a chain
     reach = 0
-    for span in sorted(set(spans)):
+    for span in sorted(set(spans), key=_ORDER):
         if heap and span.start >= reach:
             out += heap if len(heap) == 1 else decide(heap, taxonomy)[0]
             heap = []

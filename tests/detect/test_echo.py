@@ -43,4 +43,7 @@ def test_in_the_chain():
 
 
 def test_longer_names_are_not_cut():
-    assert found("Mr. Osman came, then Ms. Osmanson. Osman and Osmanson left.", "Osman", "Osmanson") == ["Osman", "Osmanson"]
+    assert found("Mr. Osman came, then Ms. Osmanson. Osman and Osmanson left.", "Osman", "Osmanson") == [
+        "Osman",
+        "Osmanson",
+    ]

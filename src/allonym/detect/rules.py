@@ -21,7 +21,7 @@ from allonym.errors import PolicyError
 from allonym.pattern import PatternRule
 from allonym.policy import Policy
 
-WINDOW = 16384  # bytes that one look at the sets covers
+WINDOW = 4096  # bytes that one look at the sets covers
 BEFORE = 192  # bytes before a window that belong to its context
 AFTER = 512  # bytes after a window in which a match that starts in it may end
 _SET_MEMORY = 64 << 20
@@ -170,7 +170,7 @@ class Ruleset:
         return self.find(document.text)
 
     def find(self, text: str) -> list[Span]:
-        """Candidates in ``text`` that reach their label's threshold, sorted, without duplicates."""
+        """Candidates in ``text`` that reach their label's threshold, without duplicates."""
         if not self._rules or not text:
             return []
         ascii_only = text.isascii()
@@ -189,7 +189,7 @@ class Ruleset:
                 rival = best.get(key)
                 if rival is None or (rival.score, span.source) < (span.score, rival.source):
                     best[key] = span
-        return sorted(best.values())
+        return list(best.values())
 
     def _present(self, data: bytes | memoryview) -> list[_Compiled]:
         """The rules whose pattern is in ``data``, and whose context is too where they need it."""
