@@ -50,7 +50,7 @@ class Result:
     Attributes:
         id: the document's id.
         parts: its parts after the edits, as many as it had; None where it failed. Hidden from ``repr``.
-        plan: its plan as JSON without originals; None where it failed or no plan was asked for.
+        plan: its plan as JSON, by default without originals; None where it failed or no plan was asked for.
         error: why it failed; None where it did not. Never quotes the document.
         labels, operators: how many mentions of each label, how many edits by each operator.
         characters: code points of its parts.
@@ -75,7 +75,12 @@ def reason(error: Exception) -> str:
 
 
 def run_records(
-    documents: Iterable[Document], policy: str | Path | Policy = "default", key: Key = None, *, plans: bool = True
+    documents: Iterable[Document],
+    policy: str | Path | Policy = "default",
+    key: Key = None,
+    *,
+    plans: bool = True,
+    originals: bool = False,
 ) -> list[Result]:
     """Anonymise documents one by one: pure, stateless, order kept.
 
@@ -84,6 +89,7 @@ def run_records(
         policy: a preset's name, a TOML file's path, or a :class:`Policy`.
         key: secret of the keyed operators.
         plans: whether results carry their plan.
+        originals: whether these plans hold what was replaced, so that they can undo it.
 
     Raises:
         UsageError: the policy or the key is not valid; whatever is wrong with a document goes into its result.
@@ -99,7 +105,7 @@ def run_records(
                 Result(
                     document.id,
                     done.parts,
-                    done.plan.to_json() if plans else None,
+                    done.plan.to_json(originals=originals) if plans else None,
                     None,
                     MappingProxyType(_counts(done.report, "labels")),
                     MappingProxyType(_counts(done.report, "operators")),

@@ -18,6 +18,7 @@ from allonym.detect import Detector
 from allonym.detect.disguise import fold, views
 from allonym.detect.echo import SCORE, echoes
 from allonym.detect.lexicon import filter_excluded
+from allonym.detect.turns import with_turns
 from allonym.document import Document, Span
 from allonym.errors import UsageError
 from allonym.link import link
@@ -155,7 +156,7 @@ def restore_many(
 
 
 def _document(given: TextOrDocument) -> Document:
-    return given if isinstance(given, Document) else Document("", given)
+    return with_turns(given if isinstance(given, Document) else Document("", given))
 
 
 @lru_cache(maxsize=64)

@@ -17,7 +17,6 @@ from typing import Literal
 from allonym.document import Span, subtract
 from allonym.labels import TAXONOMY, Taxonomy
 
-
 _ORDER = attrgetter("start", "end", "label", "score", "source")  # the order of spans, quicker than their ``<``
 
 

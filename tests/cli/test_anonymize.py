@@ -190,3 +190,13 @@ def test_a_plain_text_needs_no_heavy_package(tmp_path):
             check=True,
         )
         assert done.stdout and done.stderr.splitlines()[-1] == "[]", command
+
+
+def test_plans_with_originals_undo_the_run(run, tmp_path):
+    source, safe, plans = tmp_path / "a.txt", tmp_path / "b.txt", tmp_path / "plans.jsonl"
+    source.write_bytes(f"Write to {MAIL} or 192.0.2.7.\r\n".encode())
+    assert run("anonymize", str(source), str(safe), "--plans", str(plans), "--originals", "-q").code == 0
+    assert MAIL not in safe.read_text(encoding="utf-8")
+    assert run("restore", str(safe), "--plan", str(plans), "-o", str(tmp_path / "c.txt")).code == 0
+    assert (tmp_path / "c.txt").read_bytes() == source.read_bytes()
+    assert run("anonymize", str(source), "--originals").code == 2

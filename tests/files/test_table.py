@@ -23,8 +23,8 @@ JOB = Job(Policy.only([]).with_(wanted=()))
     [
         b'name,note\r\n"Q","say ""a@example.com"", please"\r\nx,\r\n',
         b'\xef\xbb\xbfname;note\n1;"a\nb a@example.com"\n\n"";x',
-        b'name\tnote\nit\'s "5" inch\ta@example.com\n',
-        b'name|note\n"x"y|a@example.com\n',
+        b'size\tnote\nit\'s "5" inch\ta@example.com\n',
+        b'size|note\n"x"y|a@example.com\n',
         b"Full Name,E Mail\nx, a@example.com \n",
     ],
 )

@@ -39,7 +39,13 @@ _OUT = click.Path(dir_okay=False, path_type=Path)
     "--plans",
     type=_OUT,
     metavar="PATH",
-    help="Write the plan of each document, as JSON lines. Without originals.",
+    help="Write the plan of each document, as JSON lines.",
+)
+@click.option(
+    "--originals",
+    is_flag=True,
+    help="With --plans: write what was replaced into the plans, so that `allonym restore` can undo it with them. "
+    "Keep that file as safe as SOURCE.",
 )
 @click.option("--report", type=_OUT, metavar="PATH", help="Write the run report, as JSON. It holds no text.")
 @click.option(
@@ -66,6 +72,7 @@ def anonymize(
     resume: bool,
     overwrite: bool,
     plans: Path | None,
+    originals: bool,
     report: Path | None,
     quarantine: Path | None,
     dry_run: bool,
@@ -89,6 +96,8 @@ def anonymize(
         raise click.UsageError("TARGET is given twice: as an argument and with --output")
     if show and not dry_run:
         raise click.UsageError("--show goes with --dry-run")
+    if originals and plans is None:
+        raise click.UsageError("--originals goes with --plans")
     chosen = chosen_policy(policy, label, dictionary, exclude_terms, quiet=quiet)
     key = read_key(key_file)
     if dry_run:
@@ -115,6 +124,7 @@ def anonymize(
                 resume=resume,
                 overwrite=overwrite,
                 plans=plans,
+                originals=originals,
                 report=report,
                 quarantine=quarantine,
                 progress=advance,

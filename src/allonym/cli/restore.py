@@ -15,7 +15,7 @@ from allonym.errors import AllonymError, DataError, PlanMismatch, UsageError
 PLAIN = ("txt", "md", "srt", "vtt")
 """Formats whose bytes are the text. In others an original may need quoting, so putting it back could break the file."""
 
-_PLAN = "Plan of this text, with its originals, as Plan.to_json(originals=True) gives it."
+_PLAN = "Plan of this text with its originals, as `allonym anonymize --plans PATH --originals` writes it."
 
 
 @click.command(short_help="Bring originals back.")
@@ -52,10 +52,7 @@ def restore(source: str, plan: Path | None, key_file: Path | None, output: Path 
     _check_plain(source)
     made = None
     if plan is not None:
-        try:
-            made = Plan.from_dict(json.loads(plan.read_bytes()))
-        except (json.JSONDecodeError, UnicodeDecodeError):
-            raise PlanMismatch(f"{plan} is not a plan: it is not JSON") from None
+        made = Plan.from_dict(_only_plan(plan))
     text = decoded(stdin_bytes() if source == "-" else Path(source).read_bytes(), source)
     done = bring_back(text, plan=made, key=key)
     if output is None:
@@ -66,6 +63,21 @@ def restore(source: str, plan: Path | None, key_file: Path | None, output: Path 
         for one in done.notes:
             note(one)
         raise DataError(f"{done.restored} replacements undone, {done.unknown} not")
+
+
+def _only_plan(path: Path) -> dict[str, object]:
+    """The plan in a file that holds one: bare, or a line of ``allonym anonymize --plans``."""
+    try:
+        lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+        if len(lines) != 1:
+            raise PlanMismatch(f"{path} must hold one plan, got {len(lines)}")
+        found = lines[0].get("plan", lines[0]) if isinstance(lines[0], dict) else lines[0]
+        found = json.loads(found) if isinstance(found, str) else found
+    except (json.JSONDecodeError, UnicodeDecodeError):
+        raise PlanMismatch(f"{path} is not a plan: it is not JSON") from None
+    if not isinstance(found, dict):
+        raise PlanMismatch(f"{path} is not a plan: an object is required, got {type(found).__name__}")
+    return found
 
 
 def _check_plain(source: str) -> None:

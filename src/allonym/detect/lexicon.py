@@ -15,7 +15,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from math import isnan
 
 from allonym.detect import Detector
 from allonym.detect.disguise import fold
@@ -303,7 +302,7 @@ def _strings(value: object, key: str) -> Iterator[str]:
             yield from _strings(item, key)
     elif isinstance(value, int) and not isinstance(value, bool):
         yield str(value)
-    elif value is not None and not (isinstance(value, float) and isnan(value)):
+    elif value is not None and not isinstance(value, (float, bool)):
         raise DataError(f"metadata {key!r} must hold a name or a list of names, got {type(value).__name__}")
 
 

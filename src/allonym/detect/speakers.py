@@ -34,7 +34,8 @@ _NAME = rf"((?:{_W}|{_UPPER}\.)(?: (?:{_PARTICLE} ){{0,2}}(?:{_W}|{_UPPER}\.|{_U
 _TITLE = r"(?:M(?:r|rs|s|x)\.? |Miss |Mister |Dr\.? |Doctor |Prof\.? |Professor |Sir |Dame |Madam )"
 
 _STRONG = (
-    r"(?:my|his|her|your|their|whose) (?:first |last |full |middle |maiden |sur|nick)?name(?:'s| is| was)(?: also)?"
+    r"(?:(?:full|first|last|given|family|patient|customer|client|employee|contact) )?name ?[:=]"
+    r"|(?:my|his|her|your|their|whose) (?:first |last |full |middle |maiden |sur|nick)?name(?:'s| is| was)(?: also)?"
 )
 _TALK = (
     r"(?:speak|speaking|talk|spoke|talked|chat|meet) (?:to|with)|ask for|connect(?:ed)? (?:you |me )?(?:to|with)"

@@ -85,7 +85,6 @@ def _parse(chunk: Chunk, job: Job) -> Parsed:
     values = {i: batch.column(i).to_pylist() for i, _ in columns}
     pieces: list[Piece] = []
     rows: dict[int, dict[int, Any]] = {}
-    everything = batch.to_pylist() if job.policy.metadata else []
     for row in range(batch.num_rows):
         texts: list[tuple[str, str, str]] = []
         counts: tuple[Counter[str], Counter[str]] = (tally.treated, tally.left)
@@ -95,7 +94,7 @@ def _parse(chunk: Chunk, job: Job) -> Parsed:
             if isinstance(value, str) and is_id((f.name,), value):
                 id = id or value
             _walk(value, (f.name,), job, counts, texts)
-        meta = metadata(everything[row]) if everything else {}
+        meta = metadata({f.name: values[i][row] for i, f in columns}) if job.policy.metadata else {}
         pieces.append(Draft(named_parts(id, texts, meta), _Keep(row, rows, values, columns, job), row + 1))
 
     def join(out: list[bytes | None]) -> bytes:

@@ -22,12 +22,13 @@ MAX_WHOLE = 1 << 29
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What every chunk of a run needs: policy, key, the chosen fields (empty: all text), and whether plans are kept."""
+    """What every chunk needs: policy, key, chosen fields (empty: all text), whether plans (with originals) are kept."""
 
     policy: Policy
     key: Key = field(default=None, repr=False)
     fields: tuple[str, ...] = ()
     plans: bool = False
+    originals: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +146,8 @@ class Parsed:
 def treat(parsed: Parsed, job: Job) -> Treated:
     """Send the drafts of a chunk through the batch kernel and join all bytes; failing records are left out."""
     drafts = [p for p in parsed.pieces if isinstance(p, Draft)]
-    results = iter(run_records([d.document for d in drafts], job.policy, job.key, plans=job.plans))
+    documents = [d.document for d in drafts]
+    results = iter(run_records(documents, job.policy, job.key, plans=job.plans, originals=job.originals))
     tally = Tally()
     tally.add(parsed.tally)
     failures: list[Failure] = []

@@ -83,6 +83,7 @@ def anonymize_path(
     resume: bool = False,
     overwrite: bool = False,
     plans: str | Path | None = None,
+    originals: bool = False,
     report: str | Path | None = None,
     quarantine: str | Path | None = None,
     batch_size: int = BATCH,
@@ -100,7 +101,9 @@ def anonymize_path(
         workers: processes; any number gives the same bytes.
         resume: go on with an interrupted run of the same call.
         overwrite: replace a target that exists, throw away an interrupted run.
-        plans: file for the plans as JSON lines, without originals.
+        plans: file for the plans as JSON lines.
+        originals: the plans hold what was replaced, so that they can undo the run; that file is then as sensitive as
+            the source.
         report: file for the run report as JSON.
         quarantine: file for records that could not be processed, as JSON lines with id and reason; by default
             the target's name with ``.quarantine.jsonl``, made only where there is something to list.
@@ -114,7 +117,7 @@ def anonymize_path(
     """
     began = time.monotonic()
     loaded = Policy.load(policy)
-    job = Job(loaded, key, tuple(fields or ()), plans is not None)
+    job = Job(loaded, key, tuple(fields or ()), plans is not None, originals)
     items, folder = list_items(source, target, format)
     out = None if str(target) == "-" else Path(target) if folder else items[0].target
     if quarantine is None and out is not None:
@@ -133,6 +136,7 @@ def anonymize_path(
         "batch_size": batch_size,
         "quarantine": str(quarantine),
         "plans": str(plans),
+        "originals": originals,
         **settings,
     }
     journal = None

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
+from allonym.detect.turns import find_turns
 from allonym.files.encoding import decode
 from allonym.files.record import Chunk, Draft, Format, Job, Parsed
 from allonym.files.segments import Segment, same, splice, to_document
-from allonym.files.text import find_turns
 
 _TIMES = re.compile(r"[ \t]*(?:\d+:)?\d+:\d+[.,]\d+[ \t]*-->")
 _LINE = re.compile(r"[^\r\n]*")

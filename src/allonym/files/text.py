@@ -2,36 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
-from allonym.document import Document, Turn
+from allonym.detect.turns import find_turns
+from allonym.document import Document
 from allonym.files.encoding import decode
 from allonym.files.record import Chunk, Draft, Format, Job, Parsed
-
-_SPEAKER = re.compile(r"^[ \t]*([^\W\d_][\w .'’()-]{0,39}?)[ \t]*:(?=[ \t]|$)", re.MULTILINE)
-_LINE = re.compile(r"^.*\S.*$", re.MULTILINE)
-MIN_TURNS = 2
-MIN_SHARE = 0.6
-
-
-def find_turns(text: str) -> tuple[Turn, ...]:
-    """The turns of a transcript; empty where fewer than two, or under 60 % of the non-empty lines, begin ``Name:``."""
-    if ":" not in text:
-        return ()
-    marks = list(_SPEAKER.finditer(text))
-    if len(marks) < MIN_TURNS or len(marks) < MIN_SHARE * sum(1 for _ in _LINE.finditer(text)):
-        return ()
-    turns = []
-    for i, mark in enumerate(marks):
-        end = marks[i + 1].start() if i + 1 < len(marks) else len(text)
-        start = mark.end()
-        while start < end and text[start] in " \t":
-            start += 1
-        while end > start and text[end - 1] in " \t\r\n":
-            end -= 1
-        turns.append(Turn(start, end, mark.span(1)))
-    return tuple(turns)
 
 
 def read_transcript(text: str, id: str = "") -> Document:

@@ -1,0 +1,54 @@
+"""Turns of a transcript: lines that begin with who speaks, as in ``Pam: Is Jim there?``."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from allonym.detect.words import word_list
+from allonym.document import Document, Turn
+
+_SPEAKER = re.compile(r"^[ \t]*([^\W\d_][\w .'’()-]{0,39}?)[ \t]*:(?=[ \t]|$)", re.MULTILINE)
+_LINE = re.compile(r"^.*\S.*$", re.MULTILINE)
+_FIELDS = word_list("form_fields")
+MIN_TURNS = 2
+MIN_SHARE = 0.6
+
+
+def find_turns(text: str) -> tuple[Turn, ...]:
+    """The turns of a transcript; empty where the text is none.
+
+    A transcript has two turns or more, at least 60 % of its non-empty lines begin with ``Name:``, and these names are
+    not mostly those of a form's fields, such as ``Phone:``.
+    """
+    if text.count(":") < MIN_TURNS or "\n" not in text:
+        return ()
+    marks = list(_SPEAKER.finditer(text))
+    if len(marks) < MIN_TURNS or len(marks) < MIN_SHARE * sum(1 for _ in _LINE.finditer(text)):
+        return ()
+    names = {mark[1].lower() for mark in marks}
+    if 2 * sum(name in _FIELDS or name.split()[-1] in _FIELDS for name in names) > len(names):
+        return ()
+    turns = []
+    for i, mark in enumerate(marks):
+        end = marks[i + 1].start() if i + 1 < len(marks) else len(text)
+        start = mark.end()
+        while start < end and text[start] in " \t":
+            start += 1
+        while end > start and text[end - 1] in " \t\r\n":
+            end -= 1
+        turns.append(Turn(start, end, mark.span(1)))
+    return tuple(turns)
+
+
+def with_turns(document: Document) -> Document:
+    """The document with the turns of each of its parts that is a transcript; itself where it has turns or none."""
+    text = document.text
+    if document.turns or text.count(":") < MIN_TURNS or "\n" not in text:
+        return document
+    found = []
+    for a, b in document.parts or ((0, len(text)),):
+        for turn in find_turns(text[a:b]):
+            who = turn.speaker and (turn.speaker[0] + a, turn.speaker[1] + a)
+            found.append(Turn(turn.start + a, turn.end + a, who))
+    return replace(document, turns=tuple(found)) if found else document
