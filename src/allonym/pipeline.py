@@ -22,7 +22,7 @@ from allonym.detect.turns import with_turns
 from allonym.document import Document, Span
 from allonym.errors import UsageError
 from allonym.link import link
-from allonym.plan import Plan, parts_after
+from allonym.plan import Plan, parts_after, replaced
 from allonym.policy import Policy
 from allonym.replace import make_plan
 from allonym.resolve import Decision, decide, resolve
@@ -106,8 +106,7 @@ def anonymize(
     document = _document(text_or_document)
     linked = link(document, detect(document, policy), policy.taxonomy)
     plan = make_plan(document, linked.entities, policy, key=key, notes=linked.notes)
-    whole = ((0, len(document.text)),)
-    text = parts_after(document.text, whole, plan.edits)[0]
+    text = replaced(document.text, plan.edits)
     parts = tuple(parts_after(document.text, document.parts, plan.edits)) if document.parts else (text,)
     labels = Counter(s.label for e in linked.entities for s in e.spans)
     report = {

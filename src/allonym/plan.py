@@ -124,7 +124,8 @@ class Plan:
             raise PlanMismatch(f"this is not a plan: {type(error).__name__} while reading it") from None
 
 
-def _replaced(text: str, edits: Iterable[Edit]) -> str:
+def replaced(text: str, edits: Iterable[Edit]) -> str:
+    """As :func:`apply`, without the digest check; ``edits`` are sorted and disjoint."""
     pieces: list[str] = []
     at = 0
     for edit in edits:
@@ -149,7 +150,7 @@ def apply(document: Document | str, plan: Plan) -> str:
     """
     text = document if isinstance(document, str) else document.text
     _check(text, plan)
-    return _replaced(text, plan.edits)
+    return replaced(text, plan.edits)
 
 
 def apply_parts(document: Document, plan: Plan) -> tuple[str, ...]:

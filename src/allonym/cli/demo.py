@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from allonym.cli.options import _presets, chosen_policy
+from allonym.cli.options import chosen_policy, policy_option
 from allonym.cli.reading import documents
 from allonym.cli.terminal import console, heading, on_terminal, table, visible
 
@@ -30,15 +30,7 @@ _KEY = b"a key for the demonstration only"
 
 
 @click.command(short_help="Anonymize the bundled examples.")
-@click.option(
-    "-p",
-    "--policy",
-    default="default",
-    show_default=True,
-    metavar="NAME|FILE",
-    shell_complete=_presets,
-    help="A preset (see: allonym policy list) or a TOML file.",
-)
+@policy_option
 @click.option(
     "--save",
     type=click.Path(file_okay=False, path_type=Path),

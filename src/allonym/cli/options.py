@@ -42,19 +42,22 @@ def _pairs(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) 
     return tuple(out)
 
 
+policy_option = click.option(
+    "-p",
+    "--policy",
+    default="default",
+    show_default=True,
+    metavar="NAME|FILE",
+    shell_complete=_presets,
+    help="A preset (see: allonym policy list) or a TOML file.",
+)
+
+
 def policy_options(command: F) -> F:
     """The options that choose and narrow a policy: they arrive as policy, label, dictionary and exclude_terms."""
     for option in reversed(
         (
-            click.option(
-                "-p",
-                "--policy",
-                default="default",
-                show_default=True,
-                metavar="NAME|FILE",
-                shell_complete=_presets,
-                help="A preset (see: allonym policy list) or a TOML file.",
-            ),
+            policy_option,
             click.option(
                 "--label",
                 multiple=True,

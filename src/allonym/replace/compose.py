@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from allonym.document import Document, Entity, Span
 from allonym.errors import AllonymError, DataError
-from allonym.plan import Edit, Plan, digest
+from allonym.plan import Edit, Plan, digest, replaced
 from allonym.replace.context import article, attached, core, grown, removed, with_article
 from allonym.replace.keyed import TOKEN, require_key, seal
 from allonym.replace.mention import Mention, Operator, Setting, Traits, check_options, get_operator, traits_of
@@ -157,14 +157,8 @@ def make_plan(
     if not items:
         return Plan(before, (), remarks, before)
     edits = _edits(text, items, Setting(document, policy, key, scope), policy.language == "en")
-    pieces: list[str] = []
-    at = 0
-    for edit in edits:
-        pieces += (text[at : edit.start], edit.replacement)
-        at = edit.end
-    pieces.append(text[at:])
     _check_cover(items, edits)
-    return Plan(before, tuple(edits), remarks, digest("".join(pieces)))
+    return Plan(before, tuple(edits), remarks, digest(replaced(text, edits)))
 
 
 def _items(text: str, entities: Sequence[Entity], policy: Policy) -> list[_Item]:
