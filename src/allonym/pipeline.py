@@ -20,7 +20,7 @@ from allonym.detect.echo import SCORE, echoes
 from allonym.detect.lexicon import filter_excluded
 from allonym.detect.turns import with_turns
 from allonym.document import Document, Span
-from allonym.errors import UsageError
+from allonym.errors import AllonymError, DataError, UnknownNameError, UsageError
 from allonym.link import link
 from allonym.plan import Plan, parts_after, replaced
 from allonym.policy import Policy
@@ -183,19 +183,29 @@ def _candidates(document: Document, policy: Policy) -> list[Span]:
     detectors = _detectors(policy)
     found: list[Span] = []
     for detector in detectors:
-        found += detector(plain)
+        found += _run(detector, plain)
     seen: dict[tuple[int, int, str], float] | None = None
     for at, first, last, view in views(folded):
         seen = seen or {(s.start, s.end, s.label): s.score for s in found}
         hidden = Document(document.id, view.text, document.meta)
         for detector in detectors:
-            for span in detector(hidden):
+            for span in _run(detector, hidden):
                 if first <= span.start and span.end <= last:
                     start, end = view.original(span.start, span.end)
                     start, end = start + at, end + at
                     if seen.get((start, end, span.label), -1.0) < span.score:
                         found.append(replace(span, start=start, end=end, source=f"{span.source}+unmasked"))
     return found
+
+
+def _run(detector: Detector, document: Document) -> Iterable[Span]:
+    try:
+        return list(detector(document))
+    except AllonymError:
+        raise
+    except Exception as error:  # what another's detector raises may quote the text, so only its type is told
+        failure = type(error).__name__
+    raise DataError(f"a detector failed with {failure}")
 
 
 @lru_cache(maxsize=64)
@@ -209,7 +219,14 @@ def _bars(policy: Policy) -> dict[str, float]:
 
 def _wanted(document: Document, policy: Policy, found: Iterable[Span]) -> list[Span]:
     bars = _bars(policy)
-    kept = [s for s in found if s.score >= bars.get(s.label, 2.0)]
+    try:
+        kept = [s for s in found if not s.score < bars[s.label]]  # so that a score that is no number counts
+    except KeyError as error:
+        unknown = error.args[0]
+    else:
+        unknown = ""
+    if unknown:
+        raise UnknownNameError("label", unknown, bars, "a detector's finding")
     if bars["PERSON"] <= SCORE and kept:
         kept += echoes(document.text, kept, policy.taxonomy)
     if policy.exclusions and kept:

@@ -104,6 +104,8 @@ def base58check(text: str) -> bool:
     if number.bit_length() > 200:
         return False
     raw = number.to_bytes(25, "big")
+    if len(raw) - len(raw.lstrip(b"\0")) != len(text) - len(text.lstrip("1")):  # a 1 in front is a zero byte
+        return False
     return sha256(sha256(raw[:-4]).digest()).digest()[:4] == raw[-4:]
 
 
@@ -244,8 +246,8 @@ def national_phone(text: str) -> bool:
     digits = _digits(text)
     if _OTHER.match(text) or not 7 <= len(digits) <= 15:
         return False
-    if _NORTH_AMERICAN.match(text):  # the common shape, settled without the tables
-        return digits[0] in "23456789"
+    if _NORTH_AMERICAN.match(text) and digits[0] != "0":  # the common shape, settled without the tables
+        return digits[0] != "1"
     return _phone(text, _WITH_TRUNK if digits[0] == "0" else _WITHOUT_TRUNK)
 
 
@@ -270,6 +272,31 @@ def turkish_phone(text: str) -> bool:
     return len(d) == 10 and d[0] in "2345" and len(set(d)) > 2
 
 
+def south_african_mobile(text: str) -> bool:
+    """A mobile number of South Africa, written with 0 or +27."""
+    return _south_african(text) == "mobile"
+
+
+def south_african_telephone(text: str) -> bool:
+    """A number of South Africa that is not a mobile one: of a place, of a service, or over the internet."""
+    return _south_african(text) == "telephone"
+
+
+def _south_african(text: str) -> str:
+    import phonenumbers
+
+    d = _digits(text)
+    if not text.strip("( ").startswith(("0", "+27")) or len(d) > 14:
+        return ""
+    try:
+        number = phonenumbers.parse("+" + d[2:] if d.startswith("00") else text, "ZA")
+    except phonenumbers.NumberParseException:
+        return ""
+    if number.country_code != 27 or not phonenumbers.is_valid_number(number):
+        return ""
+    return "mobile" if phonenumbers.number_type(number) == phonenumbers.PhoneNumberType.MOBILE else "telephone"
+
+
 def _phone(text: str, regions: Sequence[str | None], possible: bool = False) -> bool:
     import phonenumbers
 
@@ -292,6 +319,12 @@ def has_digit(text: str) -> bool:
     if len(marks) < 3 or not any(c.isdigit() for c in marks):
         return False
     return not (text.isdigit() and len(text) == 4 and text[:2] in ("19", "20"))
+
+
+def member_id(text: str) -> bool:
+    """What a health insurer may print on a card: six to twenty letters and digits, both kinds, hyphens between."""
+    bare = text.replace("-", "")
+    return 6 <= len(text) <= 20 and any(c.isdigit() for c in bare) and any(c.isalpha() for c in bare)
 
 
 def login_name(text: str) -> bool:

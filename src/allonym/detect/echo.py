@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 
 from allonym.detect.lexicon import AMBIGUOUS, PARTICLES, TITLES, letters_of
-from allonym.detect.scan import matches, uncached
+from allonym.detect.scan import MANY, matches, occurrences, uncached
 from allonym.detect.words import word_list
 from allonym.document import Span
 from allonym.labels import Taxonomy
@@ -45,7 +45,11 @@ def echoes(text: str, spans: Sequence[Span], taxonomy: Taxonomy) -> list[Span]:
     places: dict[str, list[tuple[int, int]]] = {}
     words: set[str] = set()
     forms = sorted({*stems, *(stem.lower() for stem in stems)})
-    for ((start, end),) in matches(uncached(forms, "(?:e?s)?", whole=True), text):
+    if sum(map(len, forms)) > MANY:
+        hits = occurrences(forms, text, ("", "s", "es"))
+    else:
+        hits = (found[0] for found in matches(uncached(forms, "(?:e?s)?", whole=True), text))
+    for start, end in hits:
         if (start and text[start - 1].isalnum()) or (end < len(text) and text[end].isalnum()):
             continue
         if not _inside(covered, starts, start):

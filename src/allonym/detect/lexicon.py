@@ -18,7 +18,7 @@ from functools import lru_cache
 
 from allonym.detect import Detector
 from allonym.detect.disguise import fold
-from allonym.detect.scan import matches, uncached
+from allonym.detect.scan import MANY, matches, occurrences, uncached
 from allonym.detect.words import word_list
 from allonym.document import Document, Span
 from allonym.errors import DataError, PolicyError
@@ -152,6 +152,10 @@ class Index:
 def _positions(words: Sequence[str], plain: str) -> Iterator[tuple[str, int]]:
     """Where the words stand in ``plain`` as whole words."""
     if len(words) * len(plain) > _ONE_BY_ONE:
+        if sum(map(len, words)) > MANY:
+            for start, end in occurrences(words, plain):
+                yield plain[start:end], start
+            return
         for ((start, end),) in matches(uncached(words, "(?: |$)"), plain):
             word = plain[start:end].rstrip(" ")
             if not start or plain[start - 1] == " ":
@@ -216,7 +220,6 @@ def _dictionary(policy: Policy) -> Index | None:
     return Index(rows) if rows else None
 
 
-@lru_cache(maxsize=64)
 def _listed(policy: Policy, named: tuple[tuple[str, tuple[str, ...]], ...]) -> Index:
     rows: dict[tuple[str, str], _Row] = {}
     for label, names in named:

@@ -23,6 +23,7 @@ from allonym.policy import Policy
 
 WINDOW = 4096  # bytes that one look at the sets covers
 BEFORE = 192  # bytes before a window that belong to its context
+_TAIL = 256  # bytes after a group that are looked at again; more would make some patterns quadratic
 AFTER = 512  # bytes after a window in which a match that starts in it may end
 _SET_MEMORY = 64 << 20
 # Tables whose patterns multiply each other's automaton states scan a hundred times slower in one set than apart.
@@ -247,7 +248,7 @@ def _locate(
             a, b = match.span()
             if a >= end and end < size:
                 return
-            if b == limit < size:
+            if b > end and limit < size:  # what follows the limit may belong to it
                 whole = find.match(data, a, size)
                 b = whole.end() if whole is not None else b
             if b > a:
@@ -258,12 +259,12 @@ def _locate(
         match = find.search(data, at, limit)
         if match is None or (match.start() >= end and end < size):
             return
-        if match.end() == limit < size:
+        if match.end() > end and limit < size:
             match = find.match(data, match.start(), size) or match
         a, b = match.span(1) if match.span(1)[0] >= 0 else match.span()
         if b > a:
             hits.append((compiled, a, b))
-        at = max(b, at + 1)
+        at = max(b, at + 1, match.end() - _TAIL)
 
 
 def _code_points(data: bytes, hits: Sequence[tuple[_Compiled, int, int]]) -> dict[int, int]:

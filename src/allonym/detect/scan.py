@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from functools import cache
 
@@ -36,6 +37,35 @@ def uncached(words: Iterable[str], tail: str = "", *, whole: bool = False) -> re
     alone.Add("|".join(escaped).encode("utf-8", "surrogatepass"), options)
     alone.Compile()
     return alone.re(0)
+
+
+MANY = 100_000
+"""Characters of words up to which one pattern for all of them is quick, and sure to compile."""
+_RUN = re.compile(r"[^\W_]+")
+_JOINED = 8  # runs of letters and digits that one word may consist of
+
+
+def occurrences(words: Iterable[str], text: str, endings: Iterable[str] = ("",)) -> Iterator[tuple[int, int]]:
+    """Where the words stand in the text as whole words, each with one of the endings; for any number of words."""
+    known = frozenset(words)
+    done = 0
+    for run in _RUN.finditer(text):
+        start, end = run.span()
+        if start < done:
+            continue
+        stops = [end]
+        while len(stops) < _JOINED and text[end : end + 1] in ("'", "’", "-", "_"):
+            more = _RUN.match(text, end + 1)
+            if more is None:
+                break
+            end = more.end()
+            stops.append(end)
+        for stop in reversed(stops):
+            word = text[start:stop]
+            if any(word.endswith(ending) and word[: len(word) - len(ending)] in known for ending in endings):
+                yield start, stop
+                done = stop
+                break
 
 
 def encoded(text: str) -> bytes:

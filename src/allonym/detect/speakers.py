@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache, lru_cache
+from functools import cache
 
 import re2
 
@@ -126,7 +126,8 @@ def _of_speakers(document: Document) -> Iterator[Span]:
         place = seen[label]
         if place is not None:
             labels.append((start + place[0], start + place[1]))
-            names[label[slice(*place)]] = None
+            if place[1] - place[0] <= _LONGEST_NAME:
+                names[label[slice(*place)]] = None
     labels = sorted(set(labels))
     for start, end in labels:
         yield Span(start, end, "PERSON", 0.9, "speakers:label")
@@ -138,10 +139,15 @@ def _of_speakers(document: Document) -> Iterator[Span]:
                 yield span
 
 
+_LONGEST_NAME = 120  # code points of a speaker label whose name is looked for in what is said
+_CUT = re.compile(r"[(\[|/]|\s-+\s|:(?=\s*$)")
+
+
 def _name_in(label: str) -> Interval | None:
     """Where the name stands in a speaker label; None where the label is only a role."""
-    cut = re.search(r"\s*(?:[(\[|/]|\s-+\s|:\s*$)", label)
-    end = cut.start() if cut and cut.start() else len(label)
+    cut = _CUT.search(label)
+    end = len(label[: cut.start()].rstrip()) if cut else 0
+    end = end or len(label)
     words = list(re.finditer(r"[^\s_,.#:*]+", label[:end]))
     if not words or all(_is_role(m[0]) for m in words):
         return None
@@ -156,7 +162,6 @@ def _is_role(word: str) -> bool:
     return bare in _ROLES or len(bare) < 2 or bare.isdigit() or all(p in _ROLES for p in bare.split("-"))
 
 
-@lru_cache(maxsize=64)
 def _mentions(names: tuple[str, ...]) -> Index:
     rows: dict[str, tuple[str, Kind]] = {}
     for name in names:

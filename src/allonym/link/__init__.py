@@ -22,7 +22,7 @@ from operator import attrgetter
 
 from allonym.document import Document, Entity, Span
 from allonym.labels import TAXONOMY, Taxonomy
-from allonym.link.forms import Form, address, characters, organization, person, plain
+from allonym.link.forms import Form, address, characters, organization, person, plain, titled
 from allonym.link.forms import spelled as spell
 from allonym.link.people import Group, link_people, note
 
@@ -75,6 +75,8 @@ def link(document: Document, spans: Sequence[Span], taxonomy: Taxonomy = TAXONOM
                 spelled.setdefault(letters, []).append(span)
             else:
                 form = person(bare)
+                if not form[1] and (gender := titled(text, span.start)):
+                    form = form[0], gender
                 people.setdefault(form, []).append(span)
             continue
         if family == "SPELLED_WORD":

@@ -96,6 +96,15 @@ def person(text: str) -> Form:
     return (tuple(words) or (text,)) + tuple(f"+{s[0]}r" if s[0] in "js" else f"+{s}" for s in told), gender
 
 
+def titled(text: str, start: int) -> str:
+    """The gender that a title right before ``start`` tells; empty where there is none."""
+    if not text[start - 1 : start].isspace():
+        return ""
+    word = text[max(0, start - 12) : start].split()[-1:]
+    title = word[0].lstrip("([{<\"'“‘") if word else ""
+    return _TITLES.get(title.rstrip(".").lower(), "") if title[:1].isupper() else ""
+
+
 def split_name(words: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
     """Given names, family name, and generation marks of a name of several words."""
     end = len(words)

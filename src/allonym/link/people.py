@@ -21,13 +21,14 @@ _WINDOW = 40
 class Group:
     """Mentions known to share a referent. Mutable; it never leaves a call of :func:`allonym.link.link`."""
 
-    __slots__ = ("forms", "gender", "key", "spans")
+    __slots__ = ("forms", "gender", "key", "spans", "speaks")
 
     def __init__(self, key: str) -> None:
         self.key = key
         self.spans: list[Span] = []
         self.forms: list[tuple[str, ...]] = []
         self.gender = ""
+        self.speaks = False  # one of the mentions is the label of a turn
 
 
 Table = dict[str, list[Group]]
@@ -76,14 +77,28 @@ class _Roll:
         self.alone: Table = {}  # a name mentioned alone -> who it made
         self.short: Table = {}  # initials -> whose they are
         self.spelling: Table = {}  # letters -> who bears a name of them
+        labels = {t.speaker for t in document.turns if t.speaker is not None}
+        begins = sorted(labels)
+        self.speakers = {f for f, spans in people.items() if begins and any(_within(begins, s) for s in spans)}
 
     def open(self, form: Form, mentions: list[Span], key: str = "") -> Group:
         group = Group("PERSON:" + (key or " ".join(form[0])))
         group.spans += mentions
         group.forms.append(form[0])
         group.gender = form[1]
+        group.speaks = form in self.speakers
         self.groups.append(group)
         return group
+
+    def join(self, group: Group, form: Form) -> None:
+        group.spans += self.people[form]
+        group.speaks = group.speaks or form in self.speakers
+
+    def known(self, form: Form, fits: list[Group]) -> list[Group]:
+        """Those of ``fits`` who can be meant: two labels of turns that are not the same name are two people."""
+        if form not in self.speakers:
+            return fits
+        return [g for g in fits if not g.speaks or form[0] in g.forms]
 
     def doubt(self, mentions: list[Span], fits: list[Group]) -> None:
         self.notes.append(note(mentions, [min(g.spans) for g in fits]))
@@ -99,13 +114,15 @@ class _Roll:
             fits = self.lasts.get(" ".join(words), [])
         if gender:
             fits = [g for g in fits if g.gender in ("", gender)]
-        if len(fits) > 1:
+        meant = self.known(form, fits)
+        if fits and len(meant) != 1:
             self.doubt(mentions, fits)
+        if len(meant) > 1:
             self.open(form, mentions)
             return
-        if fits:
-            group = fits[0]
-            group.spans += mentions
+        if meant:
+            group = meant[0]
+            self.join(group, form)
             group.gender = group.gender or gender
             if bare:
                 return
@@ -135,12 +152,13 @@ class _Roll:
             mentions = self.people[form]
             both = len(genders.get(word, ())) > 1
             fits = self._fits(words, gender)
-            if len(fits) == 1 and not (gender and both and not fits[0].gender):
-                fits[0].spans += mentions
+            meant = self.known(form, fits)
+            if len(meant) == 1 and not (gender and both and not meant[0].gender):
+                self.join(meant[0], form)
                 continue
             if fits:
-                if len(fits) > 1 and self.document.turns:
-                    mentions = _settled(self.document, mentions, fits)
+                if len(meant) > 1 and self.document.turns:
+                    mentions = _settled(self.document, mentions, meant)
                 if mentions:
                     self.doubt(mentions, fits)
             elif not gender:
@@ -175,7 +193,7 @@ class _Roll:
         for form in forms:
             word = form[0][0]
             name = next((n for n in _singular(word) if n in self.lasts or n in self.alone or n in singular), "")
-            if not name:
+            if not name or form in self.speakers:
                 rest.append(form)
             elif name in singular:
                 families.append(form)
@@ -206,9 +224,10 @@ class _Roll:
             word = form[0][0]
             key = sound(word) if len(form[0]) == 1 and len(word) >= 4 else ""
             fits = [g for g in alike.get(key, ()) if _sounds(g, word, key)] if key else []
-            if len(fits) == 1:
-                fits[0].spans += self.people[form]
-                fits[0].forms.append(form[0])
+            meant = self.known(form, fits)
+            if len(meant) == 1:
+                self.join(meant[0], form)
+                meant[0].forms.append(form[0])
                 continue
             group = self.open(form, self.people[form])
             if key:
@@ -230,6 +249,12 @@ class _Roll:
         group = Group(("PERSON:" if any(m.label != "SPELLED_WORD" for m in mentions) else "SPELLED_WORD:") + letters)
         group.spans += mentions
         self.groups.append(group)
+
+
+def _within(labels: Sequence[tuple[int, int]], span: Span) -> bool:
+    i = bisect_right(labels, (span.start, span.start + 1)) - 1
+    i += i + 1 < len(labels) and labels[i + 1][0] == span.start
+    return i >= 0 and span.start < labels[i][1]
 
 
 def _bear(table: Table, part: str, group: Group) -> None:
@@ -272,8 +297,7 @@ def _settled(document: Document, mentions: list[Span], fits: list[Group]) -> lis
             if speaker is not None and _INTRODUCTION.search(before):
                 chosen = speaker
             elif speaker is not None and _GREETING.search(before):
-                others = [g for g in fits if g is not speaker]
-                chosen = others[0] if len(others) == 1 else None
+                chosen = fits[fits[0] is speaker] if len(fits) == 2 else None
         if chosen is None:
             rest.append(span)
         else:
