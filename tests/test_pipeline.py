@@ -1,5 +1,6 @@
 """The promises of the chain as a whole, over hostile texts."""
 
+import gc
 import json
 import pickle
 
@@ -8,7 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import allonym
+from allonym import registry
 from allonym.document import Document
+from allonym.pattern import PatternRule
 from allonym.plan import apply
 from allonym.policy import Policy
 
@@ -197,3 +200,92 @@ def test_only_looks_for_just_these():
     assert {s.label for s in allonym.detect("jane@example.com 192.0.2.17 12 May 2020", policy)} == {"EMAIL_ADDRESS"}
     with pytest.raises(allonym.UsageError, match="EMAIL_ADDRESS"):
         Policy.only(["EMAIL_ADRESS"])
+
+
+def _name(i: int) -> str:
+    letters = ""
+    for _ in range(5):
+        i, a = divmod(i, 18)
+        i, b = divmod(i, 5)
+        letters += "bcdfghjklmnprstvwz"[a] + "aeiou"[b]
+    return letters.capitalize()
+
+
+@pytest.mark.parametrize(
+    ("found", "error"),
+    [([allonym.Span(0, 4, "NO_SUCH_LABEL")], allonym.UsageError), (KeyError("MARKER"), allonym.DataError)],
+)
+def test_a_detector_that_fails_neither_leaks_nor_passes_the_text(found, error, monkeypatch):
+    def detect(document):
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    monkeypatch.setitem(registry.detectors._table, "failing", lambda policy: detect)
+    policy = Policy.load("default").with_(detectors=("failing",))
+    with pytest.raises(error) as raised:
+        allonym.anonymize("MARKER", policy)
+    assert "MARKER" not in str(raised.value)
+    assert raised.value.__context__ is None
+
+
+def test_tens_of_thousands_of_names_in_one_document():
+    text = " ".join(f"Mr. {_name(i)}." for i in range(30_000)) + f" Then {_name(7)} left."
+    assert allonym.anonymize(text).text.endswith("Then [PERSON_8] left.")
+
+
+def test_long_speaker_labels_take_no_quadratic_time():
+    turns = [("Anna" + " " * 100_000 + "b", "Hi"), ("Anna " * 20_000, "Hi")]
+    assert "Anna" not in allonym.anonymize(allonym.Document.conversation("", turns)).text
+
+
+def test_a_private_key_over_a_window_border_goes_whole():
+    body = "\n".join(["QWERTYuiop1234567890" * 3] * 30)
+    head = "Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00FF\n\n"
+    key = f"-----BEGIN RSA PRIVATE KEY-----\n{head}{body}\n-----END RSA PRIVATE KEY-----"
+    for words in range(1000, 2400, 97):
+        out = allonym.anonymize("w " * words + key + "\n").text
+        assert "QWERTY" not in out
+        assert "END RSA" not in out
+
+
+def test_a_pattern_with_a_long_tail_takes_no_quadratic_time():
+    rule = PatternRule("tail", "TERM", "(a).*z", 0.9, boundary="none")
+    policy = Policy.load("default").with_(detectors=("rules",), patterns=(rule,))
+    assert allonym.detect(("a" * 4000 + "z ") * 25, policy)
+
+
+def test_two_broken_numbers_side_by_side():
+    assert "1111" not in allonym.anonymize("Cards: 4111 1111\n1111 1111  4111 1111\n1111 1111").text
+
+
+def test_nothing_keeps_the_names_of_a_document():
+    turns = [("Quorra Zyxmarker", "Hi Quorra")]
+    policy = Policy.load("earnings").with_(detectors=("lexicon", "speakers"), every=True)
+    document = allonym.Document.conversation("", turns, {"company": "Zyxmarker Ltd"})
+    assert "Quorra" not in allonym.anonymize(document, policy).text
+    del document
+    gc.collect()
+    assert not [d for d in gc.get_objects() if type(d) is dict and ("zyxmarker" in d or "quorra" in d)]
+
+
+def test_a_pattern_that_may_look_far_ahead_stays_linear():
+    # Found by its work, not its time: each look ends with its range, so a long text needs no more than many short ones.
+    pattern = PatternRule("far", "TERM", "a(?:.*q)?", 0.9, boundary="none")
+    policy = Policy(name="far", wanted=(), detectors=("rules",), labels=("TERM",), every=False, patterns=(pattern,))
+    spans = allonym.detect("a" * 300_000, policy)
+    assert sum(len(s) for s in spans) == 300_000
+
+
+def test_a_match_over_a_range_border_is_one():
+    long = "x" * 3000
+    policy = Policy(
+        name="run",
+        wanted=(),
+        detectors=("rules",),
+        labels=("TERM",),
+        every=False,
+        patterns=(PatternRule("run", "TERM", "x+", 0.9),),
+    )
+    text = " ".join([long] * 40)
+    assert [len(s) for s in allonym.detect(text, policy)] == [3000] * 40

@@ -408,7 +408,9 @@ def _one_number(text: str, start: int, end: int) -> bool:
     b = end
     while b < min(len(text), end + _BEFORE) and (text[b].isdigit() or text[b] in " -." or text[b].isupper()):
         b += 1
-    left, right = text[a:start].strip(" -."), text[end:b].strip(" -.")
+    # Two blanks part a number from the next one.
+    left = text[a:start].strip(" -.").rpartition("  ")[2]
+    right = text[end:b].strip(" -.").partition("  ")[0]
     joined = "".join(c for c in left + right if c.isalnum())
     digits = "".join(c for c in joined if c.isdigit())
     if _checks(joined, digits):

@@ -10,7 +10,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Sequence
 
-from allonym.detect.lexicon import AMBIGUOUS, PARTICLES, TITLES, letters_of
+from allonym.detect.lexicon import PARTICLES, TITLES, letters_of
 from allonym.detect.scan import MANY, matches, occurrences, uncached
 from allonym.detect.words import word_list
 from allonym.document import Span
@@ -32,8 +32,9 @@ def echoes(text: str, spans: Sequence[Span], taxonomy: Taxonomy) -> list[Span]:
         word
         for seed in seeds
         for word in _WORD.findall(text[seed.start : seed.end])
-        if len(word) > 2 and _is_name(word) and word.lower() not in AMBIGUOUS
+        if len(word) > 2 and _is_name(word)
     )
+    names |= dict.fromkeys(name for seed in seeds if " " in (name := text[seed.start : seed.end]) and name[0].isupper())
     stems = {name.removesuffix("'s").removesuffix("’s") for name in names}
     if len(text) * len(stems) < 100_000:  # cheaper than a pattern, which most short texts then do not need
         said = " ".join(text[seed.start : seed.end] for seed in seeds)

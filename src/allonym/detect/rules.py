@@ -214,14 +214,17 @@ class Ruleset:
             end = _cut(data, start + WINDOW)
             for compiled in self._present(view[max(0, start - BEFORE) : end + AFTER]):
                 places = ranges.setdefault(compiled, [])
-                if places and places[-1][1] == start:
+                # A pattern may look on to its range's end from each place, so that ranges must not grow with the text.
+                if places and places[-1][1] == start and end - places[-1][0] <= 4 * WINDOW:
                     places[-1][1] = end
                 else:
                     places.append([start, end])
             start = end
         for compiled, places in ranges.items():
+            done = 0
             for a, b in places:
-                _locate(compiled, data, a, b, size, hits)
+                if done < b:
+                    done = _locate(compiled, data, max(a, done), b, size, hits)
         return hits
 
 
@@ -239,32 +242,34 @@ def _cut(data: bytes, at: int) -> int:
 
 def _locate(
     compiled: _Compiled, data: bytes, start: int, end: int, size: int, hits: list[tuple[_Compiled, int, int]]
-) -> None:
-    """All matches of one pattern that start in ``start:end``; they may reach past ``end``."""
+) -> int:
+    """All matches of one pattern that start in ``start:end``; they may reach past ``end``. Returns where it stopped."""
     limit = min(size, end + AFTER)
     find = compiled.find
+    at = start
     if not compiled.grouped:
         for match in find.finditer(data, start, limit):
             a, b = match.span()
             if a >= end and end < size:
-                return
+                break
             if b > end and limit < size:  # what follows the limit may belong to it
                 whole = find.match(data, a, size)
                 b = whole.end() if whole is not None else b
             if b > a:
                 hits.append((compiled, a, b))
-        return
-    at = start
+                at = b
+        return at
     while at <= limit:
         match = find.search(data, at, limit)
         if match is None or (match.start() >= end and end < size):
-            return
+            break
         if match.end() > end and limit < size:
             match = find.match(data, match.start(), size) or match
         a, b = match.span(1) if match.span(1)[0] >= 0 else match.span()
         if b > a:
             hits.append((compiled, a, b))
         at = max(b, at + 1, match.end() - _TAIL)
+    return at
 
 
 def _code_points(data: bytes, hits: Sequence[tuple[_Compiled, int, int]]) -> dict[int, int]:
