@@ -264,7 +264,8 @@ def python() -> str:
 def formats() -> str:
     out = ["# Formats\n\nWhich format a file has is told by its suffix, or by `--format`.\n"]
     for name in readers.names():
-        module = sys.modules[get_format(name).parse.__module__]
+        parse = get_format(name).parse
+        module = sys.modules[getattr(parse, "func", parse).__module__]
         about = inspect.getdoc(module) or ""
         others = [code(f".{suffix}") for suffix, format in SUFFIXES.items() if format == name]
         also = f" Also read: {', '.join(others)}." if others else ""

@@ -138,6 +138,7 @@ class Policy:
         return replace(
             base,
             name="only",
+            wanted=base.wanted if any(map(base.taxonomy.named, wanted)) else (),
             labels=wanted,
             every=False,
             exclude=(),

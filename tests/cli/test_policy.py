@@ -186,6 +186,13 @@ def test_check_says_ok_or_ends_with_2(run, tmp_path):
     assert bad.err.startswith(f"error: {path}: detect: unknown key 'exlude'; did you mean: exclude")
 
 
+def test_check_needs_no_key_for_a_policy_that_does(run, tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text('extends = "default"\nname = "mine"\n[default]\noperator = "encrypt"\n')
+    good = run("policy", "check", str(path))
+    assert good.code == 0 and "needs a key" in good.out
+
+
 def test_check_finds_a_pattern_that_does_not_compile(run, tmp_path):
     path = tmp_path / "mine.toml"
     path.write_text(GOOD.replace("B-", "(B-"))

@@ -173,3 +173,8 @@ def test_tokens_are_all_strings_of_the_value(value):
     assert [t.text for t in jsontext.tokens(text) if t.kind != "number"] == list(strings(value))
     if isinstance(value, list):
         assert [json.loads(text[a:b]) for a, b in jsontext.items(text)] == json.loads(text) or "NaN" in text
+
+
+def test_nesting_that_is_too_deep_is_told(run):
+    with pytest.raises(DataError, match="nested too deeply"):
+        run("a.json", b'{"a":' * 100_000 + b"1" + b"}" * 100_000)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allonym.errors import RefusedContent
+from allonym.errors import DataError, RefusedContent
 from allonym.files import markup, subtitles
 from allonym.files.segments import splice
 
@@ -80,3 +80,10 @@ def test_vtt_voices_are_speakers(run):
     assert "<v.loud [PERSON_1]>Hi &amp; <00:01.500>bye, [PERSON_2]</v>" in out
     assert "<v [PERSON_2]>[PERSON_1]?</v>" in out
     assert out.count("-->") == 2
+
+
+def test_tags_that_never_close_do_not_hang(run):
+    with pytest.raises(DataError, match="never close"):
+        run("a.html", b'<a href="' * 100_000)
+    out = run("b.html", b'<p>a@example.com <a href="mailto:b@example.com>x <td>c@example.com <!-- d@example.com')[0]
+    assert b"@example.com" not in out

@@ -7,6 +7,7 @@ import zipfile
 import pytest
 
 from allonym.errors import DataError, RefusedContent
+from allonym.policy import Policy
 
 MAIL = "[EMAIL_ADDRESS_1]"
 
@@ -232,3 +233,43 @@ def test_properties_that_list_titles_and_links_are_treated(run):
     )
     out = everything(run("a.docx", changed(docx_bytes(), "docProps/app.xml", new=app))[0])
     assert b"Dunder" not in out and b"Pam" not in out and b"a@example.com" not in out and b"<Pages>3" in out
+
+
+def test_what_stands_beside_elements_is_treated(run):
+    data = changed(
+        docx_bytes(), "word/document.xml", old=b"<w:body>", by=b"<w:body><!-- a@example.com --><?x b@example.com?>"
+    )
+    data = changed(data, "word/document.xml", old=b"<w:sectPr", by=b"stray c@example.com<w:sectPr")
+    item = b"<?xml version='1.0'?><?mso d@example.com?><a><b/>e@example.com</a><!--f@example.com-->"
+    data = changed(data, "customXml/item2.xml", new=item)
+    out = everything(run("a.docx", data)[0])
+    assert b"@example.com" not in out and out.count(b"[EMAIL_ADDRESS_") >= 6
+
+
+def test_columns_of_tables_are_named(run, tmp_path):
+    import docx
+    import openpyxl
+
+    def tables(document):
+        for rows in (
+            [["Name", "Town", "Phone"], ["Tom Vale", "x", "4155550132"]],
+            [["Patient name:", "Una Quill"], ["Notes", "none"]],
+        ):
+            table = document.add_table(len(rows), len(rows[0]))
+            for r, row in enumerate(rows):
+                for c, text in enumerate(row):
+                    table.cell(r, c).text = text
+
+    run("a.docx", docx_bytes(tables), Policy.load("default"))
+    first, second = docx.Document(tmp_path / "out-a.docx").tables
+    assert [c.text for c in first.rows[0].cells] == ["Name", "Town", "Phone"]
+    assert [c.text for c in first.rows[1].cells] == ["[PERSON_1]", "x", "[PHONE_NUMBER_1]"]
+    assert [c.text for r in second.rows for c in r.cells] == ["Patient name:", "[PERSON_2]", "Notes", "none"]
+
+    def sheet(book):
+        for row in (["List of 2024"], [], ["name", "phone", "town"], ["Tom Vale", 4155550132, "x"]):
+            book.active.append(row)
+
+    run("a.xlsx", xlsx_bytes(sheet), Policy.load("default"))
+    rows = list(openpyxl.load_workbook(tmp_path / "out-a.xlsx").active.iter_rows(values_only=True))
+    assert rows[2:] == [("name", "phone", "town"), ("[PERSON_1]", "[PHONE_NUMBER_1]", "x")]

@@ -420,3 +420,90 @@ def test_part_file_is_invisible_until_it_is_finished(tmp_path):
     part.write(b"w")
     part.finish()
     assert (tmp_path / "a").read_bytes() == b"xw" and part.length == 2
+
+
+# What stands in the way
+
+
+def test_no_output_is_a_source_or_another_output(tmp_path, policy):
+    (tmp_path / "d" / "in" / "in").mkdir(parents=True)
+    for at in ("a.txt", "d/in/a.txt", "d/in/in/a.txt"):
+        (tmp_path / at).write_text("x")
+    for source, target, more in (
+        ("d/in", "d", {}),
+        ("a.txt", "b.txt", {"report": tmp_path / "a.txt"}),
+        ("a.txt", "b.txt", {"plans": tmp_path / "d" / ".." / "a.txt"}),
+        ("a.txt", "b.txt", {"quarantine": tmp_path / "b.txt"}),
+        ("a.txt", "b.txt", {"report": tmp_path / "c", "plans": tmp_path / "c"}),
+    ):
+        with pytest.raises(UsageError, match=r"source of the run|two outputs"):
+            anonymize_path(tmp_path / source, tmp_path / target, policy, overwrite=True, **more)
+    assert {p.read_text() for p in tmp_path.rglob("*.txt")} == {"x"}
+    assert leftovers(tmp_path) == [] and not (tmp_path / "b.txt").exists()
+
+
+def test_links_and_pipes_of_a_folder_are_told(tmp_path, policy):
+    source = tmp_path / "in"
+    source.mkdir()
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real" / "r.txt").write_text("a@example.com")
+    (source / "file.txt").symlink_to(tmp_path / "real" / "r.txt")
+    (source / "folder").symlink_to(tmp_path / "real")
+    (source / "lost.txt").symlink_to(tmp_path / "nowhere")
+    os.mkfifo(source / "pipe.txt")
+    report = anonymize_path(source, tmp_path / "out", policy)
+    assert [name for name, _ in report.refused] == ["folder", "lost.txt", "pipe.txt"]
+    assert [p.name for p in (tmp_path / "out").iterdir()] == ["file.txt"]
+
+
+def test_damaged_packed_data_is_told(tmp_path, policy):
+    packed = bytearray(gzip.compress(b"".join(b'{"x":"%d"}\n' % (i * 7919) for i in range(3000))))
+    packed[10:110] = b"\xff" * 100
+    (tmp_path / "a.jsonl.gz").write_bytes(packed)
+    with pytest.raises(DataError, match="damaged"):
+        anonymize_path(tmp_path / "a.jsonl.gz", tmp_path / "b.jsonl", policy)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a.jsonl.gz"]
+
+
+def test_full_disk_can_be_resumed(tmp_path, policy, monkeypatch):
+    from allonym.files import output
+
+    source = tmp_path / "in"
+    source.mkdir()
+    for name in ("a.txt", "b.txt"):
+        (source / name).write_text("x@example.com")
+
+    def full(self, data):
+        if self.target.name == "b.txt":
+            raise OSError(28, "No space left on device")
+        return real(self, data)
+
+    real = output.PartFile.write
+    monkeypatch.setattr(output.PartFile, "write", full)
+    with pytest.raises(OSError, match="space"):
+        anonymize_path(source, tmp_path / "out", policy)
+    assert not (tmp_path / "out" / "b.txt").exists()
+    monkeypatch.undo()
+    assert anonymize_path(source, tmp_path / "out", policy, resume=True).files == 2
+    assert (tmp_path / "out" / "b.txt").read_text() == "[EMAIL_ADDRESS_1]" and leftovers(tmp_path) == []
+
+
+def test_originals_are_for_their_owner_alone(tmp_path, policy):
+    (tmp_path / "a.txt").write_text("x@example.com")
+    anonymize_path(tmp_path / "a.txt", tmp_path / "b.txt", policy, plans=tmp_path / "p", originals=True)
+    assert (tmp_path / "p").stat().st_mode & 0o077 == 0 and "x@example.com" in (tmp_path / "p").read_text()
+
+
+def test_fields_need_a_format_that_has_them(tmp_path, policy):
+    (tmp_path / "a.txt").write_text("x")
+    with pytest.raises(UsageError, match="no fields"):
+        anonymize_path(tmp_path / "a.txt", tmp_path / "b.txt", policy, fields=["x"])
+
+
+def test_reading_tells_the_line_of_the_file(tmp_path, monkeypatch):
+    from allonym.files import run
+
+    monkeypatch.setattr(run, "BATCH", 20)
+    (tmp_path / "a.jsonl").write_bytes(records(50).replace(b"{\n{", b"{", 1) + b"{\n")
+    with pytest.raises(DataError, match=r"line 50: not valid JSON"):
+        list(read_documents(tmp_path / "a.jsonl"))

@@ -144,3 +144,9 @@ def test_cut_depends_on_bytes_and_size_alone():
 
     pieces = [list(cut(s(data), Encoding("utf-8"), 40, lambda t, _: t.rfind("\n") + 1)) for s in (io.BytesIO, Slow)]
     assert pieces[0] == pieces[1] and b"".join(pieces[0]) == data
+
+
+def test_open_quote_says_what_is_lost(run, tmp_path):
+    out, report = run("a.csv", b'id,text\n1,ok\n2,"open\n3,x\n')
+    assert out == b"id,text\n1,ok\n" and report.quarantined == 1
+    assert "all rows from here on" in (tmp_path / "out-a.csv.quarantine.jsonl").read_text()

@@ -51,7 +51,7 @@ def detect(
     Examples:
       allonym detect letter.txt
       allonym detect letter.txt --highlight
-      echo "My SSN is 219-09-9999" | allonym detect --explain
+      echo "My SSN is 536-22-1234" | allonym detect --explain
       allonym detect reviews.csv --field review --json > findings.jsonl
     """
     from allonym import pipeline

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from allonym.batch import lead_in
 from allonym.errors import RefusedContent
 from allonym.files.office import (
     COMMON,
@@ -61,6 +62,23 @@ _ATTRIBUTES = {
 }
 
 
+def _column_names(root: Any) -> dict[Any, str]:
+    """The paragraphs of table cells, each with the name of its column; in a table of two columns: what stands left."""
+    names: dict[Any, str] = {}
+    for table in root.iter("{*}tbl"):
+        rows = [[cell for cell in row if local_name(cell) == "tc"] for row in table if local_name(row) == "tr"]
+        for nth, row in enumerate(rows):
+            for at, cell in enumerate(row):
+                if len(row) == 2:
+                    naming = row[0] if at else None
+                else:
+                    naming = rows[0][at] if nth and len(rows[0]) == len(row) else None
+                if naming is not None:
+                    name = "".join(naming.itertext(f"{W}t")).strip().rstrip(":")
+                    names |= dict.fromkeys((p for p in cell if local_name(p) == "p"), name)
+    return names
+
+
 def _slots(package: Package, name: str) -> Iterator[Slot]:
     """The slots of a part, paragraph by paragraph; then those of attributes."""
     root = package.tree(name)
@@ -69,6 +87,7 @@ def _slots(package: Package, name: str) -> Iterator[Slot]:
     codes: dict[Any, list[Slot]] = {}
     gap: dict[Any, str] = {}
     order: list[Any] = []
+    columns = _column_names(root)
     for element in root.iter("{*}*"):
         local = local_name(element)
         if local in _CHANGES or local.endswith("PrChange"):
@@ -81,7 +100,8 @@ def _slots(package: Package, name: str) -> Iterator[Slot]:
         if local == "p":
             order.append(element)
             texts[element], codes[element] = [], []
-            gap[element] = "\n"
+            column = columns.get(element, "")
+            gap[element] = "\n" + (lead_in(column, "".join(element.itertext(f"{W}t"))) if column else "")
         elif local in _TEXTS or local in _BREAKS:
             paragraph = next((a for a in element.iterancestors() if local_name(a) == "p"), None)
             if paragraph is None:

@@ -61,12 +61,21 @@ def list_items(source: str | Path, target: str | Path, format: str | None) -> tu
             file = Path(where, name)
             rel = file.relative_to(path)
             refused = ""
-            kind_, packed = None, False
+            kind_, packed, size = None, False, 0
             try:
+                if not file.is_file():
+                    raise DataError("a link that leads nowhere" if file.is_symlink() else "not a plain file")
                 kind_, packed = (get_format(format), file.suffix.lower() == ".gz") if format else format_of(name)
+                size = file.stat().st_size
             except DataError as error:
                 refused = str(error)
-            items.append(Item(rel.as_posix(), file, out / rel, kind_, packed, packed, file.stat().st_size, refused))
+            items.append(Item(rel.as_posix(), file, out / rel, kind_, packed, packed, size, refused))
+        for name in folders:
+            if (linked := Path(where, name)).is_symlink():
+                rel = linked.relative_to(path)
+                items.append(
+                    Item(rel.as_posix(), linked, out / rel, None, refused="a link to a folder is not followed")
+                )
     return sorted(items, key=lambda i: i.name), True
 
 
@@ -74,10 +83,21 @@ def _packed(target: Path | None) -> bool:
     return target is not None and target.suffix.lower() == ".gz"
 
 
-def check_free(
-    targets: Sequence[Path | None], extras: Sequence[Path], report: str | Path | None, overwrite: bool
-) -> None:
+def check_apart(items: Sequence[Item], extras: Sequence[Path]) -> None:
+    """Raises :class:`UsageError` where two files that the run would write are one, or one of them is a source."""
+    sources = {item.source.resolve() for item in items if item.source is not None}
+    seen: set[Path] = set()
+    for path in (*(item.target for item in items if item.target is not None), *extras):
+        real = path.resolve()
+        if real in sources:
+            raise UsageError(f"{path} is a source of the run; a source is never changed")
+        if real in seen:
+            raise UsageError(f"{path} is named for two outputs of the run")
+        seen.add(real)
+
+
+def check_free(targets: Sequence[Path | None], extras: Sequence[Path], overwrite: bool) -> None:
     """Raises :class:`UsageError` where a file that the run would write exists, unless it may be replaced."""
-    for path in (*targets, *extras, *((Path(report),) if report else ())):
+    for path in (*targets, *extras):
         if path is not None and path.exists() and not overwrite:
             raise UsageError(f"{path} exists; overwrite replaces it")

@@ -29,7 +29,7 @@ def draft(text: str, job: Job, tally: Tally, line: int = 1) -> Draft | Failure:
         value = jsontext.parse(text)
         found = list(jsontext.tokens(text))
     except RECORD_ERRORS as error:
-        return Failure("", line, f"not valid JSON ({type(error).__name__})")
+        return Failure("", line, jsontext.complaint(error))
     record = value if isinstance(value, dict) else {}
     chosen = [token for token in found if _wanted(token, job, tally)]
     order, after, turns = _compose(chosen)
@@ -187,7 +187,7 @@ def _parse_whole(chunk: Chunk, job: Job) -> Parsed:
     try:
         value = jsontext.parse(body)
     except RECORD_ERRORS as error:
-        raise DataError(f"not valid JSON ({type(error).__name__})") from None
+        raise DataError(jsontext.complaint(error)) from None
     lead = len(text) - len(text.lstrip())
     tally = Tally()
     places = [(0, len(body))]

@@ -37,6 +37,13 @@ class Token:
     kind: Kind
 
 
+def complaint(error: Exception) -> str:
+    """What is wrong with a JSON text that :func:`parse` does not accept, without quoting it."""
+    if isinstance(error, RecursionError):
+        return "JSON that is nested too deeply"
+    return f"not valid JSON ({type(error).__name__})"
+
+
 def parse(text: str) -> object:
     """The value of a JSON text. Control characters in strings and NaN are allowed.
 

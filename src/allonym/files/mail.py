@@ -26,13 +26,13 @@ from allonym.files.segments import Segment, same, splice
 
 _HEADER = re.compile(rb"([!-9;-~]+)[ \t]*:[ \t]*((?:[^\r\n]|\r?\n[ \t])*)(?:\r?\n|\Z)")
 _BLANK = re.compile(rb"\r?\n")
-_PLAIN_HEADERS = frozenset(("mime-version", "content-transfer-encoding", "date"))
+_PLAIN_HEADERS = frozenset(("mime-version", "content-transfer-encoding"))
 _ADDRESS_HEADERS = (
     "from to cc bcc reply-to sender return-path delivered-to resent-from resent-to resent-cc "
     "disposition-notification-to"
 )
 _ADDRESSES = frozenset(_ADDRESS_HEADERS.split())
-_NAME = re.compile(r'(?:^|[,;:])\s*"?([^"<>,;:@]*[^"<>,;:@\s])"?\s*(?=<)')
+_NAME = re.compile(r'(?:^|[,;:])\s*(?:"([^"@]*)"|([^"<>,;:@]*[^"<>,;:@\s]))\s*(?=<)')
 MAX_DEPTH = 20
 
 
@@ -135,7 +135,7 @@ def _header(data: bytes, match: re.Match[bytes]) -> Iterator[_Block]:
             if pieces:
                 yield _Block(start, end, text, pieces, _write_header)
             return
-    names = tuple(m.span(1) for m in _NAME.finditer(text)) if name in _ADDRESSES else ()
+    names = tuple(m.span(m.lastindex or 0) for m in _NAME.finditer(text)) if name in _ADDRESSES else ()
     yield _Block(start, end, text, (Segment(0, len(text), text, same, f"\n{title}: "),), _write_header, names)
 
 

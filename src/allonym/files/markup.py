@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from urllib.parse import quote, unquote
 
-from allonym.errors import RefusedContent
+from allonym.errors import DataError, RefusedContent
 from allonym.files.encoding import decode
 from allonym.files.fields import safe
 from allonym.files.record import Chunk, Draft, Format, Job, Parsed
@@ -38,6 +38,7 @@ _TOKEN = re.compile(
 )
 _ATTRIBUTE = re.compile(r"""([^\s=/"'<>]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""")
 _RAW = frozenset(("script", "style"))
+MAX_UNCLOSED = 200
 
 
 def _text(text: str) -> str:
@@ -61,16 +62,36 @@ def segments(source: str) -> list[Segment]:
 
     Raises:
         RefusedContent: it embeds data, such as an image.
+        DataError: more than ``MAX_UNCLOSED`` tags never close.
     """
     attributes: list[Segment] = []
     return [*_walk(source, attributes), *attributes]
 
 
+def _tokens(source: str) -> Callable[[int], re.Match[str] | None]:
+    """A function that finds the next piece of markup. Each tag that never closes costs a look at all that follows."""
+    unclosed = 0
+
+    def following(at: int) -> re.Match[str] | None:
+        nonlocal unclosed
+        while (at := source.find("<", at)) >= 0:
+            if match := _TOKEN.match(source, at):
+                return match
+            unclosed += source[at + 1 : at + 2].isalpha() or source[at + 1 : at + 2] == "/"
+            if unclosed > MAX_UNCLOSED:
+                raise DataError(f"more than {MAX_UNCLOSED} tags never close; is a quote left open?")
+            at += 1
+        return None
+
+    return following
+
+
 def _walk(source: str, attributes: list[Segment]) -> Iterator[Segment]:
     gap = "\n"
     at = 0
+    following = _tokens(source)
     while at <= len(source):
-        match = _TOKEN.search(source, at)
+        match = following(at)
         stop = match.start() if match else len(source)
         if stop > at:
             yield Segment(at, stop, html.unescape(source[at:stop]), _text, gap)

@@ -101,9 +101,8 @@ class Package:
                 if info.filename in self.dropped:
                     continue
                 if info.filename in self.touched:
-                    data = etree.tostring(
-                        self.trees[info.filename], xml_declaration=True, encoding="UTF-8", standalone=True
-                    )
+                    tree = self.trees[info.filename].getroottree()
+                    data = etree.tostring(tree, xml_declaration=True, encoding="UTF-8", standalone=True)
                 copy = zipfile.ZipInfo(info.filename, info.date_time)
                 copy.compress_type, copy.external_attr = info.compress_type, info.external_attr
                 copy.create_system = info.create_system
@@ -162,11 +161,33 @@ def slot_of_text(package: Package, name: str, element: Any, before: str = "\n") 
 
     def put(text: str) -> None:
         element.text = printable(text)
-        if text != text.strip():
+        if text != text.strip() and isinstance(element.tag, str):
             element.set(_XMLNS_SPACE, "preserve")
         package.touched.add(name)
 
     return Slot(element.text or "", put, before)
+
+
+def stray_slots(package: Package, name: str) -> Iterator[Slot]:
+    """The slots of what stands in a part beside its elements: comments, instructions, text behind an element."""
+    from lxml import etree
+
+    root = package.tree(name)
+    beside = [*root.itersiblings(preceding=True), *root.itersiblings()]
+    for node in (*root.iter(etree.Comment, etree.ProcessingInstruction), *beside):
+        if node.text and node.text.strip():
+            yield slot_of_text(package, name, node)
+    for node in root.iter():
+        if node is not root and node.tail and node.tail.strip():
+            yield _slot_of_tail(package, name, node)
+
+
+def _slot_of_tail(package: Package, name: str, node: Any) -> Slot:
+    def put(text: str) -> None:
+        node.tail = printable(text)
+        package.touched.add(name)
+
+    return Slot(str(node.tail), put)
 
 
 def slot_of_attribute(package: Package, name: str, element: Any, attribute: str) -> Slot:
@@ -187,8 +208,13 @@ def printable(text: str) -> str:
 
 
 def common_slots(package: Package, tasks: Mapping[str, str]) -> Iterator[Slot]:
-    """The slots of relationships, properties and custom XML; properties that name people or firms are emptied."""
+    """The slots that all office files may have: relationships, properties, custom XML, and what strays in any part.
+
+    Properties that name people or firms are emptied.
+    """
     for name, task in tasks.items():
+        if task != "drop" and name.endswith((".xml", ".rels")):
+            yield from stray_slots(package, name)
         if task == "links":
             for link in package.tree(name):
                 if link.get("TargetMode") == "External":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import sys
@@ -83,16 +84,17 @@ class PartFile:
 
     def close(self, *, remove: bool) -> None:
         """Close the file without finishing it."""
-        self._stream.close()
+        with contextlib.suppress(OSError):  # a full disk, which has been told already
+            self._stream.close()
         if remove:
             self.path.unlink(missing_ok=True)
 
 
 class Lines:
-    """A file of JSON lines that is made only where there is something to write."""
+    """A file of JSON lines that is made only where there is something to write; ``private``: for its owner alone."""
 
-    def __init__(self, target: Path | None) -> None:
-        self.target = target
+    def __init__(self, target: Path | None, *, private: bool = False) -> None:
+        self.target, self.private = target, private
         self.part: PartFile | None = None
         self.complete = False
 
@@ -116,6 +118,8 @@ class Lines:
             return
         if self.part is None:
             self.part = PartFile(self.target)
+            if self.private:
+                self.part.path.chmod(0o600)
         self.part.write(line.encode("utf-8", "backslashreplace") + b"\n")
 
     def finish(self) -> None:

@@ -7,6 +7,7 @@ import json
 import os
 import sys
 import time
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
@@ -19,7 +20,7 @@ from allonym.batch import RECORD_ERRORS, Key, reason, run_ordered
 from allonym.document import Document
 from allonym.errors import AllonymError, DataError, RefusedContent, UnknownNameError, UsageError
 from allonym.files.formats import get_format
-from allonym.files.items import Item, check_free, list_items
+from allonym.files.items import Item, check_apart, check_free, list_items
 from allonym.files.journal import Journal, verify
 from allonym.files.output import Lines, PartFile, Pipe, part_path
 from allonym.files.record import Chunk, Draft, Failure, Format, Job, Tally, Treated, treat, whole
@@ -126,7 +127,10 @@ def anonymize_path(
         raise UsageError("resume needs a file or folder to read and one to write")
     if batch_size < 1:
         raise UsageError(f"batch_size must be 1 or more, got {batch_size}")
-    extras = [Path(p) for p in (quarantine, plans) if p is not None]
+    if job.fields and not folder and items[0].format and not items[0].format.fields:
+        raise UsageError(f"a {items[0].format.name} file has no fields to choose from; all its text is treated")
+    extras = [Path(p) for p in (quarantine, plans, report) if p is not None]
+    check_apart(items, extras)
     settings = {"fields": list(job.fields), "format": format, "keyed": key is not None, "folder": folder}
     listed = "\n".join(f"{item.name}\0{item.size}" for item in items)
     identity = {
@@ -144,7 +148,7 @@ def anonymize_path(
         journal = Journal(out, identity, key, resume=resume, overwrite=overwrite)
     try:
         if not (journal and journal.resumed):
-            check_free([item.target for item in items], extras, report, overwrite)
+            check_free([item.target for item in items], extras, overwrite)
     except UsageError:
         if journal:
             journal.close(remove=True)
@@ -173,8 +177,8 @@ def anonymize_path(
             written.write(made.to_json().encode())
             written.finish()
         return made
-    except (KeyboardInterrupt, AllonymError) as error:
-        # A run that was stopped, or that an unfit file or option keeps from going on, can still be resumed.
+    except (KeyboardInterrupt, OSError, AllonymError) as error:
+        # A run that was stopped, or whose disk is full, can still be resumed.
         keep = run.resumed or not isinstance(error, (DataError, UsageError))
         raise
     finally:
@@ -194,7 +198,7 @@ class _Run:
         plans: Path | None,
     ) -> None:
         self.items, self.job, self.journal, self.folder = items, job, journal, folder
-        self.quarantine, self.plans = Lines(quarantine), Lines(plans)
+        self.quarantine, self.plans = Lines(quarantine), Lines(plans, private=job.originals)
         self.tally, self.files = Tally(), 0
         self.refused: list[tuple[str, str]] = []
         self.digests: list[tuple[str, str]] = []
@@ -226,10 +230,10 @@ class _Run:
                 yield Task(Place(index, last=True, consumed=done), "", refused=str(error))
             except DataError as error:
                 yield Task(Place(index, last=True, consumed=done), "", refused=str(error))
-            except (OSError, EOFError) as error:
+            except (OSError, EOFError, zlib.error) as error:
                 if not self.folder:
-                    raise DataError(f"cannot read {item.name}: {type(error).__name__}") from None
-                why = f"cannot be read: {type(error).__name__}"
+                    raise DataError(f"cannot read {item.name}: {_unreadable(error)}") from None
+                why = f"cannot be read: {_unreadable(error)}"
                 yield Task(Place(index, last=True, consumed=done), "", refused=why)
 
     def _chunks(self, index: int, item: Item, kind: Format, size: int, done: int) -> Iterator[Task]:
@@ -446,6 +450,10 @@ class _Run:
             self.journal.close(remove=not keep)
 
 
+def _unreadable(error: Exception) -> str:
+    return "the packed data is damaged" if isinstance(error, zlib.error) else type(error).__name__
+
+
 def _digest(path: Path) -> str:
     state = blake2b(digest_size=32)
     with path.open("rb") as stream:
@@ -466,15 +474,19 @@ def read_documents(
     items, folder = list_items(source, "-" if not Path(source).is_dir() else _NOWHERE, format)
     job = Job(Policy.load("default"), fields=tuple(fields or ()))
     run = _Run(items, job, None, folder, None, None)
+    line, last = 0, -1
     for task in run.tasks(BATCH):
         item = items[task.place.item]
+        line, last = (line, last) if task.place.item == last else (0, task.place.item)
         if task.refused:
             raise DataError(f"{item.name}: {task.refused}")
         if task.chunk is None or item.format is None:
             continue
-        for piece in item.format.parse(task.chunk, job).pieces:
+        parsed = item.format.parse(task.chunk, job)
+        for piece in parsed.pieces:
             if isinstance(piece, Failure):
-                raise DataError(f"{item.name}: line {piece.line} of a batch: {piece.reason}")
+                raise DataError(f"{item.name}: {item.format.unit} {line + piece.line}: {piece.reason}")
             if isinstance(piece, Draft) and piece.counted:
                 id = piece.document.id or item.name
                 yield piece.document if id == piece.document.id else replace(piece.document, id=id)
+        line += parsed.lines

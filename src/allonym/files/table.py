@@ -145,7 +145,7 @@ def _parse(chunk: Chunk, job: Job) -> Parsed:
         match = pattern.match(text, at)
         number += 1
         if match is None:
-            pieces.append(Failure("", number, "a quote is left open"))
+            pieces.append(Failure("", number, "a quote is left open; all rows from here on are left out"))
             break
         at = match.end()
         body, end = _split(match.group())

@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from allonym.batch import lead_in
@@ -46,6 +47,9 @@ _REFUSED = (
     (r"xl/(revisions|users).*", "a change history"),
     (r"xl/(slicers|slicerCaches|timelines|richData)/.*", "a linked data type"),
 )
+TITLE_ROWS = 20
+"""Rows at the top of a sheet among which that of the column names is sought."""
+
 _NUMBER = re.compile(r"-?\d{7,}(?:\.0+)?")
 _DATE_FORMATS = frozenset((*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)))
 _TEXTS = frozenset(("oddHeader", "oddFooter", "evenHeader", "evenFooter", "firstHeader", "firstFooter"))
@@ -73,22 +77,27 @@ def _rich(package: Package, name: str, parent: Any, column: str) -> Iterator[Slo
 
 
 def _headers(package: Package, name: str, shared: list[str]) -> Iterator[tuple[Any, str]]:
-    """The cells of a sheet, each with what stands in the first row of its column."""
-    first: dict[str, str] = {}
-    top = None
+    """The cells of a sheet, each with what stands above it in the row of column names."""
+    rows: dict[str, list[tuple[str, Any, str]]] = {}
     for cell in package.tree(name).iter("{*}c"):
         column, row = re.sub(r"\d", "", cell.get("r", "")), re.sub(r"\D", "", cell.get("r", ""))
-        top = top or row
+        rows.setdefault(row, []).append((column, cell, _shown(cell, shared) if len(rows) <= TITLE_ROWS else ""))
+    filled = {row: sum(bool(text) for _, _, text in cells) for row, cells in islice(rows.items(), TITLE_ROWS)}
+    # Above the names of the columns a title may stand, in a cell or two.
+    top = next((row for row, n in filled.items() if n and 2 * n >= max(filled.values())), None)
+    names: dict[str, str] = {}
+    for row, cells in rows.items():
         if row == top:
-            value = cell.findtext("{*}v") or ""
-            if cell.get("t") == "s":
-                value = shared[int(value)] if value.isdigit() and int(value) < len(shared) else ""
-            elif cell.get("t") == "inlineStr":
-                value = "".join(cell.itertext())
-            first[column] = value
-            yield cell, ""
-        else:
-            yield cell, first.get(column, "")
+            names = {column: text for column, _, text in cells}
+        for column, cell, _ in cells:
+            yield cell, "" if row == top else names.get(column, "")
+
+
+def _shown(cell: Any, shared: list[str]) -> str:
+    value = cell.findtext("{*}v") or ""
+    if cell.get("t") == "s":
+        return shared[int(value)] if value.isdigit() and int(value) < len(shared) else ""
+    return "".join(cell.itertext()) if cell.get("t") == "inlineStr" else value
 
 
 def _date_styles(package: Package) -> frozenset[int]:
