@@ -129,7 +129,7 @@ def test_hotwords_announce_names(text: str, found: list[str]) -> None:
         "Hi All, Dear Sir or Madam,",
         "Good morning, Ladies and Gentlemen.",
         "it's Apple from 2010",
-        "this is mr. jones speaking to mary",
+        "a dramatic drive, mr  x",
         "Thanks. April was fine.",
         "Dr. Pepper",
         "this is different from that, this is just calling for it",
@@ -156,9 +156,24 @@ def test_spans_lie_in_the_text_and_are_trimmed(text: str) -> None:
 
 @given(st.text(alphabet=st.characters(categories=["Ll", "Nd", "Zs", "Po"]), max_size=60))
 def test_text_without_capitals_yields_nothing(text: str) -> None:
-    assert names(f"my name is {text}, mr. {text} hi {text}.") == []
+    assert names(f"my name is {text}, miss {text} hi {text}.") == []
 
 
 @pytest.mark.parametrize("unit", ["my name is Jane ", "Hi A", "Mr. ", "Thanks,\n", "A. ", "this is A A A "])
 def test_long_runs_end(unit: str) -> None:
     DETECT(Document("", unit * (100_000 // len(unit))))
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("From: Allen, Phillip K.\nSubject: x", ["Allen, Phillip K."]),
+        ("> To: Dunton, Heather; Belden, Tim\n", ["Dunton, Heather", "Belden, Tim"]),
+        ("Cc: Jane Doe, Bob Roy\n", ["Jane Doe", "Bob Roy"]),
+        ("To: All Employees\nFrom: Houston\n", []),
+        ("mr. james saw dr . lewis and mr right now, 20 ms later", ["james", "lewis"]),
+    ],
+)
+def test_header_lines_and_small_titles(text, names):
+    spans = sorted(build(Policy(name="p", wanted=()))(Document("", text)))
+    assert [text[s.start : s.end] for s in spans] == names

@@ -72,9 +72,15 @@ _FAREWELL = "(?i:\\b(?:regards|sincerely|yours truly|yours faithfully|cheers|bes
 _SIGNED = compiled(rf"{_FAREWELL}[,.]?[ \t\r]*\n\s*{_NAME}[ \t\r]*(?:\n|$|,)")
 
 
+_HEAD = r"(?m)^[ \t>]*(?:X ?- ?)?(?:From|To|Cc|CC|Bcc|Reply-To|Sender|Sent by|Attn)[ \t]?:[ \t]*"
+_HEADER = compiled(rf"{_HEAD}([^\n]{{3,1000}})")
+_LISTED = re.compile(r"[^\W\d_][\w.'’\-]*(?:,? [^\W\d_][\w.'’\-]*)+(?![\w@])")
+_SMALL_TITLE = compiled(r"\b(?:(?:mr|mrs|dr|ms|prof) ?\. ?|(?:mr|mrs|dr) )([a-z][a-z\-]{2,})\b")
+
+
 @cache
 def _cues() -> re2.Set:
-    """Which of the six kinds of hotword stand in a text, in one pass; in the order of :func:`_hotwords`."""
+    """Which of the kinds of hotword stand in a text, in one pass; in the order of :func:`_hotwords`."""
     cues = re2.Set.SearchSet()
     for cue in (
         rf"\b{_TITLE}{_BEGIN}",
@@ -83,6 +89,8 @@ def _cues() -> re2.Set:
         rf"(?i:\b{_HELLO}{_AGAIN}),? {_BEGIN}",
         rf"{_FAREWELL}[,.]?[ \t\r]*\n\s*{_BEGIN}",
         _UNCAPPED.pattern.decode("utf-8"),
+        rf"{_HEAD}{_BEGIN}",
+        _SMALL_TITLE.pattern.decode("utf-8"),
     ):
         cues.Add(cue.encode("utf-8"))
     cues.Compile()
@@ -212,6 +220,24 @@ def _hotwords(text: str, data: bytes, present: Sequence[int]) -> Iterator[Span]:
             start, end = greeted if greeted[0] >= 0 else called
             if not any(w.lower() in _STOP for w in text[start:end].split()):
                 yield Span(start, end, "PERSON", 0.6, "speakers:introduction")
+    if 6 in present:
+        for _, (start, end) in matches(_HEADER, text, data):
+            for listed in _LISTED.finditer(text, start, end):
+                yield from _of_header(text, listed.start(), listed.end())
+    if 7 in present:
+        for _, (start, end) in matches(_SMALL_TITLE, text, data):
+            if text[start:end] not in _STOP:
+                yield Span(start, end, "PERSON", 0.65, "speakers:title")
+
+
+def _of_header(text: str, start: int, end: int) -> Iterator[Span]:
+    """Names in a line of addresses: "Allen, Phillip K." is one, "Jane Doe, Bob Roy" are two."""
+    inverted = re.fullmatch(r"[^\s,]+, [^,]+", text[start:end])
+    for part in [text[start:end]] if inverted else text[start:end].split(", "):
+        words = part.split()
+        if len(words) > 1 and all(w[0].isupper() and w.strip(".,").lower() not in _STOP for w in words):
+            yield Span(start, start + len(part), "PERSON", 0.7, "speakers:header")
+        start += len(part) + 2
 
 
 def _after_is_sure(text: str, end: int) -> bool:
