@@ -64,6 +64,7 @@ def detect(text_or_document: TextOrDocument, policy: AnyPolicy = "default") -> t
         PolicyError, UnknownNameError: the policy is not valid or not known.
     """
     policy = Policy.load(policy)
+    _tell_missing(policy)
     document = _document(text_or_document)
     return resolve(_wanted(document, policy, _candidates(document, policy)), policy.taxonomy)
 
@@ -103,6 +104,7 @@ def anonymize(
     if vault is not None:
         raise UsageError("vaults are not available in this version; restore with the plan or the key")
     policy = Policy.load(policy)
+    _tell_missing(policy)
     document = _document(text_or_document)
     linked = link(document, detect(document, policy), policy.taxonomy)
     plan = make_plan(document, linked.entities, policy, key=key, notes=linked.notes)
@@ -159,14 +161,18 @@ def _document(given: TextOrDocument) -> Document:
 
 
 @lru_cache(maxsize=64)
-def _detectors(policy: Policy) -> tuple[Detector, ...]:
+def _tell_missing(policy: Policy) -> None:
     missing = policy.missing()
     if missing:
         warnings.warn(
             f"policy {policy.name!r} is made for detector {', '.join(missing)}, which this version does not have: "
             "names in free text are found only by lists, titles, speaker labels and introductions",
-            stacklevel=4,
+            stacklevel=3,  # the caller of detect or anonymize
         )
+
+
+@lru_cache(maxsize=64)
+def _detectors(policy: Policy) -> tuple[Detector, ...]:
     factories = [registry.detectors.get(name) for name in policy.active_detectors()]
     return tuple(factory(policy) for factory in factories)  # type: ignore[operator]
 
