@@ -37,6 +37,12 @@ def test_weak_or_other_findings_do_not_spread():
     assert found("Hartley and Hartley", "Hartley", label="CITY") == []
 
 
+def test_overlapping_seeds_count_once():
+    text = "Victoria Beckham left. The Beckhams stayed."
+    spans = [Span(0, 16, "PERSON", 0.9), Span(9, 16, "PERSON", 0.9), Span(0, 8, "PERSON", 0.9)]
+    assert [text[s.start : s.end] for s in echoes(text, spans, TAXONOMY)] == ["Beckhams"]
+
+
 def test_in_the_chain():
     text = "Mr. Jagger sang. Later Mick Jagger left with Bianca Jagger."
     assert "Jagger" not in allonym.anonymize(text).text

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from allonym.detect.lexicon import PARTICLES, TITLES, letters_of
 from allonym.detect.scan import MANY, matches, occurrences, uncached
 from allonym.detect.words import word_list
-from allonym.document import Span
+from allonym.document import Span, merge
 from allonym.labels import Taxonomy
 
 SCORE = 0.6
@@ -37,7 +37,7 @@ def echoes(text: str, spans: Sequence[Span], taxonomy: Taxonomy) -> list[Span]:
     names |= dict.fromkeys(name for seed in seeds if " " in (name := text[seed.start : seed.end]) and name[0].isupper())
     stems = {name.removesuffix("'s").removesuffix("’s") for name in names}
     if len(text) * len(stems) < 100_000:  # cheaper than a pattern, which most short texts then do not need
-        said = " ".join(text[seed.start : seed.end] for seed in seeds)
+        said = " ".join(text[a:b] for a, b in merge((seed.start, seed.end) for seed in seeds))
         stems = {stem for stem in stems if text.count(stem) > said.count(stem)}
     if not stems:
         return []
