@@ -10,7 +10,7 @@ from allonym.cli.demo import EXAMPLES
 
 # What the examples hold that rules and lists must find.
 IDENTIFIERS = [
-    "Quint", "F-E-N-W-I-C-K", "Mr. Fenwick", "415-555-0132", "tobias dot fenwick at example dot com",
+    "Quint", "Fenwicks", "F-E-N-W-I-C-K", "Mr. Fenwick", "415-555-0132", "tobias dot fenwick at example dot com",
     "four one, nine zero two seven", "Ines", "ifenwick84", "March 14, 1981", "4111 1111 1111 1111", "203.0.113.24",
     "Osei", "3 May 1974", "946 0958", "amara.osei@example.org", "0044 0532", "12 34 56 C", "https://osei.example/cv",
     "a.osei[at]", "1M8GDM9AXKP042788", "Tanabe", "555-0147", "Doyle", "lorcan@", "5555 5555 5555 4444",
