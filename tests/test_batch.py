@@ -12,7 +12,6 @@ from allonym.batch import (
     Result,
     anonymize_batch,
     lead_in,
-    map_batches,
     named_parts,
     run_ordered,
     run_records,
@@ -80,12 +79,16 @@ def test_splitting_otherwise_changes_nothing(split):
     for group in split:
         batches.append(docs[at : at + len(group)])
         at += len(group)
-    assert [r for batch in map_batches(batches, POLICY) for r in batch] == run_records(docs, POLICY)
+    assert [r for batch in batches for r in run_records(batch, POLICY)] == run_records(docs, POLICY)
 
 
 def test_workers_keep_order_and_bytes():
     batches = [documents(5)] * 9
-    assert list(map_batches(batches, POLICY, workers=2)) == list(map_batches(batches, POLICY))
+    assert list(run_ordered(_records, batches, POLICY, 2)) == list(run_ordered(_records, batches, POLICY, 1))
+
+
+def _records(policy, batch):
+    return run_records(batch, policy)
 
 
 def test_pool_reads_only_a_little_ahead():

@@ -258,28 +258,6 @@ IN_FLIGHT = 3
 """Batches per worker that are under way at most; bounds the memory of a run."""
 
 
-def map_batches(
-    batches: Iterable[Sequence[Document]],
-    policy: str | Path | Policy = "default",
-    key: Key = None,
-    workers: int = 1,
-    *,
-    plans: bool = True,
-) -> Iterator[list[Result]]:
-    """:func:`run_records` for each batch, lazily, in order, in ``workers`` processes (1: in this one).
-
-    Raises:
-        AllonymError: a worker died; the message says what to do.
-    """
-    loaded = Policy.load(policy)
-    return run_ordered(_run_batch, batches, (loaded, key, plans), workers)
-
-
-def _run_batch(context: tuple[Policy, Key, bool], batch: Sequence[Document]) -> list[Result]:
-    policy, key, plans = context
-    return run_records(batch, policy, key, plans=plans)
-
-
 def run_ordered(task: Callable[[C, T], R], items: Iterable[T], context: C, workers: int = 1) -> Iterator[R]:
     """``task(context, item)`` for each item, results in the items' order.
 

@@ -15,7 +15,7 @@ from importlib.resources import files
 import re2
 
 from allonym.checksums import validator
-from allonym.detect import Detector
+from allonym.detect import Detector, scan
 from allonym.document import Document, Span
 from allonym.errors import PolicyError
 from allonym.pattern import PatternRule
@@ -69,7 +69,7 @@ class _Compiled:
 
     @cached_property
     def find(self) -> re2._Regexp:
-        return _compile(self.rule.pattern)
+        return scan.compiled(self.rule.pattern)
 
     @cached_property
     def grouped(self) -> bool:
@@ -81,11 +81,11 @@ class _Compiled:
 
     @cached_property
     def context(self) -> re2._Regexp | None:
-        return _compile(words_pattern(self.rule.context)) if self.rule.context else None
+        return scan.compiled(words_pattern(self.rule.context)) if self.rule.context else None
 
     @cached_property
     def unless(self) -> re2._Regexp | None:
-        return _compile(words_pattern(self.rule.unless)) if self.rule.unless else None
+        return scan.compiled(words_pattern(self.rule.unless)) if self.rule.unless else None
 
 
 def _options() -> re2.Options:
@@ -93,14 +93,6 @@ def _options() -> re2.Options:
     options.max_mem = _SET_MEMORY
     options.log_errors = False
     return options
-
-
-@cache
-def _compile(pattern: str) -> re2._Regexp:
-    options = re2.Options()
-    options.log_errors = False
-    options.never_capture = False
-    return re2.compile(pattern.encode("utf-8"), options)
 
 
 def words_pattern(words: Sequence[str]) -> str:
@@ -181,7 +173,7 @@ class Ruleset:
         if not self._rules or not text:
             return []
         ascii_only = text.isascii()
-        data = text.encode("utf-8", "surrogatepass")
+        data = scan.encoded(text)
         hits = self._hits(data)
         if not hits:
             return []
