@@ -58,7 +58,7 @@ def main() -> None:
     args = parser.parse_args()
     policy = Policy.load(args.policy)
     if args.rules:
-        policy = replace(policy, detectors=("rules",), wanted=())
+        policy = replace(policy, detectors=("rules",))
     counts: Counter[str] = Counter()
     characters = 0
     for path in args.paths:

@@ -117,8 +117,8 @@ def policies() -> str:
         )
     out.append(table(["preset", "for", "labels", "default operator", "tags look like"], rows))
     out.append(
-        "\nEvery preset is made for the detector `tagger`, which finds names in free text and is not part of this "
-        "version; each works without it and warns.\n\n## Keys of a policy file\n\nUnknown keys are errors.\n\n"
+        "\nEvery preset but `earnings` runs the [tagger](../explanation/tagger.md), which finds names in free text.\n\n"
+        "## Keys of a policy file\n\nUnknown keys are errors.\n\n"
     )
     out.append(table(["key", "type", "meaning"], [[code(k), kinds[t], cell(d)] for k, (t, d) in KEYS.items()]))
     out.append(

@@ -1,4 +1,4 @@
-"""What several tests need: case tables, and Hypothesis settings that keep the suite fast and repeatable."""
+"""What several tests need: case tables, a policy without the tagger, and Hypothesis settings that keep the suite fast."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from allonym.policy import Policy
+
 ROOT = Path(__file__).resolve().parent.parent
 CASES = ROOT / "tests" / "cases"
+UNTAGGED = ("rules", "spoken", "lexicon", "speakers")
 
 settings.register_profile(
     "allonym", max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
@@ -23,6 +26,20 @@ settings.load_profile("allonym")
 def root() -> Path:
     """The repository's top folder."""
     return ROOT
+
+
+@pytest.fixture(scope="session")
+def untagged() -> Policy:
+    """The default policy without the tagger: what it finds is the same with every model."""
+    return Policy.load("default").with_(detectors=UNTAGGED)
+
+
+@pytest.fixture(scope="session")
+def untagged_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same as a file, for the command line."""
+    path = tmp_path_factory.mktemp("policies") / "untagged.toml"
+    path.write_text(f'extends = "default"\n[detect]\ndetectors = {list(UNTAGGED)}\n', encoding="utf-8")
+    return path
 
 
 @pytest.fixture(scope="session")

@@ -21,7 +21,7 @@ from allonym.errors import AllonymError, DataError, MissingExtra, UnknownNameErr
 from allonym.plan import Plan, apply_parts
 from allonym.policy import Policy, Rule
 
-POLICY = Policy.load("default").with_(wanted=())
+POLICY = Policy.load("default").with_(detectors=("rules", "spoken", "lexicon", "speakers"))
 MAIL = "[EMAIL_ADDRESS_1]"
 
 

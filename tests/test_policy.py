@@ -1,6 +1,5 @@
 import pickle
 import tomllib
-import warnings
 from importlib.resources import files
 
 import pytest
@@ -41,8 +40,10 @@ def test_a_preset_is_complete(name):
     policy = Policy.load(name)
     assert policy.name == name
     assert policy.description.endswith(".")
-    assert policy.wanted == ("tagger",)
-    assert policy.missing() == tuple(w for w in policy.wanted if w not in allonym.registry.detectors.names())
+    assert set(policy.detectors) == {"rules", "spoken", "lexicon"} | (
+        set() if name == "earnings" else {"speakers", "tagger"}
+    )
+    assert policy.settings("tagger")["name_parts"] == (name == "textwash")
     assert Policy.load(name) is policy
     raw = tomllib.loads(files("allonym").joinpath("policies", f"{name}.toml").read_text(encoding="utf-8"))
     assert raw["schema"] == 1
@@ -56,25 +57,24 @@ def test_no_preset_keeps_what_it_detects(name):
     assert "keep" not in operators
 
 
-@pytest.mark.parametrize("name", PRESETS)
-def test_a_preset_warns_of_the_detector_that_is_missing(name):
-    policy = Policy.load(name).with_()
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        allonym.detect("nothing here", policy)
-        allonym.detect("nor here", policy)
-    assert [("tagger" in str(w.message), name in str(w.message)) for w in caught] == [(True, True)] * len(
-        policy.missing()
-    )
+@pytest.mark.parametrize("name", sorted({*PRESETS} - {"earnings"}))
+def test_names_in_free_text_go_under_every_preset_but_earnings(name):
+    text = "Barack Obama met Angela Merkel in Berlin."
+    made = allonym.anonymize(text, name, key=KEY)
+    assert " met " in made.text
+    assert not [word for word in ("Barack", "Obama", "Angela", "Merkel", "Berlin") if word in made.text]
+    assert allonym.anonymize(text, "earnings").text == text
 
 
-def test_a_small_text_under_each_preset(cases):
+def test_a_small_text_under_each_preset_without_the_tagger(cases):
     wrong = []
     for case in cases("policies"):
         document = allonym.Document("case", case["text"], case.get("meta", {}))
         if "turns" in case:
             document = allonym.Document.conversation("case", case["turns"], case.get("meta", {}))
-        made = allonym.anonymize(document, case["policy"], key=KEY).text
+        preset = Policy.load(case["policy"])
+        policy = preset.with_(detectors=tuple(name for name in preset.detectors if name != "tagger"))
+        made = allonym.anonymize(document, policy, key=KEY).text
         if made != case["expected"]:
             wrong.append(f"{case['policy']}: {made!r} instead of {case['expected']!r}")
     assert not wrong, "\n".join(wrong)
@@ -315,6 +315,26 @@ BAD = [
     ("[[patterns]]\nname='p'\nlabel='PERSON'\npattern='x'\nregex='y'", UnknownNameError, "unknown key 'regex'"),
     ("[[patterns]]\nname='p'\nlabel='PERSON'\npattern='x'\nwindow=[1]", PolicyError, "two counts of characters"),
     ("countries='us'", PolicyError, "countries must be a list, got str"),
+    ("[detect]\noperating_point='high-recal'", UnknownNameError, "did you mean: high-recall"),
+    ("[detect]\noperating_point=1", PolicyError, "a number between 0 and 1, got 1"),
+    ("[detect]\noperating_point=true", PolicyError, "a number between 0 and 1, got True"),
+    ("[detect.operating_points]\nPERSN=0.1", UnknownNameError, "did you mean: PERSON"),
+    ("[detect.operating_points]\nPERSON=[]", PolicyError, "operating_points.PERSON must be"),
+    ("[detect]\noperating_points=3", PolicyError, "operating_points must be a table, got int"),
+    ("[detect]\nspacy=3", PolicyError, "detect.spacy must be a table, got int"),
+    ("[detect.spacyy]\nmodel='x'", UnknownNameError, "did you mean: spacy"),
+    ("[detect.spacy]\nmodell='x'", UnknownNameError, "did you mean: model"),
+    ("[detect.spacy]\nmodel='x'", PolicyError, "detect.spacy has options, but spacy is not among the detectors"),
+    ("[detect.spacy]\nmodel=1", PolicyError, "detect.spacy.model must be a string, got int"),
+    ("[detect.spacy]\nscore=2", PolicyError, "detect.spacy.score must be a number from 0 to 1"),
+    ("[detect.spacy]\nbatch_size=0", PolicyError, "detect.spacy.batch_size must be an integer from 1, got 0"),
+    ("[detect.spacy]\nlabels={GPE='LOCATON'}", UnknownNameError, "did you mean: LOCATION"),
+    ("[detect.spacy]\nlabels={GPE=1}", PolicyError, "detect.spacy.labels.GPE must be a label, got int"),
+    ("[detect.flair]\nallow_download='yes'", PolicyError, "allow_download must be true or false, got 'yes'"),
+    ("[detect.ensemble]\nmembers=['ruels']", UnknownNameError, "did you mean: rules"),
+    ("[detect.ensemble]\nmode='unoin'", UnknownNameError, "did you mean: union"),
+    ("[detect.ensemble]\nlabels={PERSN='vote'}", UnknownNameError, "did you mean: PERSON"),
+    ("[detect.ensemble]\nlabels={PERSON='veto'}", UnknownNameError, "did you mean: vote"),
 ]
 
 
@@ -385,8 +405,16 @@ def test_only():
     assert Policy.only(["TIME"]).looks_for("TIME")
     with pytest.raises(UnknownNameError, match="did you mean: URL"):
         Policy.only(["URLL"])
-    with pytest.raises(PolicyError, match="threshold must be a number from 0 to 1"):
-        Policy.only(["URL"], threshold=1.5)
+    for wrong in (1.5, -1, True):
+        with pytest.raises(PolicyError, match="threshold must be a number from 0 to 1"):
+            Policy.only(["URL"], threshold=wrong)
+
+
+def test_a_threshold_between_0_and_1_is_the_operating_point_too():
+    usual = Policy.load("default").operating_points
+    for threshold in (None, 0, 1):
+        assert Policy.only(["PERSON"], threshold=threshold).operating_points == usual
+    assert dict(Policy.only(["PERSON"], threshold=0.7).operating_points) == {"*": 0.7}
 
 
 def test_with_leaves_the_policy_as_it_was():
@@ -409,6 +437,76 @@ def test_a_policy_with_labels_of_its_own_crosses_process_borders(tmp_path):
     back = pickle.loads(pickle.dumps(policy))
     assert back.fingerprint() == policy.fingerprint()
     assert back.taxonomy.within("STAR", "LOCATION")
+
+
+DETECTORS = """
+[detect]
+detectors = ["rules", "ensemble"]
+operating_point = "balanced"
+[detect.operating_points]
+OCCUPATION = "high-precision"
+PERSON = 0.125
+[detect.ensemble]
+members = ["spacy", "presidio"]
+mode = "vote"
+labels = { ORGANIZATION = "intersection" }
+[detect.spacy]
+model = "models/en"
+labels = { GPE = "LOCATION", CARDINAL = "" }
+"""
+
+
+def test_operating_points(tmp_path):
+    policy = load(tmp_path, DETECTORS)
+    labels = ("URL", "OCCUPATION", "EMPLOYMENT_STATUS", "PERSON_LASTNAME")
+    assert [policy.operating_point_for(x) for x in labels] == ["balanced", "high-precision", "high-precision", 0.125]
+    assert Policy.load("default").operating_point_for("PERSON") == "high-recall"
+    write(tmp_path, "[detect.operating_points]\nPERSON = 0.5\nAGE = 0.25\n", "base.toml")
+    text = 'extends = "base.toml"\n[detect]\noperating_point = "balanced"\n[detect.operating_points]\nAGE = 0.75\n'
+    assert dict(load(tmp_path, text).operating_points) == {"*": "balanced", "PERSON": 0.5, "AGE": 0.75}
+
+
+def test_tables_of_detectors(tmp_path):
+    policy = load(tmp_path, DETECTORS)
+    spacy = policy.settings("spacy")
+    assert (spacy["model"], spacy["score"], spacy["batch_size"]) == ("models/en", 0.85, 1)
+    assert dict(spacy["labels"]) == {"GPE": "LOCATION", "CARDINAL": ""}
+    assert policy.settings("ensemble")["members"] == ("spacy", "presidio")
+    assert policy.settings("flair")["model"] == ""
+    (tmp_path / "models" / "en").mkdir(parents=True)
+    assert load(tmp_path, DETECTORS).settings("spacy")["model"] == str(tmp_path / "models" / "en")
+    with pytest.raises(TypeError):
+        policy.tables["spacy"]["labels"]["GPE"] = "CITY"
+
+
+def test_a_table_adds_to_that_of_the_policy_it_extends(tmp_path):
+    write(tmp_path, '[detect]\ndetectors = ["spacy"]\n[detect.spacy]\nmodel = "x"\nscore = 0.5\n', "base.toml")
+    spacy = load(tmp_path, 'extends = "base.toml"\n[detect.spacy]\nscore = 0.75\n').settings("spacy")
+    assert (spacy["model"], spacy["score"]) == ("x", 0.75)
+
+
+def test_what_detectors_are_told_crosses_process_borders_and_counts(tmp_path):
+    policy = load(tmp_path, DETECTORS)
+    back = pickle.loads(pickle.dumps(policy))
+    assert back.fingerprint() == policy.fingerprint()
+    assert (back.operating_points, back.tables) == (policy.operating_points, policy.tables)
+    changes = [("0.125", "0.25"), ("balanced", "high-recall"), ('"LOCATION"', '"CITY"'), ('"vote"', '"union"')]
+    prints = {load(tmp_path, DETECTORS.replace(*change)).fingerprint() for change in changes}
+    assert len(prints | {policy.fingerprint()}) == 5
+    swapped = DETECTORS.replace('GPE = "LOCATION", CARDINAL = ""', 'CARDINAL = "", GPE = "LOCATION"')
+    assert load(tmp_path, swapped).fingerprint() == policy.fingerprint()
+
+
+def test_every_option_of_a_detector_has_a_default_that_may_be_written(tmp_path):
+    for name, keys in allonym.registry.DETECTOR_KEYS.items():
+        for key, row in keys.items():
+            assert len(row.says) > 3
+            read = policy_module._read_option(row.kind, _written(row.default), TAXONOMY, f"{name}.{key}", tmp_path)
+            assert read == row.default, (name, key)
+
+
+def _written(value):
+    return list(value) if isinstance(value, tuple) else dict(value) if hasattr(value, "items") else value
 
 
 def test_the_fingerprint_sees_what_matters(tmp_path):

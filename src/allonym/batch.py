@@ -307,9 +307,8 @@ _task: tuple[Callable[[Any, Any], Any], Any] | None = None
 def _start(task: Callable[[Any, Any], Any], context: Any) -> None:
     global _task
     _task = (task, context)
-    # The parent handles Ctrl-C and has shown all warnings once.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    warnings.simplefilter("ignore")
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
+    warnings.simplefilter("ignore")  # they may quote what a package was given
     threading.Thread(target=_follow_parent, daemon=True).start()
 
 

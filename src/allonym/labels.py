@@ -88,10 +88,6 @@ class Taxonomy:
         """Whether two labels are the same, one lies below the other, or both share an ancestor."""
         return a == b or self.lineage(a)[-1] == self.lineage(b)[-1]
 
-    def named(self, name: str) -> bool:
-        """Whether the label is for names, which patterns cannot tell from other words."""
-        return self.lineage(name)[-1] in ("PERSON", "ORGANIZATION", "LOCATION", "PRODUCT", "EVENT", "WORK_OF_ART")
-
     def descendants(self, name: str) -> tuple[str, ...]:
         """The label and all below it, in table order."""
         self.get(name)

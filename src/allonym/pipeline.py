@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -18,6 +17,8 @@ from allonym.detect import Detector
 from allonym.detect.disguise import fold, views
 from allonym.detect.echo import SCORE, echoes
 from allonym.detect.lexicon import filter_excluded
+from allonym.detect.repeats import repeats
+from allonym.detect.tagger import SOURCE as TAGGER
 from allonym.detect.turns import with_turns
 from allonym.document import Document, Span
 from allonym.errors import AllonymError, DataError, UnknownNameError, UsageError
@@ -31,6 +32,7 @@ from allonym.restore import restore as _restore
 
 TextOrDocument = str | Document
 AnyPolicy = str | Path | Policy
+_LEAST = 0.05  # chance from which on :func:`explain` shows what the tagger saw
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -64,7 +66,6 @@ def detect(text_or_document: TextOrDocument, policy: AnyPolicy = "default") -> t
         PolicyError, UnknownNameError: the policy is not valid or not known.
     """
     policy = Policy.load(policy)
-    _tell_missing(policy)
     document = _document(text_or_document)
     return resolve(_wanted(document, policy, _candidates(document, policy)), policy.taxonomy)
 
@@ -73,10 +74,10 @@ def explain(text_or_document: TextOrDocument, policy: AnyPolicy = "default") -> 
     """Every candidate that any detector sees, and what became of it: kept, clipped, absorbed, excluded, too weak."""
     policy = Policy.load(policy)
     document = _document(text_or_document)
-    found = list(dict.fromkeys(_candidates(document, _without_thresholds(policy))))
-    kept = set(_wanted(document, policy, found))
-    found += kept.difference(found)
-    weak = {s for s in found if s not in kept and s.score < policy.threshold_for(s.label)}
+    real = _candidates(document, policy)
+    kept = set(_wanted(document, policy, real))
+    found = list(dict.fromkeys((*real, *_candidates(document, _without_thresholds(policy)), *kept)))
+    weak = {s for s in found if s not in kept and (s.source == TAGGER or s.score < policy.threshold_for(s.label))}
     _, decisions = decide(kept, policy.taxonomy)
     lost = [Decision(s, "below threshold" if s in weak else "excluded") for s in found if s not in kept]
     return tuple(sorted((*decisions, *lost), key=lambda d: d.span))
@@ -104,7 +105,6 @@ def anonymize(
     if vault is not None:
         raise UsageError("vaults are not available in this version; restore with the plan or the key")
     policy = Policy.load(policy)
-    _tell_missing(policy)
     document = _document(text_or_document)
     linked = link(document, detect(document, policy), policy.taxonomy)
     plan = make_plan(document, linked.entities, policy, key=key, notes=linked.notes)
@@ -161,26 +161,17 @@ def _document(given: TextOrDocument) -> Document:
 
 
 @lru_cache(maxsize=64)
-def _tell_missing(policy: Policy) -> None:
-    missing = policy.missing()
-    if missing:
-        warnings.warn(
-            f"policy {policy.name!r} is made for detector {', '.join(missing)}, which this version does not have: "
-            "names in free text are found only by lists, titles, speaker labels and introductions",
-            stacklevel=3,  # the caller of detect or anonymize
-        )
-
-
-@lru_cache(maxsize=64)
 def _detectors(policy: Policy) -> tuple[Detector, ...]:
-    factories = [registry.detectors.get(name) for name in policy.active_detectors()]
+    factories = [registry.detectors.get(name) for name in policy.detectors]
     return tuple(factory(policy) for factory in factories)  # type: ignore[operator]
 
 
 @lru_cache(maxsize=64)
 def _without_thresholds(policy: Policy) -> Policy:
     rules = MappingProxyType({k: replace(r, threshold=None) for k, r in policy.rules.items()})
-    return policy.with_(threshold=0.0, rules=rules, default=replace(policy.default, threshold=None), wanted=())
+    points = MappingProxyType({"*": _LEAST})
+    default = replace(policy.default, threshold=None)
+    return policy.with_(threshold=0.0, rules=rules, default=default, operating_points=points)
 
 
 def _candidates(document: Document, policy: Policy) -> list[Span]:
@@ -191,10 +182,11 @@ def _candidates(document: Document, policy: Policy) -> list[Span]:
     for detector in detectors:
         found += _run(detector, plain)
     seen: dict[tuple[int, int, str], float] | None = None
+    readers = [d for d in detectors if getattr(d, "reads_disguise", True)]
     for at, first, last, view in views(folded):
         seen = seen or {(s.start, s.end, s.label): s.score for s in found}
         hidden = Document(document.id, view.text, document.meta)
-        for detector in detectors:
+        for detector in readers:
             for span in _run(detector, hidden):
                 if first <= span.start and span.end <= last:
                     start, end = view.original(span.start, span.end)
@@ -226,13 +218,17 @@ def _bars(policy: Policy) -> dict[str, float]:
 def _wanted(document: Document, policy: Policy, found: Iterable[Span]) -> list[Span]:
     bars = _bars(policy)
     try:
-        kept = [s for s in found if not s.score < bars[s.label]]  # so that a score that is no number counts
+        # what has bars of its own has passed them; "not <" so that a score that is no number counts
+        kept = [s for s in found if not s.score < bars[s.label] or (s.source == TAGGER and bars[s.label] <= 1)]
     except KeyError as error:
         unknown = error.args[0]
     else:
         unknown = ""
     if unknown:
         raise UnknownNameError("label", unknown, bars, "a detector's finding")
+    tagged = [s for s in kept if s.source == TAGGER]
+    if tagged:
+        kept += repeats(document.text, tagged, kept, policy.taxonomy)
     if bars["PERSON"] <= SCORE and kept:
         kept += echoes(document.text, kept, policy.taxonomy)
     if policy.exclusions and kept:

@@ -54,7 +54,6 @@ class Policy:
         name, description, language: for people and reports. Language is an ISO 639-1 code.
         threshold: score from 0 to 1 that a finding needs where its label's rule names none.
         detectors: names from the detector registry, all of which run.
-        wanted: detectors that this policy is made for but works without; see :meth:`missing`.
         labels: the only labels that are looked for; empty tuple and ``every`` false: none.
         every: all labels of the taxonomy are looked for, but ``exclude``.
         exclude: labels not looked for; a label takes its descendants with it.
@@ -66,6 +65,9 @@ class Policy:
         metadata: label to the keys of ``Document.meta`` that list its terms for that document.
         patterns: further pattern rules.
         countries: the only countries whose rules run; empty: all.
+        operating_points: label to how much the tagger may miss there to be right where it finds: one of
+            ``OPERATING_POINTS``, or the least probability of a finding; ``"*"`` is for labels without.
+        tables: detector to its options, see :meth:`settings`.
         taxonomy: the labels, with those that the policy adds.
     """
 
@@ -74,7 +76,6 @@ class Policy:
     language: str = "en"
     threshold: float = 0.5
     detectors: tuple[str, ...] = ("rules", "spoken", "lexicon", "speakers")
-    wanted: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
     every: bool = True
     exclude: tuple[str, ...] = ()
@@ -87,6 +88,8 @@ class Policy:
     metadata: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
     patterns: tuple[PatternRule, ...] = ()
     countries: tuple[str, ...] = ()
+    operating_points: Mapping[str, str | float] = field(default_factory=lambda: MappingProxyType({"*": "high-recall"}))
+    tables: Mapping[str, Mapping[str, object]] = field(default_factory=lambda: MappingProxyType({}))
     taxonomy: Taxonomy = field(default=TAXONOMY, repr=False)
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -94,6 +97,8 @@ class Policy:
         state["rules"] = {k: (r.operator, dict(r.options), r.threshold) for k, r in self.rules.items()}
         state["default"] = (self.default.operator, dict(self.default.options), self.default.threshold)
         state["metadata"] = dict(self.metadata)
+        state["operating_points"] = dict(self.operating_points)
+        state["tables"] = {name: _thawed(table) for name, table in self.tables.items()}
         added = [lab for lab in self.taxonomy if lab.name not in TAXONOMY]
         state["taxonomy"] = [(a.name, a.parent, a.kind, a.risk, a.description) for a in added]
         return (_revive, (state,))
@@ -125,25 +130,26 @@ class Policy:
 
         Args:
             labels: labels of the taxonomy.
-            threshold: score from 0 to 1 that a finding needs; by default the default policy's.
+            threshold: score from 0 to 1 that a finding needs; by default the default policy's. Between 0 and 1 it is
+                the tagger's operating point as well.
         """
-        wanted = (labels,) if isinstance(labels, str) else tuple(labels)
+        chosen = (labels,) if isinstance(labels, str) else tuple(labels)
         base = _preset("default")
-        for label in wanted:
+        for label in chosen:
             base.taxonomy.get(label)
         rules = base.rules
         if threshold is not None:
             rules = MappingProxyType({k: replace(r, threshold=None) for k, r in base.rules.items()})
-            base = replace(base, default=replace(base.default, threshold=None))
+            base = replace(base, default=replace(base.default, threshold=None), threshold=_unit(threshold, "threshold"))
+            if 0 < threshold < 1:
+                base = replace(base, operating_points=MappingProxyType({"*": float(threshold)}))
         return replace(
             base,
             name="only",
-            wanted=base.wanted if any(map(base.taxonomy.named, wanted)) else (),
-            labels=wanted,
+            labels=chosen,
             every=False,
             exclude=(),
             rules=rules,
-            threshold=base.threshold if threshold is None else _unit(threshold, "threshold"),
         )
 
     def with_(self, **changes: Any) -> Policy:
@@ -170,19 +176,23 @@ class Policy:
                 return own
         return self.threshold
 
-    def missing(self) -> tuple[str, ...]:
-        """The wanted detectors that are not installed."""
-        known = registry.detectors.names()
-        return tuple(name for name in self.wanted if name not in known)
+    def operating_point_for(self, label: str) -> str | float:
+        """The operating point for ``label``: its own, its nearest ancestor's, or the overall one."""
+        for name in (*self.taxonomy.lineage(label), "*"):
+            if name in self.operating_points:
+                return self.operating_points[name]
+        return "high-recall"
 
-    def active_detectors(self) -> tuple[str, ...]:
-        """The detectors that run: those required, and those wanted that are installed."""
-        absent = self.missing()
-        return (*self.detectors, *(w for w in self.wanted if w not in absent and w not in self.detectors))
+    def settings(self, detector: str) -> Mapping[str, object]:
+        """The options of a detector: what its table says, and the defaults of ``registry.DETECTOR_KEYS``."""
+        defaults = {name: key.default for name, key in registry.DETECTOR_KEYS.get(detector, {}).items()}
+        return MappingProxyType({**defaults, **self.tables.get(detector, {})})
 
     def fingerprint(self) -> str:
         """A digest of everything the policy says, for run reports and resume checks. Lists count, unseen."""
-        parts = [repr(getattr(self, name)) for name in self.__dataclass_fields__ if name != "taxonomy"]
+        apart = ("taxonomy", "operating_points", "tables")
+        parts = [repr(getattr(self, name)) for name in self.__dataclass_fields__ if name not in apart]
+        parts += [repr(sorted(self.operating_points.items())), repr(_ordered(self.tables))]
         parts += [repr(sorted((k, r.operator, sorted(r.options.items()), r.threshold) for k, r in self.rules.items()))]
         parts += ["\0".join((t.label, *t.terms)) for t in (*self.dictionary, *self.exclusions)]
         parts += [repr((lab.name, lab.parent)) for lab in self.taxonomy if lab.name not in TAXONOMY]
@@ -205,12 +215,29 @@ def _revive(state: dict[str, Any]) -> Policy:
     state["rules"] = MappingProxyType({k: _rule(*v) for k, v in state["rules"].items()})
     state["default"] = _rule(*state["default"])
     state["metadata"] = MappingProxyType(state["metadata"])
+    state["operating_points"] = MappingProxyType(state["operating_points"])
+    state["tables"] = _frozen(state["tables"])
     taxonomy = TAXONOMY.extended(Label(*row) for row in added) if added else TAXONOMY
     return Policy(taxonomy=taxonomy, **state)
 
 
 def _rule(operator: str, options: Mapping[str, object], threshold: float | None) -> Rule:
     return Rule(operator, MappingProxyType(dict(options)), threshold)
+
+
+def _frozen(value: Any) -> Any:
+    """The value with its tables read only and its lists as tuples."""
+    if isinstance(value, Mapping):
+        return MappingProxyType({k: _frozen(v) for k, v in value.items()})
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _thawed(value: Any) -> Any:
+    return {k: _thawed(v) for k, v in value.items()} if isinstance(value, Mapping) else value
+
+
+def _ordered(value: Any) -> Any:
+    return sorted((k, _ordered(v)) for k, v in value.items()) if isinstance(value, Mapping) else value
 
 
 # Reading. KEYS is the one table of what a policy file may say; the JSON schema and the docs derive from it.
@@ -224,7 +251,7 @@ KEYS: Mapping[str, tuple[type, str]] = MappingProxyType(
         "language": (str, "ISO 639-1 code of the texts' language"),
         "threshold": (float, "score from 0 to 1 that a finding needs"),
         "countries": (list, "ISO 3166 codes whose rules run; empty: all"),
-        "detect": (dict, "detectors, wanted, labels, exclude: what is looked for"),
+        "detect": (dict, "what is looked for, by which detectors, and how strictly; a table for each that has options"),
         "tag": (dict, "style and names: how tags are written"),
         "default": (dict, "operator and options for labels without a rule"),
         "rules": (dict, "label to operator, options and threshold"),
@@ -236,7 +263,9 @@ KEYS: Mapping[str, tuple[type, str]] = MappingProxyType(
     }
 )
 _TYPE_NAMES = {int: "an integer", str: "a string", float: "a number", list: "a list", dict: "a table"}
-DETECT_KEYS = ("detectors", "wanted", "labels", "exclude")
+DETECT_LISTS = ("detectors", "labels", "exclude")
+DETECT_KEYS = (*DETECT_LISTS, "operating_point", "operating_points", *sorted(registry.DETECTOR_KEYS))
+OPERATING_POINTS = ("high-recall", "balanced", "high-precision")
 TAG_KEYS = ("style", "names")
 LABEL_KEYS = ("name", "parent", "kind", "risk", "description")
 
@@ -293,7 +322,7 @@ def _parse(data: bytes, where: str, folder: Path | None) -> Policy:
     if "labels" in raw:
         taxonomy = taxonomy.extended(_label(row, f"{where}: labels[{i}]") for i, row in enumerate(raw["labels"]))
         changes["taxonomy"] = taxonomy
-    changes |= _read_detect(raw.get("detect", {}), taxonomy, where)
+    changes |= _read_detect(raw.get("detect", {}), taxonomy, where, folder, base)
     tag = _table(raw.get("tag", {}), TAG_KEYS, f"{where}: tag")
     if "style" in tag:
         changes["style"] = _style(tag["style"], f"{where}: tag.style")
@@ -328,22 +357,113 @@ def _parse(data: bytes, where: str, folder: Path | None) -> Policy:
     return replace(base, **changes)
 
 
-def _read_detect(raw: object, taxonomy: Taxonomy, where: str) -> dict[str, Any]:
-    detect = _table(raw, DETECT_KEYS, f"{where}: detect")
+def _read_detect(raw: object, taxonomy: Taxonomy, where: str, folder: Path | None, base: Policy) -> dict[str, Any]:
+    where = f"{where}: detect"
+    detect = _table(raw, DETECT_KEYS, where)
     out: dict[str, Any] = {}
-    for key in DETECT_KEYS:
+    for key in DETECT_LISTS:
         if key in detect:
-            out[key] = _strings(detect[key], f"{where}: detect.{key}")
-    for name in out.get("detectors", ()):
-        if name not in registry.detectors.names():
-            raise UnknownNameError("detector", name, registry.detectors.names(), f"{where}: detect.detectors")
+            out[key] = _strings(detect[key], f"{where}.{key}")
+    _known_detectors(out.get("detectors", ()), f"{where}.detectors")
     for key in ("labels", "exclude"):
         for name in out.get(key, ()):
-            taxonomy.get(name, f"{where}: detect.{key}")
+            taxonomy.get(name, f"{where}.{key}")
     if "labels" in out:
         out["labels"] = tuple(dict.fromkeys(d for name in out["labels"] for d in taxonomy.descendants(name)))
         out["every"] = False
+    points = dict(base.operating_points)
+    if "operating_point" in detect:
+        points["*"] = operating_point(detect["operating_point"], f"{where}.operating_point")
+    own = detect.get("operating_points", {})
+    for name, value in _table(own, own, f"{where}.operating_points").items():
+        taxonomy.get(name, f"{where}.operating_points")
+        points[name] = operating_point(value, f"{where}.operating_points.{name}")
+    out["operating_points"] = MappingProxyType(points)
+    given = {name: detect[name] for name in detect if name in registry.DETECTOR_KEYS}
+    tables = dict(base.tables)
+    for name, table in given.items():
+        read = _read_options(name, table, taxonomy, f"{where}.{name}", folder)
+        tables[name] = MappingProxyType({**tables.get(name, {}), **read})
+    out["tables"] = MappingProxyType(tables)
+    running = set(out.get("detectors", base.detectors))
+    if "ensemble" in running:
+        members = tables.get("ensemble", {}).get("members", ())
+        running.update(members if isinstance(members, tuple) else ())
+    for name in given:
+        if name not in running:
+            raise PolicyError(f"{where}.{name} has options, but {name} is not among the detectors")
     return out
+
+
+def operating_point(value: object, where: str) -> str | float:
+    """The value as an operating point: one of ``OPERATING_POINTS``, or a number between 0 and 1.
+
+    Raises:
+        UnknownNameError, PolicyError: it is neither.
+    """
+    if isinstance(value, str):
+        if value not in OPERATING_POINTS:
+            raise UnknownNameError("operating point", value, OPERATING_POINTS, where)
+        return value
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1:
+        raise PolicyError(f"{where} must be {', '.join(OPERATING_POINTS)} or a number between 0 and 1, got {value!r}")
+    return float(value)
+
+
+def _known_detectors(names: Iterable[str], where: str) -> None:
+    for name in names:
+        if name not in registry.detectors.names():
+            raise UnknownNameError("detector", name, registry.detectors.names(), where)
+
+
+def _read_options(detector: str, raw: object, taxonomy: Taxonomy, where: str, folder: Path | None) -> dict[str, object]:
+    keys = registry.DETECTOR_KEYS[detector]
+    return {
+        name: _read_option(keys[name].kind, value, taxonomy, f"{where}.{name}", folder)
+        for name, value in _table(raw, keys, where).items()
+    }
+
+
+def _read_option(kind: str, value: Any, taxonomy: Taxonomy, where: str, folder: Path | None) -> object:
+    if kind == "unit":
+        return _unit(value, where)
+    if kind == "names":
+        names = _strings(value, where)
+        if where.endswith("ensemble.members"):
+            _known_detectors(names, where)
+        return names
+    if kind == "labels":
+        for foreign, label in _table(value, value, where).items():
+            if not isinstance(label, str):
+                raise PolicyError(f"{where}.{foreign} must be a label, got {type(label).__name__}")
+            if label:
+                taxonomy.get(label, f"{where}.{foreign}")
+        return MappingProxyType(dict(value))
+    if kind == "modes":
+        for label, mode in _table(value, value, where).items():
+            taxonomy.get(label, where)
+            _mode(mode, f"{where}.{label}")
+        return MappingProxyType(dict(value))
+    if kind == "count":
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise PolicyError(f"{where} must be an integer from 1, got {value!r}")
+        return value
+    if kind == "flag":
+        if not isinstance(value, bool):
+            raise PolicyError(f"{where} must be true or false, got {value!r}")
+        return value
+    if not isinstance(value, str):
+        raise PolicyError(f"{where} must be a string, got {type(value).__name__}")
+    if kind == "mode":
+        return _mode(value, where)
+    beside = (folder or Path()) / value
+    return str(beside) if kind == "path" and value and beside.exists() else value
+
+
+def _mode(value: object, where: str) -> object:
+    if value not in registry.MODES:
+        raise UnknownNameError("mode", value, registry.MODES, where)
+    return value
 
 
 def _read_rule(raw: object, where: str, base: Rule | None, fallback: Rule | None = None) -> Rule:

@@ -2,13 +2,18 @@
 
 A registry maps a name to ``"module:attribute"``, so that nothing is imported before it is used. Other packages
 add names through entry points in the group ``allonym.<kind>`` or by calling :meth:`Registry.register`.
+
+``DETECTOR_KEYS`` says what a policy may tell a detector in a table of its own, ``[detect.NAME]``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import entry_points
+from types import MappingProxyType
+from typing import Literal
 
 from allonym.errors import UnknownNameError, UsageError
 
@@ -61,9 +66,108 @@ detectors = Registry(
         "spoken": "allonym.detect.spoken:build",
         "lexicon": "allonym.detect.lexicon:build",
         "speakers": "allonym.detect.speakers:build",
+        "tagger": "allonym.detect.tagger:build",
+        "ensemble": "allonym.detect.ensemble:build",
+        "flair": "allonym.detect.adapters.flair:build",
+        "gliner": "allonym.detect.adapters.gliner:build",
+        "mitie": "allonym.detect.adapters.mitie:build",
+        "presidio": "allonym.detect.adapters.presidio:build",
+        "spacy": "allonym.detect.adapters.spacy:build",
+        "transformers": "allonym.detect.adapters.transformers:build",
     },
 )
 """Factories ``(Policy) -> ((Document) -> Iterable[Span])``."""
+
+MODES = ("union", "intersection", "vote")
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One key of a detector's table in a policy.
+
+    Attributes:
+        kind: what its value is. ``path`` is a file or folder beside the policy, or else a name as it is; ``unit`` a
+            number from 0 to 1, ``count`` an integer from 1, ``names`` a list of strings, ``labels`` a table from a
+            model's labels to ours (``""``: left out), ``modes`` one from our labels to a mode of the ensemble.
+        default: what holds where the table does not say.
+        says: for people.
+    """
+
+    kind: Literal["text", "path", "flag", "unit", "count", "names", "labels", "mode", "modes"]
+    default: object
+    says: str
+
+
+_LABELS = Key("labels", MappingProxyType({}), "the model's labels to ours, where they differ; an empty one is left out")
+_THRESHOLD = Key("unit", 0.5, "least probability of a finding; scores are moved so that it becomes 0.5")
+_BATCH = Key(
+    "count", 1, "texts that the model reads at once; over 1 is faster, and the last digits of scores may change"
+)
+_DEVICE = Key("text", "cpu", "where the model runs, as PyTorch names it: cpu, cuda, cuda:1")
+_DOWNLOAD = Key("flag", False, "whether the model may be fetched from the network")
+
+DETECTOR_KEYS: Mapping[str, Mapping[str, Key]] = MappingProxyType(
+    {
+        "tagger": {
+            "model": Key("path", "", "folder of a tagger that 'allonym train ner' made; by default the embedded one"),
+            "threads": Key("count", 1, "windows of a long text that are computed at once; results do not depend on it"),
+            "gpu": Key("flag", False, "use a GPU where the installed onnxruntime has one"),
+            "name_parts": Key("flag", False, "first and last names apart, instead of one PERSON"),
+        },
+        "spacy": {
+            "model": Key("path", "", "folder of a pipeline, or name of an installed one"),
+            "labels": _LABELS,
+            "spans": Key("text", "", "group of doc.spans that is read beside doc.ents"),
+            "score": Key("unit", 0.85, "score of what comes without one"),
+            "batch_size": _BATCH,
+        },
+        "flair": {
+            "model": Key("path", "", "file of a sequence tagger"),
+            "labels": _LABELS,
+            "threshold": _THRESHOLD,
+            "batch_size": _BATCH,
+            "device": _DEVICE,
+            "allow_download": _DOWNLOAD,
+        },
+        "gliner": {
+            "model": Key("path", "", "folder of a model, or its name on the hub"),
+            "labels": Key("labels", MappingProxyType({}), "further prompts to our labels; an empty one is not asked"),
+            "threshold": _THRESHOLD,
+            "batch_size": _BATCH,
+            "device": _DEVICE,
+            "allow_download": _DOWNLOAD,
+        },
+        "transformers": {
+            "model": Key("path", "", "folder of a token classifier, or its name on the hub"),
+            "labels": _LABELS,
+            "threshold": _THRESHOLD,
+            "batch_size": _BATCH,
+            "device": _DEVICE,
+            "allow_download": _DOWNLOAD,
+        },
+        "presidio": {
+            "recognizers": Key("names", (), "classes of predefined recognizers; by default those that need no model"),
+            "config": Key("path", "", "Presidio's YAML file of recognizers, instead of the list"),
+            "model": Key("path", "", "spaCy pipeline for names and for context words; by default none"),
+            "labels": _LABELS,
+        },
+        "mitie": {
+            "model": Key("path", "", "file of a named entity extractor, or the folder that allonym train wrote"),
+            "features": Key("path", "", "file of its word features, where the model was saved without"),
+            "labels": _LABELS,
+            "threshold": _THRESHOLD,
+        },
+        "ensemble": {
+            "members": Key("names", (), "detectors, two at least, that run as this one and not for themselves"),
+            "mode": Key(
+                "mode", "union", "what counts: a finding of any (union), of all (intersection), or of some (vote)"
+            ),
+            "votes": Key("count", 2, "members that a vote needs"),
+            "labels": Key("modes", MappingProxyType({}), "labels with a mode of their own, and those below them"),
+        },
+    }
+)
+"""Detector to the keys of its table."""
 
 operators = Registry(
     "operator",

@@ -11,7 +11,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from allonym import registry
 from allonym.labels import SCHEMES, TAXONOMY, Kind
 from allonym.pattern import PatternRule
-from allonym.policy import DETECT_KEYS, KEYS, LABEL_KEYS, SCHEMA, TAG_KEYS
+from allonym.policy import DETECT_KEYS, KEYS, LABEL_KEYS, OPERATING_POINTS, SCHEMA, TAG_KEYS
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -20,6 +20,9 @@ _STRINGS: dict[str, object] = {"type": "array", "items": {"type": "string"}}
 _UNIT: dict[str, object] = {"type": "number", "minimum": 0, "maximum": 1}
 _LABEL: dict[str, object] = {"$ref": "#/$defs/label"}
 _LABELS: dict[str, object] = {"type": "array", "items": _LABEL}
+_POINT: dict[str, object] = {
+    "anyOf": [{"enum": list(OPERATING_POINTS)}, {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}]
+}
 
 
 def policy_schema() -> dict[str, object]:
@@ -75,7 +78,29 @@ def _detect_key(key: str) -> dict[str, object]:
         return dict(_LABELS)
     if key == "detectors":
         return {"type": "array", "items": {"enum": list(registry.detectors.names())}}
+    if key == "operating_point":
+        return dict(_POINT)
+    if key == "operating_points":
+        return _per_label(_POINT)
+    if key in registry.DETECTOR_KEYS:
+        keys = registry.DETECTOR_KEYS[key]
+        return _closed(tuple(keys), lambda name: {"description": keys[name].says, **_option(keys[name].kind)})
     return dict(_STRINGS)
+
+
+def _option(kind: str) -> dict[str, object]:
+    """The schema of an option of a detector."""
+    mode: dict[str, object] = {"enum": list(registry.MODES)}
+    kinds: dict[str, dict[str, object]] = {
+        "unit": _UNIT,
+        "count": {"type": "integer", "minimum": 1},
+        "flag": {"type": "boolean"},
+        "names": _STRINGS,
+        "labels": {"type": "object", "additionalProperties": {"anyOf": [_LABEL, {"const": ""}]}},
+        "mode": mode,
+        "modes": _per_label(mode),
+    }
+    return dict(kinds.get(kind, {"type": "string"}))
 
 
 def _tag_key(key: str) -> dict[str, object]:

@@ -17,10 +17,10 @@ def rows(out: str) -> list[dict]:
     return [json.loads(line) for line in out.splitlines()]
 
 
-def test_a_pipe_gets_json_lines_that_say_what_the_library_says(run):
+def test_a_pipe_gets_json_lines_that_say_what_the_library_says(run, untagged):
     result = run("detect", stdin=TEXT.encode())
     assert result.code == 0
-    found = allonym.detect(TEXT)
+    found = allonym.detect(TEXT, untagged)
     assert [(r["start"], r["end"], r["label"], r["source"]) for r in rows(result.out)] == [
         (s.start, s.end, s.label, s.source) for s in found
     ]
@@ -60,6 +60,33 @@ def test_a_dictionary_needs_label_and_path(run, tmp_path):
     assert run("detect", "--dictionary", "names.txt").code == 2
     wrong = run("detect", "--dictionary", f"PERSN={tmp_path / 'names.txt'}")
     assert wrong.code == 2 and "did you mean: PERSON" in wrong.err
+
+
+def test_the_operating_point_reaches_the_detectors(run, monkeypatch, tmp_path):
+    from allonym import registry
+
+    seen = []
+
+    def build(policy):
+        seen.append(dict(policy.operating_points))
+        return lambda document: ()
+
+    monkeypatch.setattr(registry.detectors, "_table", {**registry.detectors._table, "rules": build})
+    mine = tmp_path / "mine.toml"
+    mine.write_text('[detect]\ndetectors = ["rules"]\n[detect.operating_points]\nAGE = 0.25\n')
+    for given, taken in (("balanced", "balanced"), ("0.2", 0.2), (".9", 0.9)):
+        assert run("detect", "-p", str(mine), "--operating-point", given, stdin=b"x").code == 0
+        assert seen[-1] == {"*": taken, "AGE": 0.25}
+    assert run("anonymize", "-", "-p", str(mine), "--operating-point", "high-precision", stdin=b"x").code == 0
+    assert seen[-1] == {"*": "high-precision", "AGE": 0.25}
+
+
+@pytest.mark.parametrize(
+    ("given", "says"), [("balancd", "did you mean: balanced"), ("1.5", "between 0 and 1"), ("0..1", "")]
+)
+def test_an_operating_point_that_is_none(run, given, says):
+    wrong = run("detect", "--operating-point", given, stdin=b"x")
+    assert wrong.code == 2 and says in " ".join(wrong.err.split())
 
 
 def test_explain_tells_detector_rule_context_and_why_a_rival_lost(run):
@@ -108,3 +135,10 @@ def test_bytes_that_are_no_text_are_refused_without_a_quote(run):
 def test_the_reason_follows_the_order_in_which_candidates_win(loser, winner, reason):
     assert Decision(loser, "absorbed", winner).reason == reason
     assert Decision(loser, "kept").reason == ""
+
+
+def test_names_in_free_text_are_found(run):
+    text = b"Barack Obama met Angela Merkel in Berlin."
+    found = rows(run("detect", "--text", "-p", "default", stdin=text).out)
+    assert {"Barack Obama", "Angela Merkel", "Berlin"} <= {row["text"] for row in found}
+    assert [row["label"] for row in found if "Obama" in row["text"]] == ["PERSON"]

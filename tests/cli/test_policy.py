@@ -30,6 +30,8 @@ def fits(value: object, schema: dict, where: str = "") -> str:
         return f"{where} is not in the list"
     if isinstance(value, (int, float)) and not schema.get("minimum", value) <= value <= schema.get("maximum", value):
         return f"{where} is out of range"
+    if "exclusiveMinimum" in schema and not schema["exclusiveMinimum"] < value < schema["exclusiveMaximum"]:
+        return f"{where} is out of range"
     if isinstance(value, str) and "pattern" in schema:
         import re
 
@@ -132,6 +134,65 @@ def test_schema_and_loader_accept_the_same_full_policy(tmp_path):
 def test_schema_and_loader_refuse_the_same_mistakes(tmp_path, old, new):
     assert old in GOOD
     bad = GOOD.replace(old, new, 1)
+    (tmp_path / "mine.toml").write_text(bad)
+    with pytest.raises(AllonymError):
+        Policy.load(tmp_path / "mine.toml")
+    assert fits(tomllib.loads(bad), SCHEMA) != ""
+
+
+DETECTORS = """
+[detect]
+detectors = ["rules", "ensemble"]
+operating_point = "balanced"
+[detect.operating_points]
+OCCUPATION = "high-precision"
+PERSON = 0.125
+[detect.ensemble]
+members = ["spacy", "flair"]
+mode = "vote"
+votes = 2
+labels = { ORGANIZATION = "union" }
+[detect.spacy]
+model = "models/en"
+labels = { GPE = "LOCATION", CARDINAL = "" }
+score = 0.75
+batch_size = 8
+[detect.flair]
+model = "models/ner.pt"
+allow_download = true
+"""
+
+
+def test_schema_and_loader_accept_the_same_options_of_detectors(tmp_path):
+    (tmp_path / "mine.toml").write_text(DETECTORS)
+    assert Policy.load(tmp_path / "mine.toml").settings("spacy")["batch_size"] == 8
+    assert fits(tomllib.loads(DETECTORS), SCHEMA) == ""
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"balanced"', '"balancd"'),
+        ('operating_point = "balanced"', "operating_point = 1.0"),
+        ('operating_point = "balanced"', "operating_point = 0"),
+        ("OCCUPATION =", "occupation ="),
+        ("PERSON = 0.125", "PERSON = 1.5"),
+        ('mode = "vote"', 'mode = "veto"'),
+        ("votes = 2", "votes = 0"),
+        ('["spacy", "flair"]', '"spacy"'),
+        ('"union"', '"all"'),
+        ('model = "models/en"', "model = 1"),
+        ('CARDINAL = ""', 'CARDINAL = "nothing"'),
+        ("score = 0.75", "score = 75"),
+        ("batch_size = 8", "batch_size = 0.5"),
+        ("batch_size = 8", "batchsize = 8"),
+        ("allow_download = true", 'allow_download = "yes"'),
+        ("[detect.flair]", "[detect.flare]"),
+    ],
+)
+def test_schema_and_loader_refuse_the_same_mistakes_in_options(tmp_path, old, new):
+    assert old in DETECTORS
+    bad = DETECTORS.replace(old, new, 1)
     (tmp_path / "mine.toml").write_text(bad)
     with pytest.raises(AllonymError):
         Policy.load(tmp_path / "mine.toml")

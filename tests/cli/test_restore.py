@@ -10,7 +10,8 @@ TEXT = "Write to jane.doe@example.com,\r\nor to Jos\u00e9 at jose@example.org."
 
 def encrypting(tmp_path) -> str:
     path = tmp_path / "p.toml"
-    path.write_text('extends = "default"\n[default]\noperator = "encrypt"\n')
+    detectors = '[detect]\ndetectors = ["rules"]\n'
+    path.write_text(f'extends = "default"\n{detectors}[default]\noperator = "encrypt"\n')
     return str(path)
 
 

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import io
 import os
 import pty
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from rich.console import Console
 
 import allonym
 from allonym.cli.options import read_key
 from allonym.cli.terminal import json_line, visible
 
+RULES = ("-p", "rules.toml")
+
 
 def on_a_terminal(*args: str, cwd: Path, stdout: bool = True, env: dict[str, str] | None = None) -> tuple[int, str]:
     """Run ``allonym`` with standard error, and standard output too, on a pseudo-terminal."""
+    (cwd / RULES[1]).write_text('extends = "default"\n[detect]\ndetectors = ["rules"]\n')
     ours, theirs = pty.openpty()
     inherited = {k: v for k, v in os.environ.items() if not k.startswith(("ALLONYM", "NO_COLOR"))}
     source = str(Path(allonym.__file__).parents[1])
@@ -46,11 +53,11 @@ def on_a_terminal(*args: str, cwd: Path, stdout: bool = True, env: dict[str, str
 
 def test_a_terminal_gets_a_table_in_colour_and_no_json(tmp_path):
     (tmp_path / "a.txt").write_text("to jane.doe@example.com")
-    code, shown = on_a_terminal("detect", "a.txt", cwd=tmp_path)
+    code, shown = on_a_terminal("detect", "a.txt", *RULES, cwd=tmp_path)
     assert code == 0
     assert "\x1b[" in shown and "EMAIL_ADDRESS" in shown and "{" not in shown
     assert "jane" not in shown
-    assert "jane.doe@example.com" in on_a_terminal("detect", "a.txt", "--highlight", cwd=tmp_path)[1]
+    assert "jane.doe@example.com" in on_a_terminal("detect", "a.txt", "--highlight", *RULES, cwd=tmp_path)[1]
 
 
 @pytest.mark.parametrize("args", [("demo",), ("labels",), ("policy", "list"), ("detect", "a.txt", "--explain")])
@@ -61,21 +68,31 @@ def test_no_color_is_respected(tmp_path, args):
     assert not any(f"\x1b[{n}" in shown for n in range(30, 50))
 
 
-def test_a_long_run_has_a_progress_bar_and_a_short_one_has_none(tmp_path):
+@pytest.mark.parametrize(("takes", "shown"), [(0.9, False), (1.1, True)])
+def test_only_a_run_that_takes_its_time_has_a_progress_bar(monkeypatch, takes, shown):
+    bars, said = import_module("allonym.cli.progress"), io.StringIO()
+    clock = iter([0.0, takes * bars.PATIENCE])
+    monkeypatch.setattr(bars, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    monkeypatch.setattr(bars, "on_terminal", lambda **_: True)
+    monkeypatch.setattr(bars, "console", lambda **_: Console(file=said, force_terminal=True))
+    with bars.progress(wanted=True) as advance:
+        advance(5, 10)
+    assert ("\u2501" in said.getvalue()) == shown
+
+
+def test_a_long_run_has_a_progress_bar(tmp_path):
     (tmp_path / "a.txt").write_text("to jane.doe@example.com")
-    _, short = on_a_terminal("anonymize", "a.txt", "b.txt", cwd=tmp_path)
-    assert "\u2501" not in short and "EMAIL_ADDRESS" in short
     (tmp_path / "long.jsonl").write_text('{"text": "to jane.doe@example.com, 415-555-0132"}\n' * 20_000)
-    _, long = on_a_terminal("anonymize", "long.jsonl", "out.jsonl", cwd=tmp_path)
+    _, long = on_a_terminal("anonymize", "long.jsonl", "out.jsonl", *RULES, cwd=tmp_path)
     assert "\u2501" in long and "B/s" in long
-    _, quiet = on_a_terminal("anonymize", "a.txt", "c.txt", "--quiet", cwd=tmp_path)
+    _, quiet = on_a_terminal("anonymize", "a.txt", "c.txt", "--quiet", *RULES, cwd=tmp_path)
     assert quiet == ""
 
 
 def test_a_text_cannot_steer_the_terminal(tmp_path):
     (tmp_path / "a.txt").write_text("\x1b]0;owned\x07 \x9b31m \u202e to jane.doe@example.com\n")
     for flags in (("--highlight",), ("--text",), ("--explain", "--text")):
-        _, shown = on_a_terminal("detect", "a.txt", *flags, cwd=tmp_path)
+        _, shown = on_a_terminal("detect", "a.txt", *flags, *RULES, cwd=tmp_path)
         assert "\x1b]" not in shown and "\x07" not in shown and "\x9b" not in shown and "\u202e" not in shown
 
 

@@ -175,5 +175,5 @@ def test_long_runs_end(unit: str) -> None:
     ],
 )
 def test_header_lines_and_small_titles(text, names):
-    spans = sorted(build(Policy(name="p", wanted=()))(Document("", text)))
+    spans = sorted(build(Policy(name="p"))(Document("", text)))
     assert [text[s.start : s.end] for s in spans] == names

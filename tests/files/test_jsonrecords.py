@@ -13,7 +13,7 @@ from allonym.files.record import Chunk, Draft, Failure, Job, Tally
 from allonym.policy import Policy
 
 MAIL = "[EMAIL_ADDRESS_1]"
-JOB = Job(Policy.only([]).with_(wanted=()))
+JOB = Job(Policy.only([]))
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),

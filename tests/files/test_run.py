@@ -269,7 +269,7 @@ if __name__ == "__main__":
     if where == "write": output.PartFile.write = dying(output.PartFile.write, True)
     if where == "replace": os.replace = dying(os.replace, False)
     if where == "replaced": os.replace = dying(os.replace, True)
-    policy = Policy.load("default").with_(wanted=())
+    policy = Policy.load("default").with_(detectors=("rules", "spoken", "lexicon", "speakers"))
     r = anonymize_path(source, target, policy, resume=True, workers=int(workers), batch_size=400, plans=target + ".plans")
     sys.exit(r.exit_code)
 """

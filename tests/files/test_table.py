@@ -15,7 +15,7 @@ from allonym.files.record import Draft, Failure, Job
 from allonym.policy import Policy
 
 MAIL = b"[EMAIL_ADDRESS_1]"
-JOB = Job(Policy.only([]).with_(wanted=()))
+JOB = Job(Policy.only([]))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ import sys
 import warnings
 from collections.abc import Mapping
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import click
@@ -26,10 +25,10 @@ COMMANDS: Mapping[str, str] = {
     "restore": "allonym.cli.restore:restore",
     "policy": "allonym.cli.policy:policy",
     "labels": "allonym.cli.labels:labels",
+    "train": "allonym.cli.train:train",
     "demo": "allonym.cli.demo:demo",
     "completion": "allonym.cli.completion:completion",
 }
-_PACKAGE = str(Path(__file__).resolve().parent.parent)
 
 
 class LazyGroup(click.Group):
@@ -84,8 +83,7 @@ def main(args: list[str] | None = None) -> None:
     argv = sys.argv[1:] if args is None else args
     debug = "--debug" in argv[:1] or os.environ.get("ALLONYM_DEBUG", "") not in ("", "0")
     if not debug:
-        warnings.showwarning = _show_warning
-        warnings.filterwarnings("ignore", "policy .* is made for detector")  # the commands say it themselves, once
+        warnings.simplefilter("ignore")  # other packages' warnings may quote what they were given
     sys.exit(_run(argv, debug))
 
 
@@ -125,11 +123,3 @@ def _fail(message: str, code: int, hint: str = "") -> int:
     if hint:
         click.echo(hint, err=True)
     return code
-
-
-def _show_warning(
-    message: Warning | str, category: type[Warning], filename: str, lineno: int, file: Any = None, line: Any = None
-) -> None:
-    """Our own warnings as one plain line; other packages' stay unseen, for they may quote what they were given."""
-    if category is UserWarning and filename.startswith(_PACKAGE):
-        note(str(message))

@@ -65,6 +65,7 @@ def anonymize(
     label: tuple[str, ...],
     dictionary: tuple[tuple[str, Path], ...],
     exclude_terms: Path | None,
+    operating_point: str | float | None,
     field: tuple[str, ...],
     format: str | None,
     key_file: Path | None,
@@ -98,7 +99,7 @@ def anonymize(
         raise click.UsageError("--show goes with --dry-run")
     if originals and plans is None:
         raise click.UsageError("--originals goes with --plans")
-    chosen = chosen_policy(policy, label, dictionary, exclude_terms, quiet=quiet)
+    chosen = chosen_policy(policy, label, dictionary, exclude_terms, operating_point)
     key = read_key(key_file)
     if dry_run:
         _dry_run(source, chosen, key, field, format, show=show)

@@ -35,6 +35,7 @@ def detect(
     label: tuple[str, ...],
     dictionary: tuple[tuple[str, Path], ...],
     exclude_terms: Path | None,
+    operating_point: str | float | None,
     field: tuple[str, ...],
     format: str | None,
     explain: bool,
@@ -58,7 +59,7 @@ def detect(
 
     if highlight and (explain or as_json):
         raise click.UsageError("--highlight cannot be combined with --explain or --json")
-    chosen = chosen_policy(policy, label, dictionary, exclude_terms)
+    chosen = chosen_policy(policy, label, dictionary, exclude_terms, operating_point)
     table_wanted = on_terminal() and not as_json
     several = source != "-" or format is not None
     total = 0

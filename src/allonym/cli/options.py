@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
 
-from allonym.cli.terminal import note
 from allonym.errors import UsageError
 
 if TYPE_CHECKING:
@@ -53,8 +53,28 @@ policy_option = click.option(
 )
 
 
+def _point(ctx: click.Context, param: click.Parameter, value: str | None) -> str | float | None:
+    from allonym.policy import operating_point
+
+    if value is None:
+        return None
+    try:
+        return operating_point(float(value) if value[:1].isdigit() or value[:1] == "." else value, "--operating-point")
+    except ValueError as error:
+        raise click.BadParameter(str(error), ctx=ctx, param=param) from None
+
+
+def _points(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    from allonym.policy import OPERATING_POINTS
+
+    return [CompletionItem(name) for name in OPERATING_POINTS if name.startswith(incomplete)]
+
+
 def policy_options(command: F) -> F:
-    """The options that choose and narrow a policy: they arrive as policy, label, dictionary and exclude_terms."""
+    """The options that choose and narrow a policy.
+
+    They arrive as policy, label, dictionary, exclude_terms and operating_point.
+    """
     for option in reversed(
         (
             policy_option,
@@ -77,6 +97,14 @@ def policy_options(command: F) -> F:
                 type=click.Path(exists=True, dir_okay=False, path_type=Path),
                 metavar="PATH",
                 help="Terms that are no findings, in a file like those of --dictionary.",
+            ),
+            click.option(
+                "--operating-point",
+                metavar="NAME|NUMBER",
+                callback=_point,
+                shell_complete=_points,
+                help="How strict the tagger is: high-recall, balanced, high-precision, or the least probability of a "
+                "finding, such as 0.2. Labels for which the policy has one of their own keep it.",
             ),
         )
     ):
@@ -105,10 +133,9 @@ def chosen_policy(
     label: tuple[str, ...] = (),
     dictionary: tuple[tuple[str, Path], ...] = (),
     exclude_terms: Path | None = None,
-    *,
-    quiet: bool = False,
+    operating_point: str | float | None = None,
 ) -> Policy:
-    """The policy that the options of :func:`policy_options` describe. Says what it must do without, unless ``quiet``.
+    """The policy that the options of :func:`policy_options` describe.
 
     Raises:
         PolicyError, UnknownNameError: the policy, a label or a list is not valid.
@@ -127,11 +154,8 @@ def chosen_policy(
         policy = policy.with_(dictionary=(*policy.dictionary, *lists))
     if exclude_terms is not None:
         policy = policy.with_(exclusions=(*policy.exclusions, TermList("*", read_terms(exclude_terms))))
-    if not quiet and (absent := policy.missing()):
-        note(
-            f"policy {policy.name!r} is made for detector {', '.join(absent)}, which this version does not have: names "
-            "in free text are found only by lists, titles, speaker labels and introductions"
-        )
+    if operating_point is not None:
+        policy = policy.with_(operating_points=MappingProxyType({**policy.operating_points, "*": operating_point}))
     return policy
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from allonym.cli.options import _presets
-from allonym.cli.terminal import heading, json_line, note, table
+from allonym.cli.terminal import heading, json_line, table
 
 if TYPE_CHECKING:
     from allonym.policy import Policy, Rule, TermList
@@ -41,7 +41,7 @@ def list_(as_json: bool) -> None:
     loaded = [(name, Policy.load(name)) for name in presets()]
     if as_json:
         for name, one in loaded:
-            row = {"name": name, "description": one.description, "missing_detectors": list(one.missing())}
+            row = {"name": name, "description": one.description}
             click.echo(json_line(row))
         return
     table(["policy", "what it does"], [(name, one.description) for name, one in loaded], wrap=1)
@@ -79,19 +79,13 @@ def check(name: str) -> None:
     Example:
       allonym policy check mine.toml && echo fine
     """
-    import warnings
-
     from allonym.pipeline import anonymize
     from allonym.policy import Policy
     from allonym.replace.keyed import MIN_KEY_BYTES
 
     one = Policy.load(name)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        anonymize("", one.with_(every=True, exclude=(), countries=()), key=bytes(MIN_KEY_BYTES))
+    anonymize("", one.with_(every=True, exclude=(), countries=()), key=bytes(MIN_KEY_BYTES))
     _show(one, every=False)
-    if absent := one.missing():
-        note(f"made for detector {', '.join(absent)}, which this version does not have; it works without")
     click.secho("ok", fg="green", err=True)
 
 
@@ -117,10 +111,12 @@ def _show(one: Policy, *, every: bool) -> None:
     facts: list[tuple[str, str]] = [
         ("language", one.language),
         ("threshold", f"{one.threshold:g}"),
-        ("detectors", ", ".join(one.active_detectors())),
+        ("detectors", ", ".join(one.detectors)),
     ]
-    if absent := one.missing():
-        facts.append(("missing", f"{', '.join(absent)} (wanted, not in this version)"))
+    if "tagger" in one.detectors:
+        points = (f"{point} for {label}" for label, point in one.operating_points.items() if label != "*")
+        facts.append(("operating point", ", ".join([str(one.operating_points.get("*", "high-recall")), *points])))
+    facts += [(name, ", ".join(f"{k}={json.dumps(v)}" for k, v in t.items())) for name, t in _tables(one).items()]
     if one.countries:
         facts.append(("countries", ", ".join(one.countries)))
     facts.append(("looks for", f"{len(looked)} of {len(one.taxonomy)} labels"))
@@ -140,6 +136,17 @@ def _show(one: Policy, *, every: bool) -> None:
         click.echo(f"{click.style(key.ljust(width), dim=True)}  {value}")
     click.echo()
     table(["label", "operator", "options", "threshold"], _rules(one, looked, every=every), right=(3,), wrap=2)
+
+
+def _tables(one: Policy) -> dict[str, dict[str, Any]]:
+    """The options of detectors, ready for JSON."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return {k: plain(v) for k, v in value.items()}
+        return list(value) if isinstance(value, tuple) else value
+
+    return {name: plain(table) for name, table in one.tables.items()}
 
 
 def _keyed(one: Policy, looked: list[str]) -> list[str]:
@@ -181,8 +188,9 @@ def _settings(one: Policy) -> dict[str, Any]:
         "description": one.description,
         "language": one.language,
         "threshold": one.threshold,
-        "detectors": list(one.active_detectors()),
-        "missing_detectors": list(one.missing()),
+        "detectors": list(one.detectors),
+        "operating_points": dict(one.operating_points),
+        "tables": _tables(one),
         "countries": list(one.countries),
         "tag": {"style": one.style, "names": one.names},
         "default": plain(one.default),

@@ -1,0 +1,98 @@
+"""From a model's labels to ours. What nothing maps is an error, since a label dropped is text uncovered.
+
+In order: the policy's own table; our label of that name; the name in a scheme of ``labels.tsv``; the table of further
+names, ``labels.toml`` beside this file, which also holds the prompts for zero-shot models.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib.resources import files
+
+from allonym.errors import PolicyError, UnknownNameError
+from allonym.labels import SCHEMES
+from allonym.policy import Policy
+
+
+@cache
+def tables() -> Mapping[str, Mapping[str, str]]:
+    """The tables of ``labels.toml``: ``names`` (a model's label to ours) and ``prompts`` (our label to words)."""
+    return tomllib.loads(files("allonym").joinpath("detect", "adapters", "labels.toml").read_text(encoding="utf-8"))
+
+
+class LabelMap:
+    """A model's labels as labels of a policy's taxonomy; ``""`` for those that the policy leaves out.
+
+    Args:
+        policy: its table ``[detect.DETECTOR] labels`` comes first.
+        detector: names that table.
+        schemes: schemes of ``labels.tsv`` that are asked before the others.
+        known: all labels of the model, where it can tell: an unmapped one and a superfluous row are then errors now.
+
+    Raises:
+        PolicyError: labels that nothing maps. From the call, too, where ``known`` was not given.
+        UnknownNameError: a row of the policy's table for a label that the model does not have.
+    """
+
+    def __init__(
+        self, policy: Policy, detector: str, schemes: tuple[str, ...] = (), known: Iterable[str] | None = None
+    ) -> None:
+        self._policy = policy
+        self._detector = detector
+        self._schemes = (*schemes, *(s for s in SCHEMES if s not in schemes))
+        own = policy.settings(detector)["labels"]
+        assert isinstance(own, Mapping)
+        self._own: Mapping[str, str] = own
+        self._seen: dict[str, str] = {}
+        if known is not None:
+            names = sorted(set(known))
+            for name in own:
+                if name not in names:
+                    raise UnknownNameError("label of the model", name, names, f"detect.{detector}.labels")
+            self._refuse([name for name in names if self._find(name) is None])
+
+    def __call__(self, name: str) -> str:
+        if (label := self._seen.get(name)) is None:
+            found = self._find(name)
+            if found is None:
+                self._refuse([name])
+            label = self._seen[name] = found or ""
+        return label
+
+    def _refuse(self, names: list[str]) -> None:
+        if names:
+            listed = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
+            raise PolicyError(
+                f"detect.{self._detector}: the model's labels {listed} are in no scheme that is known here; map each "
+                f'in [detect.{self._detector}.labels], such as "{names[0]}" = "OTHER_IDENTIFYING_ATTRIBUTE", or to "" '
+                "to leave it out"
+            )
+
+    def _find(self, name: str) -> str | None:
+        if name in self._own:
+            return self._own[name]
+        taxonomy = self._policy.taxonomy
+        plain = re.sub(r"[\s\-]+", "_", name.strip()).upper()
+        if plain in taxonomy:
+            return plain
+        for scheme in self._schemes:
+            for written in (name, plain):
+                if found := taxonomy.from_scheme(written, scheme):
+                    return self._one(found)
+        label = tables()["names"].get(name.lower())
+        return label if label is not None and label in taxonomy else None
+
+    def _one(self, labels: tuple[str, ...]) -> str:
+        """One label for what a scheme does not tell apart: the nearest that all have above them.
+
+        Where the policy looks for some of them only, it is one of these, so that nothing it looks for is lost.
+        """
+        taxonomy = self._policy.taxonomy
+        wanted = [label for label in labels if self._policy.looks_for(label)] or list(labels)
+        shared = [a for a in taxonomy.lineage(wanted[0]) if all(taxonomy.within(label, a) for label in wanted)]
+        above = shared[0] if shared else wanted[0]
+        lost = self._policy.looks_for(wanted[0]) and not self._policy.looks_for(above)
+        return wanted[0] if lost else above

@@ -1,0 +1,73 @@
+"""The detector ``mitie``: a named entity extractor of MITIE, which needs nothing but its file.
+
+A folder is one that ``allonym train ner --backend mitie`` wrote: its words are split as they were in training. The text
+for a model from elsewhere is split as MITIE does it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+from allonym.detect.adapters import Adapter, Found
+from allonym.detect.adapters.labels import LabelMap
+from allonym.detect.adapters.offline import existing, library, loading, required
+from allonym.detect.adapters.windows import windows
+from allonym.document import Interval
+from allonym.models.words import words
+from allonym.policy import Policy
+
+WORDS = 5_000
+OVERLAP = 50
+_FILE = "ner_model.dat"
+
+
+@lru_cache(maxsize=2)
+def _load(model: str, features: str) -> Any:
+    mitie = library("mitie", "mitie")
+    with loading("mitie", model):
+        file = str(Path(model) / _FILE) if Path(model).is_dir() else model
+        return mitie.named_entity_extractor(*(existing(p, "detect.mitie").encode() for p in (file, features) if p))
+
+
+def build(policy: Policy) -> Adapter:
+    """The detector for the extractor that ``[detect.mitie]`` names.
+
+    MITIE's score is a margin from 0 up, not a probability: it becomes one through the logistic function, so that all
+    findings lie at 0.5 and above.
+
+    Raises:
+        MissingExtra: MITIE is not installed.
+        PolicyError, UnknownNameError: no model is named, or a label of it is not mapped.
+        DataError: the file is not there or holds no extractor.
+    """
+    settings = policy.settings("mitie")
+    model = required(settings, "mitie")
+    extractor = _load(model, str(settings["features"]))
+    split = words if Path(model).is_dir() else _split
+    threshold = settings["threshold"]
+    assert isinstance(threshold, float)
+
+    def read(texts: Sequence[str]) -> list[list[Found]]:
+        return [[f for a, b in windows(text, WORDS, OVERLAP) for f in _found(text[a:b], a)] for text in texts]
+
+    def _found(text: str, at: int) -> Iterator[Found]:
+        borders = split(text)
+        if not borders:
+            return
+        for where, label, margin in extractor.extract_entities([text[a:b] for a, b in borders]):
+            start, end = borders[where[0]][0], borders[where[-1]][1]
+            yield Found(at + start, at + end, label, 1 / (1 + math.exp(-min(margin, 500.0))))
+
+    return Adapter("mitie", read, LabelMap(policy, "mitie", ("conll",), extractor.get_possible_ner_tags()), threshold)
+
+
+def _split(text: str) -> list[Interval]:
+    """Where MITIE sees words. It counts bytes of UTF-8."""
+    tokens = library("mitie", "mitie").tokenize_with_offsets(text)
+    places = list(accumulate((byte & 0xC0 != 0x80 for byte in text.encode()), initial=-1))[1:]
+    return [(places[at], places[at + len(token) - 1] + 1) for token, at in tokens]

@@ -1,0 +1,208 @@
+"""The detector ``transformers``: a token classifier of the Hugging Face library.
+
+A word is a run of letters and digits; it is an entity as a whole or not at all, whatever its pieces say. Its
+probability is that of its surest piece not to be outside (1 - P(O)), its label the one with most probability over its
+pieces. Tags may be plain or begin with their place in the entity (BIO, BIOES, BILOU).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from allonym.detect.adapters import Adapter, Found
+from allonym.detect.adapters.labels import LabelMap
+from allonym.detect.adapters.offline import library, loading, required
+from allonym.errors import DataError, PolicyError
+from allonym.policy import Policy
+
+TOKENS = 512
+"""Tokens in a window at most; attention grows with their square."""
+_PLACED = re.compile(r"([BIESLU])-(.+)")
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A token of the text: its place, the probability of each label, and that of a label's beginning."""
+
+    start: int
+    end: int
+    labels: Mapping[str, float]
+    begins: Mapping[str, float]
+
+
+@lru_cache(maxsize=2)
+def _load(model: str, device: str, allow_download: bool) -> tuple[Any, Any]:
+    library("torch", "transformers")
+    hub = library("transformers", "transformers")
+    local = not allow_download
+    with loading("transformers", model, allow_download=allow_download):
+        tokenizer = hub.AutoTokenizer.from_pretrained(model, local_files_only=local)
+        if not tokenizer.is_fast:
+            raise DataError(f"detect.transformers: the tokenizer of {model!r} gives no offsets; a fast one is required")
+        network, told = hub.AutoModelForTokenClassification.from_pretrained(
+            model, local_files_only=local, output_loading_info=True
+        )
+        if told["missing_keys"]:
+            raise DataError(f"detect.transformers: {model!r} holds no weights of a token classifier")
+        return tokenizer, network.to(device).eval()
+
+
+def build(policy: Policy) -> Adapter:
+    """The detector for the token classifier that ``[detect.transformers]`` names.
+
+    Raises:
+        MissingExtra: transformers or torch is not installed.
+        PolicyError, UnknownNameError: no model is named, or a label of it is not mapped.
+        DataError: the model is not there, or is no token classifier with a fast tokenizer.
+    """
+    settings = policy.settings("transformers")
+    name, size, threshold = required(settings, "transformers"), settings["batch_size"], settings["threshold"]
+    assert isinstance(size, int) and isinstance(threshold, float)
+    device = str(settings["device"])
+    tokenizer, network = _load(name, device, bool(settings["allow_download"]))
+    tags = [_tag(str(network.config.id2label[i])) for i in range(network.config.num_labels)]
+    labels = LabelMap(policy, "transformers", ("conll", "spacy"), {label for _, label in tags if label != "O"})
+    if all(label != "O" and labels(label) for _, label in tags):
+        raise PolicyError(
+            'detect.transformers: no label of the model means that a word is no entity; map one to "" in '
+            "[detect.transformers.labels]"
+        )
+    window = _window(tokenizer, network)
+
+    def read(texts: Sequence[str]) -> list[list[Found]]:
+        cut = [(i, *w) for i, text in enumerate(texts) for w in _windows(tokenizer, text, window)]
+        order = sorted(range(len(cut)), key=lambda n: len(cut[n][2]))
+        held: list[dict[int, tuple[tuple[int, int], _Piece]]] = [{} for _ in texts]
+        for at in range(0, len(order), size):
+            chunk = [cut[n] for n in order[at : at + size]]
+            for (i, first, ids, offsets), rows in zip(chunk, _rows(tokenizer, network, chunk, device), strict=True):
+                for n, (start, end) in enumerate(offsets):
+                    # Where windows overlap, the one counts that shows most of both sides; of two, the first.
+                    margin = (min(n, len(ids) - 1 - n), -first)
+                    if end > start and (first + n not in held[i] or margin > held[i][first + n][0]):
+                        held[i][first + n] = (margin, _piece((start, end), rows[n], tags, labels))
+        return [
+            list(_entities(text, [pieces[n][1] for n in sorted(pieces)], threshold))
+            for text, pieces in zip(texts, held, strict=True)
+        ]
+
+    return Adapter("transformers", read, _Ours(policy, "transformers"), threshold)
+
+
+class _Ours(LabelMap):
+    """Labels are mapped before words are put together, so here they are ours already."""
+
+    def __call__(self, name: str) -> str:
+        return name
+
+
+def _tag(name: str) -> tuple[str, str]:
+    placed = _PLACED.fullmatch(name)
+    return (placed[1], placed[2]) if placed else ("", name)
+
+
+def _window(tokenizer: Any, network: Any) -> int:
+    """Tokens that fit into one pass, with those that begin and end it."""
+    most = getattr(network.config, "max_position_embeddings", None) or TOKENS
+    # RoBERTa and its kin number positions from after the padding token's.
+    offset = (
+        2 if getattr(network.config, "model_type", "") in ("roberta", "xlm-roberta", "camembert", "longformer") else 0
+    )
+    return int(min(TOKENS, tokenizer.model_max_length, most - offset))
+
+
+def _windows(tokenizer: Any, text: str, limit: int) -> Iterator[tuple[int, list[int], list[tuple[int, int]]]]:
+    """(number of the first token, ids, offsets) of each window; what stands for no text has an empty offset."""
+    added = tokenizer.num_special_tokens_to_add()
+    stride = (limit - added) // 4
+    cut = tokenizer(
+        text,
+        truncation=True,
+        max_length=limit,
+        stride=stride,
+        return_overflowing_tokens=True,
+        return_offsets_mapping=True,
+        return_special_tokens_mask=True,
+    )
+    for n, (ids, offsets, special) in enumerate(
+        zip(cut["input_ids"], cut["offset_mapping"], cut["special_tokens_mask"], strict=True)
+    ):
+        places = [(0, 0) if s else (a, b) for (a, b), s in zip(offsets, special, strict=True)]
+        yield n * (limit - added - stride), ids, places
+
+
+def _rows(tokenizer: Any, network: Any, chunk: Sequence[tuple[int, int, list[int], Any]], device: str) -> Any:
+    """The probabilities of all tags for each token of each window."""
+    torch = library("torch", "transformers")
+    sizes = [len(ids) for _, _, ids, _ in chunk]
+    padding = tokenizer.pad_token_id or 0
+    ids = torch.tensor([c[2] + [padding] * (max(sizes) - n) for c, n in zip(chunk, sizes, strict=True)], device=device)
+    mask = torch.tensor([[1] * n + [0] * (max(sizes) - n) for n in sizes], device=device)
+    with torch.inference_mode():
+        found = network(input_ids=ids, attention_mask=mask).logits.float().softmax(-1).cpu()
+    return [row[:n].tolist() for row, n in zip(found, sizes, strict=True)]
+
+
+def _piece(place: tuple[int, int], row: Sequence[float], tags: Sequence[tuple[str, str]], labels: LabelMap) -> _Piece:
+    sums: dict[str, float] = {}
+    begins: dict[str, float] = {}
+    for (position, foreign), probability in zip(tags, row, strict=True):
+        label = "" if foreign == "O" else labels(foreign)
+        if label:
+            sums[label] = sums.get(label, 0.0) + probability
+            if position in ("B", "S", "U"):
+                begins[label] = begins.get(label, 0.0) + probability
+    return _Piece(*place, sums, begins)
+
+
+def _entities(text: str, pieces: Sequence[_Piece], threshold: float) -> Iterator[Found]:
+    """Neighbouring words of one label, but where the second begins an entity of its own."""
+    open_: Found | None = None
+    scores: list[float] = []
+    for word in _grouped(text, pieces):
+        score = min(1.0, max(sum(p.labels.values()) for p in word))
+        if score < threshold or score == 0.0:
+            if open_ is not None:
+                yield open_
+            open_ = None
+            continue
+        label = min(word[0].labels, key=lambda name: (-sum(p.labels[name] for p in word), name))
+        start, end = word[0].start, word[-1].end
+        begins = 2 * word[0].begins.get(label, 0.0) > word[0].labels[label]
+        if open_ is not None and open_.label == label and not begins and not text[open_.end : start].strip():
+            scores.append(score)
+            open_ = Found(open_.start, end, label, sum(scores) / len(scores))
+        else:
+            if open_ is not None:
+                yield open_
+            scores = [score]
+            open_ = Found(start, end, label, score)
+    if open_ is not None:
+        yield open_
+
+
+def _grouped(text: str, pieces: Sequence[_Piece]) -> Iterator[list[_Piece]]:
+    """The pieces by word. Blanks at a piece's ends, which some tokenizers count to it, are no part of it."""
+    word: list[_Piece] = []
+    for piece in pieces:
+        start, end = piece.start, piece.end
+        while start < end and text[start].isspace():
+            start += 1
+        while start < end and text[end - 1].isspace():
+            end -= 1
+        if start == end:
+            continue
+        piece = _Piece(start, end, piece.labels, piece.begins)
+        joined = word and (
+            start < word[-1].end or (start == word[-1].end and text[start - 1].isalnum() and text[start].isalnum())
+        )
+        if word and not joined:
+            yield word
+            word = []
+        word.append(piece)
+    if word:
+        yield word

@@ -1,0 +1,236 @@
+"""The embedded tagger as a detector: names and soft identifiers in free text.
+
+A word belongs to an entity when the chance that it belongs to none is below one minus the operating point of its
+label. Scores are calibrated chances. The name parts of one person come as one ``PERSON``, or apart where the policy's
+table for the tagger says ``name_parts = true``.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from allonym.detect.lexicon import TITLES, letters_of
+from allonym.detect.words import word_list
+from allonym.document import Document, Span
+from allonym.errors import UsageError
+from allonym.models.tagger import ENGLISH, Tagged, TaggerModel, load
+from allonym.models.tags import NAME_PARTS, decode
+from allonym.policy import Policy
+
+_GAP = re.compile(r"[ \t\xa0]*(?:\r?\n)?[ \t\xa0]*\Z|\.?[ \t\xa0]*[-’'][ \t\xa0]*\Z|\.[ \t\xa0]*\Z")
+SOURCE = "tagger"
+_BEGIN = 2.0  # how much less likely than the chances say it is that an entity begins right after another
+_BREAK = re.compile(r"\n[ \t\r]*\n\s*|\n(?=[^\n:]{1,60}:)")
+_SHORT = frozenset(
+    "inc corp co ltd llc plc bros jr sr st mt ft dr dept univ assn intl ave blvd rd jan feb mar apr jun jul aug sep "
+    "sept oct nov dec".split()
+)
+_STATES = word_list("us_states")
+_CODES = frozenset(name.replace("_", " ") for name in word_list("names_of_numbers"))
+_THINGS = ("ORGANIZATION", "PRODUCT", "LAW", "LOCATION", "FACILITY")
+_LENGTH = re.compile(
+    r"(?i)(?:(?:about|around|nearly|almost|over|more than|less than|the|for|past|last|next|some|at least|up to)\s+)*"
+    r"(?:an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty|forty|fifty|sixty|ninety"
+    r"|several|many|few|a few|couple of|a couple of|half an?|\d+(?:[.,]\d+)?)(?:\s*(?:-|to|or)\s*\w+)?[\s-]+"
+    r"(?:second|minute|hour|day|week|month|quarter|year|decade)s?\Z"
+)
+
+
+def build(policy: Policy) -> Callable[[Document], list[Span]]:
+    """The tagger with the operating points of a policy.
+
+    Raises:
+        DataError: the model of ``[detect.tagger] model`` cannot be read.
+        UsageError: the policy is for a language that the embedded model does not know.
+    """
+    settings = policy.settings("tagger")
+    folder = Path(str(settings["model"])) if settings.get("model") else ENGLISH
+    if folder == ENGLISH and policy.language != "en":
+        raise UsageError(
+            f"the embedded tagger knows English, the policy {policy.name!r} is for {policy.language!r}; train one with "
+            "'allonym train ner' and name it in [detect.tagger] model, or leave the tagger out of detect.wanted"
+        )
+    model = load(folder, int(str(settings["threads"])), bool(settings["gpu"]))
+    bars = bars_of(policy, model)
+    names = {label: _wanted_label(policy, label) for label in (*model.labels, "PERSON", "DURATION", "US_STATE")}
+    apart = bool(settings["name_parts"]) or not names["PERSON"]  # who looks for last names alone must find them
+
+    def find(document: Document) -> list[Span]:
+        tagged = model(document.text)
+        found = spans(document.text, tagged, model.labels, bars)
+        merged = found if apart else whole_names(document.text, found)
+        out: list[Span] = []
+        for n, span in enumerate(merged):
+            if _lone_letter(document.text, merged, n):
+                continue
+            label = span.label
+            if label == "REGION" and "_".join(document.text[span.start : span.end].lower().split()) in _STATES:
+                label = "US_STATE"
+            if label == "DATE" and _LENGTH.match(document.text, span.start, span.end):
+                label = "DURATION"
+            start, end = _without_codes(document.text, span) if label in _THINGS else (span.start, span.end)
+            if start < end and (wanted := names[label]):
+                out.append(Span(start, end, wanted, span.score, span.source))
+        return out
+
+    find.reads_disguise = False  # type: ignore[attr-defined]  # a network reads sentences, not what is left of them
+    return find
+
+
+def bars_of(policy: Policy, model: TaggerModel) -> dict[str, float]:
+    """Label to the least chance that a finding needs: its rule's threshold if it has one, else the operating point."""
+    points: Mapping[str, Any] = model.about.get("points", {})
+    out = {}
+    for label in model.labels:
+        point = policy.operating_point_for(label)
+        own = next(
+            (
+                rule.threshold
+                for name in policy.taxonomy.lineage(label)
+                if (rule := policy.rules.get(name)) is not None and rule.threshold is not None
+            ),
+            None,
+        )
+        if own is not None:
+            out[label] = own
+        elif isinstance(point, str):
+            table = points.get(point, {})
+            out[label] = float(table.get(label, table.get("*", 0.5)))
+        else:
+            out[label] = float(point)
+    return out
+
+
+def spans(text: str, tagged: Tagged, labels: Sequence[str], bars: Mapping[str, float]) -> list[Span]:
+    """The entities in a tagged text, in reading order, disjoint.
+
+    Args:
+        text: the text.
+        tagged: what the network says of it.
+        labels: the network's labels, in the order of its tags.
+        bars: label to the chance from 0 to 1 that each word of a finding needs.
+    """
+    import numpy as np
+
+    if not len(tagged.borders):
+        return []
+    chances = tagged.tags.astype(np.float64)
+    inside = 1.0 - np.exp(chances[:, 0])
+    mass = np.exp(chances[:, 1::2]) + np.exp(chances[:, 2::2])
+    kind = mass.argmax(axis=1)
+    bar = np.array([bars[label] for label in labels])[kind]
+    entity = inside >= bar
+    if not entity.any():
+        return []
+    out: list[Span] = []
+    apart = _apart(text, tagged.borders)
+    starts = np.flatnonzero(entity & ~(np.r_[False, entity[:-1]] & ~apart))
+    ends = np.flatnonzero(entity & ~(np.r_[entity[1:], False] & ~np.r_[apart[1:], False])) + 1
+    for first, last in zip(starts.tolist(), ends.tolist(), strict=True):
+        run = chances[first:last].copy()
+        run[:, 0] = -np.inf
+        run[0, 1::2] = np.logaddexp(run[0, 1::2], run[0, 2::2])  # what is inside here begins here
+        run[:, 1::2] -= _BEGIN
+        for a, b, label in _pieces(decode(run).tolist()):
+            out += _span(text, tagged, first + a, first + b, labels[label], inside)
+    return out
+
+
+def _apart(text: str, borders: Sequence[tuple[int, int]]) -> Any:
+    """Which words begin a paragraph or a speaker's turn: no entity goes on there."""
+    import numpy as np
+
+    out = np.zeros(len(borders), bool)
+    if "\n" in text:
+        starts = [a for a, _ in borders]
+        for found in _BREAK.finditer(text):
+            at = bisect_left(starts, found.end())
+            if at < len(out):
+                out[at] = True
+    return out
+
+
+def _pieces(tags: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+    start = 0
+    for i in range(1, len(tags) + 1):
+        if i == len(tags) or tags[i] % 2:
+            yield start, i, (tags[start] - 1) // 2
+            start = i
+
+
+def _span(text: str, tagged: Tagged, first: int, last: int, label: str, inside: Any) -> list[Span]:
+    words = [text[a:b] for a, b in tagged.borders[first:last]]
+    i, j = 0, len(words)
+    while i < j and not words[i][0].isalnum() and words[i][0] not in "$€£¥#@+-(":
+        i += 1
+    while j > i and not words[j - 1][-1].isalnum() and not _closes(words, i, j):
+        j -= 1
+    while label in NAME_PARTS and i < j - 1 and letters_of(words[i]) in TITLES and words[i + 1] not in ("'", "’", "-"):
+        i += 2 if words[i + 1] == "." else 1
+    if i >= j or not any(c.isalnum() for word in words[i:j] for c in word):
+        return []
+    score = round(min(1.0, float(inside[first + i : first + j].mean())), 4)
+    return [Span(tagged.borders[first + i][0], tagged.borders[first + j - 1][1], label, score, SOURCE)]
+
+
+def _closes(words: Sequence[str], first: int, last: int) -> bool:
+    """Whether the mark at the end belongs to what stands before it: "Inc.", "U.S.", "J.", "(UK)", "5 %"."""
+    mark = words[last - 1]
+    if mark == ".":
+        before = words[last - 2] if last - 2 >= first else ""
+        return before.lower() in _SHORT or (len(before) == 1 and before.isalpha() and before.isupper())
+    if mark == ")":
+        return "(" in words[first:last]
+    return mark in ("%", "+", "!") and last - 1 > first
+
+
+def whole_names(text: str, found: Sequence[Span]) -> list[Span]:
+    """Touching name parts as one ``PERSON`` each; a first name after a last name begins another person."""
+    out: list[Span] = []
+    parts: list[str] = []
+    for span in found:
+        if span.label not in NAME_PARTS:
+            out.append(span)
+            parts = []
+            continue
+        begins = span.label == NAME_PARTS[0] and NAME_PARTS[1] in parts and NAME_PARTS[0] in parts
+        gap = text[out[-1].end : span.start] if parts else ""
+        if parts and not begins and _GAP.match(gap) and not _BREAK.match(text, out[-1].end + gap.find("\n")):
+            before = out[-1]
+            long, short = before.end - before.start, span.end - span.start
+            score = (before.score * long + span.score * short) / (long + short)
+            out[-1] = Span(before.start, span.end, "PERSON", round(score, 4), SOURCE)
+            parts.append(span.label)
+        else:
+            out.append(Span(span.start, span.end, "PERSON", span.score, span.source))
+            parts = [span.label]
+    return out
+
+
+def _lone_letter(text: str, found: Sequence[Span], n: int) -> bool:
+    """Whether a finding is one letter or digit and no part of a name: that names nobody."""
+    span = found[n]
+    if span.end - span.start > 4 or sum(map(str.isalnum, text[span.start : span.end])) > 1:
+        return False
+    before = n and span.start - found[n - 1].end <= 2
+    after = n + 1 < len(found) and found[n + 1].start - span.end <= 2
+    return not before and not after
+
+
+def _without_codes(text: str, span: Span) -> tuple[int, int]:
+    """The borders without what a number is called in front of it: "IBAN DE89", "VIN"."""
+    start = span.start
+    said = text[start : span.end].split(" ")
+    for n in range(min(4, len(said)), 0, -1):
+        if " ".join(said[:n]).lower() in _CODES:
+            return start + len(" ".join(said[:n])) + (n < len(said)), span.end
+    return start, span.end
+
+
+def _wanted_label(policy: Policy, label: str) -> str:
+    """The label itself, or its nearest ancestor that the policy looks for; empty where it looks for none."""
+    return next((name for name in policy.taxonomy.lineage(label) if policy.looks_for(name)), "")

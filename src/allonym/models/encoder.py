@@ -1,0 +1,82 @@
+"""Sentence vectors from the embedded encoder (Reimers and Gurevych 2019, doi:10.18653/v1/D19-1410; all-MiniLM-L6-v2).
+
+Each text is computed alone, so a vector depends on nothing but its text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from allonym.models.runtime import Embeddings, session
+from allonym.models.tagger import ENGLISH
+from allonym.models.words import words
+
+WIDTH = 384
+LENGTH = 254  # pieces read at once, border marks not counted
+
+
+class SentenceEncoder:
+    """A model folder with ``encoder.onnx`` and the word embeddings that the tagger uses too.
+
+    Args:
+        folder: the model.
+        threads: texts that are computed at the same time.
+        gpu: use a GPU where there is one.
+
+    Raises:
+        DataError: the folder holds no encoder.
+    """
+
+    def __init__(self, folder: Path = ENGLISH, *, threads: int = 1, gpu: bool = False) -> None:
+        self._embed = Embeddings(folder)
+        self._session = session(folder / "encoder.onnx", gpu=gpu)
+        self._threads = max(1, threads)
+
+    def encode(self, texts: Sequence[str]) -> Any:
+        """float32 array ``(len(texts), 384)`` of unit vectors; cosine similarity is their dot product.
+
+        Texts longer than 254 pieces (about 200 words) are read in parts, whose means are weighted by length. A text
+        without words has the zero vector.
+        """
+        import numpy as np
+
+        out = np.zeros((len(texts), WIDTH), np.float32)
+        if self._threads > 1 and len(texts) > 1:
+            from concurrent.futures import ThreadPoolExecutor
+
+            with ThreadPoolExecutor(self._threads) as pool:
+                for i, vector in enumerate(pool.map(self._one, texts)):
+                    out[i] = vector
+        else:
+            for i, text in enumerate(texts):
+                out[i] = self._one(text)
+        return out
+
+    def _one(self, text: str) -> Any:
+        import numpy as np
+
+        pieces = self._embed.pieces
+        ids = [p for a, b in words(text) for p in pieces.pieces(text[a:b])]
+        total = np.zeros(WIDTH, np.float64)
+        parts = max(1, -(-len(ids) // LENGTH))
+        size = -(-len(ids) // parts)
+        for at in range(0, len(ids), size or 1):
+            some = [pieces.start, *ids[at : at + size], pieces.end]
+            mean = self._session.run(None, {"x": self._embed(some)})[0][0]
+            total += mean.astype(np.float64) * len(some)
+        length = float(np.sqrt(total @ total))
+        return (total / length).astype(np.float32) if length else total.astype(np.float32)
+
+
+@cache
+def load_encoder(folder: Path = ENGLISH, threads: int = 1, gpu: bool = False) -> SentenceEncoder:
+    """The encoder in ``folder``, loaded once per process; by default the English one that ships with allonym."""
+    return SentenceEncoder(folder, threads=threads, gpu=gpu)
+
+
+def encode(texts: Sequence[str], *, threads: int = 1) -> Any:
+    """Unit vectors of texts by the embedded encoder: float32 ``(len(texts), 384)``."""
+    return load_encoder(threads=threads).encode(texts)

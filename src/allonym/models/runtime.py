@@ -1,0 +1,61 @@
+"""ONNX sessions and word embeddings: all that the embedded models need to run. No network, no torch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from allonym.errors import DataError
+from allonym.models.wordpiece import WordPiece
+
+HERE = Path(__file__).parent
+
+
+def session(path: Path, *, threads: int = 1, gpu: bool = False) -> Any:
+    """An inference session.
+
+    Args:
+        path: an ONNX file.
+        threads: within one operator. Results do not depend on it; one is fastest where several windows run at once.
+        gpu: run on a GPU where this machine and the installed onnxruntime have one.
+
+    Raises:
+        DataError: the file is missing or not readable as a model.
+    """
+    import onnxruntime as ort
+
+    if not path.is_file():
+        raise DataError(f"{path}: the model file is missing")
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 4
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    wanted = ["CUDAExecutionProvider", "CPUExecutionProvider"] if gpu else ["CPUExecutionProvider"]
+    found = [name for name in wanted if name in ort.get_available_providers()]
+    try:
+        return ort.InferenceSession(str(path), options, providers=found)
+    except Exception as error:  # what onnxruntime raises shares no other base
+        raise DataError(f"{path}: not a model that onnxruntime can run ({type(error).__name__})") from None
+
+
+class Embeddings:
+    """The word embeddings of a model folder, int8 on disk, mapped into memory; only the rows that are used are read."""
+
+    def __init__(self, folder: Path) -> None:
+        import numpy as np
+
+        try:
+            self._rows = np.load(folder / "words.npy", mmap_mode="r")
+            self._scales = np.load(folder / "word_scales.npy")
+            self.pieces = WordPiece.read(folder / "vocab.txt")
+        except (OSError, ValueError, EOFError) as error:
+            raise DataError(f"{folder}: no word embeddings: {error}") from None
+
+    def __call__(self, ids: Sequence[int]) -> Any:
+        """float32 array ``(1, len(ids), width)``."""
+        import numpy as np
+
+        at = np.asarray(ids)
+        return (self._rows[at].astype(np.float32) * self._scales[at, None])[None]

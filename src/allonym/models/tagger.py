@@ -1,0 +1,132 @@
+"""The tagger's network in use: texts to chances of tags, word by word.
+
+Each window is computed alone and depends on its text alone, so neither batch nor order nor the number of threads can
+change a result.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from allonym.errors import DataError
+from allonym.models.runtime import HERE, Embeddings, session
+from allonym.models.windows import Window, read_words, windows
+
+ENGLISH = HERE / "english"
+_KEPT = 2048  # windows remembered
+_FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Tagged:
+    """What the network says of a text.
+
+    Attributes:
+        borders: offsets of each word.
+        tags: float32 array ``(words, 1 + 2 * labels)``, log probabilities.
+        parts: float32 array ``(words, 17)``, logits of the parts of speech.
+    """
+
+    borders: Sequence[tuple[int, int]]
+    tags: Any
+    parts: Any
+
+
+class TaggerModel:
+    """A model folder, loaded. Safe to use from several threads at once.
+
+    Args:
+        folder: with ``tagger.onnx``, ``tagger.json``, ``words.npy``, ``word_scales.npy`` and ``vocab.txt``.
+        threads: windows of a text that are computed at the same time.
+        gpu: use a GPU where there is one.
+
+    Raises:
+        DataError: the folder is not a tagger, or one of another version.
+    """
+
+    def __init__(self, folder: Path, *, threads: int = 1, gpu: bool = False) -> None:
+        try:
+            self.about = json.loads((folder / "tagger.json").read_text("utf-8"))
+            self.labels = tuple(self.about["labels"])
+            self.parts = tuple(self.about["parts"])
+            self.temperature = float(self.about.get("temperature", 1.0))
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise DataError(f"{folder}: no tagger: {type(error).__name__} in tagger.json") from None
+        if self.about.get("format") != _FORMAT:
+            raise DataError(
+                f"{folder}: tagger.json has format {self.about.get('format')!r}, this version reads {_FORMAT}"
+            )
+        self._embed = Embeddings(folder)
+        self.pieces = self._embed.pieces
+        self._session = session(folder / "tagger.onnx", gpu=gpu)
+        self._threads = max(1, threads)
+        self._seen: OrderedDict[tuple[tuple[int, ...], tuple[int, ...]], Any] = OrderedDict()
+        self._lock = Lock()
+
+    def __call__(self, text: str) -> Tagged:
+        """The chances of each word's tags."""
+        import numpy as np
+
+        read = read_words(text, self._embed.pieces)
+        cut = windows(read, self._embed.pieces)
+        if self._threads > 1 and len(cut) > 1:
+            from concurrent.futures import ThreadPoolExecutor
+
+            with ThreadPoolExecutor(self._threads) as pool:
+                results = list(pool.map(self._window, cut))
+        else:
+            results = [self._window(w) for w in cut]
+        tags = np.empty((len(read.pieces), 1 + 2 * len(self.labels)), np.float32)
+        parts = np.empty((len(read.pieces), len(self.parts)), np.float32)
+        for w, (some, spoken) in zip(cut, results, strict=True):
+            inner = slice(w.keep_from - w.first, w.keep_to - w.first)
+            tags[w.keep_from : w.keep_to] = some[inner]
+            parts[w.keep_from : w.keep_to] = spoken[inner]
+        return Tagged(read.borders, tags, parts)
+
+    def _window(self, window: Window) -> Any:
+        key = (window.pieces, window.shapes)
+        with self._lock:
+            found = self._seen.get(key)
+            if found is not None:
+                self._seen.move_to_end(key)
+                return found
+        found = self._run(window)
+        with self._lock:
+            self._seen[key] = found
+            if len(self._seen) > _KEPT:
+                self._seen.popitem(last=False)
+        return found
+
+    def logits(self, window: Window) -> Any:
+        """What the network gives for one window: logits of tags and of parts of speech, ``(words, ·)`` each."""
+        import numpy as np
+
+        feed = {
+            "x": self._embed(window.pieces),
+            "shapes": np.asarray(window.shapes, np.int64)[None],
+            "heads": np.asarray(window.heads, np.int64),
+        }
+        return self._session.run(None, feed)
+
+    def _run(self, window: Window) -> Any:
+        import numpy as np
+
+        tags, parts = self.logits(window)
+        tags = tags / self.temperature
+        tags -= tags.max(axis=1, keepdims=True)
+        tags -= np.log(np.exp(tags).sum(axis=1, keepdims=True))
+        return tags, parts
+
+
+@cache
+def load(folder: Path = ENGLISH, threads: int = 1, gpu: bool = False) -> TaggerModel:
+    """The tagger in ``folder``, loaded once per process; by default the English one that ships with allonym."""
+    return TaggerModel(folder, threads=threads, gpu=gpu)

@@ -1,0 +1,212 @@
+"""What can be trained, by name: the embedded tagger, spaCy's CNN, MITIE. One door for the three.
+
+Each has its options, a trainer from records to a folder, and a loader that makes of the folder a function from texts to
+spans.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from allonym.detect.tagger import whole_names
+from allonym.document import Span
+from allonym.errors import MissingExtra, UnknownNameError, UsageError
+from allonym.models.tags import NAME_PARTS
+from allonym.train.labelmap import targets
+from allonym.train.records import Record, spans_of
+from allonym.train.score import Score, score_texts
+from allonym.train.unify import Targets, covers, in_terms_of, unify
+
+BACKENDS = ("tagger", "spacy", "mitie")
+
+Predict = Callable[[Sequence[str]], list[list[Span]]]
+Report = Callable[[dict[str, Any]], None]
+
+_HUB = re.compile(r"[\w.-]+/[\w.-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What the backends need beside their options.
+
+    Attributes:
+        encoder: of the tagger: a folder with ``config.json``, ``model.safetensors`` and ``vocab.txt`` of an uncased
+            BERT, or its name on the Hugging Face hub, which is then downloaded.
+        language: code of the text's language.
+        label_map: what the corpora's names mean.
+        own_labels: spaCy and MITIE learn the corpora's own names, unmapped.
+    """
+
+    encoder: str = ""
+    language: str = "en"
+    label_map: Targets = targets
+    own_labels: bool = False
+
+
+def options_type(backend: str) -> type[Any]:
+    """The dataclass of a backend's options.
+
+    Raises:
+        UnknownNameError: no such backend.
+        MissingExtra: it needs an optional package that is not installed.
+    """
+    if backend == "spacy":
+        from allonym.train.spacy_backend import Options
+
+        return Options
+    if backend == "mitie":
+        from allonym.train.mitie_backend import Options as MitieOptions
+
+        return MitieOptions
+    if backend == "tagger":
+        try:
+            from allonym.train.fit import Options as TaggerOptions
+        except MissingExtra:
+            raise
+        except ImportError:
+            raise MissingExtra("training the tagger", "train") from None
+        return TaggerOptions
+    raise UnknownNameError("backend", backend, BACKENDS)
+
+
+def make_options(backend: str, given: Mapping[str, Any]) -> Any:
+    """Options of a backend. Values may be strings, as they come from a command line.
+
+    Raises:
+        UnknownNameError: the backend has no such option.
+        UsageError: a value is not of the option's kind.
+    """
+    kind = options_type(backend)
+    known = {f.name: type(f.default) for f in fields(kind)}
+    values: dict[str, Any] = {}
+    for name, value in given.items():
+        if name not in known:
+            raise UnknownNameError(f"option of {backend}", name, known)
+        values[name] = _value(known[name], value, f"{backend} option {name}")
+    return kind(**values)
+
+
+def _value(kind: type, value: Any, where: str) -> Any:
+    try:
+        if kind is bool and isinstance(value, str):
+            return {"true": True, "false": False}[value.lower()]
+        if kind is int and isinstance(value, float) and not value.is_integer():
+            raise ValueError
+        return kind(value)
+    except (ValueError, KeyError, TypeError):
+        wanted = {int: "a whole number", float: "a number", bool: "true or false"}.get(kind, kind.__name__)
+        raise UsageError(f"{where}: {wanted} is required, got {value!r}") from None
+
+
+def train(
+    backend: str,
+    records: Sequence[Record],
+    dev: Sequence[Record],
+    out: Path,
+    *,
+    options: Any,
+    setup: Setup,
+    report: Report = lambda row: None,
+    resume: bool = False,
+) -> dict[str, Any]:
+    """Train a backend on records with the corpora's own labels; the model lies in ``out`` then.
+
+    Args:
+        options: of :func:`make_options`.
+        report: called after each epoch with what it measured.
+        resume: go on where an interrupted run stopped.
+
+    Returns:
+        What the backend says of the run.
+    """
+    if backend == "tagger":
+        encoder = encoder_folder(setup.encoder)
+        try:
+            from allonym.train.build import from_records
+        except MissingExtra:
+            raise
+        except ImportError:
+            raise MissingExtra("training the tagger", "train") from None
+        return from_records(
+            records,
+            dev,
+            out,
+            encoder=encoder,
+            options=options,
+            language=setup.language,
+            label_map=setup.label_map,
+            report=report,
+            resume=resume,
+        )
+    if not setup.own_labels:
+        records, dev = unify(records, setup.label_map), unify(dev, setup.label_map)
+    if backend == "spacy":
+        from allonym.train import spacy_backend
+
+        return spacy_backend.fit(records, dev, out, options=options, report=report, resume=resume)
+    from allonym.train import mitie_backend
+
+    return mitie_backend.fit(records, dev, out, options=options, report=report, resume=resume)
+
+
+def load(backend: str, folder: Path) -> Predict:
+    """The model that :func:`train` has put into ``folder``. The tagger stands at its balanced point."""
+    if backend == "spacy":
+        from allonym.train import spacy_backend
+
+        return spacy_backend.load(folder)
+    if backend == "mitie":
+        from allonym.train import mitie_backend
+
+        return mitie_backend.load(folder)
+    from allonym.detect.tagger import spans
+    from allonym.models.tagger import TaggerModel
+
+    model = TaggerModel(folder)
+    bars = dict.fromkeys(model.labels, 0.5)
+    return lambda texts: [spans(text, model(text), model.labels, bars) for text in texts]
+
+
+def measure(predict: Predict, records: Sequence[Record], setup: Setup) -> Score:
+    """The score of a model on records with the corpora's own labels, in one set of labels for all backends.
+
+    Name parts that a model tells apart count as one name where the corpus has only whole names.
+    """
+    gold = list(records) if setup.own_labels else unify(records, setup.label_map)
+    wanted = covers(records, setup.label_map)
+    found = predict([record["text"] for record in gold])
+    rows = []
+    for record, spans in zip(gold, found, strict=True):
+        if not setup.own_labels:
+            parts = any(part in wanted for part in NAME_PARTS)
+            spans = in_terms_of(spans if parts else whole_names(record["text"], spans), wanted)
+        rows.append((record["text"], spans_of(record), spans))
+    return score_texts(rows)
+
+
+def encoder_folder(name: str) -> Path:
+    """The folder of an encoder: itself, or where the hub's client keeps it after download.
+
+    Raises:
+        UsageError: none is named, or it is neither a folder nor like a name on the hub.
+        MissingExtra: the hub's client is not installed.
+    """
+    if not name:
+        raise UsageError("the tagger needs --encoder: the folder of an uncased BERT, or its name on the hub")
+    folder = Path(name)
+    if folder.is_dir():
+        return folder
+    if not _HUB.fullmatch(name) or folder.is_absolute():
+        raise UsageError(f"--encoder {name}: no such folder, and no name on the hub such as owner/model")
+    try:
+        from huggingface_hub import snapshot_download
+    except ImportError:
+        raise MissingExtra("an encoder from the hub", "train") from None
+    try:
+        return Path(snapshot_download(name, allow_patterns=["config.json", "model.safetensors", "vocab.txt"]))
+    except Exception as error:  # the client raises its own tree and that of its transport
+        raise UsageError(f"--encoder {name}: cannot be had from the hub ({type(error).__name__})") from None

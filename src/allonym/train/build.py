@@ -1,0 +1,124 @@
+"""From corpora to a model folder: train, export, calibrate, choose operating points, measure, write it all down."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from allonym.errors import DataError
+from allonym.models.tagger import TaggerModel
+from allonym.models.tags import LABELS
+from allonym.train import points
+from allonym.train.corpus import Recipe, load, own_lists, source_name
+from allonym.train.corrupt import Noise
+from allonym.train.examples import Example, Targets, annotated, example
+from allonym.train.export import encoder_graph, save, write_tagger
+from allonym.train.fit import Options, fit
+from allonym.train.labelmap import targets
+from allonym.train.network import Encoder
+
+Record = Mapping[str, Any]
+Report = Callable[[dict[str, Any]], None]
+_SPEECH = Noise(lower=0, speech=1, upper=0, swap=0, spell=0)
+
+
+def from_recipe(
+    recipe: Recipe,
+    data: Path,
+    out: Path,
+    *,
+    encoder: Path,
+    options: Mapping[str, Any] | None = None,
+    report: Report = lambda row: None,
+    resume: bool = False,
+) -> dict[str, Any]:
+    """Make the tagger and the sentence encoder of a recipe.
+
+    Args:
+        recipe: sources and options.
+        data: folder of the corpora.
+        out: folder for the model; ``work`` in it holds checkpoints.
+        encoder: folder with ``config.json``, ``model.safetensors`` and ``vocab.txt`` of an uncased BERT.
+        options: options that override the recipe's.
+        report: called with the measures of each epoch.
+        resume: go on from the checkpoint.
+
+    Returns:
+        What ``tagger.json`` says.
+    """
+    chosen = Options.of({**recipe.options, **(options or {})})
+    sources = [(source.repeat, examples) for source, examples in load(recipe, data, "train")]
+    dev = [e for _, examples in load(recipe, data, "dev") for e in examples]
+    about = {"name": recipe.name, "language": "en", "licence": recipe.licence}
+    made = _make(sources, dev, out, encoder, chosen, about, report, resume)
+    save(encoder_graph(Encoder.read(encoder, 0.0, shapes=False).eval()), out / "encoder.onnx")
+    return made
+
+
+def from_records(
+    train: Sequence[Record],
+    dev: Sequence[Record],
+    out: Path,
+    *,
+    encoder: Path,
+    options: Options,
+    language: str = "en",
+    label_map: Targets = targets,
+    report: Report = lambda row: None,
+    resume: bool = False,
+) -> dict[str, Any]:
+    """Train a tagger on records in our JSONL shape; each corpus among them (``meta.source``) has its own label set.
+
+    Returns:
+        What ``tagger.json`` says.
+
+    Raises:
+        DataError: no label of the records means anything to the tagger.
+    """
+    known = {
+        name: annotated([r for r in train if source_name(r) == name], name, label_map)
+        for name in map(source_name, train)
+    }
+    if not any(known.values()):
+        raise DataError("no label of the training records is one that the tagger knows; give a label map")
+    lists = own_lists()
+
+    def examples(records: Sequence[Record]) -> list[Example]:
+        return [
+            example(r, source_name(r), known.get(source_name(r), frozenset(LABELS)), label_map, lists) for r in records
+        ]
+
+    about = {"name": out.name, "language": language, "licence": ""}
+    return _make([(1.0, examples(train))], examples(dev), out, encoder, options, about, report, resume)
+
+
+def _make(
+    sources: Sequence[tuple[float, Sequence[Example]]],
+    dev: Sequence[Example],
+    out: Path,
+    encoder: Path,
+    options: Options,
+    about: dict[str, Any],
+    report: Report,
+    resume: bool,
+) -> dict[str, Any]:
+    model = fit(
+        sources, dev, out / "work", encoder=encoder, options=options, lists=own_lists(), report=report, resume=resume
+    )
+    write_tagger(model, LABELS, encoder / "vocab.txt", out, about)
+    return calibrate(out, dev)
+
+
+def calibrate(folder: Path, dev: Sequence[Example], most: int = 4000) -> dict[str, Any]:
+    """Set the temperature and the operating points of a model folder by text that it was not trained on."""
+    about: dict[str, Any] = json.loads((folder / "tagger.json").read_text("utf-8"))
+    if dev:
+        some = random.Random(0).sample(list(dev), min(most, len(dev)))
+        judged = points.judge(TaggerModel(folder), some, (None, _SPEECH))
+        about["temperature"] = points.temperature(judged)
+        about["points"] = points.choose(judged, LABELS, about["temperature"])
+        (folder / "tagger.json").write_text(json.dumps(about, indent=2) + "\n", "utf-8")
+    return about

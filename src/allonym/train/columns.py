@@ -1,0 +1,152 @@
+"""Corpora in columns: one token a line, the tag in a column of its own, an empty line between sentences.
+
+Read are IO, IOB1, IOB2 (BIO), BIOES, BILOU and BMES tags, whichever the file uses. Where ``-DOCSTART-`` lines part the
+documents, a record is a document with a sentence on each line; else each sentence is a record of its own. The text is
+re-joined from the tokens: spacing and quotes are close to, not exactly, the original.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from allonym.errors import DataError
+from allonym.train.records import Columns, Record, make_record, stem_of, text_of
+
+_TAG = re.compile(r"O|[BIESLUM]-\S+")
+_CLOSING = frozenset(".,;:!?%)]}…’”»")
+_OPENING = frozenset("([{$£€#¿¡“«‘")
+_ENCLITIC = re.compile(r"(?i)(?:n['’]t|['’](?:s|m|d|t|ll|re|ve)?)")
+_PTB = {"``": '"', "''": '"', "-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}
+
+
+def read_columns(path: Path, columns: Columns = (0, -1)) -> Iterator[Record]:
+    """The records of a file in columns.
+
+    Raises:
+        DataError: a line has too few columns, or what stands in the tag's column is no tag.
+    """
+    documents = [(marked, sentences) for marked, sentences in _documents(path, columns) if sentences]
+    if any(marked for marked, _ in documents):
+        pieces = [sentences for _, sentences in documents]
+    else:
+        pieces = [[sentence] for _, sentences in documents for sentence in sentences]
+    for n, sentences in enumerate(pieces, 1):
+        yield _record(path, f"{stem_of(path)}-{n}", sentences)
+
+
+Sentence = list[tuple[str, str]]
+
+
+def _documents(path: Path, columns: Columns) -> list[tuple[bool, list[Sentence]]]:
+    out: list[tuple[bool, list[Sentence]]] = [(False, [[]])]
+    text = text_of(path)
+    tabbed = "\t" in text
+    plain = 0  # first line with a tag that has no prefix
+    tagged = prefixed = False
+    for number, line in enumerate(text.split("\n"), 1):
+        fields = line.rstrip("\r").split("\t") if tabbed else line.split()
+        if not line.strip():
+            out[-1][1].append([])
+        elif fields[0].startswith("-DOCSTART"):
+            out.append((True, [[]]))
+        elif line.startswith("#") and not out[-1][1][-1] and not _has_tag(fields, columns):
+            continue  # a comment of CoNLL-U
+        else:
+            token, tag = _pair(fields, columns, f"{path}:{number}")
+            known = _TAG.fullmatch(tag) is not None
+            tagged, prefixed = tagged or known, prefixed or (known and tag != "O")
+            plain = plain or (0 if known else number)
+            out[-1][1][-1].append((token, tag))
+    if plain and (prefixed or not tagged):
+        raise DataError(f"{path}:{plain}: no tag such as O, B-PER or I-PER in column {columns[1]}")
+    return [(marked, [s for s in sentences if s]) for marked, sentences in out]
+
+
+def _has_tag(fields: Sequence[str], columns: Columns) -> bool:
+    return -len(fields) <= columns[1] < len(fields) > 1 and _TAG.fullmatch(fields[columns[1]]) is not None
+
+
+def _pair(fields: Sequence[str], columns: Columns, where: str) -> tuple[str, str]:
+    try:
+        token, tag = (fields[at].strip() for at in columns)
+    except IndexError:
+        token = tag = ""
+    if not token or not tag or columns[0] % len(fields) == columns[1] % len(fields):
+        raise DataError(
+            f"{where}: a token in column {columns[0]} and a tag in column {columns[1]} are required, "
+            f"got {len(fields)} columns"
+        )
+    return token, tag
+
+
+def _record(path: Path, id: str, sentences: Sequence[Sentence]) -> Record:
+    lines: list[str] = []
+    marks: list[tuple[object, object, object]] = []
+    at = 0
+    for sentence in sentences:
+        text, places = detokenise([token for token, _ in sentence])
+        for first, last, label in entities([tag for _, tag in sentence]):
+            marks.append((at + places[first][0], at + places[last][1], label))
+        lines.append(text)
+        at += len(text) + 1
+    meta = {"source": stem_of(path), "detokenized": True, "n_tokens": sum(map(len, sentences))}
+    return make_record(str(path), id, "\n".join(lines), marks, meta=meta)
+
+
+def entities(tags: Sequence[str]) -> list[tuple[int, int, str]]:
+    """First token, last token and label of each entity, whatever the scheme of the tags.
+
+    >>> entities(["B-PER", "I-PER", "O", "I-LOC", "B-LOC", "S-ORG"])
+    [(0, 1, 'PER'), (3, 3, 'LOC'), (4, 4, 'LOC'), (5, 5, 'ORG')]
+    """
+    out: list[tuple[int, int, str]] = []
+    open_label = ""
+    for i, tag in enumerate(tags):
+        if tag == "O":
+            open_label = ""
+            continue
+        prefix, label = (tag[0], tag[2:]) if _TAG.fullmatch(tag) else ("I", tag)
+        if prefix in "BSU" or label != open_label:
+            out.append((i, i, label))
+        else:
+            out[-1] = (out[-1][0], i, label)
+        open_label = "" if prefix in "ESLU" else label
+    return out
+
+
+def detokenise(tokens: Sequence[str]) -> tuple[str, list[tuple[int, int]]]:
+    """The tokens as running text, and where each stands in it. Penn Treebank brackets and quotes become plain ones.
+
+    >>> detokenise(["She", "did", "n't", "go", "(", "yet", ")", "."])[0]
+    "She didn't go (yet)."
+    """
+    pieces: list[str] = []
+    places: list[tuple[int, int]] = []
+    at = 0
+    glued = True  # no blank before the next token
+    quoted = False
+    for token in tokens:
+        shown = _PTB.get(token, token)
+        quote = shown == '"'
+        closing = quoted if quote else shown[0] in _CLOSING or _ENCLITIC.fullmatch(shown) is not None
+        if not (glued or closing):
+            pieces.append(" ")
+            at += 1
+        places.append((at, at + len(shown)))
+        pieces.append(shown)
+        at += len(shown)
+        if quote:
+            quoted = not quoted
+        glued = quoted if quote else len(shown) == 1 and shown in _OPENING
+    return "".join(pieces), places
+
+
+def looks_tagged(text: str) -> bool:
+    """Whether the first lines are columns that end in a tag."""
+    lines = [
+        line.split() for line in text.split("\n", 200)[:200] if line.strip() and not line.startswith(("#", "-DOC"))
+    ]
+    tagged = [fields for fields in lines if len(fields) > 1 and _TAG.fullmatch(fields[-1])]
+    return bool(lines) and len(tagged) > 0.9 * len(lines)

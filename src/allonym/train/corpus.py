@@ -1,0 +1,250 @@
+"""Training sources: which corpora, how each is read, and which documents are kept for choosing and for judging."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from hashlib import blake2b
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from allonym.errors import DataError, UnknownNameError, UsageError
+from allonym.models.words import words
+from allonym.train.examples import ALL, Example, Lists, annotated, example
+from allonym.train.labelmap import targets
+
+Record = Mapping[str, Any]
+PARTS = ("train", "dev", "test")
+_SENTENCE = re.compile(r"-\d{4}\Z")  # sentence ids of Universal Dependencies
+_PUD = re.compile(r"\A([nw]\d{5})-\d{4}\Z")  # UD PUD gives the sentence, not the document
+_SMALL = 300  # documents; in smaller corpora the parts are counted off exactly
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One corpus of a recipe.
+
+    Attributes:
+        path: file, relative to the data folder; ``synthetic`` for text of our own making.
+        keep, silver: see :func:`allonym.train.examples.example`.
+        repeat: how often an epoch shows it; a fraction shows a part.
+        join: sentences of one document are joined into one text.
+        skip: documents whose id begins so are not used.
+        count: number of texts to make, for ``synthetic``.
+        whole: no part is held out.
+    """
+
+    path: str
+    keep: str = "all"
+    silver: bool = False
+    repeat: float = 1.0
+    join: bool = False
+    skip: tuple[str, ...] = ()
+    count: int = 0
+    whole: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """What a tagger is made from: options of the trainer and sources in order."""
+
+    name: str
+    sources: tuple[Source, ...]
+    options: Mapping[str, Any] = field(default_factory=dict)
+    licence: str = ""
+
+    @classmethod
+    def load(cls, source: str | Path) -> Recipe:
+        """A recipe that ships with allonym, by name, or a TOML file.
+
+        Raises:
+            UsageError: no such file, or keys that a recipe does not have.
+        """
+        shipped = files("allonym.train").joinpath("recipes", f"{source}.toml")
+        path = Path(source)
+        try:
+            text = shipped.read_text("utf-8") if shipped.is_file() else path.read_text("utf-8")
+            data = tomllib.loads(text)
+        except OSError as error:
+            raise UsageError(f"cannot read recipe {path}: {error.strerror}") from None
+        except tomllib.TOMLDecodeError as error:
+            raise UsageError(f"recipe {path}: {error}") from None
+        known = Source.__dataclass_fields__
+        sources = []
+        for n, entry in enumerate(data.pop("source", []), 1):
+            for key in entry:
+                if key not in known:
+                    raise UnknownNameError("key", key, known, f"recipe {source}, source {n}")
+            if "path" not in entry:
+                raise UsageError(f"recipe {source}, source {n}: path is missing")
+            sources.append(Source(**{**entry, "skip": tuple(entry.get("skip", ()))}))
+        if not sources:
+            raise UsageError(f"recipe {source}: no [[source]]")
+        for key in data:
+            if key not in ("name", "licence", "options"):
+                raise UnknownNameError("key", key, ("name", "licence", "options", "source"), f"recipe {source}")
+        return cls(data.get("name", path.stem), tuple(sources), data.get("options", {}), data.get("licence", ""))
+
+
+def read_records(path: Path) -> list[dict[str, Any]]:
+    """Records of a JSONL file, gzip or not."""
+    out = []
+    with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as lines:
+        for n, line in enumerate(lines, 1):
+            try:
+                out.append(json.loads(line))
+            except ValueError:
+                raise DataError(f"{path}, line {n}: no JSON object") from None
+    return out
+
+
+def source_name(record: Record) -> str:
+    """The corpus that a record is from, as its metadata say."""
+    return str(record.get("meta", {}).get("source", ""))
+
+
+def part_of(records: Sequence[Record]) -> dict[str, str]:
+    """Record id -> ``train``, ``dev`` or ``test``: by document, a third for test and a tenth for choosing thresholds.
+
+    Records of one template, one document or one text are never in two parts. The split depends on these keys alone, so
+    it is the same for everyone; in corpora of fewer than 300 documents the parts are counted off in keyed order.
+    """
+    keys = _keys(records)
+    distinct = sorted({(_digest(key), key) for key in keys})
+    part: dict[str, str] = {}
+    for n, (digest, key) in enumerate(distinct):
+        at = n / len(distinct) if len(distinct) < _SMALL else digest / 2**64
+        part[key] = "test" if at < 1 / 3 else "dev" if at < 1 / 3 + 0.1 else "train"
+    return {str(r.get("id", i)): part[key] for i, (r, key) in enumerate(zip(records, keys, strict=True))}
+
+
+def _keys(records: Sequence[Record]) -> list[str]:
+    members: dict[str, int] = {}
+    for record in records:
+        document = _document(record)
+        members[document] = members.get(document, 0) + 1
+    out = []
+    for record in records:
+        document = _document(record)
+        alone = members[document] == 1 and "template_id" not in record.get("meta", {})
+        out.append(" ".join(record["text"].split()) if alone else document)
+    return out
+
+
+def _document(record: Record) -> str:
+    meta = record.get("meta", {})
+    if "template_id" in meta:
+        return f"template {meta.get('source', '')} {meta['template_id']}"
+    if "doc_id" in record:
+        return _PUD.sub(r"\1", str(record["doc_id"]))
+    return _SENTENCE.sub("", str(record.get("id")))
+
+
+def _digest(key: str) -> int:
+    return int.from_bytes(blake2b(key.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
+
+
+def load(recipe: Recipe, data: Path, part: str = "train") -> Iterator[tuple[Source, list[Example]]]:
+    """The examples of each source of a recipe that belong to ``part``; source by source.
+
+    Raises:
+        DataError: a file is missing or broken.
+    """
+    lists = own_lists()
+    for source in recipe.sources:
+        if source.path == "synthetic":
+            if part != "test":
+                yield source, list(_synthetic(source, lists, part))
+            continue
+        path = data / source.path
+        if not path.exists():
+            raise DataError(f"{path}: the recipe needs this file; give the folder of the corpora with --data")
+        records = [r for r in read_records(path) if not str(r["id"]).startswith(source.skip or ("\0",))]
+        name = path.name.partition(".")[0]
+        known = annotated(records, name, targets)
+        parts = part_of(records)
+        chosen = records if source.whole and part == "train" else [r for r in records if parts[str(r["id"])] == part]
+        if source.whole and part != "train":
+            continue
+        if source.join:
+            chosen = joined(chosen)
+        yield (
+            source,
+            [example(r, name, known, targets, lists, keep=source.keep, silver=source.silver) for r in chosen],
+        )
+
+
+def _synthetic(source: Source, lists: Lists, part: str) -> Iterator[Example]:
+    from allonym.models.tags import LABELS
+    from allonym.train.synthetic import generate
+
+    count, seed = (source.count, 1) if part == "train" else (max(200, source.count // 20), 2)
+    for record in generate(count, seed):
+        yield example(record, "synthetic", frozenset(LABELS), lambda label, _: frozenset([label]), lists)
+
+
+def joined(records: Sequence[Record], most: int = 5) -> list[dict[str, Any]]:
+    """Runs of up to ``most`` sentences of one document as one record; how long each run is depends on its first id."""
+    out: list[dict[str, Any]] = []
+    left = 0
+    for record in records:
+        document = _document(record)
+        if out and left and out[-1]["doc_id"] == document:
+            left -= 1
+            last = out[-1]
+            shift = len(last["text"]) + 1
+            last["text"] += " " + record["text"]
+            moved = [{**s, "start": s["start"] + shift, "end": s["end"] + shift} for s in record.get("spans", ())]
+            last["spans"] = [*last["spans"], *moved]
+            if "tokens" in record:
+                last["tokens"] = [*last["tokens"], *record["tokens"]]
+                last["upos"] = [*last["upos"], *record["upos"]]
+            continue
+        left = _digest(str(record["id"])) % most
+        out.append({**record, "doc_id": document, "spans": list(record.get("spans", ()))})
+    return out
+
+
+def count_words(examples: Iterable[Example]) -> int:
+    """Words in all examples that are not free in everything."""
+    return sum(sum(m != ALL for m in e.allowed) for e in examples)
+
+
+_TERMS = {
+    "OCCUPATION": ("post", "job", "art_job", "sport_job", "unusual_job", "occs"),
+    "ORIGIN": ("nationality", "ethnic", "religious", "political", "people", "person_of"),
+    "LANGUAGE": ("lang",),
+}
+_PLACES = {"COUNTRY": "country", "REGION": "region", "CITY": "city"}
+
+
+@cache
+def own_lists() -> Lists:
+    """The lists of :mod:`allonym.train.synthetic` as far as training may see them."""
+    folder = files("allonym.train").joinpath("synthetic")
+    people, places = (
+        tomllib.loads(folder.joinpath(f"{name}.toml").read_text("utf-8")) for name in ("people", "places")
+    )
+    first: set[str] = set()
+    last: set[str] = set()
+    for line in folder.joinpath("names.tsv").read_text("utf-8").splitlines():
+        if line and not line.startswith("#"):
+            _, part, _, names = line.split("\t")
+            (first if part == "first" else last).update(n.lower() for i, n in enumerate(names.split(",")) if i % 3 != 2)
+    return Lists(
+        frozenset(first),
+        frozenset(last),
+        {label: _items(places[table]) for label, table in _PLACES.items()},
+        {label: frozenset().union(*(_items(people[t]) for t in tables)) for label, tables in _TERMS.items()},
+    )
+
+
+def _items(table: Mapping[str, str]) -> frozenset[str]:
+    items = (" ".join(item.split()).lower() for item in re.split(r"[;\n]", table["items"]))
+    return frozenset(" ".join(i[a:b] for a, b in words(i)) for i in items if i and "{" not in i)

@@ -1,0 +1,138 @@
+"""The noise that training text is given: other casing, speech recognition, spelled names, names of other origins."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from allonym.models.tags import LABELS
+from allonym.train.examples import ALL, BEGIN, INSIDE, Example
+
+_FIRST = BEGIN["PERSON_FIRSTNAME"] | INSIDE["PERSON_FIRSTNAME"]
+_LAST = BEGIN["PERSON_LASTNAME"] | INSIDE["PERSON_LASTNAME"]
+_STARTS = sum(BEGIN.values())
+_O = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """Shares of the texts, from 0 to 1, that are changed in each way.
+
+    Attributes:
+        lower: all letters small.
+        speech: all letters small and no punctuation, as speech recognisers write.
+        upper: all letters capital.
+        swap: names of people replaced by others, of any origin.
+        spell: one name of the text spelled letter by letter.
+    """
+
+    lower: float = 0.12
+    speech: float = 0.10
+    upper: float = 0.03
+    swap: float = 0.25
+    spell: float = 0.02
+
+
+def corrupt(given: Example, noise: Noise, first: Sequence[str], last: Sequence[str], rng: random.Random) -> Example:
+    """A changed copy of an example; ``first`` and ``last`` are names to swap in, best in lists mixed by origin."""
+    out = given
+    if first and last and rng.random() < noise.swap:
+        out = _swap(out, first, last, rng)
+    if rng.random() < noise.spell:
+        out = _spell(out, rng)
+    draw = rng.random()
+    if draw < noise.lower:
+        return replace(out, words=tuple(w.lower() for w in out.words))
+    if draw < noise.lower + noise.speech:
+        return _speech(out)
+    if draw < noise.lower + noise.speech + noise.upper:
+        return replace(out, words=tuple(w.upper() for w in out.words))
+    return out
+
+
+def _swap(given: Example, first: Sequence[str], last: Sequence[str], rng: random.Random) -> Example:
+    names: dict[str, str] = {}
+    strings = list(given.words)
+    for i, (word, mask) in enumerate(zip(strings, given.allowed, strict=True)):
+        pool = first if mask and not mask & ~_FIRST else last if mask and not mask & ~_LAST else None
+        if pool is None or len(word) < 3 or not word.isalpha() or not word[0].isupper():
+            continue
+        if word not in names:
+            names[word] = rng.choice(pool)
+        new = names[word]
+        strings[i] = new.upper() if word.isupper() else new
+    return replace(given, words=tuple(strings)) if names else given
+
+
+def _speech(given: Example) -> Example:
+    """Small letters and no marks but apostrophes; what stood together stays together, "Mrs." becomes "mrs"."""
+    kept = [i for i, w in enumerate(given.words) if w[0].isalnum() or w[0] in "'’@#$%&"]
+    if not kept:
+        return given
+    strings = tuple(given.words[i].lower() for i in kept)
+    allowed = list(given.allowed)
+    out = []
+    for n, i in enumerate(kept):
+        mask = allowed[i]
+        dropped = i - kept[n - 1] - 1 if n else i
+        # a span whose first word was a mark, such as a quotation mark, now begins here
+        if dropped and mask != ALL and not mask & (_STARTS | _O) and _opened(allowed, kept[n - 1] if n else -1, i):
+            mask |= mask >> 1
+        out.append(mask)
+    joined = tuple(given.joined[i] and n > 0 and kept[n - 1] == i - 1 for n, i in enumerate(kept))
+    return Example(
+        strings,
+        joined,
+        tuple(0 for _ in kept),
+        tuple(out),
+        tuple(given.plain[i] for i in kept),
+        tuple(given.parts[i] for i in kept),
+        given.source,
+    )
+
+
+def _opened(allowed: Sequence[int], before: int, at: int) -> bool:
+    return any(allowed[i] != ALL and allowed[i] & _STARTS and not allowed[i] & _O for i in range(before + 1, at))
+
+
+def _spell(given: Example, rng: random.Random) -> Example:
+    """One name spelled: "Sarah, S A R A H" or "S-A-R-A-H", all of it the name."""
+    places = [
+        i
+        for i, (w, m) in enumerate(zip(given.words, given.allowed, strict=True))
+        if m and not m & ~(_FIRST | _LAST) and 3 <= len(w) <= 10 and w.isalpha()
+    ]
+    if not places:
+        return given
+    at = rng.choice(places)
+    mask = given.allowed[at]
+    letters = list(given.words[at].upper())
+    dash = rng.random() < 0.5
+    more: list[str] = []
+    for n, letter in enumerate(letters):
+        if dash and n:
+            more.append("-")
+        more.append(letter)
+    begin = mask & _STARTS or mask
+    inside = (mask & _STARTS) << 1 | mask & ~_STARTS
+    lead = [","] if rng.random() < 0.5 else []
+    marks = [_O] * len(lead) + [begin if mask & _STARTS else mask] + [inside] * (len(more) - 1)
+    strings = [*lead, *more]
+    together = [bool(lead), *([dash] * (len(strings) - 1))] if lead else [False, *([dash] * (len(strings) - 1))]
+    if lead and len(together) > 1:
+        together[1] = False
+    n = len(strings)
+    cut = at + 1
+    return Example(
+        given.words[:cut] + tuple(strings) + given.words[cut:],
+        given.joined[:cut] + tuple(together) + given.joined[cut:],
+        given.breaks[:cut] + (0,) * n + given.breaks[cut:],
+        given.allowed[:cut] + tuple(marks) + given.allowed[cut:],
+        given.plain[:cut] + (False,) * n + given.plain[cut:],
+        given.parts[:cut] + (-1,) * n + given.parts[cut:],
+        given.source,
+    )
+
+
+assert len(LABELS) < 31, "masks are signed 64-bit numbers in the trainer"

@@ -1,0 +1,342 @@
+"""Annotated records to what the tagger is trained on: words, and for each word the tags that its corpus allows.
+
+Corpora annotate different things. A word inside a span may bear any tag that the span's label stands for; a word
+outside of all spans may be ``O`` or anything that its corpus does not annotate. The loss is the negative log of the
+summed probability of what is allowed (partial labels: Cour et al. 2011, JMLR 12). Spans whose label means nothing to
+the tagger, mentions that are no names where only names are wanted, and the like allow everything.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from allonym.models.tags import LABELS, NAME_PARTS, PARTS
+from allonym.models.windows import breaks_of
+from allonym.models.words import words
+
+O = 1  # noqa: E741 - the bit of the tag O
+ALL = (1 << (1 + 2 * len(LABELS))) - 1
+BEGIN = {label: 1 << (1 + 2 * i) for i, label in enumerate(LABELS)}
+INSIDE = {label: 1 << (2 + 2 * i) for i, label in enumerate(LABELS)}
+_FIRST = BEGIN["PERSON_FIRSTNAME"]
+_LAST = BEGIN["PERSON_LASTNAME"]
+_NAMES = sum(BEGIN[p] | INSIDE[p] for p in NAME_PARTS)
+
+Targets = Callable[[str, str], "frozenset[str] | None"]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Example:
+    """A text as the trainer sees it.
+
+    Attributes:
+        words: the words' strings.
+        joined: whether each word touches the one before it.
+        breaks: 2 where a new line begins, 1 where a sentence may begin, else 0; see :mod:`allonym.models.windows`.
+        allowed: bit mask of the allowed tags of each word.
+        plain: whether the word is probably outside of everything, though its corpus cannot tell for all labels.
+        parts: number of the word's part of speech, -1 where not annotated.
+        source: name of the corpus.
+    """
+
+    words: tuple[str, ...]
+    joined: tuple[bool, ...]
+    breaks: tuple[int, ...]
+    allowed: tuple[int, ...]
+    plain: tuple[bool, ...]
+    parts: tuple[int, ...]
+    source: str
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Lists:
+    """Names and terms that say more than a corpus does: which names are first names, which places are countries.
+
+    Attributes:
+        first, last: names of people in lower case.
+        places: label to place names in lower case.
+        terms: label to terms in lower case, matched in texts whose corpus does not annotate that label.
+    """
+
+    first: frozenset[str] = frozenset()
+    last: frozenset[str] = frozenset()
+    places: Mapping[str, frozenset[str]] | None = None
+    terms: Mapping[str, frozenset[str]] | None = None
+
+
+def annotated(records: Iterable[Mapping[str, Any]], source: str, targets: Targets) -> frozenset[str]:
+    """The tagger's labels that a corpus annotates: those that any label of its spans stands for."""
+    seen = {span["label"] for record in records for span in record.get("spans", ())}
+    return frozenset(t for label in seen for t in targets(label, source) or ())
+
+
+def example(
+    record: Mapping[str, Any],
+    source: str,
+    known: frozenset[str],
+    targets: Targets,
+    lists: Lists,
+    *,
+    keep: str = "all",
+    silver: bool = False,
+) -> Example:
+    """One record as an :class:`Example`.
+
+    Args:
+        record: a record in our JSONL shape; ``tokens`` and ``upos`` may give parts of speech.
+        source: name of the corpus, for label maps.
+        known: labels that the corpus annotates, of :func:`annotated`.
+        targets: label and source to the tagger's labels, or None for a label to ignore.
+        lists: what tells finer labels apart.
+        keep: ``all`` spans, only ``named`` ones (no pronouns, no nouns), or only ``people`` with known first names.
+        silver: the annotation is incomplete: a capitalised word outside of all spans may be anything.
+    """
+    if "tokens" in record:
+        return tokens_example(record, source)
+    text = record["text"]
+    borders = words(text)
+    strings = tuple(text[a:b] for a, b in borders)
+    free = sum(BEGIN[x] | INSIDE[x] for x in LABELS if x not in known)
+    allowed = [O | free] * len(borders)
+    plain = [bool(free) and w == w.lower() and not w[0].isdigit() and w not in _TIMELY for w in strings]
+    if free:
+        _silver_terms(strings, allowed, plain, known, lists)
+    if "DATE" not in known:
+        _silver_dates(strings, allowed)
+    starts = {a: i for i, (a, _) in enumerate(borders)}
+    taken = [False] * len(borders)
+    for span in sorted(record.get("spans", ()), key=lambda s: (s["start"] - s["end"], s["start"])):
+        inside = _inside(borders, starts, span["start"], span["end"])
+        wanted = targets(span["label"], source)
+        if not inside or taken[inside[0]] or taken[inside[-1]]:
+            continue
+        said = [strings[i] for i in inside]
+        if wanted is None:  # what means nothing to the tagger must not hide a span within it that does
+            for i in inside:
+                if not taken[i]:
+                    allowed[i], plain[i] = ALL, False
+            continue
+        if not _kept(said, keep, wanted, lists):
+            for i in inside:  # a name within it may still be one
+                allowed[i], plain[i] = ALL, False
+            continue
+        titles = _titles(said) if wanted <= set(NAME_PARTS) else 0
+        marks = [O] * titles + masks(said[titles:], wanted, lists)
+        if titles and titles == len(said) - 1:  # "Mr Smith"
+            marks[-1] = _LAST
+        for i, mask in zip(inside, marks, strict=True):
+            allowed[i], taken[i], plain[i] = mask, True, False
+        if len(said) > 1 and said[0].lower() == "the" and "WORK_OF_ART" not in wanted:  # part of the name or not
+            allowed[inside[0]] |= O
+            allowed[inside[1]] |= marks[0]
+        if len(said) > 2 and said[-2] in "'’" and said[-1] == "s":  # some corpora count the possessive in
+            allowed[inside[-1]] |= O
+            allowed[inside[-2]] |= O
+    for i, word in enumerate(strings):
+        if not taken[i] and _mailbox(text, borders, i):
+            allowed[i], plain[i] = ALL, False  # names in addresses are names, though no corpus says so
+        elif silver and not taken[i] and word[0].isupper():
+            allowed[i], plain[i] = ALL, False
+    joined = tuple(i > 0 and borders[i - 1][1] == borders[i][0] for i in range(len(borders)))
+    return Example(
+        strings, joined, tuple(breaks_of(text, borders)), tuple(allowed), tuple(plain), (-1,) * len(borders), source
+    )
+
+
+def _titles(said: Sequence[str]) -> int:
+    """How many words at the beginning of a person's name are titles, no part of it whatever the corpus says."""
+    at = 0
+    while at < len(said) - 1 and (said[at].lower() in _TITLES or (at and said[at] == ".")):
+        at += 1
+    return at
+
+
+_TITLES = frozenset(
+    "mr mrs ms miss mx dr drs prof rev sir gen col capt sgt lt maj adm sen gov rep hon judge lord lady dame".split()
+)
+
+
+_SOLID = re.compile(r"\S+\Z")
+_BLANK = re.compile(r"\s")
+
+
+def _mailbox(text: str, borders: Sequence[tuple[int, int]], at: int) -> bool:
+    start, end = borders[at]
+    said = _SOLID.search(text, max(0, start - 60), start)
+    left = said.start() if said else start
+    right = _BLANK.search(text, end, end + 60)
+    return "@" in text[left + 1 : right.start() if right else end + 60]  # what begins with @ is a handle, no address
+
+
+def masks(said: Sequence[str], wanted: frozenset[str], lists: Lists) -> list[int]:
+    """Allowed tags of the words of a span that stands for one of ``wanted``, told apart by ``lists`` where they can."""
+    if wanted == frozenset(NAME_PARTS):
+        return _name_masks(said, lists)
+    if lists.places and len(wanted) > 1:
+        key = " ".join(said).lower().removeprefix("the ")
+        fitting = {label for label, names in lists.places.items() if label in wanted and key in names}
+        wanted = frozenset(fitting) or wanted
+    begin = sum(BEGIN[x] for x in wanted)
+    inside = sum(INSIDE[x] for x in wanted)
+    out = [begin, *[inside] * (len(said) - 1)]
+    if wanted & set(NAME_PARTS) and wanted - set(NAME_PARTS):  # "a name or a company": either
+        out = [m | _NAMES for m in out]
+    return out
+
+
+def _name_masks(said: Sequence[str], lists: Lists) -> list[int]:
+    letters = [i for i, w in enumerate(said) if w[0].isalpha()]
+    any_first, any_last = _FIRST | INSIDE["PERSON_FIRSTNAME"], _LAST | INSIDE["PERSON_LASTNAME"]
+    out = [any_first | any_last] * len(said)
+    out[0] = _FIRST | _LAST
+    low = [w.lower() for w in said]
+    if len(letters) == 1:
+        i = letters[0]
+        first, last = low[i] in lists.first, low[i] in lists.last
+        if first and not last:
+            out[i] &= any_first
+        elif last and not first:
+            out[i] &= any_last
+    elif letters:
+        i, j = letters[0], letters[-1]
+        turned = low[i] in lists.last and low[i] not in lists.first and low[j] not in lists.last
+        if not turned:  # Western order; "Kim Jong Un" keeps both
+            out[i] &= any_first
+            if len(letters) == 2 or low[j] in lists.last:
+                out[j] &= any_last
+    return out
+
+
+_PRONOUNS = re.compile(
+    r"(?i)(?:i|me|my|mine|you|your|he|him|his|she|her|hers|it|its|we|us|our|they|them|their|who|whom|whose|which|that"
+    r"|this|these|those|a|an|the|all|any|some|both|each|one|others?|everyone|everybody|someone|nobody)\Z"
+)
+_ROLES = frozenset(
+    "borrower borrowers lender lenders agent guarantor guarantors company bank banks party parties holder holders "
+    "executive employee purchaser seller trustee subsidiary subsidiaries assignee assignor landlord tenant "
+    "obligor administrative person persons".split()
+)
+
+
+def _kept(said: Sequence[str], keep: str, wanted: frozenset[str], lists: Lists) -> bool:
+    if keep == "all":
+        return True
+    if keep == "people":
+        low = [w.lower() for w in said]
+        people = bool(wanted & set(NAME_PARTS))
+        return not people or (len(said) > 1 and not _ROLES.intersection(low) and low[0] in lists.first)
+    links = _LINKS if wanted & set(NAME_PARTS) else _LINKS | {"of", "the", "for", "and"}
+    return not _PRONOUNS.match(said[0]) and all(w[0].isupper() or not w[0].isalpha() or w in links for w in said)
+
+
+_LINKS = frozenset("de la van von der den del da di du al bin ibn el le ter s".split())
+
+
+_ORDINARY = frozenset(
+    "cook guide guard judge coach host model nurse pilot chair tailor page speaker head founder owner black white "
+    "green conservative liberal labour labor republican democrat independent native orthodox president general "
+    "driver".split()
+)
+
+
+_MONTHS = frozenset(
+    "january february march april may june july august september october november december jan feb mar apr jun "
+    "jul aug sep sept oct nov dec".split()
+)
+_BEFORE_YEAR = frozenset("in since until from by of during before after between and to late early mid".split())
+_TIMELY = _MONTHS | frozenset(
+    "monday tuesday wednesday thursday friday saturday sunday spring summer autumn fall winter day days week "
+    "weeks month months year years quarter quarters decade decades century centuries hour hours minute minutes "
+    "second seconds ago today yesterday tomorrow tonight morning afternoon evening night noon midnight last next "
+    "past first early late mid end old aged age percent million billion thousand hundred dollar dollars euro "
+    "euros pounds cents miles kilometers kilograms one two three four five six seven eight nine ten eleven twelve "
+    "twenty thirty forty fifty sixty seventy eighty ninety a an the of in on at to and or".split()
+)
+
+
+def _silver_dates(strings: Sequence[str], allowed: list[int]) -> None:
+    """Mark written dates: a month with what numbers touch it, and years after a preposition."""
+    low = [w.lower() for w in strings]
+    dated = [False] * len(low)
+    for i, word in enumerate(low):
+        month = word in _MONTHS and strings[i][0].isupper()
+        if month and (word not in ("may", "march") or any(w.isdigit() for w in low[max(0, i - 1) : i + 2])):
+            dated[i] = True
+            for k in (i - 1, i + 1):
+                if 0 <= k < len(low) and low[k].isdigit() and len(low[k]) in (1, 2, 4):
+                    dated[k] = True
+            at = i + 1 + (i + 1 < len(low) and dated[i + 1])
+            at += at < len(low) and low[at] == ","
+            if at < len(low) and low[at].isdigit() and len(low[at]) == 4:
+                dated[i + 1 : at + 1] = [True] * (at - i)
+        elif i and word.isdigit() and len(word) == 4 and word[:2] in _CENTURIES and low[i - 1] in _BEFORE_YEAR:
+            dated[i] = True
+    for i, yes in enumerate(dated):
+        if yes:
+            allowed[i] = INSIDE["DATE"] if i and dated[i - 1] else BEGIN["DATE"]
+
+
+_CENTURIES = ("15", "16", "17", "18", "19", "20")
+
+
+def _silver_terms(
+    strings: Sequence[str], allowed: list[int], plain: list[bool], known: frozenset[str], lists: Lists
+) -> None:
+    """Mark terms of the lists, longest first, where the corpus says nothing about their label."""
+    terms = {label: names for label, names in (lists.terms or {}).items() if label not in known}
+    if not terms:
+        return
+    low = [w.lower() for w in strings]
+    i = 0
+    while i < len(low):
+        for length in range(min(5, len(low) - i), 0, -1):
+            key = " ".join(low[i : i + length])
+            fitting = [label for label, names in terms.items() if key in names]
+            if fitting and (strings[i][0].isupper() or "OCCUPATION" in fitting):
+                kept = allowed[i] & ~O if strings[i][0].isupper() else 0
+                kept |= O if key in _ORDINARY else 0
+                for k in range(i, i + length):
+                    marks = BEGIN if k == i else INSIDE
+                    allowed[k] = sum(marks[label] for label in fitting) | kept
+                    plain[k] = False
+                i += length
+                break
+        else:
+            i += 1
+
+
+def _inside(borders: Sequence[tuple[int, int]], starts: Mapping[int, int], start: int, end: int) -> list[int]:
+    at = starts.get(start)
+    if at is None:
+        at = next((i for i, (_, b) in enumerate(borders) if b > start), len(borders))
+    out = []
+    while at < len(borders) and borders[at][0] < end:
+        out.append(at)
+        at += 1
+    return out
+
+
+def tokens_example(record: Mapping[str, Any], source: str) -> Example:
+    """A text with parts of speech: a word has the part of the token in which it begins, and entities are not told."""
+    text = record["text"]
+    borders = words(text)
+    token_ends: list[tuple[int, int]] = []
+    at = 0
+    for token, part in zip(record["tokens"], record["upos"], strict=True):
+        found = text.find(token, at)
+        if found < 0:
+            continue
+        at = found + len(token)
+        token_ends.append((at, PARTS.index(part) if part in PARTS else -1))
+    parts, k = [], 0
+    for start, _ in borders:
+        while k < len(token_ends) and token_ends[k][0] <= start:
+            k += 1
+        parts.append(token_ends[k][1] if k < len(token_ends) else -1)
+    n = len(borders)
+    joined = tuple(i > 0 and borders[i - 1][1] == borders[i][0] for i in range(n))
+    strings = tuple(text[a:b] for a, b in borders)
+    return Example(strings, joined, tuple(breaks_of(text, borders)), (ALL,) * n, (False,) * n, tuple(parts), source)

@@ -1,0 +1,344 @@
+"""The trainer of the tagger: epochs over corrupted text, partial-label loss, early stopping, checkpoints."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from allonym.errors import DataError, MissingExtra, UnknownNameError, UsageError
+
+try:
+    import torch
+    from torch import Tensor
+    from torch.nn import functional
+except ImportError as error:
+    raise MissingExtra("training the tagger", "train") from error
+
+from allonym.models.tags import LABELS, PARTS, tag_names
+from allonym.models.windows import Words, cut
+from allonym.models.wordpiece import WordPiece
+from allonym.models.words import shape, words
+from allonym.train.corrupt import Noise, corrupt
+from allonym.train.examples import ALL, Example, Lists
+from allonym.train.network import Encoder, Tagger
+
+_TAGS = len(tag_names(LABELS))
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to train.
+
+    Attributes:
+        epochs: passes over the sources.
+        lr, head_lr: highest learning rate of the encoder, and of what is new.
+        warmup: share of the steps in which the rate grows; after it, it falls to zero on a line.
+        batch: pieces in a batch, padding counted.
+        seed: of everything that is drawn.
+        patience: epochs without a better result after which training ends; 0: never.
+        dropout: share from 0 to 1.
+        plain: weight of the belief that an unmarked word is none of the labels that its corpus does not annotate.
+        parts: weight of the loss on parts of speech.
+        average: decay of the running mean of the weights that is kept in the end; 0: the last weights are.
+        layers: how many of the encoder's layers are used; 0: all.
+        bf16: compute in bfloat16 where the loss does not need more.
+        lower, speech, upper, swap, spell: see :class:`allonym.train.corrupt.Noise`.
+    """
+
+    epochs: int = 4
+    lr: float = 1e-4
+    head_lr: float = 1e-3
+    warmup: float = 0.06
+    batch: int = 2048
+    seed: int = 1
+    patience: int = 0
+    dropout: float = 0.1
+    plain: float = 0.15
+    parts: float = 0.3
+    average: float = 0.999
+    layers: int = 0
+    bf16: bool = True
+    lower: float = 0.12
+    speech: float = 0.10
+    upper: float = 0.03
+    swap: float = 0.25
+    spell: float = 0.02
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> Options:
+        """From a recipe's table; unknown names are errors with near matches."""
+        known = [f.name for f in fields(cls)]
+        for name in given:
+            if name not in known:
+                raise UnknownNameError("training option", name, known)
+        return cls(**given)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Piece:
+    """A window as numbers: pieces and shapes, places of the words' first pieces, allowed tags, plainness, parts."""
+
+    ids: list[int]
+    shapes: list[int]
+    heads: list[int]
+    allowed: list[int]
+    plain: list[bool]
+    parts: list[int]
+
+
+def fit(
+    sources: Sequence[tuple[float, Sequence[Example]]],
+    dev: Sequence[Example],
+    out: Path,
+    *,
+    encoder: Path,
+    options: Options,
+    lists: Lists | None = None,
+    report: Callable[[dict[str, Any]], None] = lambda row: None,
+    resume: bool = False,
+) -> Tagger:
+    """Train a tagger.
+
+    Args:
+        sources: how often an epoch shows each source, and its examples.
+        dev: examples for the report of each epoch and for early stopping.
+        out: folder for ``checkpoint.pt``, written after each epoch; made if missing.
+        encoder: folder with ``config.json``, ``model.safetensors`` and ``vocab.txt`` of a BERT.
+        options: how.
+        lists: names to swap in.
+        report: called after each epoch with epoch, steps, loss and the measures of :func:`measure`.
+        resume: go on from ``checkpoint.pt`` where there is one.
+
+    Raises:
+        DataError: there is nothing to train on, the encoder cannot be read, or the checkpoint is of other options.
+    """
+    if not any(examples for _, examples in sources):
+        raise DataError("nothing to train on: no record with words")
+    torch.manual_seed(options.seed)
+    pieces = WordPiece.read(encoder / "vocab.txt")
+    network = Encoder.read(encoder, options.dropout, layers=options.layers or None)
+    model = Tagger(network, _TAGS, len(PARTS), options.dropout)
+    mean = {name: value.detach().clone() for name, value in model.state_dict().items()}
+    optimizer = torch.optim.AdamW(model.groups(options.lr, options.head_lr), betas=(0.9, 0.98))
+    per_epoch = sum(1 for _ in _batches(_epoch(sources, options, lists, pieces, 0), options, 0))
+    total = per_epoch * options.epochs
+    warm = max(1, int(options.warmup * total))
+    schedule = torch.optim.lr_scheduler.LambdaLR(
+        optimizer, lambda step: min((step + 1) / warm, max(0.0, (total - step) / max(1, total - warm)))
+    )
+    out.mkdir(parents=True, exist_ok=True)
+    saved = out / "checkpoint.pt"
+    begin, best, bad, step = 0, -math.inf, 0, 0
+    if resume and saved.exists():
+        state = torch.load(saved, weights_only=True)
+        if state["options"] != asdict(options):
+            raise UsageError(f"{saved} was written with other options; train without --resume or with the same ones")
+        model.load_state_dict(state["model"])
+        optimizer.load_state_dict(state["optimizer"])
+        schedule.load_state_dict(state["schedule"])
+        mean, begin, best, bad, step = state["mean"], state["epoch"], state["best"], state["bad"], state["step"]
+        torch.set_rng_state(state["random"])
+    for epoch in range(begin, options.epochs):
+        model.train()
+        losses, seen = 0.0, 0
+        for batch in _batches(_epoch(sources, options, lists, pieces, epoch), options, epoch):
+            loss, count = _loss(model, batch, options)
+            optimizer.zero_grad(set_to_none=True)
+            loss.backward()  # type: ignore[no-untyped-call]
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+            if step < total - 1:
+                schedule.step()
+            step += 1
+            if options.average:
+                _follow(mean, model, min(options.average, (1 + step) / (10 + step)))
+            losses, seen = losses + float(loss.detach()) * count, seen + count
+        row = {"epoch": epoch + 1, "epochs": options.epochs, "steps": step, "loss": losses / max(1, seen)}
+        with _Averaged(model, mean if options.average else None):
+            row |= measure(model, dev, pieces)
+            better = row["f1"] > best or not dev
+            if better:
+                torch.save({"model": model.state_dict(), "options": asdict(options)}, out / "best.pt")
+        best, bad = (row["f1"], 0) if better else (best, bad + 1)
+        torch.save(
+            {
+                "model": model.state_dict(), "mean": mean, "optimizer": optimizer.state_dict(), "step": step,
+                "schedule": schedule.state_dict(), "epoch": epoch + 1, "best": best, "bad": bad,
+                "random": torch.get_rng_state(), "options": asdict(options),
+            },
+            saved,
+        )  # fmt: skip
+        with (out / "epochs.jsonl").open("a", encoding="utf-8") as log:
+            log.write(json.dumps(row) + "\n")
+        report(row)
+        if options.patience and bad >= options.patience:
+            break
+    model.load_state_dict(torch.load(out / "best.pt", weights_only=True)["model"])
+    return model.eval()
+
+
+def measure(model: Tagger, examples: Sequence[Example], pieces: WordPiece) -> dict[str, float]:
+    """Share of entity words covered, of other words covered, of entity words with an allowed tag, and the words' F1."""
+    model.eval()
+    entity = covered = right = other = false = 0
+    said = hits = 0
+    plain = Options(batch=4096, lower=0, speech=0, upper=0, swap=0, spell=0)
+    with torch.no_grad():
+        for batch in _batches([w for e in examples for w in windows_of(e, pieces)], plain, 0):
+            ids, shapes, heads, mask, allowed, _, parts = batch
+            logits, spoken = model(ids, shapes, heads, mask)
+            told = allowed != ALL
+            tag = logits.argmax(dim=1)
+            fits = (allowed >> tag) & 1 == 1
+            inside = told & (allowed & 1 == 0)
+            outside = told & (allowed & 1 == 1)
+            entity += int(inside.sum())
+            covered += int((inside & (tag != 0)).sum())
+            right += int((inside & fits).sum())
+            other += int(outside.sum())
+            false += int((outside & ~fits).sum())
+            said += int((parts >= 0).sum())
+            hits += int(((parts >= 0) & (spoken.argmax(dim=1) == parts)).sum())
+    precision = right / max(1, covered + false)
+    recall = right / max(1, entity)
+    return {
+        "covered": covered / max(1, entity),
+        "needless": false / max(1, other),
+        "right": recall,
+        "f1": 2 * precision * recall / max(1e-9, precision + recall),
+        "parts": hits / max(1, said),
+    }
+
+
+def windows_of(given: Example, pieces: WordPiece) -> list[Piece]:
+    """An example as windows, cut as in use."""
+    split = [pieces.pieces(w) for w in given.words]
+    shapes = [shape(w, j) for w, j in zip(given.words, given.joined, strict=True)]
+    read = Words([(0, 0)] * len(split), split, shapes, given.breaks)
+    out = []
+    for first, last, keep_from, keep_to in cut(read):
+        ids, forms, heads = [pieces.start], [0], []
+        for i in range(first, last):
+            heads.append(len(ids))
+            ids += split[i]
+            forms += [shapes[i]] * len(split[i])
+        keep = range(first, last)
+        allowed = [given.allowed[i] if keep_from <= i < keep_to else ALL for i in keep]
+        out.append(
+            Piece(
+                [*ids, pieces.end],
+                [*forms, 0],
+                heads,
+                allowed,
+                [given.plain[i] and keep_from <= i < keep_to for i in keep],
+                [given.parts[i] for i in keep],
+            )
+        )
+    return out
+
+
+def _epoch(
+    sources: Sequence[tuple[float, Sequence[Example]]],
+    options: Options,
+    lists: Lists | None,
+    pieces: WordPiece,
+    epoch: int,
+) -> list[Piece]:
+    rng = random.Random(f"{options.seed} {epoch}")
+    noise = Noise(options.lower, options.speech, options.upper, options.swap, options.spell)
+    first = sorted(lists.first) if lists else []
+    last = sorted(lists.last) if lists else []
+    first, last = ([n.title() for n in names if len(words(n)) == 1] for names in (first, last))
+    out = []
+    for times, examples in sources:
+        whole, part = divmod(times, 1)
+        shown = list(examples) * int(whole)
+        if part:
+            shown += rng.sample(list(examples), int(part * len(examples)))
+        for given in shown:
+            out += windows_of(corrupt(given, noise, first, last, rng), pieces)
+    return [w for w in out if any(m != ALL for m in w.allowed) or any(p >= 0 for p in w.parts)]
+
+
+def _batches(windows: Sequence[Piece], options: Options, epoch: int) -> Iterator[tuple[Tensor, ...]]:
+    """Batches of windows of like length, in drawn order; padded, on the model's terms."""
+    rng = random.Random(f"batches {options.seed} {epoch}")
+    order = sorted(range(len(windows)), key=lambda i: (len(windows[i].ids), rng.random()))
+    chunks: list[list[int]] = []
+    for i in order:
+        longest = len(windows[i].ids)
+        if chunks and longest * (len(chunks[-1]) + 1) <= options.batch:
+            chunks[-1].append(i)
+        else:
+            chunks.append([i])
+    rng.shuffle(chunks)
+    for chunk in chunks:
+        yield _tensors([windows[i] for i in chunk])
+
+
+def _tensors(batch: Sequence[Piece]) -> tuple[Tensor, ...]:
+    longest = max(len(w.ids) for w in batch)
+    ids = torch.zeros(len(batch), longest, dtype=torch.long)
+    shapes = torch.zeros(len(batch), longest, dtype=torch.long)
+    mask = torch.zeros(len(batch), longest, dtype=torch.bool)
+    heads = []
+    for n, w in enumerate(batch):
+        size = len(w.ids)
+        ids[n, :size] = torch.tensor(w.ids)
+        shapes[n, :size] = torch.tensor(w.shapes)
+        mask[n, :size] = True
+        heads += [n * longest + h for h in w.heads]
+    return (
+        ids,
+        shapes,
+        torch.tensor(heads),
+        mask,
+        torch.tensor([m for w in batch for m in w.allowed]),
+        torch.tensor([p for w in batch for p in w.plain]),
+        torch.tensor([p for w in batch for p in w.parts]),
+    )
+
+
+def _loss(model: Tagger, batch: tuple[Tensor, ...], options: Options) -> tuple[Tensor, int]:
+    ids, shapes, heads, mask, allowed, plain, parts = batch
+    with torch.autocast("cpu", dtype=torch.bfloat16, enabled=options.bf16):
+        logits, spoken = model(ids, shapes, heads, mask)
+    every = torch.logsumexp(logits, dim=1)
+    bits = (allowed[:, None] >> torch.arange(_TAGS)) & 1 == 1
+    right = torch.logsumexp(logits.masked_fill(~bits, -1e4), dim=1)
+    told = allowed != ALL
+    count = max(1, int(told.sum()))
+    loss = ((every - right) * told).sum() / count
+    if options.plain:
+        loss = loss + options.plain * ((every - logits[:, 0]) * plain).sum() / count
+    if options.parts and bool((parts >= 0).any()):
+        loss = loss + options.parts * functional.cross_entropy(spoken, parts, ignore_index=-1)
+    return loss, count
+
+
+def _follow(mean: dict[str, Tensor], model: Tagger, decay: float) -> None:
+    with torch.no_grad():
+        for name, value in model.named_parameters():
+            if value.requires_grad:
+                mean[name].lerp_(value, 1 - decay)
+
+
+class _Averaged:
+    """The model with its mean weights, for as long as the block runs."""
+
+    def __init__(self, model: Tagger, mean: dict[str, Tensor] | None) -> None:
+        self.model, self.mean = model, mean
+
+    def __enter__(self) -> None:
+        if self.mean is not None:
+            self.own = {k: v.detach().clone() for k, v in self.model.state_dict().items()}
+            self.model.load_state_dict(self.mean)
+
+    def __exit__(self, *_: object) -> None:
+        if self.mean is not None:
+            self.model.load_state_dict(self.own)

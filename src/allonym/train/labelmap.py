@@ -1,0 +1,169 @@
+"""What a corpus' entity names mean in the labels of the tagger: one table, ``labelmap.toml`` beside this file.
+
+Corpora do not agree: where one says LOC, another tells countries from cities. So a name stands for a *set* of our
+labels, any of which may be right, and a trainer that has only the set sums over it (partial labels). What the tagger
+knows nothing about, such as e-mail addresses or proteins, stands for nothing: it is neither an entity nor proof that
+there is none.
+
+A name that is not in the table is read as our own taxonomy's or a foreign scheme's, then by its parts: the first part
+of ``person-artist``, the last word of ``HOTEL_GUEST_NAME``, the first of ``NOMBRE_PACIENTE``.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+import unicodedata
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from importlib.resources import files
+from pathlib import Path
+from types import MappingProxyType
+
+from allonym.errors import DataError, UnknownNameError
+from allonym.labels import SCHEMES, TAXONOMY
+from allonym.models.tags import LABELS
+
+Targets = frozenset[str] | None
+"""The labels of the tagger that may be meant, or None: ignore the span."""
+
+_IGNORED = "ignored"
+_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_CHUNK = re.compile(r"^(?:[BILESUM]-|[BI]_)(?=.)")
+_LEVEL = re.compile(r"[-./:|]")
+
+
+@dataclass(frozen=True, slots=True)
+class LabelMap:
+    """Names of entities and what they stand for.
+
+    Attributes:
+        labels: the tagger's labels, in their order.
+        names: folded name to targets.
+        sources: a word of the source's name to the names that mean something else there.
+    """
+
+    labels: tuple[str, ...]
+    names: Mapping[str, Targets]
+    sources: Mapping[str, Mapping[str, Targets]]
+
+    def targets(self, label: str, source: str = "") -> Targets:
+        """The labels of the tagger that ``label`` stands for in ``source``; None where the span is to be ignored."""
+        special = [self.sources[word] for word in _words(source) if word in self.sources]
+        for name in (label, _CHUNK.sub("", label, count=1)):
+            for table in (*special, self.names):
+                if _fold(name) in table:
+                    return table[_fold(name)]
+        name = _CHUNK.sub("", label, count=1)
+        if name.upper() in TAXONOMY:
+            return self._own(name.upper())
+        return self._foreign(name) or self._by_part(name)
+
+    def _own(self, name: str) -> Targets:
+        """By our own taxonomy: the label, what the tagger has below it, or else by the label above."""
+        for step in TAXONOMY.lineage(name):
+            if _fold(step) in self.names:
+                return self.names[_fold(step)]
+            below = frozenset(TAXONOMY.descendants(step)) & frozenset(self.labels)
+            if below:
+                return below
+        return None
+
+    def _foreign(self, name: str) -> Targets:
+        found: set[str] = set()
+        for scheme in SCHEMES:
+            for label in {*TAXONOMY.from_scheme(name, scheme), *TAXONOMY.from_scheme(name.upper(), scheme)}:
+                found |= self._own(label) or frozenset()
+        return frozenset(found) or None
+
+    def _by_part(self, name: str) -> Targets:
+        words = _words(_HUMP.sub(" ", name))
+        bare = "".join(words[:-1]) if words[-1:] == ["name"] else ""
+        levels = _LEVEL.split(name)
+        for part in (name.rstrip("0123456789"), *levels[: len(levels) > 1], bare, *words[-1:], *words[:1]):
+            if _fold(part) in self.names:
+                return self.names[_fold(part)]
+        return None
+
+    def with_names(self, more: Mapping[str, Iterable[str]]) -> LabelMap:
+        """With names of the user's own, which come before all others; a name with no labels is ignored.
+
+        Raises:
+            UnknownNameError: a label that the tagger does not have.
+        """
+        added = {_fold(name): self._checked(labels, name) for name, labels in more.items()}
+        sources = {word: {**table, **added} for word, table in self.sources.items()}
+        return LabelMap(self.labels, MappingProxyType({**self.names, **added}), MappingProxyType(sources))
+
+    def _checked(self, labels: Iterable[str], where: str) -> Targets:
+        given = frozenset(labels)
+        for label in sorted(given):
+            if label not in self.labels:
+                raise UnknownNameError("label of the tagger", label, self.labels, where)
+        return given or None
+
+
+def targets(label: str, source: str = "") -> Targets:
+    """The labels of the tagger that a corpus' ``label`` may stand for; None where its spans are to be ignored.
+
+    Args:
+        label: as the corpus writes it, in any case, with any separators, with or without ``B-`` or ``I-``.
+        source: the record's ``meta.source`` or the file's name; some corpora use a name in a way of their own.
+
+    >>> sorted(targets("B-PER"))
+    ['PERSON_FIRSTNAME', 'PERSON_LASTNAME']
+    >>> targets("chemicalelement") is None
+    True
+    """
+    return _targets(label, source)
+
+
+@lru_cache(maxsize=65536)
+def _targets(label: str, source: str) -> Targets:
+    return default_map().targets(label, source)
+
+
+@cache
+def default_map() -> LabelMap:
+    """The table that comes with allonym."""
+    raw = tomllib.loads(files("allonym.train").joinpath("labelmap.toml").read_text(encoding="utf-8"))
+    sets = {name: frozenset(value.split()) for name, value in raw["sets"].items()}
+    sources = {word: MappingProxyType(_table(lines, sets)) for word, lines in raw["sources"].items()}
+    return LabelMap(LABELS, MappingProxyType(_table(raw["labels"], sets)), MappingProxyType(sources))
+
+
+def read_map(path: Path | str) -> LabelMap:
+    """The default table with the lines of a TOML file of the user's: ``NAME = ["LABEL", ...]``, ``[]`` to ignore.
+
+    Raises:
+        DataError: the file is no such table.
+        UnknownNameError: a label that the tagger does not have.
+    """
+    try:
+        raw = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise DataError(f"label map {path}: cannot be read as TOML ({type(error).__name__})") from None
+    for name, labels in raw.items():
+        if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
+            raise DataError(f"label map {path}, {name}: required is a list of labels, got {type(labels).__name__}")
+    return default_map().with_names(raw)
+
+
+def _table(lines: Mapping[str, str], sets: Mapping[str, frozenset[str]]) -> dict[str, Targets]:
+    out: dict[str, Targets] = {}
+    for key, names in lines.items():
+        meant = None if key == _IGNORED else sets.get(key) or frozenset(key.split())
+        out.update((_fold(name), meant) for name in names.split())
+    return out
+
+
+def _words(name: str) -> list[str]:
+    """The words of a name in lower case without accents; digits stay with the letters before them, as in wnut17."""
+    plain = unicodedata.normalize("NFKD", name).casefold()
+    plain = "".join(c for c in plain if not unicodedata.combining(c)).replace("ł", "l")
+    return [word for word in re.split(r"[\W_]+", plain) if word]
+
+
+def _fold(name: str) -> str:
+    return "".join(_words(name))

@@ -1,0 +1,235 @@
+"""P5's second way and its winner (section 2.1, Table 3): MITIE, support vector machines over features of words.
+
+MITIE needs a word feature file, ``total_word_feature_extractor.dat``: what words mean in a language, learnt from much
+plain text by two-step CCA (Dhillon et al. 2012, arXiv:1206.6403). It is given by path, or built here with MITIE's
+program ``wordrep`` where that is installed; the PyPI package ``mitie`` does not bring it. The model file holds the
+feature file, and so a list of the words in the text that the features were made from.
+
+Words are those of :mod:`allonym.models.words`, in training and in use. MITIE chooses its settings itself, by
+cross-validation.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from allonym.document import Interval, Span
+from allonym.errors import DataError, MissingExtra, UsageError
+from allonym.models.words import words
+from allonym.train.records import Record, outermost, spans_of
+from allonym.train.score import score_texts
+
+Predict = Callable[[Sequence[str]], list[list[Span]]]
+Report = Callable[[dict[str, Any]], None]
+
+MODEL = "ner_model.dat"
+FEATURES = "total_word_feature_extractor.dat"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to train.
+
+    Attributes:
+        features: path of a word feature file; empty: built with ``wordrep``.
+        text: a folder of plain text files to build it from; empty: from the training text alone, which is little.
+        wordrep: path of the program; empty: the one on the PATH.
+        beta: weight of recall against precision when MITIE chooses its settings; 1: alike.
+        threads: of the trainer; 0: one per core.
+    """
+
+    features: str = ""
+    text: str = ""
+    wordrep: str = ""
+    beta: float = 0.5
+    threads: int = 0
+
+
+def import_mitie() -> Any:
+    """The module mitie; :class:`MissingExtra` where it is not installed."""
+    try:
+        import mitie
+    except ImportError:
+        raise MissingExtra("MITIE", "mitie") from None
+    return mitie
+
+
+def fit(
+    train: Sequence[Record],
+    dev: Sequence[Record],
+    out: Path,
+    *,
+    options: Options,
+    report: Report = lambda row: None,
+    resume: bool = False,
+) -> dict[str, Any]:
+    """Train a model and write it to ``out/ner_model.dat``.
+
+    Args:
+        train: records to learn from. Of spans that overlap the longest is trained on, and a span grows to whole words.
+        dev: records for the report; MITIE itself has no use for them.
+        report: called once, with the whole run as epoch 1: precision, recall and f1 on ``dev``.
+        resume: keep a feature file that an interrupted run has built in ``out``; the training itself starts anew.
+
+    Returns:
+        ``labels``, ``words`` and ``features``, the feature file that was used.
+
+    Raises:
+        DataError: no record has a span, or the feature file is none.
+        UsageError: no feature file is given and there is no ``wordrep`` to build one.
+    """
+    mitie = import_mitie()
+    features = _features(train, out, options, resume=resume)
+    try:
+        trainer = mitie.ner_trainer(str(features))
+    except Exception as error:  # mitie raises nothing narrower
+        raise DataError(f"{features}: not a word feature file of MITIE's ({type(error).__name__})") from None
+    trainer.num_threads = options.threads or os.cpu_count() or 1
+    trainer.beta = options.beta
+    labels: set[str] = set()
+    count = 0
+    for record in train:
+        borders = words(record["text"])
+        if not borders:
+            continue
+        instance = mitie.ner_training_instance([record["text"][a:b] for a, b in borders])
+        for first, last, label in _on_words(record, borders):
+            instance.add_entity(range(first, last), label)
+            labels.add(label)
+        trainer.add(instance)
+        count += len(borders)
+    if not labels:
+        raise DataError("no span to train on in any record")
+    with _quiet():
+        model = trainer.train()
+    out.mkdir(parents=True, exist_ok=True)
+    model.save_to_disk(str(out / MODEL))
+    predict = _predict(model)
+    found = predict([record["text"] for record in dev])
+    scored = score_texts((r["text"], spans_of(r), s) for r, s in zip(dev, found, strict=True)).strict
+    report(
+        {
+            "epoch": 1,
+            "epochs": 1,
+            "words": count,
+            "precision": scored.precision,
+            "recall": scored.recall,
+            "f1": scored.f1,
+        }
+    )
+    return {
+        "epochs": 1,
+        "best": 1,
+        "f1": scored.f1,
+        "labels": sorted(labels),
+        "words": count,
+        "features": str(features),
+    }
+
+
+def load(path: Path | str) -> Predict:
+    """A trained model, a file or the folder that :func:`fit` wrote, as a function from texts to spans.
+
+    Raises:
+        DataError: it is no model of MITIE's.
+    """
+    mitie = import_mitie()
+    file = Path(path) / MODEL if Path(path).is_dir() else Path(path)
+    try:
+        return _predict(mitie.named_entity_extractor(str(file)))
+    except Exception as error:  # mitie raises nothing narrower
+        raise DataError(f"{file}: not a named entity model of MITIE's ({type(error).__name__})") from None
+
+
+def _predict(model: Any) -> Predict:
+    def predict(texts: Sequence[str]) -> list[list[Span]]:
+        return [_spans(model, text) for text in texts]
+
+    return predict
+
+
+def _spans(model: Any, text: str) -> list[Span]:
+    borders = words(text)
+    if not borders:
+        return []
+    found = model.extract_entities([text[a:b] for a, b in borders])
+    return [Span(borders[r[0]][0], borders[r[-1]][1], label, 1.0, "mitie") for r, label, _ in found]
+
+
+def _on_words(record: Record, borders: Sequence[Interval]) -> Iterator[tuple[int, int, str]]:
+    """First word, word after the last, and label of each entity; no word is in two."""
+    at = 0
+    for span in outermost(spans_of(record)):
+        inside = [i for i in range(at, len(borders)) if borders[i][0] < span.end and borders[i][1] > span.start]
+        if inside:
+            yield inside[0], inside[-1] + 1, span.label
+            at = inside[-1] + 1
+
+
+def _features(train: Sequence[Record], out: Path, options: Options, *, resume: bool) -> Path:
+    if options.features:
+        path = Path(options.features)
+        if not path.is_file():
+            raise DataError(f"{path}: the word feature file does not exist")
+        return path
+    built = out / FEATURES
+    if resume and built.is_file():
+        return built
+    program = shutil.which(options.wordrep or "wordrep")
+    if program is None:
+        where = f"{options.wordrep} is no program" if options.wordrep else "no program wordrep is on the PATH"
+        raise UsageError(
+            f"MITIE needs a word feature file: give {FEATURES} with --set features=PATH (English and Spanish ones "
+            "come with MITIE's releases, a Polish one with the paper), or build one with MITIE's program wordrep: "
+            f"compile tools/wordrep of its source with cmake and give it with --set wordrep=PATH; {where}"
+        )
+    return build_features(program, built, Path(options.text) if options.text else None, train)
+
+
+def build_features(program: str, target: Path, folder: Path | None, train: Sequence[Record]) -> Path:
+    """Run ``wordrep -e`` over a folder of text files, or over the training text, and keep the feature file.
+
+    Raises:
+        DataError: wordrep fails; what it says is not shown, for it may quote the text.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="allonym-") as made:
+        source = folder
+        if source is None:
+            source = Path(made) / "text"
+            source.mkdir()
+            text = "\n\n".join(record["text"] for record in train)
+            (source / "train.txt").write_text(text, encoding="utf-8")
+        work = Path(made) / "work"
+        work.mkdir()
+        done = subprocess.run([program, "-e", str(source.resolve())], cwd=work, capture_output=True, check=False)
+        if done.returncode or not (work / FEATURES).is_file():
+            raise DataError(f"{program} -e made no {FEATURES} (exit code {done.returncode})")
+        shutil.move(work / FEATURES, target)
+    return target
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Without what the library prints to standard output, which belongs to the command's own result."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    sink = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(sink, 1)
+        yield
+        ctypes.CDLL(None).fflush(None)
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
+        os.close(sink)

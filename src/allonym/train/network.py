@@ -1,0 +1,201 @@
+"""The tagger in torch: a BERT encoder, an embedding of word shapes, a head for entities and one for parts of speech."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from allonym.errors import DataError, MissingExtra
+
+try:
+    import torch
+    from torch import Tensor, nn
+    from torch.nn import functional
+except ImportError as error:
+    raise MissingExtra("training the tagger", "train") from error
+
+from allonym.models.words import SHAPES
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """Measures of an encoder; the names are those of a Hugging Face ``config.json`` of a BERT."""
+
+    vocab_size: int
+    hidden_size: int
+    num_hidden_layers: int
+    num_attention_heads: int
+    intermediate_size: int
+    max_position_embeddings: int = 512
+    layer_norm_eps: float = 1e-12
+
+    @classmethod
+    def read(cls, folder: Path) -> Size:
+        """From the ``config.json`` in a folder."""
+        data = json.loads((folder / "config.json").read_text("utf-8"))
+        return cls(**{name: data[name] for name in cls.__dataclass_fields__ if name in data})
+
+
+class Drop(nn.Module):
+    """Dropout that is the same for all pieces of a text (Gal and Ghahramani 2016, arXiv:1512.05287): cheap to draw."""
+
+    def __init__(self, share: float) -> None:
+        super().__init__()
+        self.keep = 1 - share
+
+    def forward(self, x: Tensor) -> Tensor:
+        if not self.training or self.keep == 1:
+            return x
+        kept = torch.rand(x.shape[0], *[1] * (x.ndim - 2), x.shape[-1]) < self.keep
+        return x * (kept.to(x.dtype) / self.keep)
+
+
+class Layer(nn.Module):
+    """One transformer layer, normalised after each sum as in BERT (Devlin et al. 2019, arXiv:1810.04805)."""
+
+    def __init__(self, size: Size, dropout: float) -> None:
+        super().__init__()
+        width, self.heads = size.hidden_size, size.num_attention_heads
+        self.qkv = nn.Linear(width, 3 * width)
+        self.out = nn.Linear(width, width)
+        self.norm1 = nn.LayerNorm(width, eps=size.layer_norm_eps)
+        self.up = nn.Linear(width, size.intermediate_size)
+        self.down = nn.Linear(size.intermediate_size, width)
+        self.norm2 = nn.LayerNorm(width, eps=size.layer_norm_eps)
+        self.drop = Drop(dropout)
+
+    def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
+        batch, length, width = x.shape
+        q, k, v = self.qkv(x).view(batch, length, 3, self.heads, width // self.heads).permute(2, 0, 3, 1, 4)
+        weights = q @ k.transpose(-1, -2) * (width // self.heads) ** -0.5
+        if mask is not None:
+            weights = weights.masked_fill(~mask, -1e4)
+        mixed = torch.softmax(weights, -1).to(v.dtype) @ v  # faster to train on a CPU than the fused kernel
+        mixed = mixed.transpose(1, 2).reshape(batch, length, width)
+        x = self.norm1(x + self.drop(self.out(mixed)))
+        return self.norm2(x + self.drop(self.down(functional.gelu(self.up(x)))))  # type: ignore[no-any-return]
+
+
+class Encoder(nn.Module):
+    """Pieces (and shapes) to one vector each. The word embeddings are frozen, and int8 as they are shipped."""
+
+    def __init__(self, size: Size, dropout: float = 0.1, shapes: bool = True) -> None:
+        super().__init__()
+        self.size = size
+        self.words = nn.Embedding(size.vocab_size, size.hidden_size)
+        self.words.weight.requires_grad = False
+        self.positions = nn.Embedding(size.max_position_embeddings, size.hidden_size)
+        self.shapes = nn.Embedding(SHAPES, size.hidden_size) if shapes else None
+        if self.shapes is not None:
+            nn.init.zeros_(self.shapes.weight)
+        self.norm = nn.LayerNorm(size.hidden_size, eps=size.layer_norm_eps)
+        self.layers = nn.ModuleList(Layer(size, dropout) for _ in range(size.num_hidden_layers))
+        self.drop = Drop(dropout)
+
+    def forward(self, pieces: Tensor, shapes: Tensor | None, mask: Tensor | None = None) -> Tensor:
+        """``(batch, length)`` pieces and shapes, ``mask`` true where a piece stands -> ``(batch, length, width)``."""
+        x = self.words(pieces) + self.positions.weight[: pieces.shape[1]]
+        if self.shapes is not None and shapes is not None:
+            x = x + self.shapes(shapes)
+        x = self.drop(self.norm(x))
+        bars = None if mask is None else mask[:, None, None, :]
+        for layer in self.layers:
+            x = layer(x, bars)
+        return x  # type: ignore[no-any-return]
+
+    @classmethod
+    def read(cls, folder: Path, dropout: float = 0.1, shapes: bool = True, layers: int | None = None) -> Encoder:
+        """From a folder with ``config.json`` and ``model.safetensors`` of a BERT.
+
+        Raises:
+            DataError: the folder holds no such encoder.
+        """
+        try:
+            from safetensors.torch import load_file
+        except ImportError as error:
+            raise MissingExtra("reading an encoder", "train") from error
+        try:
+            size = Size.read(folder)
+            spoken = folder / "tokenizer_config.json"
+            cased = spoken.exists() and not json.loads(spoken.read_text("utf-8")).get("do_lower_case", True)
+            weights = load_file(folder / "model.safetensors")
+        except (OSError, ValueError, TypeError) as error:
+            raise DataError(f"{folder}: no BERT encoder (config.json and model.safetensors): {error}") from None
+        if cased:
+            raise DataError(f"{folder}: the encoder tells capitals apart; the tagger is made for uncased ones")
+        made = cls(size, dropout, shapes)
+        made.load_state_dict(_renamed(weights, size.num_hidden_layers), strict=not shapes)
+        if layers is not None:
+            made.layers = made.layers[:layers]
+        return made
+
+
+def _renamed(weights: dict[str, Tensor], layers: int) -> dict[str, Tensor]:
+    given = {k.removeprefix("bert."): v for k, v in weights.items()}
+    try:
+        kinds = given["embeddings.token_type_embeddings.weight"][0]
+        out = {
+            "words.weight": rounded(given["embeddings.word_embeddings.weight"]),
+            "positions.weight": given["embeddings.position_embeddings.weight"] + kinds,
+            "norm.weight": given["embeddings.LayerNorm.weight"],
+            "norm.bias": given["embeddings.LayerNorm.bias"],
+        }
+        for i in range(layers):
+            for kind in ("weight", "bias"):
+                there = f"encoder.layer.{i}."
+                out[f"layers.{i}.qkv.{kind}"] = torch.cat(
+                    [given[f"{there}attention.self.{part}.{kind}"] for part in ("query", "key", "value")]
+                )
+                out[f"layers.{i}.out.{kind}"] = given[f"{there}attention.output.dense.{kind}"]
+                out[f"layers.{i}.norm1.{kind}"] = given[f"{there}attention.output.LayerNorm.{kind}"]
+                out[f"layers.{i}.up.{kind}"] = given[f"{there}intermediate.dense.{kind}"]
+                out[f"layers.{i}.down.{kind}"] = given[f"{there}output.dense.{kind}"]
+                out[f"layers.{i}.norm2.{kind}"] = given[f"{there}output.LayerNorm.{kind}"]
+    except KeyError as error:
+        raise DataError(f"model.safetensors lacks {error.args[0]}: not a BERT encoder") from None
+    return out
+
+
+def rounded(table: Tensor) -> Tensor:
+    """An embedding table as it comes out of int8 rows with one scale each."""
+    scale = table.abs().amax(dim=1, keepdim=True).clamp_min(1e-12) / 127
+    return (table / scale).round().clamp(-127, 127) * scale
+
+
+class Tagger(nn.Module):
+    """Encoder and two heads, read at the first piece of each word."""
+
+    def __init__(self, encoder: Encoder, tags: int, parts: int, dropout: float = 0.1) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.drop = Drop(dropout)
+        self.tags = nn.Linear(encoder.size.hidden_size, tags)
+        self.parts = nn.Linear(encoder.size.hidden_size, parts)
+
+    def forward(
+        self, pieces: Tensor, shapes: Tensor, heads: Tensor, mask: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Logits of tags and of parts of speech, ``(words, ·)``; ``heads`` are places in the flattened batch."""
+        hidden = self.encoder(pieces, shapes, mask).flatten(0, 1)[heads]
+        hidden = self.drop(hidden)
+        return self.tags(hidden).float(), self.parts(hidden).float()
+
+    def groups(self, rate: float, head_rate: float) -> list[dict[str, Any]]:
+        """Parameter groups for the optimiser: what is new learns faster, biases and norms do not decay."""
+        fresh, decayed, plain = [], [], []
+        for name, value in self.named_parameters():
+            if not value.requires_grad:
+                continue
+            if name.startswith(("tags.", "parts.", "encoder.shapes.")):
+                fresh.append(value)
+            elif value.ndim > 1 and "positions" not in name:
+                decayed.append(value)
+            else:
+                plain.append(value)
+        return [
+            {"params": fresh, "lr": head_rate, "weight_decay": 0.0},
+            {"params": decayed, "lr": rate, "weight_decay": 0.01},
+            {"params": plain, "lr": rate, "weight_decay": 0.0},
+        ]

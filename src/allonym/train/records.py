@@ -1,0 +1,353 @@
+"""Annotated corpora: what training and measuring read, one shape for all formats, and the writer of our own.
+
+A record is a text with its spans; the records of one document share its ``doc_id``, so that no split can part them.
+Which format a file has is told by its suffix or its content, or by name. Messages say file and line, never text.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path, PurePath
+from typing import Any, NotRequired, TypedDict, cast
+
+from allonym.document import Span
+from allonym.errors import DataError, MissingExtra
+from allonym.registry import Registry
+
+
+class Mark(TypedDict):
+    """An annotated stretch: half-open code points of the record's text, and the corpus' own label."""
+
+    start: int
+    end: int
+    label: str
+    text: str
+
+
+class Record(TypedDict):
+    """An annotated text. ``tokens`` and ``upos`` (universal parts of speech) are there where a corpus has them."""
+
+    id: str
+    doc_id: str
+    text: str
+    spans: list[Mark]
+    meta: dict[str, Any]
+    tokens: NotRequired[list[str]]
+    upos: NotRequired[list[str]]
+
+
+Columns = tuple[int, int]
+"""The columns of the token and of the tag, from 0; negative ones count from the end."""
+
+Reader = Callable[[Path, Columns], Iterable[Record]]
+
+corpus_readers = Registry(
+    "corpus_reader",
+    {
+        "jsonl": "allonym.train.records:read_jsonl",
+        "conll": "allonym.train.columns:read_columns",
+        "spacy": "allonym.train.records:read_docbin",
+        "brat": "allonym.train.records:read_brat",
+        "tab": "allonym.train.records:read_tab",
+        "presidio": "allonym.train.records:read_presidio",
+    },
+)
+"""Readers of annotated corpora: ``(path, columns) -> records``."""
+
+SUFFIXES = {
+    "jsonl": "jsonl",
+    "ndjson": "jsonl",
+    "conll": "conll",
+    "conllu": "conll",
+    "iob": "conll",
+    "iob2": "conll",
+    "bio": "conll",
+    "bioes": "conll",
+    "bilou": "conll",
+    "tsv": "conll",
+    "spacy": "spacy",
+    "ann": "brat",
+}
+
+
+def read_records(path: Path | str, format: str | None = None, columns: Columns = (0, -1)) -> list[Record]:
+    """The records of an annotated file, or of a folder of brat files. ``meta.source`` is the file's name if not told.
+
+    Args:
+        path: the file or folder; ``.gz`` is unpacked.
+        format: a name of :data:`corpus_readers`; by default told by suffix and content.
+        columns: where a file with columns has its token and its tag.
+
+    Raises:
+        DataError: the file is no such corpus; the message says the line.
+        UnknownNameError: no such format.
+        OSError: the file cannot be read.
+    """
+    where = Path(path)
+    reader = cast(Reader, corpus_readers.get(format or corpus_format(where)))
+    try:
+        records = list(reader(where, columns))
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise DataError(f"{where}: damaged gzip file ({type(error).__name__})") from None
+    for record in records:
+        record["meta"].setdefault("source", stem_of(where))
+    return records
+
+
+def corpus_format(path: Path) -> str:
+    """The name of the format of a file or folder, by its suffix, else by its content.
+
+    Raises:
+        DataError: it is of no known format.
+    """
+    if path.is_dir():
+        if any(path.glob("*.ann")):
+            return "brat"
+        raise DataError(f"{path}: a folder is read where it holds .txt and .ann files (brat); this one holds no .ann")
+    bare = PurePath(path.stem) if path.suffix.lower() == ".gz" else path
+    suffix = bare.suffix.lower().lstrip(".")
+    if suffix in SUFFIXES:
+        return SUFFIXES[suffix]
+    if suffix == "json":
+        return _json_format(path)
+    if path.with_suffix(".ann").exists():
+        return "brat"
+    from allonym.train.columns import looks_tagged
+
+    if looks_tagged(text_of(path)):
+        return "conll"
+    raise DataError(f"{path}: no corpus format known for it; name one of {', '.join(corpus_readers.names())}")
+
+
+def text_of(path: Path) -> str:
+    """The text of a UTF-8 file, unpacked where it ends in ``.gz``, line ends untouched.
+
+    Raises:
+        DataError: it is not UTF-8.
+    """
+    data = gzip.decompress(path.read_bytes()) if path.suffix.lower() == ".gz" else path.read_bytes()
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: not UTF-8 at byte {error.start}") from None
+
+
+def stem_of(path: Path) -> str:
+    """The file's name without its suffixes; it names records that have no id of their own."""
+    return path.name.partition(".")[0] or path.name
+
+
+def make_record(
+    where: str,
+    id: str,
+    text: object,
+    marks: Iterable[tuple[object, object, object]],
+    *,
+    doc_id: str = "",
+    meta: Mapping[str, Any] | None = None,
+) -> Record:
+    """A record whose spans (start, end, label) are known to be sound; ``where`` begins the message if not.
+
+    Raises:
+        DataError: the text is none, or a span lies outside it.
+    """
+    if not isinstance(text, str):
+        raise DataError(f"{where}: the text must be a string, got {type(text).__name__}")
+    spans: list[Mark] = []
+    for n, (start, end, label) in enumerate(marks, 1):
+        whole = all(isinstance(at, int) and not isinstance(at, bool) for at in (start, end))
+        if not whole or not isinstance(label, str) or not label:
+            raise DataError(f"{where}, span {n}: start and end must be whole numbers and label a name")
+        a, b = cast(int, start), cast(int, end)
+        if not 0 <= a < b <= len(text):
+            raise DataError(f"{where}, span {n}: 0 <= start < end <= {len(text)} is required, got {a}..{b}")
+        spans.append({"start": a, "end": b, "label": label, "text": text[a:b]})
+    spans.sort(key=lambda s: (s["start"], -s["end"], s["label"]))
+    return {"id": id, "doc_id": doc_id or id, "text": text, "spans": spans, "meta": dict(meta or {})}
+
+
+def spans_of(record: Record) -> list[Span]:
+    """The record's spans as :class:`Span`, sorted; nested ones too."""
+    return sorted(Span(s["start"], s["end"], s["label"]) for s in record["spans"])
+
+
+def outermost(spans: Iterable[Span]) -> list[Span]:
+    """Disjoint spans: of those that overlap the longest stays, then the first, then by label. Sorted."""
+    kept: list[Span] = []
+    for span in sorted(spans, key=lambda s: (-len(s), s.start, s.label)):
+        if not any(span.overlaps(other) for other in kept):
+            kept.append(span)
+    return sorted(kept)
+
+
+def write_jsonl(path: Path | str, records: Iterable[Record]) -> int:
+    """Write records as JSON lines, packed where the name ends in ``.gz``; the same records give the same bytes.
+
+    Returns:
+        How many were written.
+    """
+    where = Path(path)
+    lines = [_line(record) for record in records]
+    data = "".join(line + "\n" for line in lines).encode("utf-8")
+    where.parent.mkdir(parents=True, exist_ok=True)
+    where.write_bytes(gzip.compress(data, mtime=0) if where.suffix == ".gz" else data)
+    return len(lines)
+
+
+def _line(record: Record) -> str:
+    line = json.dumps(record, ensure_ascii=False)
+    lone = not line.isascii() and any("\ud800" <= c <= "\udfff" for c in line)
+    return json.dumps(record) if lone else line
+
+
+# Readers
+
+
+def read_jsonl(path: Path, columns: Columns = (0, -1)) -> Iterator[Record]:
+    """Our JSON lines: ``text`` and ``spans`` of ``start``, ``end``, ``label``; ``id``, ``doc_id``, ``meta`` if known.
+
+    A record of ``tokens`` and ``upos`` without a text gets one. A span's own ``text`` must be what stands there.
+    """
+    for number, line in enumerate(text_of(path).split("\n"), 1):
+        if line.strip():
+            yield _own_record(_json(line, f"{path}:{number}"), f"{path}:{number}", f"{stem_of(path)}-{number}")
+
+
+def _own_record(value: object, where: str, name: str) -> Record:
+    if not isinstance(value, dict):
+        raise DataError(f"{where}: an object is required, got {type(value).__name__}")
+    tokens, upos = value.get("tokens"), value.get("upos")
+    text = value.get("text")
+    if text is None and isinstance(tokens, list) and all(isinstance(token, str) for token in tokens):
+        from allonym.train.columns import detokenise
+
+        text = detokenise(tokens)[0]
+    spans = value.get("spans", [])
+    if not isinstance(spans, list) or not all(isinstance(span, dict) for span in spans):
+        raise DataError(f"{where}: spans must be a list of objects")
+    meta = value.get("meta", {})
+    if not isinstance(meta, dict):
+        raise DataError(f"{where}: meta must be an object, got {type(meta).__name__}")
+    id = str(value.get("id") or name)
+    marks = [(span.get("start"), span.get("end"), span.get("label")) for span in spans]
+    made = make_record(where, id, text, marks, doc_id=str(value.get("doc_id") or id), meta=meta)
+    for n, span in enumerate(spans, 1):
+        if "text" in span and made["text"][span["start"] : span["end"]] != span["text"]:
+            raise DataError(f"{where}, span {n}: what stands at {span['start']}..{span['end']} is not the span's text")
+    if isinstance(tokens, list) and isinstance(upos, list):
+        if len(tokens) != len(upos):
+            raise DataError(f"{where}: as many upos as tokens are required, got {len(upos)} and {len(tokens)}")
+        made["tokens"], made["upos"] = tokens, upos
+    return made
+
+
+def read_docbin(path: Path, columns: Columns = (0, -1)) -> Iterator[Record]:
+    """spaCy's ``.spacy`` files: the entities of each document. Needs spaCy."""
+    try:
+        import spacy
+        from spacy.tokens import DocBin
+    except ImportError:
+        raise MissingExtra("reading .spacy files", "spacy") from None
+    try:
+        docs = list(DocBin().from_bytes(path.read_bytes()).get_docs(spacy.blank("xx").vocab))
+    except OSError:
+        raise
+    except Exception as error:  # what unpacking damaged bytes may raise is not told anywhere
+        raise DataError(f"{path}: not a .spacy file ({type(error).__name__})") from None
+    for number, doc in enumerate(docs, 1):
+        marks = [(e.start_char, e.end_char, e.label_) for e in doc.ents]
+        yield make_record(f"{path}, document {number}", f"{stem_of(path)}-{number}", doc.text, marks)
+
+
+def read_brat(path: Path, columns: Columns = (0, -1)) -> Iterator[Record]:
+    """brat standoff: ``.txt`` with ``.ann`` beside it, one of them or a folder. Fragments become spans of their own."""
+    if path.is_dir():
+        for file in sorted(path.glob("*.ann")):
+            yield from read_brat(file)
+        return
+    text = text_of(path.with_suffix(".txt"))
+    marks: list[tuple[object, object, object]] = []
+    notes = path.with_suffix(".ann")
+    for number, line in enumerate(text_of(notes).splitlines(), 1):
+        if not line.startswith("T"):
+            continue
+        fields = line.split("\t")
+        label, _, places = fields[1].partition(" ") if len(fields) > 1 else ("", "", "")
+        try:
+            found = [tuple(map(int, place.split())) for place in places.split(";")]
+        except ValueError:
+            found = [()]
+        if not label or any(len(place) != 2 for place in found):
+            raise DataError(f"{notes}:{number}: required is 'T1<tab>LABEL START END<tab>text'")
+        if any(not 0 <= a < b <= len(text) for a, b in found):
+            raise DataError(f"{notes}:{number}: 0 <= start < end <= {len(text)} is required")
+        marks += [(a, b, label) for a, b in found]
+    yield make_record(str(notes), path.stem, text, marks)
+
+
+def read_tab(path: Path, columns: Columns = (0, -1)) -> Iterator[Record]:
+    """The Text Anonymization Benchmark's JSON (Pilán et al. 2022, doi:10.1162/coli_a_00458).
+
+    Documents with several annotators keep the mentions of the first; ``meta.annotators`` says how many there are.
+    """
+    for where, item in _items(path):
+        annotations = item.get("annotations")
+        if not isinstance(annotations, dict) or not annotations:
+            raise DataError(f"{where}: annotations by annotator are required")
+        first = annotations[min(annotations)]
+        mentions = first.get("entity_mentions") if isinstance(first, dict) else None
+        if not isinstance(mentions, list) or not all(isinstance(mention, dict) for mention in mentions):
+            raise DataError(f"{where}: entity_mentions must be a list of objects")
+        marks = [(m.get("start_offset"), m.get("end_offset"), m.get("entity_type")) for m in mentions]
+        meta = {"source": "tab", "annotators": len(annotations)}
+        if isinstance(item.get("dataset_type"), str):
+            meta["split"] = item["dataset_type"]
+        id = str(item.get("doc_id") or where)
+        yield make_record(where, id, item.get("text"), marks, meta=meta)
+
+
+def read_presidio(path: Path, columns: Columns = (0, -1)) -> Iterator[Record]:
+    """presidio-research's JSON: texts made from templates. Those of one template are alike, so one document."""
+    for number, (where, item) in enumerate(_items(path), 1):
+        spans = item.get("spans")
+        if not isinstance(spans, list) or not all(isinstance(span, dict) for span in spans):
+            raise DataError(f"{where}: spans must be a list of objects")
+        marks = [(s.get("start_position"), s.get("end_position"), s.get("entity_type")) for s in spans]
+        template = item.get("template_id")
+        id = f"{stem_of(path)}-{number}"
+        doc_id = id if template is None else f"{stem_of(path)}-template-{template}"
+        yield make_record(where, id, item.get("full_text"), marks, doc_id=doc_id, meta={"source": "presidio"})
+
+
+def _json_format(path: Path) -> str:
+    _, item = next(iter(_items(path)), ("", {}))
+    if "annotations" in item:
+        return "tab"
+    if "full_text" in item:
+        return "presidio"
+    if "text" in item:
+        raise DataError(f"{path}: looks like our records in a list; write them as JSON lines (.jsonl)")
+    raise DataError(f"{path}: JSON of no known corpus; name one of {', '.join(corpus_readers.names())}")
+
+
+def _items(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    value = _json(text_of(path), str(path))
+    if not isinstance(value, list):
+        raise DataError(f"{path}: a list of documents is required, got {type(value).__name__}")
+    for number, item in enumerate(value, 1):
+        if not isinstance(item, dict):
+            raise DataError(f"{path}, item {number}: an object is required, got {type(item).__name__}")
+        yield f"{path}, item {number}", item
+
+
+def _json(text: str, where: str) -> object:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        at = f"line {error.lineno}, " if "\n" in text.strip() else ""
+        raise DataError(f"{where}: not JSON at {at}column {error.colno}") from None
+    except RecursionError:
+        raise DataError(f"{where}: JSON is nested too deep") from None

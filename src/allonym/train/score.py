@@ -1,0 +1,208 @@
+"""How well predictions fit the gold spans: word by word for each B- and I- tag, as P5's Table 3, and whole spans.
+
+Pure functions over gold spans, predicted spans and words. Counts add up, so parts of a corpus can be measured apart.
+Both sides are made disjoint first: of spans that overlap the longest counts.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from allonym.document import Interval, Span
+from allonym.models.words import words
+from allonym.train.records import outermost
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What was found (``hit``), found wrongly (``extra``) and not found (``missed``)."""
+
+    hit: int = 0
+    extra: int = 0
+    missed: int = 0
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(self.hit + other.hit, self.extra + other.extra, self.missed + other.missed)
+
+    @property
+    def precision(self) -> float:
+        """Share of the found that is right, from 0 to 1; 0 where nothing was found."""
+        return self.hit / (self.hit + self.extra) if self.hit + self.extra else 0.0
+
+    @property
+    def recall(self) -> float:
+        """Share of the gold that was found, from 0 to 1; 0 where there is none."""
+        return self.hit / (self.hit + self.missed) if self.hit + self.missed else 0.0
+
+    @property
+    def f1(self) -> float:
+        """Harmonic mean of both; 0 where nothing is right."""
+        return 2 * self.hit / (2 * self.hit + self.extra + self.missed) if self.hit else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """Counts over some texts.
+
+    Attributes:
+        words: how many words there are.
+        right: how many of them have the right tag, ``O`` too.
+        tags: per tag other than ``O``, such as ``B-PER``, its counts over words.
+        spans: per label, counts over whole spans; only the same start, end and label is a hit (strict).
+    """
+
+    words: int = 0
+    right: int = 0
+    tags: Mapping[str, Counts] = field(default_factory=dict)
+    spans: Mapping[str, Counts] = field(default_factory=dict)
+
+    def __add__(self, other: Score) -> Score:
+        return Score(
+            self.words + other.words,
+            self.right + other.right,
+            _joined(self.tags, other.tags),
+            _joined(self.spans, other.spans),
+        )
+
+    @property
+    def accuracy(self) -> float:
+        """Share of the words with the right tag; 0 without words."""
+        return self.right / self.words if self.words else 0.0
+
+    @property
+    def micro(self) -> Counts:
+        """The tags' counts together."""
+        return sum(self.tags.values(), Counts())
+
+    @property
+    def strict(self) -> Counts:
+        """The spans' counts together."""
+        return sum(self.spans.values(), Counts())
+
+    def macro(self, measure: str) -> float:
+        """Mean of ``precision``, ``recall`` or ``f1`` over the tags that the gold has; 0 where it has none."""
+        held = [getattr(c, measure) for c in self.tags.values() if c.hit + c.missed]
+        return sum(held) / len(held) if held else 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """All figures, for a report in JSON."""
+        return {
+            "words": self.words,
+            "accuracy": self.accuracy,
+            "macro": {m: self.macro(m) for m in ("precision", "recall", "f1")},
+            "micro": _shown(self.micro),
+            "strict": _shown(self.strict),
+            "tags": {tag: _shown(self.tags[tag]) for tag in _ordered(self.tags)},
+            "spans": {label: _shown(self.spans[label]) for label in sorted(self.spans)},
+        }
+
+
+def _joined(a: Mapping[str, Counts], b: Mapping[str, Counts]) -> dict[str, Counts]:
+    return {name: a.get(name, Counts()) + b.get(name, Counts()) for name in sorted({*a, *b})}
+
+
+def _shown(counts: Counts) -> dict[str, float]:
+    return {
+        "precision": counts.precision,
+        "recall": counts.recall,
+        "f1": counts.f1,
+        "gold": counts.hit + counts.missed,
+        "found": counts.hit + counts.extra,
+    }
+
+
+def _ordered(tags: Iterable[str]) -> list[str]:
+    return sorted(tags, key=lambda tag: (tag[2:], tag[0]))
+
+
+def tag_words(borders: Sequence[Interval], spans: Iterable[Span]) -> list[str]:
+    """The BIO tag of each word. A word belongs to the first disjoint span that shares a character with it.
+
+    >>> tag_words([(0, 3), (4, 9), (10, 13)], [Span(0, 9, "PER")])
+    ['B-PER', 'I-PER', 'O']
+    """
+    kept = outermost(spans)
+    out: list[str] = []
+    begun = -1
+    at = 0
+    for start, end in borders:
+        while at < len(kept) and kept[at].end <= start:
+            at += 1
+        if at == len(kept) or kept[at].start >= end:
+            out.append("O")
+        else:
+            out.append(("I-" if begun == at else "B-") + kept[at].label)
+            begun = at
+    return out
+
+
+def score(gold: Iterable[Span], predicted: Iterable[Span], borders: Sequence[Interval]) -> Score:
+    """The score of one text.
+
+    Args:
+        gold: what is right.
+        predicted: what was found.
+        borders: the words, as half-open stretches of the text.
+    """
+    gold, predicted = outermost(gold), outermost(predicted)
+    right, found = tag_words(borders, gold), tag_words(borders, predicted)
+    whole, whole_found = _exact(gold), _exact(predicted)
+    tags: Counter[tuple[str, str]] = Counter()
+    for wanted, got in zip(right, found, strict=True):
+        if wanted == got:
+            tags[wanted, "hit"] += 1
+        else:
+            tags[wanted, "missed"] += 1
+            tags[got, "extra"] += 1
+    spans: Counter[tuple[str, str]] = Counter()
+    spans.update((label, "hit") for _, _, label in whole & whole_found)
+    spans.update((label, "missed") for _, _, label in whole - whole_found)
+    spans.update((label, "extra") for _, _, label in whole_found - whole)
+    same = sum(a == b for a, b in zip(right, found, strict=True))
+    return Score(len(borders), same, _counted(tags), _counted(spans))
+
+
+def _exact(spans: Iterable[Span]) -> set[tuple[int, int, str]]:
+    return {(span.start, span.end, span.label) for span in spans}
+
+
+def _counted(table: Counter[tuple[str, str]]) -> dict[str, Counts]:
+    names = sorted({name for name, _ in table} - {"O"})
+    return {n: Counts(table[n, "hit"], table[n, "extra"], table[n, "missed"]) for n in names}
+
+
+def score_texts(texts: Iterable[tuple[str, Iterable[Span], Iterable[Span]]]) -> Score:
+    """The score over (text, gold, predicted)."""
+    total = Score()
+    for text, gold, predicted in texts:
+        total += score(gold, predicted, words(text))
+    return total
+
+
+def side_by_side(scores: Mapping[str, Score]) -> tuple[list[str], list[list[str]]]:
+    """The head and rows of P5's Table 3 for several models, with strict F1 per label below.
+
+    Recall, precision and F1 are means over the tags of the gold (macro; P5 does not say how it averages). A cell is
+    ``-`` where neither the gold nor the model has the tag.
+    """
+    names = list(scores)
+    rows: list[list[str]] = [
+        ["accuracy", *(f"{scores[n].accuracy:.4f}" for n in names)],
+        ["recall", *(f"{scores[n].macro('recall'):.4f}" for n in names)],
+        ["precision", *(f"{scores[n].macro('precision'):.4f}" for n in names)],
+        ["F1", *(f"{scores[n].macro('f1'):.4f}" for n in names)],
+        ["F1, all words together", *(f"{scores[n].micro.f1:.4f}" for n in names)],
+        ["F1, whole spans", *(f"{scores[n].strict.f1:.4f}" for n in names)],
+    ]
+    for tag in _ordered({tag for s in scores.values() for tag in s.tags}):
+        rows.append([f"F1 {tag}", *(_cell(scores[n].tags.get(tag)) for n in names)])
+    for label in sorted({label for s in scores.values() for label in s.spans}):
+        rows.append([f"F1 whole {label}", *(_cell(scores[n].spans.get(label)) for n in names)])
+    return ["measure", *names], rows
+
+
+def _cell(counts: Counts | None) -> str:
+    return f"{counts.f1:.4f}" if counts is not None else "-"

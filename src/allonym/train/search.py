@@ -1,0 +1,276 @@
+"""Search for good options (P5 section 3.1): trials chosen by what the earlier ones gave, and which options mattered.
+
+P5 drew its trials with a Bayesian method and told importance by a model of trees and by correlation; so do we, with
+Optuna's tree-structured Parzen estimator (Bergstra et al. 2011) and the impurity that a random forest loses by each
+option. The study lies in an SQLite file of the user's, so that a search that was stopped goes on.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import statistics
+import tomllib
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from allonym.errors import DataError, MissingExtra, UnknownNameError, UsageError
+
+Value = int | float | str | bool
+Objective = Callable[[Mapping[str, Value]], float]
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """An option and the values that it may take: ``choices``, or from ``low`` to ``high``.
+
+    Attributes:
+        log: drawn on a logarithmic scale; ``low`` is above 0 then.
+        whole: whole numbers only.
+    """
+
+    name: str
+    low: float = 0.0
+    high: float = 0.0
+    log: bool = False
+    whole: bool = False
+    choices: tuple[Value, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.choices:
+            return
+        if not self.low < self.high or (self.log and self.low <= 0):
+            least = "0 < low < high" if self.log else "low < high"
+            raise UsageError(f"{self.name}: choices, or {least} are required, got {self.low:g} and {self.high:g}")
+
+    def place(self, value: Value) -> float:
+        """Where a value stands between the least and the greatest, from 0 to 1."""
+        if self.choices:
+            return self.choices.index(value) / max(1, len(self.choices) - 1)
+        assert isinstance(value, (int, float))
+        if self.log:
+            return math.log(value / self.low) / math.log(self.high / self.low)
+        return (value - self.low) / (self.high - self.low)
+
+    def ends(self) -> tuple[str, str]:
+        """The least and the greatest value, to be shown."""
+        if self.choices:
+            return str(self.choices[0]), str(self.choices[-1])
+        return f"{self.low:g}", f"{self.high:g}"
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One training: its number from 0, the options drawn, the measure from 0 to 1, and the seconds it took."""
+
+    number: int
+    values: Mapping[str, Value]
+    score: float
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Importance:
+    """How much an option mattered: its share of the importance of all, and its correlation with the score, or None."""
+
+    name: str
+    share: float
+    correlation: float | None
+
+
+def read_space(backend: str, path: Path | None = None) -> tuple[Parameter, ...]:
+    """The space of a backend, or that of a TOML file with a table per option.
+
+    Raises:
+        UsageError: the file is no such space.
+    """
+    if path is None:
+        tables = tomllib.loads(files("allonym.train").joinpath("spaces.toml").read_text(encoding="utf-8"))
+        if backend not in tables:
+            raise UnknownNameError("backend", backend, tables)
+        return parse_space(tables[backend], "spaces.toml")
+    try:
+        return parse_space(tomllib.loads(path.read_text(encoding="utf-8")), str(path))
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(f"{path}: cannot be read as TOML ({type(error).__name__})") from None
+
+
+def parse_space(tables: Mapping[str, object], where: str) -> tuple[Parameter, ...]:
+    """Parameters from tables by option."""
+    known = ("low", "high", "log", "whole", "choices")
+    out = []
+    for name, table in tables.items():
+        if not isinstance(table, Mapping):
+            raise UsageError(f"{where}: a table [{name}] is required, got {type(table).__name__}")
+        for key in table:
+            if key not in known:
+                raise UnknownNameError("key", key, known, f"{where}, {name}")
+        choices = table.get("choices", ())
+        if not isinstance(choices, (list, tuple)):
+            raise UsageError(f"{where}, {name}: choices must be a list")
+        bounds = [table.get(key, 0.0) for key in ("low", "high")]
+        if not all(isinstance(b, (int, float)) for b in bounds):
+            raise UsageError(f"{where}, {name}: low and high must be numbers")
+        flags = bool(table.get("log", False)), bool(table.get("whole", False))
+        out.append(Parameter(name, float(bounds[0]), float(bounds[1]), *flags, tuple(choices)))
+    if not out:
+        raise UsageError(f"{where}: no option to search over")
+    return tuple(out)
+
+
+def import_optuna() -> Any:
+    """The module optuna; :class:`MissingExtra` where it is not installed."""
+    try:
+        import optuna
+    except ImportError:
+        raise MissingExtra("the search", "train") from None
+    return optuna
+
+
+def search(
+    objective: Objective,
+    space: Sequence[Parameter],
+    study: Path,
+    *,
+    trials: int,
+    seed: int = 0,
+    name: str = "search",
+    report: Callable[[Trial], None] = lambda trial: None,
+) -> list[Trial]:
+    """Run trials until the study has so many, and return all of them in order.
+
+    Args:
+        objective: options to the score that is to be high. What it raises ends the search; the study keeps the rest.
+        study: SQLite file; made if missing, gone on with if there.
+        trials: how many the study has in the end; those of earlier runs count.
+        seed: of the draws.
+        name: of the study in the file, which may hold several.
+        report: called after each trial.
+
+    Raises:
+        UsageError: the study is of another space.
+        DataError: the file is no study.
+    """
+    optuna = import_optuna()
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    study.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        held = optuna.create_study(
+            storage=f"sqlite:///{study.resolve()}", study_name=name, direction="maximize", load_if_exists=True
+        )
+    except Exception as error:  # the storage raises its own tree and that of the database
+        raise DataError(f"{study}: not a study that can be used ({type(error).__name__})") from None
+    described = [{**asdict(parameter), "choices": list(parameter.choices)} for parameter in space]
+    if held.user_attrs.setdefault("space", described) != described:
+        raise UsageError(f"{study}: the study {name!r} is over another space; name another file")
+    held.set_user_attr("space", described)
+    done = _finished(optuna, held)
+    held.sampler = optuna.samplers.TPESampler(seed=seed * 10_007 + len(done))
+    while len(done) < trials:
+        held.optimize(lambda trial: objective(_draw(trial, space)), n_trials=1)
+        done = _finished(optuna, held)
+        report(done[-1])
+    return done
+
+
+def _draw(trial: Any, space: Sequence[Parameter]) -> dict[str, Value]:
+    out: dict[str, Value] = {}
+    for p in space:
+        if p.choices:
+            out[p.name] = trial.suggest_categorical(p.name, list(p.choices))
+        elif p.whole:
+            out[p.name] = trial.suggest_int(p.name, int(p.low), int(p.high), log=p.log)
+        else:
+            out[p.name] = trial.suggest_float(p.name, p.low, p.high, log=p.log)
+    return out
+
+
+def _finished(optuna: Any, study: Any) -> list[Trial]:
+    complete = study.get_trials(deepcopy=False, states=(optuna.trial.TrialState.COMPLETE,))
+    return [Trial(t.number, dict(t.params), float(t.value), t.duration.total_seconds()) for t in complete]
+
+
+def importance(trials: Sequence[Trial], space: Sequence[Parameter], seed: int = 0) -> list[Importance]:
+    """The options by importance, greatest first; shares sum to 1 where the trials differ at all.
+
+    Args:
+        trials: of :func:`search`; fewer than two tell nothing and give an empty list.
+        seed: of the random forest.
+    """
+    if len(trials) < 2:
+        return []
+    try:
+        from sklearn.ensemble import RandomForestRegressor
+    except ImportError:
+        raise MissingExtra("the importance of options", "train") from None
+    rows = [[p.place(trial.values[p.name]) for p in space] for trial in trials]
+    scores = [trial.score for trial in trials]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        forest = RandomForestRegressor(n_estimators=100, random_state=seed).fit(rows, scores)
+    shares = [float(share) for share in forest.feature_importances_]
+    columns = list(zip(*rows, strict=True))
+    found = [Importance(p.name, shares[i], _correlation(columns[i], scores)) for i, p in enumerate(space)]
+    return sorted(found, key=lambda one: (-one.share, one.name))
+
+
+def _correlation(a: Sequence[float], b: Sequence[float]) -> float | None:
+    try:
+        return statistics.correlation(a, b)
+    except statistics.StatisticsError:  # one of them never changes
+        return None
+
+
+def trial_table(trials: Sequence[Trial], space: Sequence[Parameter]) -> str:
+    """The trials as CSV: number, score, seconds, and a column per option."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["trial", "score", "seconds", *(p.name for p in space)])
+    for t in trials:
+        writer.writerow([t.number, f"{t.score:.6f}", f"{t.seconds:.1f}", *(t.values[p.name] for p in space)])
+    return out.getvalue()
+
+
+def parallel_plot(trials: Sequence[Trial], space: Sequence[Parameter], path: Path, score: str = "F1") -> None:
+    """Parallel coordinates, as P5's Figure 2: a line per trial, an axis per option, the score last and as colour.
+
+    Args:
+        path: ``.png``, ``.svg`` or ``.pdf``.
+        score: what the last axis is called.
+    """
+    try:
+        import matplotlib
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingExtra("the plot of trials", "train") from None
+    low, high = min(t.score for t in trials), max(t.score for t in trials)
+    reach = high - low or 1.0
+    colours = matplotlib.colormaps["viridis"]
+    figure = Figure(figsize=(2 + 1.6 * len(space), 4.5), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    across = range(len(space) + 1)
+    for t in sorted(trials, key=lambda t: t.score):
+        share = (t.score - low) / reach
+        heights = [*(p.place(t.values[p.name]) for p in space), share]
+        axes.plot(across, heights, color=colours(share), linewidth=1.2, alpha=0.8)
+    ends = [*(p.ends() for p in space), (f"{low:.4f}", f"{high:.4f}")]
+    for x, (least, most) in zip(across, ends, strict=True):
+        axes.axvline(x, color="black", linewidth=0.8)
+        axes.text(x, -0.03, least, ha="center", va="top", fontsize=8)
+        axes.text(x, 1.03, most, ha="center", va="bottom", fontsize=8)
+    axes.set_xticks(list(across), [*(p.name for p in space), score])
+    axes.tick_params(axis="x", length=0, pad=16)
+    axes.set_yticks([])
+    axes.set_ylim(-0.02, 1.02)
+    for side in axes.spines.values():
+        side.set_visible(False)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with matplotlib.rc_context({"svg.hashsalt": "allonym"}):
+        figure.savefig(path, dpi=150, metadata={"Date": None} if path.suffix == ".svg" else None)

@@ -1,0 +1,222 @@
+"""Choosing and splitting annotated documents, and what a corpus holds: P3 section 2.5 and P5 section 2.1.
+
+The unit is the document: all records that share a ``doc_id``. Words are counted as the embedded models see them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+
+from allonym.errors import UsageError
+from allonym.models.words import words
+from allonym.train.records import Record, outermost, spans_of
+
+
+def documents(records: Iterable[Record]) -> dict[str, list[Record]]:
+    """The records of each document, in the order in which the documents first appear."""
+    out: dict[str, list[Record]] = {}
+    for record in records:
+        out.setdefault(record["doc_id"], []).append(record)
+    return out
+
+
+def split(
+    records: Sequence[Record], parts: Sequence[float] = (0.8, 0.1, 0.1), seed: int = 0
+) -> tuple[list[Record], ...]:
+    """Random parts of a corpus, by document; P3 takes 80 % to train, 10 % to validate and 10 % to test.
+
+    No document is in two parts, and documents that share a text, to the last character, stay together. The result
+    depends on the set of documents and the seed, not on their order; within a part the order is that of ``records``.
+
+    Args:
+        parts: the share of each part; they need not sum to 1. A part whose share is above 0 gets a document.
+        seed: other seeds draw other parts.
+
+    Raises:
+        UsageError: a share is negative, all are 0, or there are fewer separable documents than parts.
+    """
+    if not parts or min(parts) < 0 or sum(parts) <= 0:
+        raise UsageError(f"shares of 0 or more are required, one of them above 0; got {_shown(parts)}")
+    groups = sorted(_groups(records), key=lambda group: _draw(group[0], seed))
+    wanted = [i for i, share in enumerate(parts) if share > 0]
+    if records and len(groups) < len(wanted):
+        raise UsageError(f"{len(wanted)} parts need as many documents that share no text; got {len(groups)}")
+    total = sum(len(group) for group in groups)
+    room = [share / sum(parts) * total for share in parts]
+    chosen: list[list[list[str]]] = [[] for _ in parts]
+    for group in groups:
+        part = max(wanted, key=lambda i: (room[i], -i))
+        chosen[part].append(group)
+        room[part] -= len(group)
+    if records:
+        for empty in (i for i in wanted if not chosen[i]):
+            fullest = max(wanted, key=lambda i: (len(chosen[i]), -i))
+            chosen[empty].append(chosen[fullest].pop())
+    part_of = {doc: i for i, held in enumerate(chosen) for group in held for doc in group}
+    out: tuple[list[Record], ...] = tuple([] for _ in parts)
+    for record in records:
+        out[part_of[record["doc_id"]]].append(record)
+    return out
+
+
+def _shown(parts: Sequence[float]) -> str:
+    return "/".join(f"{share:g}" for share in parts) or "none"
+
+
+def _draw(doc: str, seed: int) -> bytes:
+    return blake2b(f"{seed}\0{doc}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def _groups(records: Sequence[Record]) -> list[list[str]]:
+    """Documents that share a text, each group sorted."""
+    above: dict[str, str] = {}
+
+    def top(doc: str) -> str:
+        while above[doc] != doc:
+            above[doc] = above[above[doc]]
+            doc = above[doc]
+        return doc
+
+    first: dict[str, str] = {}
+    for record in records:
+        doc = record["doc_id"]
+        above.setdefault(doc, doc)
+        other = first.setdefault(record["text"], doc)
+        if (a := top(doc)) != (b := top(other)):
+            above[max(a, b)] = min(a, b)
+    out: dict[str, list[str]] = {}
+    for doc in sorted(above):
+        out.setdefault(top(doc), []).append(doc)
+    return list(out.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How much a document holds: words, and entities without those inside others."""
+
+    words: int
+    entities: int
+
+    @property
+    def ratio(self) -> float:
+        """The named entity ratio of P3 2.5: entities of any kind, divided by words; 0 without words."""
+        return self.entities / self.words if self.words else 0.0
+
+
+def size_of(records: Iterable[Record]) -> Size:
+    """The words and outermost entities of a document's records."""
+    count = entities = 0
+    for record in records:
+        count += len(words(record["text"]))
+        entities += len(outermost(spans_of(record)))
+    return Size(count, entities)
+
+
+def choose(
+    records: Sequence[Record],
+    min_ratio: float = 0.0,
+    max_ratio: float = 1.0,
+    min_words: int = 0,
+    max_words: int | None = None,
+    *,
+    first_words: int | None = None,
+    richest: int | None = None,
+) -> list[Record]:
+    """The documents worth training on, as P3 2.5 chose them: by length and by named entity ratio.
+
+    P3 left out documents of under 20 words, e-mails of over 500 words and those with a ratio of 20 % or more, which
+    are lists of names, cut other texts after 500 words, and took those with the highest ratios.
+
+    Args:
+        min_ratio, max_ratio: bounds of entities per word; ``max_ratio`` below 1 is exclusive.
+        min_words, max_words: bounds of the document's length in words, both inclusive.
+        first_words: cut each document after so many words, before anything is counted; entities cut apart are dropped.
+        richest: of what is left, only so many documents, those with the highest ratios.
+
+    Raises:
+        UsageError: the bounds leave nothing between them.
+    """
+    if min_ratio > max_ratio or (max_words is not None and min_words > max_words):
+        raise UsageError(f"bounds cross: ratio {min_ratio:g} to {max_ratio:g}, words {min_words} to {max_words}")
+    held = documents(records)
+    if first_words is not None:
+        held = {doc: cut(parts, first_words) for doc, parts in held.items()}
+    sizes = {doc: size_of(parts) for doc, parts in held.items()}
+    kept = [
+        doc
+        for doc, size in sizes.items()
+        if min_words <= size.words <= (size.words if max_words is None else max_words)
+        and min_ratio <= size.ratio
+        and (size.ratio < max_ratio or max_ratio >= 1)
+    ]
+    if richest is not None:
+        best = set(sorted(kept, key=lambda doc: (-sizes[doc].ratio, doc))[:richest])
+        kept = [doc for doc in kept if doc in best]
+    return [record for doc in kept for record in held[doc]]
+
+
+def cut(records: Sequence[Record], count: int) -> list[Record]:
+    """The first ``count`` words of a document, with the spans that lie wholly in them."""
+    out: list[Record] = []
+    for record in records:
+        borders = words(record["text"])
+        if count <= 0:
+            break
+        if len(borders) > count:
+            end = borders[count - 1][1]
+            spans = [span for span in record["spans"] if span["end"] <= end]
+            cut_record: Record = {**record, "text": record["text"][:end], "spans": spans}
+            cut_record.pop("tokens", None)
+            cut_record.pop("upos", None)
+            record = cut_record
+        count -= len(borders)
+        out.append(record)
+    return out
+
+
+@dataclass(frozen=True, slots=True)
+class Density:
+    """How densely a corpus is labelled.
+
+    Attributes:
+        corpus: its name.
+        documents, words: how many it has.
+        spans: per label, how many; nested ones count.
+    """
+
+    corpus: str
+    documents: int
+    words: int
+    spans: Mapping[str, int]
+
+    def per_thousand(self, label: str) -> float:
+        """Spans of the label per 1,000 words; 0 without words."""
+        return 1000 * self.spans.get(label, 0) / self.words if self.words else 0.0
+
+
+def density(corpora: Mapping[str, Sequence[Record]]) -> list[Density]:
+    """The label density of each corpus (P5 2.1), and of all together, named ``all``, where there are several.
+
+    >>> from allonym.train.records import make_record
+    >>> one = density({"notes": [make_record("", "1", "Ada met Cyd .", [(0, 3, "PER"), (8, 11, "PER")])]})
+    >>> one[0].words, one[0].per_thousand("PER")
+    (4, 500.0)
+    """
+    rows = [
+        Density(
+            name,
+            len({record["doc_id"] for record in records}),
+            sum(len(words(record["text"])) for record in records),
+            dict(Counter(span["label"] for record in records for span in record["spans"])),
+        )
+        for name, records in corpora.items()
+    ]
+    if len(rows) > 1:
+        total: Counter[str] = Counter()
+        for row in rows:
+            total.update(row.spans)
+        rows.append(Density("all", sum(r.documents for r in rows), sum(r.words for r in rows), dict(total)))
+    return rows

@@ -1,0 +1,298 @@
+"""P5's first way (section 2.1): spaCy's convolutional tagger, from scratch, for any language that spaCy can tokenise.
+
+The network and its settings are the file ``spacy.cfg`` beside this one, with the options written in; the model's folder
+holds the whole as ``config.cfg``. The folder loads with ``spacy.load`` and with ``[detect.spacy] model = FOLDER``.
+Entities are disjoint in spaCy: of those that overlap the longest is trained on. One that begins or ends within a token
+of spaCy's grows to the token's borders, so that the model learns to cover rather than to leave.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import random
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, cast
+
+from allonym.document import Span
+from allonym.errors import DataError, MissingExtra, UnknownNameError, UsageError
+from allonym.train.records import Record, outermost, spans_of
+from allonym.train.score import Score, score_texts
+
+Predict = Callable[[Sequence[str]], list[list[Span]]]
+Report = Callable[[dict[str, Any]], None]
+
+_STATE = ".resume"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to train. P5's best run: batch 256, lr 0.0006121, hidden_width 64, dropout 0.08256, maxout_pieces 3.
+
+    Attributes:
+        language: spaCy's code, such as ``en``, ``es`` or ``pl``; ``xx`` for any other.
+        epochs: passes over the training text.
+        patience: epochs without a better F1 on the development part after which training ends; 0: never.
+        batch: words in a batch.
+        lr: learning rate of Adam.
+        dropout: share from 0 to 1.
+        seed: of everything that is drawn.
+        hidden_width, maxout_pieces: size of the layer that decides.
+        width, depth, rows: of the word layers: numbers per word, convolutions (each sees one word more to either
+            side), rows of each table of hashed features.
+    """
+
+    language: str = "en"
+    epochs: int = 30
+    patience: int = 5
+    batch: int = 1000
+    lr: float = 0.001
+    dropout: float = 0.1
+    seed: int = 0
+    hidden_width: int = 64
+    maxout_pieces: int = 2
+    width: int = 96
+    depth: int = 4
+    rows: int = 2000
+
+
+def import_spacy() -> Any:
+    """The module spacy; :class:`MissingExtra` where it is not installed."""
+    try:
+        import spacy
+    except ImportError:
+        raise MissingExtra("spaCy", "spacy") from None
+    return spacy
+
+
+def config(options: Options) -> Any:
+    """spaCy's configuration for these options; ``config.to_str()`` is a ``config.cfg``."""
+    import_spacy()
+    from thinc.api import Config
+
+    changed = {
+        "system.seed": options.seed,
+        "nlp.lang": options.language,
+        "components.ner.model.hidden_width": options.hidden_width,
+        "components.ner.model.maxout_pieces": options.maxout_pieces,
+        "components.ner.model.tok2vec.width": options.width,
+        "components.ner.model.tok2vec.depth": options.depth,
+        "components.ner.model.tok2vec.embed_size": options.rows,
+        "training.dropout": options.dropout,
+        "training.max_epochs": options.epochs,
+        "training.batcher.size": options.batch,
+        "training.optimizer.learn_rate": options.lr,
+    }
+    text = files("allonym.train").joinpath("spacy.cfg").read_text(encoding="utf-8")
+    return Config().from_str(text, interpolate=False, overrides=changed)
+
+
+def fit(
+    train: Sequence[Record],
+    dev: Sequence[Record],
+    out: Path,
+    *,
+    options: Options,
+    report: Report = lambda row: None,
+    resume: bool = False,
+) -> dict[str, Any]:
+    """Train a model from scratch and write the best epoch's to ``out``.
+
+    Args:
+        train, dev: records to learn from, and to choose the epoch by its strict F1; without ``dev`` the last is taken.
+        out: the model's folder; made if missing.
+        report: called after each epoch with epoch, words, loss, and precision, recall and f1 on ``dev``.
+        resume: go on behind the last whole epoch of an interrupted run of the same options; the result is the same.
+
+    Returns:
+        ``epochs`` run, ``best`` epoch and its ``f1``, ``labels``, ``words`` of a pass, ``moved`` spans that grew.
+
+    Raises:
+        DataError: no record has a span.
+        UsageError: ``resume`` with other options than those of the interrupted run.
+        UnknownNameError: spaCy has no such language.
+    """
+    spacy = import_spacy()
+    util = spacy.util
+    if not util.lang_class_is_loaded(options.language):
+        try:
+            util.get_lang_class(options.language)
+        except ImportError:
+            raise UnknownNameError("language of spaCy", options.language, _languages(spacy)) from None
+    util.fix_random_seed(options.seed)
+    nlp: Any = util.load_model_from_config(config(options), auto_fill=True)
+    examples, moved = _examples(nlp, train)
+    labels = sorted({entity.label_ for example in examples for entity in example.reference.ents})
+    if not labels:
+        raise DataError("no span to train on in any record")
+    ner = nlp.get_pipe("ner")
+    for label in labels:
+        ner.add_label(label)
+    optimizer = nlp.initialize(lambda: examples)
+    state: dict[str, Any] = {"epoch": 0, "best": -math.inf, "best_epoch": 0, "options": asdict(options)}
+    kept = out / _STATE
+    if resume and (kept / "state.json").exists():
+        state = _restore(kept, ner.model, optimizer, options)
+    out.mkdir(parents=True, exist_ok=True)
+    count = sum(len(example.reference) for example in examples)
+    while state["epoch"] < options.epochs:
+        if options.patience and state["epoch"] - state["best_epoch"] >= options.patience:
+            break
+        epoch = state["epoch"] + 1
+        util.fix_random_seed(options.seed * 10_007 + epoch)
+        losses: dict[str, float] = {}
+        for batch in _batches(examples, options.batch, random.Random(f"{options.seed} {epoch}")):
+            nlp.update(batch, drop=options.dropout, sgd=optimizer, losses=losses)
+        with nlp.use_params(optimizer.averages):
+            found = evaluate(_predict(nlp), dev).strict
+            if not dev or found.f1 > state["best"]:
+                state |= {"best": found.f1, "best_epoch": epoch}
+                _write(out, nlp, labels)
+        state["epoch"] = epoch
+        _keep(kept, ner.model, optimizer, state)
+        report(
+            {
+                "epoch": epoch,
+                "epochs": options.epochs,
+                "words": count,
+                "loss": float(losses.get("ner", 0.0)),
+                "precision": found.precision,
+                "recall": found.recall,
+                "f1": found.f1,
+            }
+        )
+    shutil.rmtree(kept, ignore_errors=True)
+    return {
+        "epochs": state["epoch"],
+        "best": state["best_epoch"],
+        "f1": state["best"],
+        "labels": labels,
+        "words": count,
+        "moved": moved,
+    }
+
+
+def load(path: Path | str) -> Predict:
+    """A trained model as a function from texts to spans.
+
+    Raises:
+        DataError: the folder holds no model of spaCy's.
+    """
+    spacy = import_spacy()
+    if not (Path(path) / "config.cfg").exists():
+        raise DataError(f"{path}: no spaCy model: config.cfg is missing")
+    return _predict(spacy.load(path))
+
+
+def evaluate(predict: Predict, records: Sequence[Record]) -> Score:
+    """The score of a model on records."""
+    found = predict([record["text"] for record in records])
+    return score_texts((r["text"], spans_of(r), spans) for r, spans in zip(records, found, strict=True))
+
+
+def _predict(nlp: Any) -> Predict:
+    def predict(texts: Sequence[str]) -> list[list[Span]]:
+        return [[Span(e.start_char, e.end_char, e.label_, 1.0, "spacy") for e in doc.ents] for doc in nlp.pipe(texts)]
+
+    return predict
+
+
+def _languages(spacy: Any) -> list[str]:
+    folder = Path(spacy.__file__).parent / "lang"
+    return [p.name for p in folder.iterdir() if (p / "__init__.py").exists()]
+
+
+def _examples(nlp: Any, records: Sequence[Record]) -> tuple[list[Any], int]:
+    """The records as spaCy's examples, and how many spans had to grow to the borders of tokens."""
+    from spacy.training import Example
+
+    out: list[Any] = []
+    moved = 0
+    for record in records:
+        doc = nlp.make_doc(record["text"])
+        if not len(doc):
+            continue
+        reference = nlp.make_doc(record["text"])
+        entities: list[Any] = []
+        for span in outermost(spans_of(record)):
+            found = _trimmed(reference.char_span(span.start, span.end, label=span.label, alignment_mode="expand"))
+            if found is not None and not (entities and entities[-1].end > found.start):
+                entities.append(found)
+                moved += (found.start_char, found.end_char) != (span.start, span.end)
+        reference.set_ents(entities)
+        out.append(Example(doc, reference))
+    return out, moved
+
+
+def _trimmed(span: Any) -> Any:
+    """The span without blank tokens at its ends, which spaCy does not train on; None where nothing is left."""
+    if span is None:
+        return None
+    solid = [token.i for token in span if not token.is_space]
+    return type(span)(span.doc, solid[0], solid[-1] + 1, label=span.label) if solid else None
+
+
+def _batches(examples: Sequence[Any], size: int, rng: random.Random) -> Iterator[list[Any]]:
+    from spacy.training.batchers import minibatch_by_words
+
+    order = list(examples)
+    rng.shuffle(order)
+    yield from minibatch_by_words(order, size, get_length=lambda example: len(example.reference))
+
+
+# What an interrupted run goes on from: weights, the optimizer's moments by place of the layer, and the count of epochs.
+
+
+def _places(model: Any) -> dict[tuple[int, str], str]:
+    return {(node.id, name): f"{i} {name}" for i, node in enumerate(model.walk()) for name in node.param_names}
+
+
+def _keep(folder: Path, model: Any, optimizer: Any, state: dict[str, Any]) -> None:
+    import numpy as np
+
+    fresh = folder.with_name(folder.name + "-new")
+    shutil.rmtree(fresh, ignore_errors=True)
+    fresh.mkdir()
+    places = _places(model)
+    arrays: dict[str, Any] = {}
+    for what in ("mom1", "mom2", "averages"):
+        for key, value in getattr(optimizer, what).items():
+            arrays[f"{what} {places[key]}"] = value
+    np.savez(fresh / "optimizer.npz", **arrays)
+    (fresh / "model").write_bytes(model.to_bytes())
+    updates = {places[key]: n for key, n in optimizer.nr_update.items()}
+    (fresh / "state.json").write_text(json.dumps({**state, "updates": updates}), encoding="utf-8")
+    shutil.rmtree(folder, ignore_errors=True)
+    os.replace(fresh, folder)
+
+
+def _restore(folder: Path, model: Any, optimizer: Any, options: Options) -> dict[str, Any]:
+    import numpy as np
+
+    state = cast(dict[str, Any], json.loads((folder / "state.json").read_text(encoding="utf-8")))
+    if state["options"] != asdict(options):
+        raise UsageError(f"{folder.parent}: the interrupted run had other options; repeat them, or leave out resume")
+    model.from_bytes((folder / "model").read_bytes())
+    keys = {place: key for key, place in _places(model).items()}
+    with np.load(folder / "optimizer.npz") as arrays:
+        for name in arrays.files:
+            what, _, place = name.partition(" ")
+            getattr(optimizer, what)[keys[place]] = arrays[name]
+    for place, n in state.pop("updates").items():
+        optimizer.nr_update[keys[place]] = n
+    return state
+
+
+def _write(out: Path, nlp: Any, labels: Sequence[str]) -> None:
+    """The model's folder. spaCy would list every word that it has seen in it; only the labels need a name there."""
+    from spacy.strings import StringStore
+
+    nlp.to_disk(out)
+    StringStore(labels).to_disk(out / "vocab" / "strings.json")
+    for name in ("lookups.bin", "key2row", "vectors", "vectors.cfg"):
+        (out / "vocab" / name).unlink(missing_ok=True)

@@ -1,0 +1,71 @@
+"""One set of labels for corpora that name things differently: what a backend needs that knows one label a span.
+
+The embedded tagger sums over the labels that a corpus' name may stand for. spaCy and MITIE cannot, so there a name
+becomes the label of the taxonomy that covers all of them: LOC, which may be a country or a city, becomes LOCATION.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from allonym.document import Span
+from allonym.labels import TAXONOMY
+from allonym.train.labelmap import targets
+from allonym.train.records import Mark, Record
+
+Targets = Callable[[str, str], "frozenset[str] | None"]
+Covers = Mapping[str, frozenset[str]]
+
+_REST = "OTHER_IDENTIFYING_ATTRIBUTE"
+
+
+def label_of(name: str, source: str = "", label_map: Targets = targets) -> str:
+    """The one label for a corpus' name; empty for what means nothing to the tagger.
+
+    >>> label_of("PER"), label_of("GPE"), label_of("MISC"), label_of("chemicalelement")
+    ('PERSON', 'LOCATION', 'OTHER_IDENTIFYING_ATTRIBUTE', '')
+    """
+    meant = label_map(name, source)
+    if not meant:
+        return ""
+    for label in TAXONOMY.lineage(min(meant)):
+        if all(TAXONOMY.within(one, label) for one in meant):
+            return label
+    return "ORGANIZATION" if "ORGANIZATION" in meant else _REST
+
+
+def unify(records: Iterable[Record], label_map: Targets = targets) -> list[Record]:
+    """The records with the labels of :func:`label_of`, without spans that have none; the source is ``meta.source``."""
+    out: list[Record] = []
+    for record in records:
+        source = str(record["meta"].get("source", ""))
+        named = [(span, label_of(span["label"], source, label_map)) for span in record["spans"]]
+        spans: list[Mark] = [{**span, "label": label} for span, label in named if label]
+        out.append({**record, "spans": spans})
+    return out
+
+
+def covers(records: Iterable[Record], label_map: Targets = targets) -> dict[str, frozenset[str]]:
+    """Each unified label, and the tagger's labels that it may stand for in these records."""
+    names = {(s["label"], str(r["meta"].get("source", ""))) for r in records for s in r["spans"]}
+    out: dict[str, frozenset[str]] = {}
+    for name, source in sorted(names):
+        if not (label := label_of(name, source, label_map)):
+            continue
+        out[label] = out.get(label, frozenset()) | (label_map(name, source) or frozenset())
+    return out
+
+
+def in_terms_of(spans: Sequence[Span], wanted: Covers) -> list[Span]:
+    """A model's spans in the labels of a corpus; what the corpus has no label for is dropped, for nobody can judge it.
+
+    A label is itself, else the nearest of the corpus' labels above it in the taxonomy, else one that may stand for it.
+    """
+    out: list[Span] = []
+    for span in spans:
+        above = [label for label in TAXONOMY.lineage(span.label) if label in wanted]
+        meant = sorted((len(held), label) for label, held in wanted.items() if span.label in held)
+        if above or meant:
+            label = above[0] if above else meant[0][1]
+            out.append(Span(span.start, span.end, label, span.score, span.source))
+    return out

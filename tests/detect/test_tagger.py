@@ -1,0 +1,387 @@
+"""The embedded tagger as a detector, with the tiny model beside the tests of the models, and with hand-made chances."""
+
+from __future__ import annotations
+
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import allonym
+from allonym.detect import Detector
+from allonym.detect.many import detect_each
+from allonym.detect.tagger import bars_of, build, spans, whole_names
+from allonym.document import Document, Span
+from allonym.errors import DataError, UsageError
+from allonym.models.tagger import Tagged, TaggerModel, load
+from allonym.models.tags import LABELS, PARTS, tag_names
+from allonym.models.words import words
+from allonym.policy import Policy
+
+TINY = Path(__file__).parent.parent / "models/tiny"
+TOKENS = [
+    "Ann",
+    "Lee",
+    "smith",
+    "London",
+    "the",
+    "bank of",
+    " ",
+    " ",
+    " ",
+    "\n",
+    ". ",
+    ", ",
+    "-",
+    "'s",
+    "(",
+    ")",
+    "$300",
+    "1999",
+    "\u0308",
+]
+TEXT = st.text(st.characters(), max_size=60)
+LONG = st.builds(lambda seed, n: "".join(Random(seed).choices(TOKENS, k=n)), st.integers(0, 9999), st.integers(0, 500))
+CHANCE = st.floats(0.01, 0.99)
+
+
+def policy(point: Any = 0.5, *, folder: Path = TINY, points: dict[str, Any] | None = None, **table: Any) -> Policy:
+    return Policy.load("default").with_(
+        operating_points={"*": point, **(points or {})}, tables={"tagger": {"model": str(folder), **table}}
+    )
+
+
+@cache
+def finder(point: Any = 0.5, **table: Any) -> Detector:
+    return build(policy(point, **table))
+
+
+def found(text: str, point: Any = 0.5, **table: Any) -> list[Span]:
+    return list(finder(point, **table)(Document("d", text)))
+
+
+def said(text: str, tags: str) -> Tagged:
+    """Chances as if the network were nearly sure of ``tags``: one of ``O B-x I-x`` a word, or ``B-x:0.6``."""
+    borders = words(text)
+    rows = np.full((len(borders), 1 + 2 * len(LABELS)), 1e-6)
+    for row, tag in zip(rows, tags.split(), strict=True):
+        name, _, chance = tag.partition(":")
+        short = {"F": "PERSON_FIRSTNAME", "L": "PERSON_LASTNAME", "C": "CITY", "ORG": "ORGANIZATION"}
+        begin, _, label = name.partition("-")
+        at = tag_names(LABELS).index(f"{begin}-{short.get(label, label)}" if label else "O")
+        row[at] += float(chance or 0.99)
+        row[0] += 1 - row.sum()
+    return Tagged(borders, np.log(rows).astype(np.float32), np.zeros((len(borders), len(PARTS)), np.float32))
+
+
+def read(text: str, tags: str, bar: float = 0.5) -> list[Span]:
+    return spans(text, said(text, tags), LABELS, dict.fromkeys(LABELS, bar))
+
+
+def told(text: str, some: list[Span]) -> list[tuple[str, str]]:
+    return [(text[s.start : s.end], s.label) for s in some]
+
+
+# What holds for any text
+
+
+@given(TEXT | LONG, st.sampled_from([0.2, 0.5, 0.8]), st.booleans())
+def test_spans_are_disjoint_and_begin_and_end_with_words(text: str, point: float, name_parts: bool) -> None:
+    starts, ends = ({border[i] for border in words(text)} for i in (0, 1))
+    at = 0
+    for span in found(text, point, name_parts=name_parts):
+        assert at <= span.start and span.start in starts and span.end in ends
+        assert any(c.isalnum() for c in text[span.start : span.end])
+        assert 0 <= span.score <= 1 and span.source == "tagger"
+        at = span.end
+
+
+def test_the_tiny_model_finds_a_good_deal() -> None:
+    text = "Ann Lee works at the Acme Bank in London. Mr. Smith, 45, is from New York.\n" * 9
+    assert 20 < len(found(text)) < 200
+    assert len({s.label for s in found(text)}) > 3
+
+
+@settings(max_examples=12)  # each loads the model several times
+@given(st.lists(LONG | TEXT, min_size=1, max_size=3), st.randoms(use_true_random=False))
+def test_neither_order_nor_company_nor_threads_nor_repetition_matter(texts: list[str], rng: Any) -> None:
+    alone = {text: list(build_fresh()(Document("d", text))) for text in dict.fromkeys(texts)}
+    shuffled = [*texts, *texts]
+    rng.shuffle(shuffled)
+    for some in (finder(0.5), build_fresh(threads=3), build_fresh()):
+        documents = [Document(str(i), text) for i, text in enumerate(shuffled)]
+        assert detect_each(some, documents) == [alone[text] for text in shuffled]
+    shared = build_fresh(threads=2)
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(lambda t: list(shared(Document("d", t))), shuffled)) == [alone[t] for t in shuffled]
+
+
+def build_fresh(**table: Any) -> Detector:
+    load.cache_clear()  # nothing is remembered from earlier calls
+    return build(policy(**table))
+
+
+@given(LONG, LONG)
+def test_what_stands_windows_away_does_not_matter(text: str, after: str) -> None:
+    model = load(TINY)
+    alone, whole = model(text), model(f"{text}\n{after}")
+    sure = max(0, len(alone.borders) - 126)  # words of the last window may have other neighbours
+    assert (alone.tags[:sure] == whole.tags[:sure]).all()
+    assert [*whole.borders[: len(alone.borders)]] == [*alone.borders]
+
+
+def test_threads_change_no_bit() -> None:
+    text = "Ann Lee works at the bank of London, she said.\n" * 200
+    one, four = TaggerModel(TINY), TaggerModel(TINY, threads=4)
+    assert (one(text).tags == four(text).tags).all()
+    assert (one(text).tags == one(text).tags).all()
+
+
+def test_chances_are_chances() -> None:
+    tags = load(TINY)("Ann Lee works at the bank of London.").tags
+    assert np.allclose(np.exp(tags).sum(axis=1), 1, atol=1e-5)
+
+
+# Bars
+
+
+@given(TEXT | LONG, CHANCE, CHANCE)
+def test_a_lower_bar_never_uncovers_a_word(text: str, one: float, other: float) -> None:
+    low, high = sorted((one, other))
+    tagged = load(TINY)(text)
+    wide, narrow = (spans(text, tagged, LABELS, dict.fromkeys(LABELS, bar)) for bar in (low, high))
+    assert covered(text, narrow) <= covered(text, wide)
+
+
+@given(LONG, st.sampled_from(LABELS), CHANCE)
+def test_a_lower_bar_for_one_label_never_uncovers_a_word(text: str, label: str, bar: float) -> None:
+    tagged = load(TINY)(text)
+    high = dict.fromkeys(LABELS, max(bar, 0.6))
+    wide, narrow = (spans(text, tagged, LABELS, bars) for bars in ({**high, label: bar}, high))
+    assert covered(text, narrow) <= covered(text, wide)
+
+
+def covered(text: str, some: list[Span]) -> set[tuple[int, int]]:
+    borders = [(a, b) for a, b in words(text) if text[a].isalnum()]
+    return {(a, b) for a, b in borders if any(s.start <= a and b <= s.end for s in some)}
+
+
+@pytest.mark.parametrize(("bar", "wanted"), [(0.5, ["Ann", "Rome"]), (0.65, ["Rome"]), (0.75, [])])
+def test_a_bar_is_compared_with_the_chance_of_being_anything(bar: float, wanted: list[str]) -> None:
+    text = "Ann in Rome"
+    assert [t for t, _ in told(text, read(text, "B-F:0.6 O B-C:0.7", bar))] == wanted
+
+
+def test_scores_are_the_mean_chance_of_the_words() -> None:
+    (span,) = read("New York", "B-C:0.6 I-C:0.8")
+    assert span.score == pytest.approx(0.7, abs=0.001)
+
+
+@pytest.mark.parametrize(
+    ("given_", "city", "other"),
+    [
+        (policy("high-recall"), 0.125, 0.25),
+        (policy("balanced"), 0.5, 0.5),
+        (policy("high-precision"), 0.875, 0.75),
+        (policy(0.33), 0.33, 0.33),
+        (policy("balanced", points={"CITY": "high-recall"}), 0.125, 0.5),
+        (policy("balanced", points={"LOCATION": 0.4}), 0.4, 0.5),
+        (policy("balanced", points={"LOCATION": 0.4, "CITY": 0.6}), 0.6, 0.5),
+    ],
+)
+def test_operating_points(given_: Policy, city: float, other: float) -> None:
+    given_ = given_.with_(rules={})
+    bars = bars_of(given_, load(TINY))
+    assert bars["CITY"] == city
+    assert bars["ORGANIZATION"] == other
+    assert set(bars) == set(LABELS)
+
+
+def test_the_threshold_of_a_rule_goes_before_the_operating_point(tmp_path: Path) -> None:
+    file = tmp_path / "p.toml"
+    file.write_text(
+        f"schema = 1\n[detect]\ndetectors = ['tagger']\noperating_point = 0.2\n[detect.tagger]\nmodel = '{TINY}'\n"
+        "[rules.LOCATION]\noperator = 'tag'\nthreshold = 0.6\n[rules.CITY]\noperator = 'tag'\nthreshold = 0.7\n"
+    )
+    bars = bars_of(Policy.load(file), load(TINY))
+    assert (bars["CITY"], bars["COUNTRY"], bars["EVENT"]) == (0.7, 0.6, 0.2)
+
+
+def test_a_policy_runs_it(tmp_path: Path) -> None:
+    file = tmp_path / "p.toml"
+    file.write_text(f"schema = 1\n[detect]\ndetectors = ['tagger']\n[detect.tagger]\nmodel = '{TINY}'\n")
+    text = "Ann Lee works at the Acme Bank in London."
+    assert [s for s in allonym.detect(text, file) if s.source == "tagger"]
+
+
+# Spans of chances
+
+
+@pytest.mark.parametrize(
+    ("text", "tags", "wanted"),
+    [
+        ("in Rome .", "O B-C O", [("Rome", "CITY")]),
+        ("New York Paris", "B-C I-C B-C", [("New York", "CITY"), ("Paris", "CITY")]),
+        ("Acme Rome", "B-ORG B-C", [("Acme", "ORGANIZATION"), ("Rome", "CITY")]),
+        ("Rome, Acme", "B-C I-C B-ORG", [("Rome", "CITY"), ("Acme", "ORGANIZATION")]),
+        ("in Rome", "O I-C", [("Rome", "CITY")]),
+        ("$ 5", "B-MONEY I-MONEY", [("$ 5", "MONEY")]),
+        ("5 %.", "B-QUANTITY I-QUANTITY I-QUANTITY", [("5 %", "QUANTITY")]),
+        ('"Rome"', "B-C I-C I-C", [("Rome", "CITY")]),
+        ("...", "B-C", []),
+        ("- ( %", "B-C I-C I-C", []),
+        ("", "", []),
+    ],
+)
+def test_spans(text: str, tags: str, wanted: list[tuple[str, str]]) -> None:
+    assert told(text, read(text, tags)) == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "tags", "wanted"),
+    [
+        ("Ann Lee left", "B-F B-L O", ["Ann Lee"]),
+        ("Ann", "B-F", ["Ann"]),
+        ("Lee", "B-L", ["Lee"]),
+        ("Ann Mary Lee", "B-F B-F B-L", ["Ann Mary Lee"]),
+        ("Ann B. Lee", "B-F I-F O B-L", ["Ann B. Lee"]),
+        ("Ann Smith-Lee", "B-F B-L O B-L", ["Ann Smith-Lee"]),
+        ("Ann O'Hara", "B-F B-L O B-L", ["Ann O'Hara"]),
+        ("Ann Lee Bob Roy", "B-F B-L B-F B-L", ["Ann Lee", "Bob Roy"]),
+        ("Ann\nLee", "B-F B-L", ["Ann\nLee"]),
+        ("Ann\n\nLee", "B-F B-L", ["Ann", "Lee"]),
+        ("Ann, Bob", "B-F O B-F", ["Ann", "Bob"]),
+        ("Ann and Bob", "B-F O B-F", ["Ann", "Bob"]),
+        ("Lee Ann", "B-L B-F", ["Lee Ann"]),
+        ("Ann Rome Lee", "B-F B-C B-L", ["Ann", "Lee"]),
+    ],
+)
+def test_name_parts_become_whole_names(text: str, tags: str, wanted: list[str]) -> None:
+    parts = read(text, tags)
+    whole = [s for s in whole_names(text, parts) if s.label != "CITY"]
+    assert [text[s.start : s.end] for s in whole] == wanted
+    assert {s.label for s in whole} == {"PERSON"}
+    assert covered(text, parts) <= covered(text, whole_names(text, parts))
+
+
+@given(LONG)
+def test_name_parts_apart_or_whole_cover_the_same_words(text: str) -> None:
+    apart, whole = found(text, name_parts=True), found(text)
+    one, other = ({(a, b) for a, b in covered(text, some) if b - a > 1} for some in (apart, whole))
+    assert one == other  # a lone letter counts beside a name only
+    assert not {"PERSON_FIRSTNAME", "PERSON_LASTNAME"} & {s.label for s in whole}
+    assert "PERSON" not in {s.label for s in apart}
+
+
+def test_who_looks_for_last_names_alone_finds_them() -> None:
+    text = "Ann Lee works at the Acme Bank in London. Mr. Smith, 45, is from New York.\n" * 9
+    wanted = [s for s in found(text, name_parts=True) if s.label == "PERSON_LASTNAME"]
+    only = Policy.only(["PERSON_LASTNAME"]).with_(operating_points={"*": 0.5}, tables={"tagger": {"model": str(TINY)}})
+    assert wanted
+    assert build(only)(Document("d", text)) == wanted
+
+
+def test_labels_that_are_not_looked_for_go_to_their_parent_or_away() -> None:
+    text = "Ann Lee works at the Acme Bank in London. Mr. Smith, 45, is from New York.\n" * 9
+    places = {"COUNTRY", "REGION", "CITY", "FACILITY", "LOCATION", "STREET_ADDRESS"}
+    wanted = [(s.start, s.end) for s in found(text) if s.label in places]
+    only = Policy.only(["LOCATION"]).with_(operating_points={"*": 0.5}, tables={"tagger": {"model": str(TINY)}})
+    got = list(build(only)(Document("d", text)))
+    assert wanted and [(s.start, s.end) for s in got] == wanted
+    assert {s.label for s in got} == {"LOCATION"}
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("three years", "DURATION"),
+        ("about two to three weeks", "DURATION"),
+        ("a few days", "DURATION"),
+        ("2.5 hours", "DURATION"),
+        ("ten-minute", "DURATION"),
+        ("May 1999", "DATE"),
+        ("two years ago", "DATE"),
+        ("the 1990s", "DATE"),
+        ("Monday", "DATE"),
+    ],
+)
+def test_lengths_of_time_are_durations(text: str, wanted: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    tags = " ".join(["B-DATE", *["I-DATE"] * (len(words(text)) - 1)])
+    model = load(TINY)
+    monkeypatch.setattr(TaggerModel, "__call__", lambda self, text: said(text, tags))
+    assert model.labels == LABELS
+    assert [s.label for s in build(policy().with_(exclude=()))(Document("d", text))] == [wanted]
+
+
+# What can be wrong
+
+
+def test_the_embedded_model_is_for_english() -> None:
+    with pytest.raises(UsageError, match=r"knows English, the policy '.*' is for 'de'"):
+        build(Policy.load("default").with_(language="de"))
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"nowhere: no tagger: FileNotFoundError in tagger\.json"):
+        build(policy(folder=tmp_path / "nowhere"))
+
+
+FILES = ("tagger.json", "tagger.onnx", "words.npy", "word_scales.npy", "vocab.txt")
+
+
+def broken(folder: Path) -> Path:
+    return Path(shutil.copytree(TINY, folder))
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_missing_file_is_told(tmp_path: Path, name: str) -> None:
+    folder = broken(tmp_path / "model")
+    (folder / name).unlink()
+    with pytest.raises(DataError, match=str(folder)):
+        build(policy(folder=folder))
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [(name, content) for name in FILES for content in (b"\xff\xfe nothing of the kind", b"[]", b"")],
+)
+def test_a_broken_file_is_told(tmp_path: Path, name: str, content: bytes) -> None:
+    folder = broken(tmp_path / "model")
+    (folder / name).write_bytes(content)
+    with pytest.raises(DataError, match=str(folder)):
+        build(policy(folder=folder))
+
+
+def test_a_model_of_another_version_is_told(tmp_path: Path) -> None:
+    folder = broken(tmp_path / "model")
+    file = folder / "tagger.json"
+    file.write_text(file.read_text().replace('"format": 1', '"format": 2'))
+    with pytest.raises(DataError, match="format 2, this version reads 1"):
+        build(policy(folder=folder))
+
+
+CANARY = "Xylophonia"
+
+
+def test_nothing_that_is_shown_holds_the_text(tmp_path: Path) -> None:
+    model = TaggerModel(TINY)
+    tagged = model(f"{CANARY} Lee lives in {CANARY}.")
+    find = build(policy(0.1))
+    shown = (model, tagged, find, find(Document("d", CANARY)), vars(model)["_embed"], vars(model)["_embed"].pieces)
+    assert CANARY.lower() not in " ".join(map(repr, shown)).lower()
+
+
+def test_a_model_that_does_not_fit_its_table_says_nothing_of_the_text(tmp_path: Path) -> None:
+    folder = broken(tmp_path / "model")
+    file = folder / "tagger.json"
+    file.write_text(file.read_text().replace('"AGE",', ""))
+    with pytest.raises(DataError) as caught:
+        allonym.detect(f"{CANARY} Lee", policy(folder=folder).with_(detectors=("tagger",)))
+    assert CANARY not in str(caught.value) + repr(caught.value) + repr(caught.value.__context__)

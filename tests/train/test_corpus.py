@@ -1,0 +1,204 @@
+"""Recipes and parts: nothing is in two parts, and the parts are the same for everyone."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from allonym.errors import DataError, UnknownNameError, UsageError
+from allonym.train.corpus import PARTS, Recipe, Source, count_words, joined, load, own_lists, part_of, read_records
+
+KEYS = st.tuples(st.integers(0, 8), st.sampled_from("abc"))
+
+
+def documents(n: int, sentences: int = 2) -> list[dict[str, Any]]:
+    return [{"id": f"d{i}-{k}", "doc_id": f"d{i}", "text": f"Text {i} {k}"} for i in range(n) for k in range(sentences)]
+
+
+@pytest.mark.parametrize("n", [30, 299, 300, 3000])
+def test_a_third_is_for_judging(n: int) -> None:
+    parts = part_of(documents(n, 1))
+    counts = Counter(parts.values())
+    slack = 1 if n < 300 else 0.05 * n
+    assert abs(counts["test"] - n / 3) <= slack
+    assert abs(counts["dev"] - n / 10) <= slack
+    assert sum(counts.values()) == n and set(counts) == set(PARTS)
+
+
+@given(st.integers(1, 40), st.integers(1, 3), st.randoms(use_true_random=False))
+def test_the_order_of_records_does_not_matter(n: int, sentences: int, rng: Any) -> None:
+    records = documents(n, sentences)
+    shuffled = list(records)
+    rng.shuffle(shuffled)
+    assert part_of(records) == part_of(shuffled)
+
+
+@given(st.lists(KEYS, max_size=40))
+def test_a_document_is_in_one_part(keys: list[tuple[int, str]]) -> None:
+    records = [{"id": str(i), "doc_id": f"d{d}", "text": f"{i} {word}"} for i, (d, word) in enumerate(keys)]
+    assert one_part(records, [r["doc_id"] for r in records])
+
+
+@given(st.lists(KEYS, max_size=40))
+def test_a_template_is_in_one_part(keys: list[tuple[int, str]]) -> None:
+    records = [
+        {"id": str(i), "doc_id": str(i), "text": f"{i}", "meta": {"template_id": d, "source": word}}
+        for i, (d, word) in enumerate(keys)
+    ]
+    assert one_part(records, [f"{r['meta']}" for r in records])
+
+
+@given(st.lists(KEYS, max_size=40))
+def test_a_text_that_is_a_document_of_its_own_is_in_one_part(keys: list[tuple[int, str]]) -> None:
+    spaces = {"a": " ", "b": "\n ", "c": "  "}
+    records = [{"id": str(i), "text": f"same{spaces[word]}text {d}"} for i, (d, word) in enumerate(keys)]
+    assert one_part(records, [" ".join(r["text"].split()) for r in records])
+
+
+def test_sentences_of_universal_dependencies_stay_together() -> None:
+    records = [{"id": f"weblog-{d}-{k:04}", "text": f"{d} {k}"} for d in "abcdefgh" for k in range(5)]
+    assert one_part(records, [r["id"][:-5] for r in records])
+    pud = [
+        {"id": f"n0100{d}{k:04}", "doc_id": f"n0100{d}-{k:04}", "text": f"{d} {k}"} for d in range(9) for k in range(5)
+    ]
+    assert one_part(pud, [r["doc_id"][:6] for r in pud])
+
+
+def one_part(records: list[dict[str, Any]], groups: list[str]) -> bool:
+    parts = part_of(records)
+    assert set(parts) == {r["id"] for r in records}
+    return len({(group, parts[r["id"]]) for group, r in zip(groups, records, strict=True)}) == len(set(groups))
+
+
+def test_large_corpora_keep_their_parts_when_they_grow() -> None:
+    some, more = part_of(documents(400)), part_of(documents(500))
+    assert some.items() <= more.items()
+
+
+# Joined sentences
+
+
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=6))
+def test_joined_sentences_keep_their_spans(lengths: list[int]) -> None:
+    records = [
+        {"id": f"d{d}-{k:04}", "text": f"Ann{k} left.", "spans": [{"start": 0, "end": 3 + len(str(k)), "label": "PER"}]}
+        for d, n in enumerate(lengths)
+        for k in range(n)
+    ]
+    before = json.dumps(records)
+    out = joined(records)
+    assert json.dumps(records) == before  # the records are left as they are
+    assert " ".join(r["text"] for r in out) == " ".join(r["text"] for r in records)
+    assert sum(len(r["spans"]) for r in out) == len(records)
+    assert all(r["text"][s["start"] : s["end"]][:3] == "Ann" for r in out for s in r["spans"])
+    for r in out:
+        assert 1 <= r["text"].count("left") <= 5
+        assert len({s["end"] - s["start"] for s in r["spans"]}) == 1
+    assert joined(records) == out
+
+
+def test_documents_are_not_joined_to_each_other() -> None:
+    records = [{"id": f"d{d}-0001", "text": str(d)} for d in range(20)]
+    assert len(joined(records)) == 20
+
+
+def test_joined_tokens() -> None:
+    records = [{"id": f"d-{k:04}", "text": "a b", "tokens": ["a", "b"], "upos": ["DET", "X"]} for k in range(20)]
+    out = joined(records)
+    assert len(out) < 20
+    assert all(len(r["tokens"]) == len(r["upos"]) == len(r["text"].split()) for r in out)
+
+
+# Recipes
+
+
+def recipe(path: Path, text: str) -> Path:
+    file = path / "r.toml"
+    file.write_text(text, "utf-8")
+    return file
+
+
+def test_the_shipped_recipe_names_no_corpus_that_may_not_be_used() -> None:
+    english = Recipe.load("english")
+    assert english.name == "english" and english.licence
+    assert not any("noncommercial" in s.path or "wikineural" in s.path for s in english.sources)
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "said"),
+    [
+        ("name = 'x'", UsageError, r"no \[\[source\]\]"),
+        ("[[source]]\nkeep = 'named'", UsageError, "source 1: path is missing"),
+        (
+            "[[source]]\npath = 'a'\n[[source]]\npaht = 'b'",
+            UnknownNameError,
+            "source 2: unknown key 'paht'; did you mean: path",
+        ),
+        ("nmae = 'x'\n[[source]]\npath = 'a'", UnknownNameError, "unknown key 'nmae'; did you mean: name"),
+        ("[[source", UsageError, "recipe .*r.toml"),
+    ],
+)
+def test_recipe_errors(tmp_path: Path, text: str, error: type[Exception], said: str) -> None:
+    with pytest.raises(error, match=said):
+        Recipe.load(recipe(tmp_path, text))
+
+
+def test_a_recipe_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"cannot read recipe .*none\.toml"):
+        Recipe.load(tmp_path / "none.toml")
+
+
+def write(path: Path, records: list[dict[str, Any]]) -> None:
+    path.write_text("".join(json.dumps(r) + "\n" for r in records), "utf-8")
+
+
+def test_load_gives_each_part_its_own_records(tmp_path: Path) -> None:
+    records = [
+        {"id": str(i), "doc_id": str(i), "text": f"Ann saw x{i}", "spans": [{"start": 0, "end": 3, "label": "PER"}]}
+        for i in range(60)
+    ]
+    write(tmp_path / "c.jsonl", records)
+    write(tmp_path / "w.jsonl", records)
+    made = Recipe("r", (Source("c.jsonl"), Source("w.jsonl", whole=True), Source("c.jsonl", skip=("1", "2"))))
+    seen: dict[str, list[list[str]]] = {}
+    for part in PARTS:
+        seen[part] = [sorted(e.words[-1] for e in examples) for _, examples in load(made, tmp_path, part)]
+    first = [set(seen[part][0]) for part in PARTS]
+    assert sorted(w for some in first for w in some) == sorted(f"x{i}" for i in range(60))
+    assert [len(s) for s in seen["train"]][1] == 60 and len(seen["test"]) == len(seen["dev"]) == 2
+    assert not any(w.startswith(("x1", "x2")) for part in PARTS for w in seen[part][-1])
+    examples = next(iter(load(made, tmp_path, "train")))[1]
+    assert count_words(examples) == 3 * len(examples)
+
+
+def test_a_missing_corpus_is_told(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"none\.jsonl: the recipe needs this file"):
+        list(load(Recipe("r", (Source("none.jsonl"),)), tmp_path))
+
+
+def test_broken_lines_are_told_without_the_text(tmp_path: Path) -> None:
+    (tmp_path / "c.jsonl").write_text('{"id": "1", "text": "a"}\n{"id": Canary\n', "utf-8")
+    with pytest.raises(DataError, match=r"c\.jsonl, line 2: no JSON object") as caught:
+        read_records(tmp_path / "c.jsonl")
+    assert "Canary" not in str(caught.value)
+
+
+def test_packed_files(tmp_path: Path) -> None:
+    with gzip.open(tmp_path / "c.jsonl.gz", "wt", encoding="utf-8") as out:
+        out.write('{"id": "1", "text": "é"}\n')
+    assert read_records(tmp_path / "c.jsonl.gz") == [{"id": "1", "text": "é"}]
+
+
+def test_own_lists_hold_names_in_lower_case() -> None:
+    lists = own_lists()
+    assert lists.places and lists.terms
+    for some in (lists.first, lists.last, *lists.places.values(), *lists.terms.values()):
+        assert len(some) > 50
+        assert all(item and item == item.lower() for item in some)
