@@ -4,11 +4,12 @@ usage: python benchmarks/ner.py FILE... [--operating-point NAME|NUMBER]... [--po
                                 [--chain] [--lower] [--part test] [--groups PERSON,LOCATION,ORGANIZATION]
                                 [--labels MAPFILE] [--limit N]
 
-FILE is JSONL, plain or gzipped: {"id", "text", "spans": [{"start", "end", "label"}], "meta": {"source"}}, in any label
-scheme; src/allonym/train/labelmap.toml says what the labels mean, MAPFILE (TOML, ``NAME = ["LABEL"]``, ``[]`` to
-ignore) adds to it. Labels are compared by group, the top of the taxonomy: PERSON, LOCATION, DATE_TIME and so on. Where
-a label may mean several groups (MISC), each of them is right. Spans inside others are left out, name parts that stand
-side by side are one person, and spans whose label means nothing to the tagger, or that hold neither letter nor digit, are neither right nor wrong.
+FILE is JSONL, plain or gzipped: {"id", "text", "spans": [{"start", "end", "label"}], "meta": {"source"}}, in any
+label scheme; src/allonym/train/labelmap.toml says what the labels mean, MAPFILE (TOML, ``NAME = ["LABEL"]``, ``[]``
+to ignore) adds to it. Labels are compared by group, the top of the taxonomy: PERSON, LOCATION, DATE_TIME and so on.
+Where a label may mean several groups (MISC), each of them is right. Spans inside others are left out, name parts that
+stand side by side are one person, and spans whose label means nothing to the tagger, or that hold neither letter nor
+digit, are neither right nor wrong.
 
 strict        span borders and group are right
 blind         span borders are right

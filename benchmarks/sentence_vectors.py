@@ -41,8 +41,17 @@ def main() -> None:
     rank = float(np.corrcoef(order[0], order[1])[0, 1])
     print(f"texts {len(texts)}: cosine with float32 mean {same.mean():.4f}, lowest {same.min():.4f}; ranks {rank:.4f}")
     print(f"texts per second {len(texts) / own_s:.0f}, float32 {len(texts) / their_s:.0f}: {their_s / own_s:.1f} times")
-    figures = {"cosine_mean": float(same.mean()), "cosine_min": float(same.min()), "spearman": rank, "speed_ratio": their_s / own_s}
-    print(json.dumps({"benchmark": "sentence_vectors", "texts": len(texts)} | {k: round(v, 4) for k, v in figures.items()}))
+    figures = {
+        "cosine_mean": float(same.mean()),
+        "cosine_min": float(same.min()),
+        "spearman": rank,
+        "speed_ratio": their_s / own_s,
+    }
+    print(
+        json.dumps(
+            {"benchmark": "sentence_vectors", "texts": len(texts)} | {k: round(v, 4) for k, v in figures.items()}
+        )
+    )
 
 
 def reference(texts: list[str], folder: Path) -> np.ndarray:

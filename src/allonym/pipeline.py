@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -206,6 +207,29 @@ def _run(detector: Detector, document: Document) -> Iterable[Span]:
     raise DataError(f"a detector failed with {failure}")
 
 
+def _told_better(kept: list[Span], policy: Policy) -> list[Span]:
+    """Without what the tagger found inside another finding of the same kind: a rule's label says more."""
+    others = [s for s in kept if s.source != TAGGER]
+    if not others or len(others) == len(kept):
+        return kept
+    others.sort(key=lambda s: (s.start, -s.end))
+    reach, ends = 0, []
+    for s in others:
+        reach = max(reach, s.end)
+        ends.append(reach)
+    starts = [s.start for s in others]
+
+    def told(span: Span) -> bool:
+        i = bisect_right(starts, span.start) - 1
+        while i >= 0 and ends[i] >= span.end:
+            if others[i].end >= span.end and policy.taxonomy.related(others[i].label, span.label):
+                return True
+            i -= 1
+        return False
+
+    return [s for s in kept if s.source != TAGGER or not told(s)]
+
+
 @lru_cache(maxsize=64)
 def _bars(policy: Policy) -> dict[str, float]:
     """Label to the score it needs; over 1 for labels not looked for."""
@@ -226,6 +250,7 @@ def _wanted(document: Document, policy: Policy, found: Iterable[Span]) -> list[S
         unknown = ""
     if unknown:
         raise UnknownNameError("label", unknown, bars, "a detector's finding")
+    kept = _told_better(kept, policy)
     tagged = [s for s in kept if s.source == TAGGER]
     if tagged:
         kept += repeats(document.text, tagged, kept, policy.taxonomy)

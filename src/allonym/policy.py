@@ -75,7 +75,7 @@ class Policy:
     description: str = ""
     language: str = "en"
     threshold: float = 0.5
-    detectors: tuple[str, ...] = ("rules", "spoken", "lexicon", "speakers")
+    detectors: tuple[str, ...] = ("rules", "spoken", "lexicon", "speakers", "tagger")
     labels: tuple[str, ...] = ()
     every: bool = True
     exclude: tuple[str, ...] = ()

@@ -116,6 +116,21 @@ def test_spans_grow_to_tokens_and_shed_blanks(tmp_path):
     assert moved == 2
 
 
+def test_words_end_at_marks_in_the_model_too(tmp_path):
+    text = "(nhc-36/8_b., H.) d'Ada"
+    records = [make_record("", "1", text, [(5, 7, "ID"), (14, 15, "SEX"), (20, 23, "PER")])]
+    nlp = spacy.blank("es")
+    assert spacy_backend._examples(nlp, records)[1] > 0
+    spacy_backend.split_at_marks(nlp)
+    (example,), moved = spacy_backend._examples(nlp, records)
+    words = ["(", "nhc", "-", "36", "/", "8", "_", "b", ".", ",", "H", ".", ")", "d", "'", "Ada"]
+    assert [token.text for token in example.reference] == words
+    assert moved == 0
+    assert fit(records, [], tmp_path, options=Options(**SMALL, language="es", epochs=1))["moved"] == 0
+    assert [token.text for token in spacy.load(tmp_path)(text)] == words
+    assert fit(records, [], tmp_path, options=Options(**SMALL, language="es", epochs=1, split=False))["moved"] > 0
+
+
 @pytest.mark.parametrize(
     ("records", "options", "error", "told"),
     [

@@ -17,8 +17,9 @@ from allonym.detect.lexicon import TITLES, letters_of
 from allonym.detect.words import word_list
 from allonym.document import Document, Span
 from allonym.errors import UsageError
+from allonym.labels import TAXONOMY
 from allonym.models.tagger import ENGLISH, Tagged, TaggerModel, load
-from allonym.models.tags import NAME_PARTS, decode
+from allonym.models.tags import LABELS, NAME_PARTS, decode
 from allonym.policy import Policy
 
 _GAP = re.compile(r"[ \t\xa0]*(?:\r?\n)?[ \t\xa0]*\Z|\.?[ \t\xa0]*[-’'][ \t\xa0]*\Z|\.[ \t\xa0]*\Z")
@@ -31,7 +32,8 @@ _SHORT = frozenset(
 )
 _STATES = word_list("us_states")
 _CODES = frozenset(name.replace("_", " ") for name in word_list("names_of_numbers"))
-_THINGS = ("ORGANIZATION", "PRODUCT", "LAW", "LOCATION", "FACILITY")
+_THINGS = ("ORGANIZATION", "PRODUCT", "LAW", "LOCATION", "FACILITY", "STREET_ADDRESS")
+_WORDED = ("PERSON", *NAME_PARTS, "ORGANIZATION", "STREET_ADDRESS", "FACILITY", "LOCATION", "CITY", "REGION", "COUNTRY")
 _LENGTH = re.compile(
     r"(?i)(?:(?:about|around|nearly|almost|over|more than|less than|the|for|past|last|next|some|at least|up to)\s+)*"
     r"(?:an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty|forty|fifty|sixty|ninety"
@@ -52,16 +54,18 @@ def build(policy: Policy) -> Callable[[Document], list[Span]]:
     if folder == ENGLISH and policy.language != "en":
         raise UsageError(
             f"the embedded tagger knows English, the policy {policy.name!r} is for {policy.language!r}; train one with "
-            "'allonym train ner' and name it in [detect.tagger] model, or leave the tagger out of detect.wanted"
+            "'allonym train ner' and name it in [detect.tagger] model, or leave the tagger out of detect.detectors"
         )
+    if folder == ENGLISH and not any(_wanted_label(policy, label) for label in (*LABELS, "PERSON")):
+        return lambda document: []
     model = load(folder, int(str(settings["threads"])), bool(settings["gpu"]))
-    bars = bars_of(policy, model)
+    bars, sure = bars_of(policy, model)
     names = {label: _wanted_label(policy, label) for label in (*model.labels, "PERSON", "DURATION", "US_STATE")}
     apart = bool(settings["name_parts"]) or not names["PERSON"]  # who looks for last names alone must find them
 
     def find(document: Document) -> list[Span]:
         tagged = model(document.text)
-        found = spans(document.text, tagged, model.labels, bars)
+        found = spans(document.text, tagged, model.labels, bars, sure)
         merged = found if apart else whole_names(document.text, found)
         out: list[Span] = []
         for n, span in enumerate(merged):
@@ -72,7 +76,10 @@ def build(policy: Policy) -> Callable[[Document], list[Span]]:
                 label = "US_STATE"
             if label == "DATE" and _LENGTH.match(document.text, span.start, span.end):
                 label = "DURATION"
-            start, end = _without_codes(document.text, span) if label in _THINGS else (span.start, span.end)
+            start, end = _without_codes(document.text, span)
+            said = document.text[start:end]
+            if label in _WORDED and not any(map(str.isalpha, said)):
+                continue
             if start < end and (wanted := names[label]):
                 out.append(Span(start, end, wanted, span.score, span.source))
         return out
@@ -81,10 +88,15 @@ def build(policy: Policy) -> Callable[[Document], list[Span]]:
     return find
 
 
-def bars_of(policy: Policy, model: TaggerModel) -> dict[str, float]:
-    """Label to the least chance that a finding needs: its rule's threshold if it has one, else the operating point."""
+def bars_of(policy: Policy, model: TaggerModel) -> tuple[dict[str, float], dict[str, float]]:
+    """What a finding needs, by label: the least chance that each word is an entity, and that its label is right.
+
+    The first is the threshold of the label's rule if it has one, else the operating point. The second is 0 but for
+    points that ask for it; labels with one top in the taxonomy count as one.
+    """
     points: Mapping[str, Any] = model.about.get("points", {})
-    out = {}
+    out: dict[str, float] = {}
+    sure: dict[str, float] = {}
     for label in model.labels:
         point = policy.operating_point_for(label)
         own = next(
@@ -96,23 +108,31 @@ def bars_of(policy: Policy, model: TaggerModel) -> dict[str, float]:
             None,
         )
         if own is not None:
-            out[label] = own
+            out[label] = max(own, 0.001)
         elif isinstance(point, str):
             table = points.get(point, {})
             out[label] = float(table.get(label, table.get("*", 0.5)))
+            sure[label] = float(model.about.get("sure", {}).get(point, 0.0))
         else:
             out[label] = float(point)
-    return out
+    return out, sure
 
 
-def spans(text: str, tagged: Tagged, labels: Sequence[str], bars: Mapping[str, float]) -> list[Span]:
+def spans(
+    text: str,
+    tagged: Tagged,
+    labels: Sequence[str],
+    bars: Mapping[str, float],
+    sure: Mapping[str, float] | None = None,
+) -> list[Span]:
     """The entities in a tagged text, in reading order, disjoint.
 
     Args:
         text: the text.
         tagged: what the network says of it.
         labels: the network's labels, in the order of its tags.
-        bars: label to the chance from 0 to 1 that each word of a finding needs.
+        bars: label to the chance from 0 to 1, that it is an entity, which each word of a finding needs.
+        sure: the same for the chance that the label's top in the taxonomy is right; by default 0.
     """
     import numpy as np
 
@@ -135,8 +155,13 @@ def spans(text: str, tagged: Tagged, labels: Sequence[str], bars: Mapping[str, f
         run[:, 0] = -np.inf
         run[0, 1::2] = np.logaddexp(run[0, 1::2], run[0, 2::2])  # what is inside here begins here
         run[:, 1::2] -= _BEGIN
-        for a, b, label in _pieces(decode(run).tolist()):
-            out += _span(text, tagged, first + a, first + b, labels[label], inside)
+        for a, b, kind_ in _pieces(decode(run).tolist()):
+            label = labels[kind_]
+            if sure and sure.get(label):
+                alike = [k for k, other in enumerate(labels) if TAXONOMY.related(other, label)]
+                if mass[first + a : first + b][:, alike].sum(axis=1).min() < sure[label]:
+                    continue
+            out += _span(text, tagged, first + a, first + b, label, inside)
     return out
 
 
@@ -171,6 +196,8 @@ def _span(text: str, tagged: Tagged, first: int, last: int, label: str, inside: 
         j -= 1
     while label in NAME_PARTS and i < j - 1 and letters_of(words[i]) in TITLES and words[i + 1] not in ("'", "’", "-"):
         i += 2 if words[i + 1] == "." else 1
+    if label in NAME_PARTS and all(letters_of(word) in TITLES or word == "." for word in words[i:j]):
+        return []  # a title alone
     if i >= j or not any(c.isalnum() for word in words[i:j] for c in word):
         return []
     score = round(min(1.0, float(inside[first + i : first + j].mean())), 4)
@@ -222,15 +249,20 @@ def _lone_letter(text: str, found: Sequence[Span], n: int) -> bool:
 
 
 def _without_codes(text: str, span: Span) -> tuple[int, int]:
-    """The borders without what a number is called in front of it: "IBAN DE89", "VIN"."""
-    start = span.start
-    said = text[start : span.end].split(" ")
-    for n in range(min(4, len(said)), 0, -1):
-        if " ".join(said[:n]).lower() in _CODES:
-            return start + len(" ".join(said[:n])) + (n < len(said)), span.end
-    return start, span.end
+    """The borders without what a number is called in front of it, "IBAN DE89"; none where it is only that, "VIN"."""
+    said = text[span.start : span.end].split(" ")
+    whole = " ".join(said)
+    if whole.lower() in _CODES and (span.label in _THINGS or whole.isupper()):
+        return span.end, span.end
+    for n in range(min(4, len(said) - 1), 0, -1):
+        called = " ".join(said[:n])
+        if called.lower() in _CODES and any(c.isdigit() or c == "@" for c in said[n]):
+            return span.start + len(called) + 1, span.end
+    return span.start, span.end
 
 
 def _wanted_label(policy: Policy, label: str) -> str:
-    """The label itself, or its nearest ancestor that the policy looks for; empty where it looks for none."""
+    """The label itself or its nearest ancestor that the policy looks for; empty where it does not, or excludes it."""
+    if any(name in policy.exclude for name in policy.taxonomy.lineage(label)):
+        return ""
     return next((name for name in policy.taxonomy.lineage(label) if policy.looks_for(name)), "")

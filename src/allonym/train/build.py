@@ -120,5 +120,6 @@ def calibrate(folder: Path, dev: Sequence[Example], most: int = 4000) -> dict[st
         judged = points.judge(TaggerModel(folder), some, (None, _SPEECH))
         about["temperature"] = points.temperature(judged)
         about["points"] = points.choose(judged, LABELS, about["temperature"])
+        about["sure"] = dict(points.SURE)
         (folder / "tagger.json").write_text(json.dumps(about, indent=2) + "\n", "utf-8")
     return about

@@ -29,6 +29,9 @@ SOFT: Mapping[str, float] = {
 }
 """Chances that findings of these labels need at ``high-recall``."""
 
+SURE: Mapping[str, float] = {"balanced": 0.5, "high-precision": 0.88}
+"""Chance that the label must be right, beside the chance that there is an entity, at these points."""
+
 LOWEST, HIGHEST = 0.03, 0.97
 
 

@@ -2,8 +2,9 @@
 
 The network and its settings are the file ``spacy.cfg`` beside this one, with the options written in; the model's folder
 holds the whole as ``config.cfg``. The folder loads with ``spacy.load`` and with ``[detect.spacy] model = FOLDER``.
-Entities are disjoint in spaCy: of those that overlap the longest is trained on. One that begins or ends within a token
-of spaCy's grows to the token's borders, so that the model learns to cover rather than to leave.
+Words are split at every mark, for spaCy's own rules keep much together that annotators part (``Sex:M.`` in Spanish);
+the model's folder keeps these borders. Entities are disjoint in spaCy: of those that overlap the longest is trained on.
+One that begins or ends within a word grows to its borders, so that the model learns to cover rather than to leave.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import json
 import math
 import os
 import random
+import re
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -43,6 +45,7 @@ class Options:
         dropout: share from 0 to 1.
         seed: of everything that is drawn.
         hidden_width, maxout_pieces: size of the layer that decides.
+        split: words end at every mark; false: where spaCy's rules for the language end them.
         width, depth, rows: of the word layers: numbers per word, convolutions (each sees one word more to either
             side), rows of each table of hashed features.
     """
@@ -56,6 +59,7 @@ class Options:
     seed: int = 0
     hidden_width: int = 64
     maxout_pieces: int = 2
+    split: bool = True
     width: int = 96
     depth: int = 4
     rows: int = 2000
@@ -126,6 +130,8 @@ def fit(
             raise UnknownNameError("language of spaCy", options.language, _languages(spacy)) from None
     util.fix_random_seed(options.seed)
     nlp: Any = util.load_model_from_config(config(options), auto_fill=True)
+    if options.split:
+        split_at_marks(nlp)
     examples, moved = _examples(nlp, train)
     labels = sorted({entity.label_ for example in examples for entity in example.reference.ents})
     if not labels:
@@ -175,6 +181,17 @@ def fit(
         "words": count,
         "moved": moved,
     }
+
+
+def split_at_marks(nlp: Any) -> None:
+    """Let a pipeline see runs of letters and digits, and marks: a setting that spaCy writes into the model's folder."""
+    from spacy.tokenizer import Tokenizer
+
+    mark = r"(?:[^\w\s]|_)"
+    first, last, inside = (re.compile(pattern) for pattern in (f"^{mark}", f"{mark}$", f"{mark}+"))
+    nlp.tokenizer = Tokenizer(
+        nlp.vocab, prefix_search=first.search, suffix_search=last.search, infix_finditer=inside.finditer
+    )
 
 
 def load(path: Path | str) -> Predict:
