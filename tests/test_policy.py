@@ -263,7 +263,7 @@ def test_labels_can_be_added(tmp_path):
     policy = load(tmp_path, text)
     assert policy.taxonomy.get("STAR").risk == 1
     assert policy.taxonomy.within("STAR", "LOCATION")
-    assert [s.label for s in allonym.detect("We saw Vega rise.", policy)] == ["STAR"]
+    assert "STAR" in [s.label for s in allonym.detect("We saw Vega rise.", policy)]
     assert "STAR" not in TAXONOMY
 
 

@@ -21,7 +21,7 @@ from allonym.detect.lexicon import filter_excluded
 from allonym.detect.repeats import repeats
 from allonym.detect.tagger import SOURCE as TAGGER
 from allonym.detect.turns import with_turns
-from allonym.document import Document, Span
+from allonym.document import Document, Span, merge, subtract
 from allonym.errors import AllonymError, DataError, UnknownNameError, UsageError
 from allonym.link import link
 from allonym.plan import Plan, parts_after, replaced
@@ -72,7 +72,8 @@ def detect(text_or_document: TextOrDocument, policy: AnyPolicy = "default") -> t
 
 
 def explain(text_or_document: TextOrDocument, policy: AnyPolicy = "default") -> tuple[Decision, ...]:
-    """Every candidate that any detector sees, and what became of it: kept, clipped, absorbed, excluded, too weak."""
+    """Every candidate that any detector sees, and what became of it: kept, clipped, absorbed, superseded
+    (a rule knew better what the tagger had found), excluded, below threshold."""
     policy = Policy.load(policy)
     document = _document(text_or_document)
     real = _candidates(document, policy)
@@ -80,7 +81,12 @@ def explain(text_or_document: TextOrDocument, policy: AnyPolicy = "default") -> 
     found = list(dict.fromkeys((*real, *_candidates(document, _without_thresholds(policy)), *kept)))
     weak = {s for s in found if s not in kept and (s.source == TAGGER or s.score < policy.threshold_for(s.label))}
     _, decisions = decide(kept, policy.taxonomy)
-    lost = [Decision(s, "below threshold" if s in weak else "excluded") for s in found if s not in kept]
+    better = {s for s in real if s.source == TAGGER and s not in kept and policy.looks_for(s.label)}
+    lost = [
+        Decision(s, "superseded" if s in better else "below threshold" if s in weak else "excluded")
+        for s in found
+        if s not in kept
+    ]
     return tuple(sorted((*decisions, *lost), key=lambda d: d.span))
 
 
@@ -207,8 +213,12 @@ def _run(detector: Detector, document: Document) -> Iterable[Span]:
     raise DataError(f"a detector failed with {failure}")
 
 
-def _told_better(kept: list[Span], policy: Policy) -> list[Span]:
-    """Without what the tagger found inside another finding of the same kind: a rule's label says more."""
+def _told_better(text: str, kept: list[Span], policy: Policy) -> list[Span]:
+    """Without what the tagger found inside another finding of the same kind, whose label says more.
+
+    Where a finding of another kind stands inside one of the tagger's, what is left beside it must hold two letters or
+    digits to be one.
+    """
     others = [s for s in kept if s.source != TAGGER]
     if not others or len(others) == len(kept):
         return kept
@@ -227,7 +237,21 @@ def _told_better(kept: list[Span], policy: Policy) -> list[Span]:
             i -= 1
         return False
 
-    return [s for s in kept if s.source != TAGGER or not told(s)]
+    out = others
+    taken = merge((s.start, s.end) for s in others)
+    for span in kept:
+        if span.source == TAGGER and not told(span):
+            left = list(subtract((span.start, span.end), taken))
+            if left == [(span.start, span.end)] or any(
+                policy.taxonomy.related(o.label, span.label)
+                for o in others
+                if o.start < span.end and span.start < o.end
+            ):
+                out.append(span)
+            else:
+                worth = [(a, b) for a, b in left if sum(map(str.isalnum, text[a:b])) > 1]
+                out += [replace(span, start=a, end=b) for a, b in worth]
+    return out
 
 
 @lru_cache(maxsize=64)
@@ -250,7 +274,7 @@ def _wanted(document: Document, policy: Policy, found: Iterable[Span]) -> list[S
         unknown = ""
     if unknown:
         raise UnknownNameError("label", unknown, bars, "a detector's finding")
-    kept = _told_better(kept, policy)
+    kept = _told_better(document.text, kept, policy)
     tagged = [s for s in kept if s.source == TAGGER]
     if tagged:
         kept += repeats(document.text, tagged, kept, policy.taxonomy)

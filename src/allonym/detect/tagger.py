@@ -8,7 +8,7 @@ table for the tagger says ``name_parts = true``.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,12 +25,17 @@ from allonym.policy import Policy
 _GAP = re.compile(r"[ \t\xa0]*(?:\r?\n)?[ \t\xa0]*\Z|\.?[ \t\xa0]*[-’'][ \t\xa0]*\Z|\.[ \t\xa0]*\Z")
 SOURCE = "tagger"
 _BEGIN = 2.0  # how much less likely than the chances say it is that an entity begins right after another
-_BREAK = re.compile(r"\n[ \t\r]*\n\s*|\n(?=[^\n:]{1,60}:)")
+_LINE = re.compile(r"([^\n]*)\n")
+_HEAD = re.compile(r"[ \t\r]*\n|[^\n:]{1,60}:")  # what begins a paragraph or a turn
+_WRAPPED = 50  # characters that a line has at least which was wrapped
 _SHORT = frozenset(
     "inc corp co ltd llc plc bros jr sr st mt ft dr dept univ assn intl ave blvd rd jan feb mar apr jun jul aug sep "
     "sept oct nov dec".split()
 )
 _STATES = word_list("us_states")
+_RUN = re.compile(r"[^\W_]+")
+_ASKING = re.compile(r"(?:May|Will|Can|Could|Would) (?:I|we|you|he|she|they|it|my|your|the)\b")
+_FUNCTION = word_list("function_words")
 _CODES = frozenset(name.replace("_", " ") for name in word_list("names_of_numbers"))
 _THINGS = ("ORGANIZATION", "PRODUCT", "LAW", "LOCATION", "FACILITY", "STREET_ADDRESS")
 _WORDED = ("PERSON", *NAME_PARTS, "ORGANIZATION", "STREET_ADDRESS", "FACILITY", "LOCATION", "CITY", "REGION", "COUNTRY")
@@ -66,26 +71,36 @@ def build(policy: Policy) -> Callable[[Document], list[Span]]:
     def find(document: Document) -> list[Span]:
         tagged = model(document.text)
         found = spans(document.text, tagged, model.labels, bars, sure)
-        merged = found if apart else whole_names(document.text, found)
-        out: list[Span] = []
-        for n, span in enumerate(merged):
-            if _lone_letter(document.text, merged, n):
-                continue
-            label = span.label
-            if label == "REGION" and "_".join(document.text[span.start : span.end].lower().split()) in _STATES:
-                label = "US_STATE"
-            if label == "DATE" and _LENGTH.match(document.text, span.start, span.end):
-                label = "DURATION"
-            start, end = _without_codes(document.text, span)
-            said = document.text[start:end]
-            if label in _WORDED and not any(map(str.isalpha, said)):
-                continue
-            if start < end and (wanted := names[label]):
-                out.append(Span(start, end, wanted, span.score, span.source))
-        return out
+        kept = _worth(document.text, whole_names(document.text, found))
+        if apart:  # the same words either way
+            named = {p for s in kept if s.label == "PERSON" for p in range(s.start, s.end)}
+            parts = [p for p in found if p.label in NAME_PARTS and p.start in named]
+            kept = sorted([s for s in kept if s.label != "PERSON"] + parts)
+        return [Span(s.start, s.end, names[s.label], s.score, s.source) for s in kept if names[s.label]]
 
     find.reads_disguise = False  # type: ignore[attr-defined]  # a network reads sentences, not what is left of them
     return find
+
+
+def _worth(text: str, found: Sequence[Span]) -> list[Span]:
+    """The findings that can identify, with the labels that their words give away."""
+    out: list[Span] = []
+    for n, span in enumerate(found):
+        label = span.label
+        start, end = _without_codes(text, span)
+        said = text[start:end]
+        if start == end or _lone_letter(text, found, n) or _says_nothing(said):
+            continue
+        if label in _WORDED and not any(map(str.isalpha, said)):
+            continue
+        if " " not in said and _ASKING.match(text, start):
+            continue
+        if label == "REGION" and "_".join(said.lower().split()) in _STATES:
+            label = "US_STATE"
+        if label == "DATE" and _LENGTH.match(text, start, end):
+            label = "DURATION"
+        out.append(Span(start, end, label, span.score, span.source))
+    return out
 
 
 def bars_of(policy: Policy, model: TaggerModel) -> tuple[dict[str, float], dict[str, float]]:
@@ -166,17 +181,25 @@ def spans(
 
 
 def _apart(text: str, borders: Sequence[tuple[int, int]]) -> Any:
-    """Which words begin a paragraph or a speaker's turn: no entity goes on there."""
+    """Which words begin a paragraph, a speaker's turn or the line after a short one: no entity goes on there."""
     import numpy as np
 
     out = np.zeros(len(borders), bool)
-    if "\n" in text:
-        starts = [a for a, _ in borders]
-        for found in _BREAK.finditer(text):
-            at = bisect_left(starts, found.end())
-            if at < len(out):
-                out[at] = True
+    starts = [a for a, _ in borders]
+    for at in _line_ends(text):
+        word = bisect_left(starts, at)
+        if word < len(out):
+            out[word] = True
     return out
+
+
+def _line_ends(text: str) -> list[int]:
+    """Line ends that end an entity too: all but those in the midst of what was wrapped at a column."""
+    return [
+        found.end()
+        for found in _LINE.finditer(text)
+        if found.end(1) - found.start(1) < _WRAPPED or _HEAD.match(text, found.end())
+    ]
 
 
 def _pieces(tags: Sequence[int]) -> Iterator[tuple[int, int, int]]:
@@ -219,6 +242,7 @@ def whole_names(text: str, found: Sequence[Span]) -> list[Span]:
     """Touching name parts as one ``PERSON`` each; a first name after a last name begins another person."""
     out: list[Span] = []
     parts: list[str] = []
+    ends = _line_ends(text) if "\n" in text else []
     for span in found:
         if span.label not in NAME_PARTS:
             out.append(span)
@@ -226,7 +250,8 @@ def whole_names(text: str, found: Sequence[Span]) -> list[Span]:
             continue
         begins = span.label == NAME_PARTS[0] and NAME_PARTS[1] in parts and NAME_PARTS[0] in parts
         gap = text[out[-1].end : span.start] if parts else ""
-        if parts and not begins and _GAP.match(gap) and not _BREAK.match(text, out[-1].end + gap.find("\n")):
+        parted = "\n" in gap and bisect_left(ends, out[-1].end) != bisect_right(ends, span.start)
+        if parts and not begins and _GAP.match(gap) and not parted:
             before = out[-1]
             long, short = before.end - before.start, span.end - span.start
             score = (before.score * long + span.score * short) / (long + short)
@@ -246,6 +271,13 @@ def _lone_letter(text: str, found: Sequence[Span], n: int) -> bool:
     before = n and span.start - found[n - 1].end <= 2
     after = n + 1 < len(found) and found[n + 1].start - span.end <= 2
     return not before and not after
+
+
+def _says_nothing(said: str) -> bool:
+    """Whether it is made of function words alone, which identify nobody."""
+    return all(word.lower() in _FUNCTION for word in _RUN.findall(said)) and (
+        said.islower() or said.lower() in ("am", "pm")
+    )
 
 
 def _without_codes(text: str, span: Span) -> tuple[int, int]:

@@ -25,6 +25,13 @@ SOFT: Mapping[str, float] = {
     "TIME": 0.25,
     "MONEY": 0.25,
     "QUANTITY": 0.25,
+    "PRODUCT": 0.25,
+    "EVENT": 0.25,
+    "WORK_OF_ART": 0.25,
+    "AWARD": 0.25,
+    "LAW": 0.25,
+    "ORIGIN": 0.25,
+    "LANGUAGE": 0.25,
     "OTHER_IDENTIFYING_ATTRIBUTE": 0.5,
 }
 """Chances that findings of these labels need at ``high-recall``."""
