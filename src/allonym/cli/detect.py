@@ -114,6 +114,8 @@ def _because(decision: Decision, policy: Policy) -> str:
         return f"needs {policy.threshold_for(decision.span.label):.2f}"
     if decision.outcome == "excluded":
         return "label not looked for" if not policy.looks_for(decision.span.label) else "on an exclusion list"
+    if decision.outcome == "superseded":
+        return "another finding there says more"
     if (winner := decision.winner) is None:
         return ""
     return f"{winner.label} at {winner.start}-{winner.end} by {winner.source} is {decision.reason}"

@@ -25,7 +25,6 @@ from allonym.policy import Policy
 _GAP = re.compile(r"[ \t\xa0]*(?:\r?\n)?[ \t\xa0]*\Z|\.?[ \t\xa0]*[-’'][ \t\xa0]*\Z|\.[ \t\xa0]*\Z")
 SOURCE = "tagger"
 _BEGIN = 2.0  # how much less likely than the chances say it is that an entity begins right after another
-_LINE = re.compile(r"([^\n]*)\n")
 _HEAD = re.compile(r"[ \t\r]*\n|[^\n:]{1,60}:")  # what begins a paragraph or a turn
 _WRAPPED = 50  # characters that a line has at least which was wrapped
 _SHORT = frozenset(
@@ -195,11 +194,13 @@ def _apart(text: str, borders: Sequence[tuple[int, int]]) -> Any:
 
 def _line_ends(text: str) -> list[int]:
     """Line ends that end an entity too: all but those in the midst of what was wrapped at a column."""
-    return [
-        found.end()
-        for found in _LINE.finditer(text)
-        if found.end(1) - found.start(1) < _WRAPPED or _HEAD.match(text, found.end())
-    ]
+    out: list[int] = []
+    start = 0
+    while (end := text.find("\n", start)) >= 0:
+        if end - start < _WRAPPED or _HEAD.match(text, end + 1):
+            out.append(end + 1)
+        start = end + 1
+    return out
 
 
 def _pieces(tags: Sequence[int]) -> Iterator[tuple[int, int, int]]:
