@@ -334,7 +334,7 @@ def test_the_embedded_model_is_for_english() -> None:
 
 
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"nowhere: no tagger: FileNotFoundError in tagger\.json"):
+    with pytest.raises(DataError, match=r"nowhere: no such folder"):
         build(policy(folder=tmp_path / "nowhere"))
 
 

@@ -52,6 +52,8 @@ class TaggerModel:
     """
 
     def __init__(self, folder: Path, *, threads: int = 1, gpu: bool = False) -> None:
+        if not folder.is_dir():
+            raise DataError(f"{folder}: no such folder; a tagger is a folder that 'allonym train ner' wrote")
         try:
             self.about = json.loads((folder / "tagger.json").read_text("utf-8"))
             self.labels = tuple(self.about["labels"])
