@@ -12,12 +12,11 @@ from allonym.models.wordpiece import WordPiece
 HERE = Path(__file__).parent
 
 
-def session(path: Path, *, threads: int = 1, gpu: bool = False) -> Any:
+def session(path: Path, *, gpu: bool = False) -> Any:
     """An inference session.
 
     Args:
         path: an ONNX file.
-        threads: within one operator. Results do not depend on it; one is fastest where several windows run at once.
         gpu: run on a GPU where this machine and the installed onnxruntime have one.
 
     Raises:
@@ -28,7 +27,7 @@ def session(path: Path, *, threads: int = 1, gpu: bool = False) -> Any:
     if not path.is_file():
         raise DataError(f"{path}: the model file is missing")
     options = ort.SessionOptions()
-    options.intra_op_num_threads = threads
+    options.intra_op_num_threads = 1  # several windows at once are faster than one window on several threads
     options.inter_op_num_threads = 1
     options.log_severity_level = 4
     # the graphs are fused by hand; what onnxruntime would fuse beyond that is slower

@@ -6,7 +6,7 @@ import gzip
 import json
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from hashlib import blake2b
@@ -16,11 +16,10 @@ from typing import Any
 
 from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.models.words import words
-from allonym.train.examples import ALL, Example, Lists, annotated, example
+from allonym.train.examples import Example, Lists, annotated, example
 from allonym.train.labelmap import targets
 
 Record = Mapping[str, Any]
-PARTS = ("train", "dev", "test")
 _SENTENCE = re.compile(r"-\d{4}\Z")  # sentence ids of Universal Dependencies
 _PUD = re.compile(r"\A([nw]\d{5})-\d{4}\Z")  # UD PUD gives the sentence, not the document
 _SMALL = 300  # documents; in smaller corpora the parts are counted off exactly
@@ -209,11 +208,6 @@ def joined(records: Sequence[Record], most: int = 5) -> list[dict[str, Any]]:
         left = _digest(str(record["id"])) % most
         out.append({**record, "doc_id": document, "spans": list(record.get("spans", ()))})
     return out
-
-
-def count_words(examples: Iterable[Example]) -> int:
-    """Words in all examples that are not free in everything."""
-    return sum(sum(m != ALL for m in e.allowed) for e in examples)
 
 
 _TERMS = {

@@ -20,7 +20,7 @@ except ImportError as error:
     raise MissingExtra("training the tagger", "train") from error
 
 from allonym.models.tags import LABELS, PARTS, tag_names
-from allonym.models.windows import Words, cut
+from allonym.models.windows import Words, windows
 from allonym.models.wordpiece import WordPiece
 from allonym.models.words import shape, words
 from allonym.train.corrupt import Noise, corrupt
@@ -219,24 +219,18 @@ def windows_of(given: Example, pieces: WordPiece) -> list[Piece]:
     """An example as windows, cut as in use."""
     split = [pieces.pieces(w) for w in given.words]
     shapes = [shape(w, j) for w, j in zip(given.words, given.joined, strict=True)]
-    read = Words([(0, 0)] * len(split), split, shapes, given.breaks)
     out = []
-    for first, last, keep_from, keep_to in cut(read):
-        ids, forms, heads = [pieces.start], [0], []
-        for i in range(first, last):
-            heads.append(len(ids))
-            ids += split[i]
-            forms += [shapes[i]] * len(split[i])
-        keep = range(first, last)
-        allowed = [given.allowed[i] if keep_from <= i < keep_to else ALL for i in keep]
+    for w in windows(Words([(0, 0)] * len(split), split, shapes, given.breaks), pieces):
+        kept = [w.keep_from <= i < w.keep_to for i in range(w.first, w.last)]
+        here = slice(w.first, w.last)
         out.append(
             Piece(
-                [*ids, pieces.end],
-                [*forms, 0],
-                heads,
-                allowed,
-                [given.plain[i] and keep_from <= i < keep_to for i in keep],
-                [given.parts[i] for i in keep],
+                list(w.pieces),
+                list(w.shapes),
+                list(w.heads),
+                [m if k else ALL for m, k in zip(given.allowed[here], kept, strict=True)],
+                [p and k for p, k in zip(given.plain[here], kept, strict=True)],
+                list(given.parts[here]),
             )
         )
     return out
