@@ -32,7 +32,11 @@ def test_every_error_is_also_a_builtin_that_callers_catch(cls):
 
 @pytest.mark.parametrize(
     ("cls", "exit_code", "status"),
-    [(c, 2, 400) if issubclass(c, UsageError) else (c, 1, 422) for c in CLASSES if c is not AllonymError],
+    [
+        (c, 2, 400) if issubclass(c, UsageError) else (c, 1, 502 if c.__name__ == "EndpointError" else 422)
+        for c in CLASSES
+        if c is not AllonymError
+    ],
 )
 def test_exit_code_and_status(cls, exit_code, status):
     assert (cls.exit_code, cls.status) == (exit_code, status)

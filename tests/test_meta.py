@@ -45,8 +45,8 @@ META = {
 
 
 LAYERS = [
-    "document labels errors checksums stats pattern",
-    "registry policy plan models vault llm schema",
+    "document labels errors checksums stats pattern names",
+    "registry policy plan models vault llm schema kb",
     "detect resolve link replace restore",
     "pipeline",
     "batch",

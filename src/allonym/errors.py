@@ -10,7 +10,13 @@
     └── DataError (ValueError)             the input cannot be processed; exit code 1, HTTP 422
         ├── RefusedContent                 a file holds parts that cannot be treated yet
         ├── PlanMismatch                   a plan is applied to another text than it was made for
-        └── RestoreError                   originals cannot be brought back
+        ├── RestoreError                   originals cannot be brought back
+        │   └── UnknownToken (LookupError) a token that the vault does not know
+        ├── KnowledgeBaseError             a knowledge base cannot be read or built
+        ├── VaultError                     a vault cannot be opened, read or written
+        │   ├── WrongKey                   the key does not open this vault
+        │   └── VaultLocked                a vault is opened without its key, or somebody else holds it
+        └── EndpointError (ConnectionError) an endpoint that the policy names did not answer as it must; HTTP 502
 
 Messages say where, what is required and what was got. They show configuration, never data.
 """
@@ -85,3 +91,29 @@ class PlanMismatch(DataError):
 
 class RestoreError(DataError):
     """Originals cannot be brought back from what was given."""
+
+
+class UnknownToken(RestoreError, LookupError):
+    """A token that the vault does not know, in this scope or at all. The message does not show it."""
+
+
+class KnowledgeBaseError(DataError):
+    """A knowledge base cannot be read, built or imported into."""
+
+
+class VaultError(DataError):
+    """A vault cannot be opened, read or written."""
+
+
+class WrongKey(VaultError):
+    """The key does not open this vault, or the vault was changed by somebody without it."""
+
+
+class VaultLocked(VaultError):
+    """A vault was opened without a key, or another process holds it for too long."""
+
+
+class EndpointError(DataError, ConnectionError):
+    """An endpoint that the policy names did not answer, or not as it must. Nothing of what was sent is shown."""
+
+    status = 502

@@ -22,9 +22,9 @@ from operator import attrgetter
 
 from allonym.document import Document, Entity, Span
 from allonym.labels import TAXONOMY, Taxonomy
-from allonym.link.forms import Form, address, characters, organization, person, plain, titled
-from allonym.link.forms import spelled as spell
 from allonym.link.people import Group, link_people, note
+from allonym.names import Form, address, characters, organization, person, plain, titled
+from allonym.names import spelled as spell
 
 __all__ = ["Linked", "link"]
 

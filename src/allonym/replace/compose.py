@@ -16,10 +16,11 @@ off exactly one layer.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from operator import itemgetter
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
 from allonym.document import Document, Entity, Span
@@ -27,7 +28,17 @@ from allonym.errors import AllonymError, DataError
 from allonym.plan import Edit, Plan, digest, replaced
 from allonym.replace.context import article, attached, core, grown, removed, with_article
 from allonym.replace.keyed import TOKEN, require_key, seal
-from allonym.replace.mention import Mention, Operator, Setting, Traits, check_options, get_operator, traits_of
+from allonym.replace.mention import (
+    Book,
+    Mention,
+    Operator,
+    Setting,
+    Traits,
+    Wanted,
+    check_options,
+    get_operator,
+    traits_of,
+)
 
 if TYPE_CHECKING:
     from allonym.policy import Policy
@@ -56,6 +67,7 @@ class _Way:
     label: str
     style: str
     shape: str
+    options: Mapping[str, object]
     prefix: str | None  # lower case, what stands before the number; None where tags have no number
 
 
@@ -70,13 +82,13 @@ def _way(policy: Policy, label: str) -> _Way:
     shown = policy.taxonomy.to_scheme(label, scheme) if scheme and label in policy.taxonomy else None
     shown = shown or label
     own = rule.options.get("style")
-    style = own if isinstance(own, str) else policy.style
+    style = own if isinstance(own, str) else about.style or policy.style
     shape = style.format(label=shown, n=0)
     numbered = shape != style.format(label=shown, n=1)
     prefix = style.partition("{n")[0].format(label=shown).lower() if numbered else None
     call = partial(operator, **rule.options) if rule.options else operator
     family = policy.taxonomy.lineage(label)[-1]
-    return _Way(f"{rule.operator}@{about.version}", call, about, family, shown, style, shape, prefix)
+    return _Way(f"{rule.operator}@{about.version}", call, about, family, shown, style, shape, rule.options, prefix)
 
 
 @lru_cache(maxsize=256)
@@ -90,22 +102,44 @@ def _needs(policy: Policy) -> tuple[str, bool]:
 class _Numbers:
     """Numbers tags in reading order and passes over those that the text holds already."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, book: Book | None) -> None:
         self._text = text
+        self._book = book
         self._lower: str | None = None
         self._last: dict[str, int] = {}
         self._taken: dict[str, frozenset[int]] = {}
 
-    def next(self, way: _Way) -> int:
+    def next(self, way: _Way, key: str) -> int:
+        if self._book is not None:
+            return self._kept(way, key, self._book)
         number = self._last.get(way.shape, 0) + 1
-        if way.prefix is not None:
-            taken = self._taken.get(way.shape)
-            if taken is None:
-                taken = self._taken[way.shape] = self._present(way.prefix)
-            while number in taken:
-                number += 1
+        taken = self._there(way)
+        while number in taken:
+            number += 1
         self._last[way.shape] = number
         return number
+
+    def _kept(self, way: _Way, key: str, book: Book) -> int:
+        """The number that the entity has in the vault; a further one where the text holds that number already."""
+        taken, kind = self._there(way), f"tag {way.shape}"
+        name = key
+        while True:
+            known = book.recall(kind, name)
+            number = int(known) if known is not None else book.number(kind)
+            if known is None:
+                while number in taken:
+                    number = book.number(kind)
+                book.enter(kind, name, str(number))
+            if number not in taken:
+                return number
+            name += "\0"
+
+    def _there(self, way: _Way) -> frozenset[int]:
+        if way.prefix is None:
+            return frozenset()
+        if way.shape not in self._taken:
+            self._taken[way.shape] = self._present(way.prefix)
+        return self._taken[way.shape]
 
     def _present(self, prefix: str) -> frozenset[int]:
         if prefix and not prefix[0].isalpha() and prefix[0] not in self._text:
@@ -129,6 +163,7 @@ def make_plan(
     key: bytes | str | None = None,
     scope: str = "",
     notes: Iterable[str] = (),
+    book: Book | None = None,
 ) -> Plan:
     """The plan that replaces each mention of each entity as the policy says.
 
@@ -139,36 +174,73 @@ def make_plan(
         key: secret of at least 16 bytes for keyed operators.
         scope: names the release; ``hash`` and ``shift_dates`` give other values in another scope.
         notes: remarks to keep in the plan, beside those of ``linked``.
+        book: the scope's pages of a vault: entities that it knows keep their replacements, and what is replaced is
+            written into it.
 
     Raises:
         UsageError: the policy uses a keyed operator and there is no key, or an operator's options are wrong.
         DataError: a mention lies outside the text or over another, or an operator failed. No text is quoted.
     """
     entities = linked if isinstance(linked, Sequence) else linked.entities
-    remarks = tuple(dict.fromkeys((*(() if isinstance(linked, Sequence) else linked.notes), *notes)))
+    remarks = [*(() if isinstance(linked, Sequence) else linked.notes), *notes]
     text = document.text
     needs_key, exact = _needs(policy)
     if needs_key:
         require_key(key, needs_key)
-    items = _items(text, entities, policy)
+    items = _items(text, entities, policy, book)
     if exact and (":e1:" in text or ":E1:" in text):
         items = _with_tokens(text, items)
     before = digest(text)
     if not items:
-        return Plan(before, (), remarks, before)
-    edits = _edits(text, items, Setting(document, policy, key, scope), policy.language == "en")
+        return Plan(before, (), tuple(dict.fromkeys(remarks)), before)
+    setting = _prepared(text, items, Setting(document, policy, key, scope, book), remarks)
+    edits = _edits(text, items, setting, policy.language == "en")
     _check_cover(items, edits)
-    return Plan(before, tuple(edits), remarks, digest(replaced(text, edits)))
+    return Plan(before, tuple(edits), tuple(dict.fromkeys(remarks)), digest(replaced(text, edits)))
 
 
-def _items(text: str, entities: Sequence[Entity], policy: Policy) -> list[_Item]:
-    numbers = _Numbers(text)
+def _prepared(text: str, items: list[_Item], setting: Setting, remarks: list[str]) -> Setting:
+    """The setting with what the operators that prepare themselves made of the document."""
+    surfaces: dict[int, list[str]] = {}
+    ways: dict[str, dict[int, _Item]] = {}
+    for item in items:
+        entity, way = item[4], item[5]
+        if entity is None or way is None or way.traits.prepare is None:
+            continue
+        a, b = core(text, item[0], item[1], way.family)
+        surfaces.setdefault(item[2], []).append(text[a:b])
+        ways.setdefault(way.name, {}).setdefault(item[2], item)
+    if not ways:
+        return setting
+    prepared: dict[str, object] = {}
+    for name, firsts in ways.items():
+        wanted = [
+            Wanted(entity, way.options, number, way.label, tag, tuple(surfaces[serial]))
+            for serial, (_, _, _, _, entity, way, number, tag, _) in sorted(firsts.items())
+            if entity is not None and way is not None
+        ]
+        prepare = traits_of(get_operator(name.partition("@")[0])).prepare
+        assert prepare is not None
+        failure = ""
+        try:
+            prepared[name.partition("@")[0]] = prepare(wanted, setting, remarks)
+        except AllonymError:
+            raise
+        except Exception as error:  # as with operators: only the type is told
+            failure = type(error).__name__
+        if failure:
+            raise DataError(f"operator {name} failed with {failure} while it prepared the document")
+    return replace(setting, prepared=MappingProxyType(prepared))
+
+
+def _items(text: str, entities: Sequence[Entity], policy: Policy, book: Book | None) -> list[_Item]:
+    numbers = _Numbers(text, book)
     items: list[_Item] = []
     for serial, entity in enumerate(sorted(entities, key=_start), 1):
         way = _way(policy, entity.label)
         if way.traits.keeps:
             continue
-        number = numbers.next(way)
+        number = numbers.next(way, entity.key)
         tag = way.style.format(label=way.label, n=number)
         for index, span in enumerate(entity.spans):
             items.append((span.start, span.end, serial, span, entity, way, number, tag, index))
@@ -222,6 +294,8 @@ def _edits(text: str, items: list[_Item], setting: Setting, english: bool) -> li
         surface = text[a:b]
         out = _called(way, Mention(surface, span, entity, number, way.label, tag, index), setting)
         name = "tag@1" if out == tag else way.name
+        if setting.book is not None and out and not (way.traits.lossy and out != tag):
+            setting.book.remember(out, surface, entity.label, name, entity.key)
         low, high = min(start, a), max(end, b)
         left = text[low - 1] if low > done else stands
         if out == "":

@@ -56,7 +56,7 @@ def _check(options: Mapping[str, Any], where: str) -> None:
         raise PolicyError(f"{where}.top must be from 18 to 120 years, got {top!r}")
 
 
-@traits(repeats=True, check=_check)
+@traits(repeats=True, lossy=True, check=_check)
 def generalise(
     mention: Mention,
     setting: Setting,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import inspect
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, cast
 
 from allonym import registry
@@ -49,12 +50,54 @@ class Setting:
         policy: the policy in force.
         key: the caller's secret as it was given, or None; see :func:`allonym.replace.keyed.subkey`.
         scope: names the release; keyed values of two scopes cannot be linked.
+        book: the scope's pages of a vault, open for writing; None where there is none.
+        prepared: what each operator's ``prepare`` made of the document, by the operator's name.
     """
 
     document: Document = field(repr=False)
     policy: Policy = field(repr=False)
     key: bytes | str | None = field(default=None, repr=False)
     scope: str = ""
+    book: Book | None = field(default=None, repr=False)
+    prepared: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}), repr=False)
+
+
+class Book(Protocol):
+    """One scope of a vault, inside the transaction that belongs to a document.
+
+    ``kind`` names a space of values (``tag:[PERSON_{n}]``, ``family name``): within a kind, no two keys share a value.
+    """
+
+    def recall(self, kind: str, key: str) -> str | None:
+        """The value of ``key``; None where it has none yet."""
+
+    def enter(self, kind: str, key: str, value: str) -> bool:
+        """Give ``key`` a value; False, and nothing happens, where another key of the kind has it already."""
+
+    def number(self, kind: str) -> int:
+        """The kind's next number, from 1; no number comes twice."""
+
+    def remember(self, replacement: str, original: str, label: str, operator: str, entity: str) -> None:
+        """Keep that ``replacement`` stands for ``original``, so that the vault can bring it back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """An entity that is about to be replaced by an operator that prepares itself.
+
+    Attributes:
+        entity: the referent.
+        options: the options of the rule that holds for its label.
+        number, label, tag: as in :class:`Mention`.
+        surfaces: its mentions' texts in reading order, as in ``Mention.text``. Hidden from ``repr``.
+    """
+
+    entity: Entity
+    options: Mapping[str, object]
+    number: int
+    label: str
+    tag: str
+    surfaces: tuple[str, ...] = field(repr=False)
 
 
 class Operator(Protocol):
@@ -73,6 +116,10 @@ class Traits:
         keeps: leaves the text as it is; no edit is made.
         repeats: may return the very text that it was given, e.g. the year of a date that is only a year.
         exact: can be undone from the replacement alone, so that nothing beside it may be adapted.
+        lossy: many originals share a replacement, so that none can be looked up.
+        style: how its tags are written where neither the rule nor anything else says so; None: as the policy says.
+        prepare: called once per document with all entities that the operator is about to replace, in reading order,
+            and before any of them is; what it returns is found in ``Setting.prepared``. Its remarks go into the plan.
         check: looks at the options' values; raises :class:`PolicyError`, given the options and where they stand.
     """
 
@@ -81,6 +128,9 @@ class Traits:
     keeps: bool = False
     repeats: bool = False
     exact: bool = False
+    lossy: bool = False
+    style: str | None = None
+    prepare: Callable[[Sequence[Wanted], Setting, list[str]], object] | None = None
     check: Callable[[Mapping[str, Any], str], None] | None = None
 
 
@@ -95,12 +145,17 @@ def traits(
     keeps: bool = False,
     repeats: bool = False,
     exact: bool = False,
+    lossy: bool = False,
+    style: str | None = None,
+    prepare: Callable[[Sequence[Wanted], Setting, list[str]], object] | None = None,
     check: Callable[[Mapping[str, Any], str], None] | None = None,
 ) -> Callable[[F], F]:
     """Decorates an operator with its :class:`Traits`."""
 
     def decorate(operator: F) -> F:
-        operator.traits = Traits(version, keyed, keeps, repeats, exact, check)  # type: ignore[attr-defined]
+        operator.traits = Traits(  # type: ignore[attr-defined]
+            version, keyed, keeps, repeats, exact, lossy, style, prepare, check
+        )
         return operator
 
     return decorate

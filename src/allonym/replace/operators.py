@@ -18,7 +18,7 @@ def keep(mention: Mention, setting: Setting) -> str:
     return mention.text
 
 
-@traits(repeats=True)
+@traits(repeats=True, lossy=True)
 def suppress(mention: Mention, setting: Setting, *, replacement: str = "") -> str:
     """Removes the text, or puts the same words for everything.
 
@@ -69,7 +69,7 @@ def _check_mask(options: Mapping[str, Any], where: str) -> None:
             raise PolicyError(f"{where}.{name} must be 0 or more, got {options[name]!r}")
 
 
-@traits(repeats=True, check=_check_mask)
+@traits(repeats=True, lossy=True, check=_check_mask)
 def mask(mention: Mention, setting: Setting, *, char: str = "*", keep_first: int = 0, keep_last: int = 0) -> str:
     """Hides letters and digits and keeps the shape: ``4111-1111`` becomes ``****-****``.
 
