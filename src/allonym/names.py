@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import unicodedata
+from functools import cache
+from importlib.resources import files
 
 Form = tuple[tuple[str, ...], str]
 """A person's name words, and the gender that a title tells (``m``, ``f`` or empty)."""
@@ -118,8 +120,38 @@ def split_name(words: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]
     return words[:at], words[at:end], words[end:]
 
 
+@cache
+def _short_and_full() -> tuple[dict[str, frozenset[str]], dict[str, frozenset[str]]]:
+    short: dict[str, frozenset[str]] = {}
+    full: dict[str, set[str]] = {}
+    for line in files("allonym").joinpath("nicknames.tsv").read_text(encoding="utf-8").splitlines():
+        if line and line[0] != "#":
+            name, _, listed = line.partition("\t")
+            short[name] = frozenset(listed.split(","))
+            for one in short[name]:
+                full.setdefault(one, set()).add(name)
+    return short, {name: frozenset(names) for name, names in full.items()}
+
+
+def short_forms(given: str) -> frozenset[str]:
+    """Given names that the same person may bear: ``bob`` and ``rob`` for ``robert``, ``robert`` for ``bob``."""
+    short, full = _short_and_full()
+    return short.get(given, frozenset()) | full.get(given, frozenset())
+
+
+def alike(a: str, b: str) -> bool:
+    """Whether one is a short form of the other, or both of one name, or two neighbouring letters are swapped."""
+    _, full = _short_and_full()
+    if b in short_forms(a) or full.get(a, frozenset()) & full.get(b, frozenset()):
+        return True
+    if len(a) != len(b) or len(a) < 5:
+        return False
+    at = next((i for i in range(len(a)) if a[i] != b[i]), len(a))
+    return at + 1 < len(a) and (a[at], a[at + 1]) == (b[at + 1], b[at]) and a[at + 2 :] == b[at + 2 :]
+
+
 def _fit(a: str, b: str) -> bool:
-    return a == b or (len(a) == 1 and b.startswith(a)) or (len(b) == 1 and a.startswith(b))
+    return a == b or (len(a) == 1 and b.startswith(a)) or (len(b) == 1 and a.startswith(b)) or alike(a, b)
 
 
 def same_person(a: tuple[str, ...], b: tuple[str, ...]) -> bool:

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 
 from allonym.document import Document, Span
-from allonym.names import PARTICLES, Form, initials, near, same_person, sound, split_name
+from allonym.names import PARTICLES, Form, initials, near, same_person, short_forms, sound, split_name
 
 _INTRODUCTION = re.compile(r"\b(?:this is|it['’]?s|i['’]?m|i am|my name is|name['’]?s|here is)\s*$", re.I)
 _GREETING = re.compile(
@@ -72,6 +72,7 @@ class _Roll:
         self.notes = notes
         self.groups: list[Group] = []
         self.by_last: Table = {}  # last word of full names -> those who could be the same person
+        self.givens: Table = {}  # given names of full names, one or several -> who bears them
         self.bearers: Table = {}  # any part of a full name -> who bears it
         self.lasts: Table = {}  # family name -> who bears it
         self.alone: Table = {}  # a name mentioned alone -> who it made
@@ -109,6 +110,9 @@ class _Roll:
         mentions = self.people[form]
         given, last, _ = split_name(words)
         fits = [g for g in self.by_last.get(last[-1], ()) if all(same_person(words, f) for f in g.forms)]
+        if not fits and len(self.givens.get(" ".join(words), ())) == 1:  # "Mary Kay" beside "Mary Kay Mill"
+            self.join(self.givens[" ".join(words)][0], form)
+            return
         bare = not fits and words[0] in PARTICLES  # "van den Berg": a family name of several words, perhaps
         if bare:
             fits = self.lasts.get(" ".join(words), [])
@@ -130,6 +134,8 @@ class _Roll:
         else:
             group = self.open(form, mentions)
             self.by_last.setdefault(last[-1], []).append(group)
+        for part in {*given, " ".join(given)}:
+            _bear(self.givens, part, group)
         for part in given:
             _bear(self.bearers, part, group)
         for part in {last[-1]: 0, " ".join(last): 0}:
@@ -173,17 +179,22 @@ class _Roll:
 
     def _fits(self, words: tuple[str, ...], gender: str) -> list[Group]:
         word = words[0]
-        if len(words) > 1 or len(word) == 1:
+        letters = len(words) > 1 or len(word) == 1
+        if not letters and 2 <= len(word) <= 3 and word not in self.bearers and word not in self.alone:
+            first = min(self.people[words, gender])
+            letters = self.document.text[first.start : first.end].isupper()  # "MK", not "Ed"
+        if letters:
             if not self.short:
                 for group in self.groups:
                     for form in group.forms:
-                        for letters in initials(form):
-                            _bear(self.short, letters, group)
+                        for short in {*initials(form), *initials(split_name(form)[0])}:
+                            _bear(self.short, short, group)
             return _once(self.short.get("".join(words), []))
         if gender:
             fits = self.lasts.get(word) or self.bearers.get(word, [])
             return _once([g for g in fits if g.gender in ("", gender)])
-        return _once(self.bearers.get(word, []) + self.alone.get(word, []))
+        found = _once(self.bearers.get(word, []) + self.alone.get(word, []))
+        return found or _once([g for name in sorted(short_forms(word)) for g in self.givens.get(name, ())])
 
     def add_plurals(self, forms: list[Form]) -> list[Form]:
         """``Beckhams``: the one bearer of the name, or a family. Returns the forms that are neither."""
@@ -220,8 +231,14 @@ class _Roll:
             for part, bearing in self.bearers.items():
                 for group in bearing if len(part) >= 4 else ():
                     _bear(alike, sound(part), group)
+        singles: dict[str, Group] = {}
         for form in sorted(forms):
             word = form[0][0]
+            named = [singles[name] for name in sorted(short_forms(word)) if name in singles]
+            if len(form[0]) == 1 and len(self.known(form, named)) == 1:
+                self.join(named[0], form)
+                named[0].forms.append(form[0])
+                continue
             key = sound(word) if len(form[0]) == 1 and len(word) >= 4 else ""
             fits = [g for g in alike.get(key, ()) if _sounds(g, word, key)] if key else []
             meant = self.known(form, fits)
@@ -230,6 +247,8 @@ class _Roll:
                 meant[0].forms.append(form[0])
                 continue
             group = self.open(form, self.people[form])
+            if len(form[0]) == 1:
+                singles[word] = group
             if key:
                 alike.setdefault(key, []).append(group)
 
