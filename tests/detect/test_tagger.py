@@ -266,6 +266,8 @@ def test_spans(text: str, tags: str, wanted: list[tuple[str, str]]) -> None:
         ("Ann and Bob", "B-F O B-F", ["Ann", "Bob"]),
         ("Lee Ann", "B-L B-F", ["Lee Ann"]),
         ("Ann Rome Lee", "B-F B-C B-L", ["Ann", "Lee"]),
+        ("Geo. Smith", "B-F O B-L", ["Geo. Smith"]),
+        ("met Clara Nilsen. Demir left", "O B-F B-L O B-L O", ["Clara Nilsen", "Demir"]),
     ],
 )
 def test_name_parts_become_whole_names(text: str, tags: str, wanted: list[str]) -> None:

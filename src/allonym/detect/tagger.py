@@ -22,6 +22,8 @@ from allonym.models.tagger import ENGLISH, Tagged, TaggerModel, load
 from allonym.models.tags import LABELS, NAME_PARTS, decode
 from allonym.policy import Policy
 
+_SHORTENED = 4
+"""Letters of a given name that is cut short with a full stop, at most: ``Geo.``, ``Thos.``."""
 _GAP = re.compile(r"[ \t\xa0]*(?:\r?\n)?[ \t\xa0]*\Z|\.?[ \t\xa0]*[-’'][ \t\xa0]*\Z|\.[ \t\xa0]*\Z")
 SOURCE = "tagger"
 _BEGIN = 2.0  # how much less likely than the chances say it is that an entity begins right after another
@@ -252,6 +254,9 @@ def whole_names(text: str, found: Sequence[Span]) -> list[Span]:
         begins = span.label == NAME_PARTS[0] and NAME_PARTS[1] in parts and NAME_PARTS[0] in parts
         gap = text[out[-1].end : span.start] if parts else ""
         parted = "\n" in gap and bisect_left(ends, out[-1].end) != bisect_right(ends, span.start)
+        if gap.startswith(". "):  # a sentence ends there, unless what it ends is short for a name
+            last = text[out[-1].start : out[-1].end].split()[-1]
+            parted = parted or len(last) > _SHORTENED
         if parts and not begins and _GAP.match(gap) and not parted:
             before = out[-1]
             long, short = before.end - before.start, span.end - span.start
