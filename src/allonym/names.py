@@ -144,6 +144,11 @@ def alike(a: str, b: str) -> bool:
     _, full = _short_and_full()
     if b in short_forms(a) or full.get(a, frozenset()) & full.get(b, frozenset()):
         return True
+    return swapped(a, b)
+
+
+def swapped(a: str, b: str) -> bool:
+    """Whether two words of five letters or more differ in two neighbouring letters that changed places."""
     if len(a) != len(b) or len(a) < 5:
         return False
     at = next((i for i in range(len(a)) if a[i] != b[i]), len(a))

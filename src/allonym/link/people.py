@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 
 from allonym.document import Document, Span
-from allonym.names import PARTICLES, Form, initials, near, same_person, short_forms, sound, split_name
+from allonym.names import PARTICLES, Form, initials, near, same_person, short_forms, sound, split_name, swapped
 
 _INTRODUCTION = re.compile(r"\b(?:this is|it['’]?s|i['’]?m|i am|my name is|name['’]?s|here is)\s*$", re.I)
 _GREETING = re.compile(
@@ -73,6 +73,7 @@ class _Roll:
         self.groups: list[Group] = []
         self.by_last: Table = {}  # last word of full names -> those who could be the same person
         self.givens: Table = {}  # given names of full names, one or several -> who bears them
+        self.mixed: Table = {}  # the letters of a given name, sorted -> who bears it
         self.bearers: Table = {}  # any part of a full name -> who bears it
         self.lasts: Table = {}  # family name -> who bears it
         self.alone: Table = {}  # a name mentioned alone -> who it made
@@ -194,7 +195,16 @@ class _Roll:
             fits = self.lasts.get(word) or self.bearers.get(word, [])
             return _once([g for g in fits if g.gender in ("", gender)])
         found = _once(self.bearers.get(word, []) + self.alone.get(word, []))
-        return found or _once([g for name in sorted(short_forms(word)) for g in self.givens.get(name, ())])
+        if found or not self.givens:
+            return found
+        if not self.mixed:
+            for name, groups in self.givens.items():
+                for group in groups:
+                    _bear(self.mixed, "".join(sorted(name)), group)
+        close = [
+            g for g in self.mixed.get("".join(sorted(word)), ()) if any(swapped(p, word) for f in g.forms for p in f)
+        ]
+        return close or _once([g for name in sorted(short_forms(word)) for g in self.givens.get(name, ())])
 
     def add_plurals(self, forms: list[Form]) -> list[Form]:
         """``Beckhams``: the one bearer of the name, or a family. Returns the forms that are neither."""
