@@ -259,7 +259,7 @@ def test_submodules_do_not_hide_the_functions_of_the_same_name():
     run_python(code)
 
 
-NEVER = "torch spacy transformers flair gliner presidio_analyzer mitie optuna sklearn matplotlib onnx pandas"
+NEVER = "torch spacy transformers flair gliner presidio_analyzer mitie optuna sklearn matplotlib onnx pandas sqlalchemy httpx"
 
 
 def test_importing_the_package_is_cheap():

@@ -182,11 +182,6 @@ def test_report_counts_without_text():
     assert "example" not in json.dumps(dict(done.report))
 
 
-def test_vault_says_that_it_comes_later():
-    with pytest.raises(allonym.UsageError, match="vault"):
-        allonym.anonymize("x", vault=object())
-
-
 def test_policy_pickles_with_all_it_says():
     policy = Policy.load("hipaa-safe-harbor")
     again = pickle.loads(pickle.dumps(policy))

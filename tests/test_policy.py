@@ -8,11 +8,15 @@ from hypothesis import strategies as st
 
 import allonym
 from allonym import policy as policy_module
+from allonym.document import Document
 from allonym.errors import PolicyError, UnknownNameError
 from allonym.labels import TAXONOMY
 from allonym.policy import KEYS, Policy, Rule, TermList, presets, read_terms
 
-PRESETS = ("default", "earnings", "gdpr", "hipaa-safe-harbor", "reversible", "textwash", "transcripts")
+PRESETS = (
+    *("default", "earnings", "gdpr", "hipaa-safe-harbor", "pseudonyms", "reversible", "sanitize", "textwash"),
+    *("transcripts", "wild-tags"),
+)
 KEY = b"a key only for the tests, 32 byte"
 
 MINIMAL = 'schema = 1\nname = "mine"\n[default]\noperator = "suppress"\n'
@@ -545,3 +549,24 @@ def test_no_term_of_a_policy_shows_in_its_repr(tmp_path):
 
 def test_presets_are_read_once():
     assert policy_module._preset("default") is Policy.load("default")
+
+
+def test_where_the_same_entity_is_replaced_alike(tmp_path):
+    policy = load(tmp_path, 'extends = "default"\nsubject = "patient"\nconsistent = "subject"\n')
+    assert (policy.subject, policy.consistent) == ("patient", "subject")
+    assert policy.fingerprint() != policy.with_(consistent="document").fingerprint()
+    with pytest.raises(UnknownNameError, match="scope"):
+        load(tmp_path, 'extends = "default"\nconsistent = "scop"\n')
+    with pytest.raises(PolicyError, match="needs subject"):
+        load(tmp_path, 'extends = "default"\nconsistent = "subject"\n')
+
+
+@pytest.mark.parametrize(("consistent", "alike"), [("scope", True), ("document", False), ("subject", False)])
+def test_a_name_is_replaced_alike_as_far_as_the_policy_says(consistent, alike):
+    from allonym.pipeline import anonymize
+
+    policy = Policy.load("wild-tags").with_(detectors=("rules",), subject="who", consistent=consistent)
+    made = [
+        anonymize(Document(n, "a@example.com", {"who": n}), policy, key=KEY).text for n in ("one", "two", "one")
+    ]
+    assert (made[0] == made[1]) is alike and made[0] == made[2]

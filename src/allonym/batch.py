@@ -22,14 +22,18 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from allonym.document import Document
-from allonym.errors import AllonymError, DataError, MissingExtra, UnknownNameError, UsageError
+from allonym.document import Document, Span
+from allonym.errors import AllonymError, DataError, MissingExtra, UnknownNameError, UsageError, VaultError
 from allonym.policy import Policy
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from allonym.replace import Book, Keeper
+
 Key = bytes | str | None
+Found = tuple[Span, ...] | str
+"""What was found in a document, or why it failed."""
 
 RECORD_ERRORS = (ValueError, TypeError, LookupError, ArithmeticError, RecursionError, MemoryError)
 """What may go wrong in one document without ending the run; all else does end it, and so does a :class:`UsageError`."""
@@ -81,6 +85,9 @@ def run_records(
     *,
     plans: bool = True,
     originals: bool = False,
+    vault: Keeper | None = None,
+    scope: str = "",
+    found: Sequence[Found] | None = None,
 ) -> list[Result]:
     """Anonymise documents one by one: pure, stateless, order kept.
 
@@ -90,35 +97,81 @@ def run_records(
         key: secret of the keyed operators.
         plans: whether results carry their plan.
         originals: whether these plans hold what was replaced, so that they can undo it.
+        vault: keeps what stands for what; these documents are one transaction of it.
+        scope: names the project or release.
+        found: what :func:`find_records` found in these documents; by default they are searched here.
 
     Raises:
         UsageError: the policy or the key is not valid; whatever is wrong with a document goes into its result.
+        VaultError: the vault cannot be written.
     """
-    from allonym.pipeline import anonymize
+    from allonym.replace import subject_of
 
     loaded = Policy.load(policy)
+    listed = list(documents)
+    if key is None and vault is not None:
+        key = vault.operator_key
+    spans = find_records(listed, loaded, key) if found is None else found
+    if vault is None:
+        return [_one(d, s, loaded, key, plans, originals, scope, None) for d, s in zip(listed, spans, strict=True)]
     out: list[Result] = []
+    rows: list[tuple[str, Document, Found]] = []
+    for document, seen in zip(listed, spans, strict=True):
+        try:
+            rows.append((subject_of(document, loaded), document, seen))
+        except DataError as error:
+            rows.append(("", document, reason(error)))
+    with vault.book(scope) as book:
+        for subject, document, seen in rows:
+            book.about(subject)
+            out.append(_one(document, seen, loaded, key, plans, originals, scope, book))
+    return out
+
+
+def find_records(documents: Iterable[Document], policy: Policy, key: Key = None) -> list[Found]:
+    """What :func:`allonym.pipeline.find` finds in each document, or why it failed there."""
+    from allonym.pipeline import find
+
+    out: list[Found] = []
     for document in documents:
         try:
-            done = anonymize(document, loaded, key=key)
-            out.append(
-                Result(
-                    document.id,
-                    done.parts,
-                    done.plan.to_json(originals=originals) if plans else None,
-                    None,
-                    MappingProxyType(_counts(done.report, "labels")),
-                    MappingProxyType(_counts(done.report, "operators")),
-                    _length(document),
-                )
-            )
-        except DataError as error:
-            out.append(Result(document.id, error=reason(error), characters=_length(document)))
+            out.append(find(document, policy, key))
         except UsageError:
             raise
-        except RECORD_ERRORS as error:
-            out.append(Result(document.id, error=reason(error), characters=_length(document)))
+        except (DataError, *RECORD_ERRORS) as error:
+            out.append(reason(error))
     return out
+
+
+def _one(
+    document: Document,
+    found: Found,
+    policy: Policy,
+    key: Key,
+    plans: bool,
+    originals: bool,
+    scope: str,
+    book: Book | None,
+) -> Result:
+    from allonym.pipeline import replace_found
+
+    if isinstance(found, str):
+        return Result(document.id, error=found, characters=_length(document))
+    try:
+        done = replace_found(document, found, policy, key=key, scope=scope, book=book)
+        return Result(
+            document.id,
+            done.parts,
+            done.plan.to_json(originals=originals) if plans else None,
+            None,
+            MappingProxyType(_counts(done.report, "labels")),
+            MappingProxyType(_counts(done.report, "operators")),
+            _length(document),
+        )
+    except (UsageError, VaultError):
+        raise
+    except (DataError, *RECORD_ERRORS) as error:
+        return Result(document.id, error=reason(error), characters=_length(document))
 
 
 def _length(document: Document) -> int:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from allonym import registry
 from allonym.detect import Detector
@@ -22,14 +23,18 @@ from allonym.detect.repeats import repeats
 from allonym.detect.tagger import SOURCE as TAGGER
 from allonym.detect.turns import with_turns
 from allonym.document import Document, Span, merge, subtract
-from allonym.errors import AllonymError, DataError, UnknownNameError, UsageError
+from allonym.errors import AllonymError, DataError, UnknownNameError
 from allonym.link import link
 from allonym.plan import Plan, parts_after, replaced
 from allonym.policy import Policy
-from allonym.replace import make_plan
+from allonym.replace import Book, make_plan, subject_of
+from allonym.replace.keyed import subkey
 from allonym.resolve import Decision, decide, resolve
 from allonym.restore import Restored
 from allonym.restore import restore as _restore
+
+if TYPE_CHECKING:
+    from allonym.vault import Vault
 
 TextOrDocument = str | Document
 AnyPolicy = str | Path | Policy
@@ -95,26 +100,67 @@ def anonymize(
     policy: AnyPolicy = "default",
     *,
     key: bytes | str | None = None,
-    vault: object | None = None,
+    vault: Vault | None = None,
+    scope: str = "",
 ) -> Anonymized:
     """Replace what identifies. Any failure raises; the original text is never returned in its place.
 
     Args:
         text_or_document: a text or a :class:`Document`.
         policy: a preset's name, a TOML file's path, or a :class:`Policy`.
-        key: secret for keyed operators (``hash``, ``encrypt``, ``shift_dates``), at least 16 bytes.
-        vault: not available in this version.
+        key: secret for keyed operators (``pseudonym``, ``wild_tag``, ``hash``, ``encrypt``, ``shift_dates``), at least
+            16 bytes. By default the vault's own.
+        vault: keeps what stands for what, so that entities keep their replacement in all documents of a scope, no two
+            share one, and :func:`restore` can bring the originals back.
+        scope: names the project or release: the same entity is replaced alike within it, and cannot be linked to
+            another scope.
 
     Raises:
         UsageError: the policy is not valid, or it needs a key and none was given.
         DataError: the document cannot be processed.
+        VaultError: the vault cannot be written; then nothing of the document is in it.
     """
-    if vault is not None:
-        raise UsageError("vaults are not available in this version; restore with the plan or the key")
     policy = Policy.load(policy)
     document = _document(text_or_document)
-    linked = link(document, detect(document, policy), policy.taxonomy)
-    plan = make_plan(document, linked.entities, policy, key=key, notes=linked.notes)
+    if key is None and vault is not None:
+        key = vault.operator_key
+    spans = find(document, policy, key)
+    if vault is None:
+        return replace_found(document, spans, policy, key=key, scope=scope)
+    with vault.book(scope, subject_of(document, policy)) as book:
+        return replace_found(document, spans, policy, key=key, scope=scope, book=book)
+
+
+def find(document: Document, policy: Policy, key: bytes | str | None) -> tuple[Span, ...]:
+    """:func:`detect` for :func:`replace_found`: a detector that asks a language model may use its answers on disk."""
+    if key is None or not policy.llm["cache"]:
+        return detect(document, policy)
+    from allonym.llm import unlocked
+
+    with unlocked(subkey(key, "llm cache")):
+        return detect(document, policy)
+
+
+def replace_found(
+    document: Document,
+    spans: Sequence[Span],
+    policy: Policy,
+    *,
+    key: bytes | str | None = None,
+    scope: str = "",
+    book: Book | None = None,
+) -> Anonymized:
+    """The second half of :func:`anonymize`: from what :func:`detect` found in ``document`` to what is made of it.
+
+    Args:
+        document: as :func:`detect` saw it.
+        spans: disjoint.
+        policy, key, scope: as in :func:`anonymize`.
+        book: a vault's book of the scope, open for writing.
+    """
+    document = _document(document)
+    linked = link(document, spans, policy.taxonomy)
+    plan = make_plan(document, linked.entities, policy, key=key, scope=scope, notes=linked.notes, book=book)
     text = replaced(document.text, plan.edits)
     parts = tuple(parts_after(document.text, document.parts, plan.edits)) if document.parts else (text,)
     labels = Counter(s.label for e in linked.entities for s in e.spans)
@@ -129,15 +175,22 @@ def anonymize(
 
 
 def restore(
-    text: str, *, plan: Plan | None = None, vault: object | None = None, key: bytes | str | None = None
+    text: str,
+    *,
+    plan: Plan | None = None,
+    vault: Vault | None = None,
+    key: bytes | str | None = None,
+    scope: str = "",
 ) -> Restored:
-    """Bring originals back, with the plan that replaced them or with the key that encrypted them.
+    """Bring originals back, also into a text that was rewritten: with the plan that replaced them, the vault that kept
+    them, or the key that encrypted them. See :func:`allonym.restore.restore`.
 
     Raises:
-        UsageError: neither a plan nor a key was given.
+        UsageError: neither a plan, a vault nor a key was given.
         RestoreError: the plan holds no originals.
+        VaultError: the vault cannot be read.
     """
-    return _restore(text, plan=plan, vault=vault, key=key)
+    return _restore(text, plan=plan, vault=vault, key=key, scope=scope)
 
 
 def detect_many(texts: Iterable[TextOrDocument], policy: AnyPolicy = "default") -> Iterator[tuple[Span, ...]]:
@@ -147,20 +200,32 @@ def detect_many(texts: Iterable[TextOrDocument], policy: AnyPolicy = "default") 
 
 
 def anonymize_many(
-    texts: Iterable[TextOrDocument], policy: AnyPolicy = "default", *, key: bytes | str | None = None
+    texts: Iterable[TextOrDocument],
+    policy: AnyPolicy = "default",
+    *,
+    key: bytes | str | None = None,
+    vault: Vault | None = None,
+    scope: str = "",
 ) -> Iterator[Anonymized]:
-    """:func:`anonymize` for each text, lazily, in order. Texts share nothing: numbering begins anew in each."""
+    """:func:`anonymize` for each text, lazily, in order. Without a vault texts share nothing: numbering begins anew."""
     loaded = Policy.load(policy)
-    return (anonymize(text, loaded, key=key) for text in texts)
+    return (anonymize(text, loaded, key=key, vault=vault, scope=scope) for text in texts)
 
 
 def restore_many(
-    texts: Iterable[str], plans: Iterable[Plan] | None = None, *, key: bytes | str | None = None
+    texts: Iterable[str],
+    plans: Iterable[Plan] | None = None,
+    *,
+    vault: Vault | None = None,
+    key: bytes | str | None = None,
+    scope: str = "",
 ) -> Iterator[Restored]:
-    """:func:`restore` for each text, lazily, in order, with its plan or with one key for all."""
+    """:func:`restore` for each text, lazily, in order, with its plan, or with one vault or key for all."""
     if plans is None:
-        return (restore(text, key=key) for text in texts)
-    return (restore(text, plan=plan, key=key) for text, plan in zip(texts, plans, strict=True))
+        return (restore(text, vault=vault, key=key, scope=scope) for text in texts)
+    return (
+        restore(text, plan=plan, vault=vault, key=key, scope=scope) for text, plan in zip(texts, plans, strict=True)
+    )
 
 
 def _document(given: TextOrDocument) -> Document:

@@ -24,6 +24,7 @@ from allonym.labels import SCHEMES, TAXONOMY, Label, Taxonomy
 from allonym.pattern import PatternRule
 
 SCHEMA = 1
+_NO_LLM = MappingProxyType({name: key.default for name, key in registry.LLM_KEYS.items()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,10 @@ class Policy:
         operating_points: label to how much the tagger may miss there to be right where it finds: one of
             ``OPERATING_POINTS``, or the least probability of a finding; ``"*"`` is for labels without.
         tables: detector to its options, see :meth:`settings`.
+        subject: the key of ``Document.meta`` that names whom a document is about; empty: none.
+        llm: the endpoint of a language model: all keys of ``registry.LLM_KEYS``. Without a ``url`` none is asked.
+        consistent: how far keyed replacements are the same for the same entity: in the ``document``, in all documents
+            of its ``subject``, or in the ``scope`` that the caller names.
         taxonomy: the labels, with those that the policy adds.
     """
 
@@ -90,6 +95,9 @@ class Policy:
     countries: tuple[str, ...] = ()
     operating_points: Mapping[str, str | float] = field(default_factory=lambda: MappingProxyType({"*": "high-recall"}))
     tables: Mapping[str, Mapping[str, object]] = field(default_factory=lambda: MappingProxyType({}))
+    subject: str = ""
+    consistent: str = "scope"
+    llm: Mapping[str, object] = field(default_factory=lambda: _NO_LLM)
     taxonomy: Taxonomy = field(default=TAXONOMY, repr=False)
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -99,6 +107,7 @@ class Policy:
         state["metadata"] = dict(self.metadata)
         state["operating_points"] = dict(self.operating_points)
         state["tables"] = {name: _thawed(table) for name, table in self.tables.items()}
+        state["llm"] = _thawed(self.llm)
         added = [lab for lab in self.taxonomy if lab.name not in TAXONOMY]
         state["taxonomy"] = [(a.name, a.parent, a.kind, a.risk, a.description) for a in added]
         return (_revive, (state,))
@@ -190,9 +199,9 @@ class Policy:
 
     def fingerprint(self) -> str:
         """A digest of everything the policy says, for run reports and resume checks. Lists count, unseen."""
-        apart = ("taxonomy", "operating_points", "tables")
+        apart = ("taxonomy", "operating_points", "tables", "llm")
         parts = [repr(getattr(self, name)) for name in self.__dataclass_fields__ if name not in apart]
-        parts += [repr(sorted(self.operating_points.items())), repr(_ordered(self.tables))]
+        parts += [repr(sorted(self.operating_points.items())), repr(_ordered(self.tables)), repr(_ordered(self.llm))]
         parts += [repr(sorted((k, r.operator, sorted(r.options.items()), r.threshold) for k, r in self.rules.items()))]
         parts += ["\0".join((t.label, *t.terms)) for t in (*self.dictionary, *self.exclusions)]
         parts += [repr((lab.name, lab.parent)) for lab in self.taxonomy if lab.name not in TAXONOMY]
@@ -217,6 +226,7 @@ def _revive(state: dict[str, Any]) -> Policy:
     state["metadata"] = MappingProxyType(state["metadata"])
     state["operating_points"] = MappingProxyType(state["operating_points"])
     state["tables"] = _frozen(state["tables"])
+    state["llm"] = _frozen(state["llm"])
     taxonomy = TAXONOMY.extended(Label(*row) for row in added) if added else TAXONOMY
     return Policy(taxonomy=taxonomy, **state)
 
@@ -250,8 +260,11 @@ KEYS: Mapping[str, tuple[type, str]] = MappingProxyType(
         "description": (str, "one line for people"),
         "language": (str, "ISO 639-1 code of the texts' language"),
         "threshold": (float, "score from 0 to 1 that a finding needs"),
+        "subject": (str, "metadata key that names whom a document is about"),
+        "consistent": (str, "document, subject or scope: where the same entity gets the same keyed replacement"),
         "countries": (list, "ISO 3166 codes whose rules run; empty: all"),
         "detect": (dict, "what is looked for, by which detectors, and how strictly; a table for each that has options"),
+        "llm": (dict, "the endpoint of a language model, for the operator and the detector llm"),
         "tag": (dict, "style and names: how tags are written"),
         "default": (dict, "operator and options for labels without a rule"),
         "rules": (dict, "label to operator, options and threshold"),
@@ -266,8 +279,10 @@ _TYPE_NAMES = {int: "an integer", str: "a string", float: "a number", list: "a l
 DETECT_LISTS = ("detectors", "labels", "exclude")
 DETECT_KEYS = (*DETECT_LISTS, "operating_point", "operating_points", *sorted(registry.DETECTOR_KEYS))
 OPERATING_POINTS = ("high-recall", "balanced", "high-precision")
+CONSISTENT = ("document", "subject", "scope")
 TAG_KEYS = ("style", "names")
 LABEL_KEYS = ("name", "parent", "kind", "risk", "description")
+_MOST = 1e6  # of any number in a policy
 
 
 def _unit(value: object, where: str) -> float:
@@ -311,11 +326,17 @@ def _parse(data: bytes, where: str, folder: Path | None) -> Policy:
     else:
         base = Policy(name="")
     changes: dict[str, Any] = {"name": raw.get("name") or Path(where).stem}
-    for key in ("description", "language"):
+    for key in ("description", "language", "subject"):
         if key in raw:
             changes[key] = raw[key]
     if "threshold" in raw:
         changes["threshold"] = _unit(raw["threshold"], f"{where}: threshold")
+    if "consistent" in raw:
+        changes["consistent"] = raw["consistent"]
+        if raw["consistent"] not in CONSISTENT:
+            raise UnknownNameError("value", raw["consistent"], CONSISTENT, f"{where}: consistent")
+    if changes.get("consistent", base.consistent) == "subject" and not changes.get("subject", base.subject):
+        raise PolicyError(f"{where}: consistent = 'subject' needs subject, the metadata key that names it")
     if "countries" in raw:
         changes["countries"] = tuple(c.lower() for c in _strings(raw["countries"], f"{where}: countries"))
     taxonomy = base.taxonomy
@@ -323,6 +344,9 @@ def _parse(data: bytes, where: str, folder: Path | None) -> Policy:
         taxonomy = taxonomy.extended(_label(row, f"{where}: labels[{i}]") for i, row in enumerate(raw["labels"]))
         changes["taxonomy"] = taxonomy
     changes |= _read_detect(raw.get("detect", {}), taxonomy, where, folder, base)
+    if "llm" in raw:
+        read = _read_options(registry.LLM_KEYS, raw["llm"], taxonomy, f"{where}: llm", folder)
+        changes["llm"] = MappingProxyType({**base.llm, **read})
     tag = _table(raw.get("tag", {}), TAG_KEYS, f"{where}: tag")
     if "style" in tag:
         changes["style"] = _style(tag["style"], f"{where}: tag.style")
@@ -382,7 +406,7 @@ def _read_detect(raw: object, taxonomy: Taxonomy, where: str, folder: Path | Non
     given = {name: detect[name] for name in detect if name in registry.DETECTOR_KEYS}
     tables = dict(base.tables)
     for name, table in given.items():
-        read = _read_options(name, table, taxonomy, f"{where}.{name}", folder)
+        read = _read_options(registry.DETECTOR_KEYS[name], table, taxonomy, f"{where}.{name}", folder)
         tables[name] = MappingProxyType({**tables.get(name, {}), **read})
     out["tables"] = MappingProxyType(tables)
     running = set(out.get("detectors", base.detectors))
@@ -416,8 +440,9 @@ def _known_detectors(names: Iterable[str], where: str) -> None:
             raise UnknownNameError("detector", name, registry.detectors.names(), where)
 
 
-def _read_options(detector: str, raw: object, taxonomy: Taxonomy, where: str, folder: Path | None) -> dict[str, object]:
-    keys = registry.DETECTOR_KEYS[detector]
+def _read_options(
+    keys: Mapping[str, registry.Key], raw: object, taxonomy: Taxonomy, where: str, folder: Path | None
+) -> dict[str, object]:
     return {
         name: _read_option(keys[name].kind, value, taxonomy, f"{where}.{name}", folder)
         for name, value in _table(raw, keys, where).items()
@@ -444,10 +469,17 @@ def _read_option(kind: str, value: Any, taxonomy: Taxonomy, where: str, folder: 
             taxonomy.get(label, where)
             _mode(mode, f"{where}.{label}")
         return MappingProxyType(dict(value))
-    if kind == "count":
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise PolicyError(f"{where} must be an integer from 1, got {value!r}")
+    if kind in ("count", "natural"):
+        least = int(kind == "count")
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise PolicyError(f"{where} must be an integer from {least}, got {value!r}")
         return value
+    if kind == "number":
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) <= _MOST:
+            raise PolicyError(f"{where} must be a number, got {value!r}")
+        return float(value)
+    if kind == "prompts":
+        return _read_prompts(value, where)
     if kind == "flag":
         if not isinstance(value, bool):
             raise PolicyError(f"{where} must be true or false, got {value!r}")
@@ -456,8 +488,22 @@ def _read_option(kind: str, value: Any, taxonomy: Taxonomy, where: str, folder: 
         raise PolicyError(f"{where} must be a string, got {type(value).__name__}")
     if kind == "mode":
         return _mode(value, where)
+    if kind == "json" and value not in registry.JSON_MODES:
+        raise UnknownNameError("JSON mode", value, registry.JSON_MODES, where)
+    if kind == "folder":
+        return str((folder or Path()) / value) if value else ""
     beside = (folder or Path()) / value
     return str(beside) if kind == "path" and value and beside.exists() else value
+
+
+def _read_prompts(value: object, where: str) -> Mapping[str, object]:
+    for name, parts in _table(value, registry.LLM_PROMPTS, where).items():
+        for part, text in _table(parts, registry.LLM_PROMPT_PARTS, f"{where}.{name}").items():
+            lacking = [n for n in registry.LLM_PROMPTS[name] if part == "user" and f"{{{n}}}" not in str(text)]
+            if not isinstance(text, str) or lacking:
+                needed = f" that holds {{{lacking[0]}}}" if lacking else ""
+                raise PolicyError(f"{where}.{name}.{part} must be a string{needed}, got {type(text).__name__}")
+    return MappingProxyType({name: MappingProxyType(dict(parts)) for name, parts in dict(value).items()})  # type: ignore[call-overload]
 
 
 def _mode(value: object, where: str) -> object:

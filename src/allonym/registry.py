@@ -70,6 +70,7 @@ detectors = Registry(
         "ensemble": "allonym.detect.ensemble:build",
         "flair": "allonym.detect.adapters.flair:build",
         "gliner": "allonym.detect.adapters.gliner:build",
+        "llm": "allonym.detect.adapters.llm:build",
         "mitie": "allonym.detect.adapters.mitie:build",
         "presidio": "allonym.detect.adapters.presidio:build",
         "spacy": "allonym.detect.adapters.spacy:build",
@@ -79,6 +80,7 @@ detectors = Registry(
 """Factories ``(Policy) -> ((Document) -> Iterable[Span])``."""
 
 MODES = ("union", "intersection", "vote")
+JSON_MODES = ("schema", "object", "none")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +90,17 @@ class Key:
     Attributes:
         kind: what its value is. ``path`` is a file or folder beside the policy, or else a name as it is; ``unit`` a
             number from 0 to 1, ``count`` an integer from 1, ``names`` a list of strings, ``labels`` a table from a
-            model's labels to ours (``""``: left out), ``modes`` one from our labels to a mode of the ensemble.
+            model's labels to ours (``""``: left out), ``modes`` one from our labels to a mode of the ensemble,
+            ``number`` a number, ``natural`` an integer from 0, ``folder`` a path beside the policy that need not exist
+            yet, ``json`` one of ``JSON_MODES``, ``prompts`` a table as in ``LLM_PROMPTS``.
         default: what holds where the table does not say.
         says: for people.
     """
 
-    kind: Literal["text", "path", "flag", "unit", "count", "names", "labels", "mode", "modes"]
+    kind: Literal[
+        "text", "path", "flag", "unit", "count", "names", "labels", "mode", "modes",
+        "number", "natural", "folder", "json", "prompts",
+    ]  # fmt: skip
     default: object
     says: str
 
@@ -145,6 +152,11 @@ DETECTOR_KEYS: Mapping[str, Mapping[str, Key]] = MappingProxyType(
             "device": _DEVICE,
             "allow_download": _DOWNLOAD,
         },
+        "llm": {
+            "labels": _LABELS,
+            "words": Key("count", 400, "words of a window; neighbouring windows share 40"),
+            "score": Key("unit", 0.85, "score of all findings"),
+        },
         "presidio": {
             "recognizers": Key("names", (), "classes of predefined recognizers; by default those that need no model"),
             "config": Key("path", "", "Presidio's YAML file of recognizers, instead of the list"),
@@ -169,12 +181,44 @@ DETECTOR_KEYS: Mapping[str, Mapping[str, Key]] = MappingProxyType(
 )
 """Detector to the keys of its table."""
 
+LLM_KEYS: Mapping[str, Key] = MappingProxyType(
+    {
+        "url": Key("text", "", "address of an endpoint for chat completions, up to /v1; empty: none is ever asked"),
+        "model": Key("text", "", "name of the model, as the endpoint knows it"),
+        "key_env": Key("text", "", "environment variable with the endpoint's key; empty: none is sent"),
+        "temperature": Key("number", 0.0, "of the sampling, 0 or more; below 0 it is not sent"),
+        "max_tokens": Key("natural", 0, "most tokens of an answer; 0: as the endpoint has it"),
+        "timeout": Key("number", 60.0, "seconds for one request, from asking to the last byte"),
+        "retries": Key("natural", 4, "how often a request is sent again after errors that may pass"),
+        "requests_per_minute": Key("natural", 0, "most requests in a minute, for each process; 0: no limit"),
+        "concurrency": Key("count", 4, "requests at the same time, for each process"),
+        "json_mode": Key("json", "schema", "how JSON is asked for; what the endpoint refuses falls back to the next"),
+        "cache": Key("folder", "", "folder of encrypted answers, for calls with a key; empty: none are kept"),
+        "prompts": Key("prompts", MappingProxyType({}), "tables tags, names, detect, decode, whose parts replace ours"),
+    }
+)
+"""The keys of a policy's table ``[llm]``."""
+
+LLM_PROMPTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {"tags": ("entities",), "names": ("entities",), "detect": ("labels", "text"), "decode": ("entities", "text")}
+)
+"""Prompt to what its part ``user`` must hold in braces."""
+
+LLM_PROMPT_PARTS = ("system", "example", "answer", "user", "again")
+"""Parts of a prompt: the system message, one example with its answer, the request, and what follows it when the first
+answer could not be used."""
+
 operators = Registry(
     "operator",
     {
         "keep": "allonym.replace.operators:keep",
         "suppress": "allonym.replace.operators:suppress",
         "tag": "allonym.replace.operators:tag",
+        "sanitize": "allonym.replace.operators:sanitize",
+        "wild_tag": "allonym.replace.wild:wild_tag",
+        "pseudonym": "allonym.replace.pseudonym:pseudonym",
+        "llm": "allonym.replace.llm:llm",
+        "seq2seq": "allonym.replace.seq2seq:seq2seq",
         "mask": "allonym.replace.operators:mask",
         "hash": "allonym.replace.keyed:hash",
         "encrypt": "allonym.replace.keyed:encrypt",

@@ -11,7 +11,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from allonym import registry
 from allonym.labels import SCHEMES, TAXONOMY, Kind
 from allonym.pattern import PatternRule
-from allonym.policy import DETECT_KEYS, KEYS, LABEL_KEYS, OPERATING_POINTS, SCHEMA, TAG_KEYS
+from allonym.policy import CONSISTENT, DETECT_KEYS, KEYS, LABEL_KEYS, OPERATING_POINTS, SCHEMA, TAG_KEYS
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -34,8 +34,10 @@ def policy_schema() -> dict[str, object]:
     known: dict[str, dict[str, object]] = {
         "schema": {"const": SCHEMA},
         "threshold": _UNIT,
+        "consistent": {"enum": list(CONSISTENT)},
         "countries": _STRINGS,
         "detect": _closed(DETECT_KEYS, _detect_key),
+        "llm": _closed(tuple(registry.LLM_KEYS), lambda name: _keyed(registry.LLM_KEYS[name])),
         "tag": _closed(TAG_KEYS, _tag_key),
         "default": {"$ref": "#/$defs/rule"},
         "rules": _per_label({"$ref": "#/$defs/rule"}),
@@ -84,16 +86,27 @@ def _detect_key(key: str) -> dict[str, object]:
         return _per_label(_POINT)
     if key in registry.DETECTOR_KEYS:
         keys = registry.DETECTOR_KEYS[key]
-        return _closed(tuple(keys), lambda name: {"description": keys[name].says, **_option(keys[name].kind)})
+        return _closed(tuple(keys), lambda name: _keyed(keys[name]))
     return dict(_STRINGS)
 
 
+def _keyed(key: registry.Key) -> dict[str, object]:
+    return {"description": key.says, **_option(key.kind)}
+
+
 def _option(kind: str) -> dict[str, object]:
-    """The schema of an option of a detector."""
+    """The schema of an option of a detector, or of the table ``[llm]``."""
     mode: dict[str, object] = {"enum": list(registry.MODES)}
     kinds: dict[str, dict[str, object]] = {
         "unit": _UNIT,
         "count": {"type": "integer", "minimum": 1},
+        "natural": {"type": "integer", "minimum": 0},
+        "number": {"type": "number"},
+        "json": {"enum": list(registry.JSON_MODES)},
+        "prompts": _closed(
+            tuple(registry.LLM_PROMPTS),
+            lambda _: _closed(registry.LLM_PROMPT_PARTS, lambda _: {"type": "string"}),
+        ),
         "flag": {"type": "boolean"},
         "names": _STRINGS,
         "labels": {"type": "object", "additionalProperties": {"anyOf": [_LABEL, {"const": ""}]}},

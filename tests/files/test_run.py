@@ -17,6 +17,7 @@ from allonym.files import anonymize_path, read_documents
 from allonym.files import run as runs
 from allonym.files.journal import Journal, journal_path
 from allonym.files.output import PartFile, part_path
+from allonym.replace.cast import Corpus
 
 KEY = b"0123456789abcdef"
 
@@ -42,6 +43,27 @@ def test_any_number_of_workers_gives_the_same_bytes(tmp_path, policy):
         made.append(({p.name: p.read_bytes() for p in out.iterdir()}, {**report.to_dict(), "seconds": 0}))
     assert made[0] == made[1] == made[2]
     assert set(made[0][0]) == {"o.jsonl", "o.jsonl.quarantine.jsonl", "p.jsonl"}
+
+
+def test_a_pass_over_a_corpus_numbers_through_whatever_the_workers(tmp_path, policy):
+    rows = [{"id": i, "text": f"a{i % 7}@example.com and c{i}@example.com"} for i in range(200)]
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
+    made = []
+    for workers, size in ((1, 1 << 16), (1, 300), (2, 2000)):
+        out = tmp_path / f"{workers}-{size}.jsonl"
+        anonymize_path(tmp_path / "in.jsonl", out, policy, workers=workers, batch_size=size, vault=Corpus(None))
+        made.append(out.read_bytes())
+    assert made[0] == made[1] == made[2]
+    texts = [json.loads(line)["text"] for line in made[0].splitlines()]
+    assert texts[0] == "[EMAIL_ADDRESS_1] and [EMAIL_ADDRESS_2]"
+    assert texts[7].split()[0] == "[EMAIL_ADDRESS_1]"
+    assert len({tag for text in texts for tag in text.split(" and ")}) == 207
+
+
+def test_a_pass_over_a_corpus_cannot_be_resumed(tmp_path, policy):
+    (tmp_path / "in.jsonl").write_bytes(records(3))
+    with pytest.raises(UsageError, match="vault"):
+        anonymize_path(tmp_path / "in.jsonl", tmp_path / "o.jsonl", policy, resume=True, vault=Corpus(None))
 
 
 def test_report_counts_and_holds_no_text(run, tmp_path, policy):

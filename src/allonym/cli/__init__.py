@@ -23,9 +23,12 @@ COMMANDS: Mapping[str, str] = {
     "anonymize": "allonym.cli.anonymize:anonymize",
     "detect": "allonym.cli.detect:detect",
     "restore": "allonym.cli.restore:restore",
+    "vault": "allonym.cli.vault:vault",
     "policy": "allonym.cli.policy:policy",
     "labels": "allonym.cli.labels:labels",
+    "llm": "allonym.cli.llm:llm",
     "train": "allonym.cli.train:train",
+    "kb": "allonym.cli.kb:kb",
     "demo": "allonym.cli.demo:demo",
     "completion": "allonym.cli.completion:completion",
 }

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from allonym.cli.options import chosen_policy, field_option, format_option, key_option, policy_options, read_key
+from allonym.cli.options import (
+    chosen_policy,
+    field_option,
+    format_option,
+    key_option,
+    open_vault,
+    policy_options,
+    read_key,
+    vault_options,
+)
 from allonym.cli.progress import progress
 from allonym.cli.reading import documents, tell_terminal
 from allonym.cli.terminal import note, table
@@ -16,6 +25,7 @@ from allonym.errors import UsageError
 
 if TYPE_CHECKING:
     from allonym.policy import Policy
+    from allonym.replace import Keeper
 
 
 BINARY = ("docx", "xlsx", "parquet")
@@ -30,8 +40,20 @@ _OUT = click.Path(dir_okay=False, path_type=Path)
 @field_option
 @format_option
 @key_option
+@vault_options
+@click.option(
+    "--subject-field",
+    metavar="NAME",
+    help="Column or field that names whom a record is about: its dates move alike, and the vault can forget it.",
+)
 @click.option(
     "--workers", type=click.IntRange(1), default=1, show_default=True, help="Processes; same bytes for any number."
+)
+@click.option(
+    "--unique",
+    is_flag=True,
+    help="No two referents of the whole run share a replacement, and tags are numbered through. A vault does the same, "
+    "and for later runs too.",
 )
 @click.option("--resume", is_flag=True, help="Go on where an interrupted run of the same command stopped.")
 @click.option("--overwrite", is_flag=True, help="Replace a TARGET that exists.")
@@ -69,7 +91,14 @@ def anonymize(
     field: tuple[str, ...],
     format: str | None,
     key_file: Path | None,
+    vault: str | None,
+    scope: str,
+    secret_file: Path | None,
+    secret_env: str | None,
+    secret_keyring: str | None,
+    subject_field: str | None,
     workers: int,
+    unique: bool,
     resume: bool,
     overwrite: bool,
     plans: Path | None,
@@ -92,6 +121,7 @@ def anonymize(
       allonym anonymize reviews.csv safe.csv --field review --report run.json
       echo "Write to jane.doe@example.com" | allonym anonymize -
       allonym anonymize letter.txt --dry-run --show
+      allonym anonymize interviews/ safe/ --policy pseudonyms --vault study.vault --secret-file study.key
     """
     if target and output:
         raise click.UsageError("TARGET is given twice: as an argument and with --output")
@@ -99,17 +129,27 @@ def anonymize(
         raise click.UsageError("--show goes with --dry-run")
     if originals and plans is None:
         raise click.UsageError("--originals goes with --plans")
+    if unique and vault:
+        raise click.UsageError("--unique goes without --vault: a vault does the same")
     chosen = chosen_policy(policy, label, dictionary, exclude_terms, operating_point)
+    if subject_field is not None:
+        chosen = chosen.with_(subject=subject_field)
     key = read_key(key_file)
     if dry_run:
-        _dry_run(source, chosen, key, field, format, show=show)
+        if key is None and vault:
+            key = open_vault(vault, secret_file, secret_env, secret_keyring).operator_key
+        _dry_run(source, chosen, key, scope, field, format, show=show)
         return
     to = target or output or _standard_output(source, format)
     if to == "-" and (resume or overwrite):
         raise click.UsageError("--resume and --overwrite need a TARGET")
 
     from allonym.files import anonymize_path
+    from allonym.replace.cast import Corpus
 
+    keeper: Keeper | None = Corpus(key) if unique else None
+    if vault:
+        keeper = open_vault(vault, secret_file, secret_env, secret_keyring)
     if source == "-":
         tell_terminal()
     try:
@@ -119,6 +159,8 @@ def anonymize(
                 to,
                 chosen,
                 key=key,
+                vault=keeper,
+                scope=scope,
                 fields=field or None,
                 format=format,
                 workers=workers,
@@ -158,7 +200,14 @@ def _standard_output(source: str, format: str | None) -> str:
 
 
 def _dry_run(
-    source: str, chosen: Policy, key: bytes | str | None, field: tuple[str, ...], format: str | None, *, show: bool
+    source: str,
+    chosen: Policy,
+    key: bytes | str | None,
+    scope: str,
+    field: tuple[str, ...],
+    format: str | None,
+    *,
+    show: bool,
 ) -> None:
     from allonym.pipeline import anonymize
 
@@ -166,7 +215,7 @@ def _dry_run(
     edits: list[tuple[object, ...]] = []
     count = 0
     for document in documents(source, fields=field, format=format):
-        plan = anonymize(document, chosen, key=key).plan
+        plan = anonymize(document, chosen, key=key, scope=scope).plan
         count += 1
         mentions.update((e.label, e.operator.partition("@")[0]) for e in plan.edits)
         if show:

@@ -1,4 +1,4 @@
-"""Options that several commands share, and the policy and key that they lead to."""
+"""Options that several commands share, and the policy, key and vault that they lead to."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from allonym.errors import UsageError
 
 if TYPE_CHECKING:
     from allonym.policy import Policy
+    from allonym.vault import Secret, Vault
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -116,7 +117,8 @@ key_option = click.option(
     "--key-file",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="PATH",
-    help="Secret of hash, encrypt and shift_dates: a passphrase or random bytes, 16 at least. Or set ALLONYM_KEY.",
+    help="Secret of pseudonym, wild_tag, hash, encrypt and shift_dates: a passphrase or random bytes, 16 at least. "
+    "Or set ALLONYM_KEY.",
 )
 
 format_option = click.option("--format", "format", metavar="NAME", help="Format of stdin, or of an unusual suffix.")
@@ -187,3 +189,107 @@ def read_key(path: Path | None) -> bytes | str | None:
     if (size := len(key.encode() if isinstance(key, str) else key)) < MIN_KEY_BYTES:
         raise UsageError(f"{where}: a key needs at least {MIN_KEY_BYTES} bytes, got {size}")
     return key
+
+
+def secret_options(command: F) -> F:
+    """The options that say where a vault's secret is. They arrive as secret_file, secret_env and secret_keyring."""
+    return _secret_options("", "The vault's secret", " By default ALLONYM_VAULT_KEY.")(command)
+
+
+def other_secret_options(prefix: str, what: str, otherwise: str) -> Callable[[F], F]:
+    """The same for a second secret; they begin with ``prefix`` and a hyphen and arrive with it and an underscore."""
+    return _secret_options(f"{prefix}-", what, otherwise)
+
+
+def _secret_options(prefix: str, what: str, otherwise: str) -> Callable[[F], F]:
+    def decorate(command: F) -> F:
+        for option in reversed(
+            (
+                click.option(
+                    f"--{prefix}secret-file",
+                    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+                    metavar="PATH",
+                    help=f"{what}, in a file: a passphrase or random bytes, 16 at least.",
+                ),
+                click.option(
+                    f"--{prefix}secret-env",
+                    metavar="NAME",
+                    help=f"{what}, in an environment variable.{otherwise}",
+                ),
+                click.option(
+                    f"--{prefix}secret-keyring",
+                    metavar="SERVICE/NAME",
+                    help=f"{what}, in the keyring of the operating system.",
+                ),
+            )
+        ):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+def vault_options(command: F) -> F:
+    """The options that choose a vault and a scope in it.
+
+    They arrive as vault, scope, secret_file, secret_env and secret_keyring.
+    """
+    command = secret_options(command)
+    for option in reversed(
+        (
+            click.option(
+                "--vault",
+                metavar="PATH|URL",
+                help="The vault that knows which replacement stands for which original; see: allonym vault.",
+            ),
+            click.option(
+                "--scope",
+                default="",
+                metavar="NAME",
+                help="Project or release. Numbers, pseudonyms and keyed values of one say nothing in another.",
+            ),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def read_vault_secret(
+    file: Path | None, environment: str | None, keyring: str | None, *, prefix: str = ""
+) -> Secret | None:
+    """The secret that one of the options of :func:`secret_options` names; else, without a prefix, the one in
+    ALLONYM_VAULT_KEY; else None.
+
+    Raises:
+        UsageError: two are named, the one that is named is not there, or it is too short.
+    """
+    from allonym.vault import secret_from_environment, secret_from_file, secret_from_keyring
+
+    if sum(one is not None for one in (file, environment, keyring)) > 1:
+        names = ", ".join(f"--{prefix}secret-{end}" for end in ("file", "env", "keyring"))
+        raise UsageError(f"only one of {names} can be given")
+    if file is not None:
+        return secret_from_file(file)
+    if keyring is not None:
+        return secret_from_keyring(keyring)
+    if environment is not None:
+        secret = secret_from_environment(environment)
+        if secret is None:
+            raise UsageError(f"the environment variable {environment} is empty or not set")
+        return secret
+    return None if prefix else secret_from_environment()
+
+
+def open_vault(vault: str, secret_file: Path | None, secret_env: str | None, secret_keyring: str | None) -> Vault:
+    """The vault that the options name, open.
+
+    Raises:
+        UsageError: no secret is named.
+        VaultError, WrongKey: there is no such vault, or the secret does not open it.
+    """
+    from allonym.vault import Vault
+
+    secret = read_vault_secret(secret_file, secret_env, secret_keyring)
+    if secret is None:
+        raise UsageError("the vault's secret is required: --secret-file, --secret-keyring or ALLONYM_VAULT_KEY")
+    return Vault.open(vault, secret)

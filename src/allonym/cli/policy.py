@@ -124,7 +124,11 @@ def _show(one: Policy, *, every: bool) -> None:
         facts.append(("leaves alone", ", ".join(one.exclude)))
     facts.append(("tags", one.style.format(label="LABEL", n=1) + (f", named as in {one.names}" if one.names else "")))
     if keyed := _keyed(one, looked):
-        facts.append(("needs a key", f"for {', '.join(keyed)}"))
+        facts.append(("needs a key", f"for {', '.join(keyed)}; or a vault"))
+    if one.subject or one.consistent != "scope":
+        facts.append(("consistent", f"by {one.consistent}" + (f", subject from {one.subject}" if one.subject else "")))
+    if one.llm["url"]:
+        facts.append(("language model", f"{one.llm['model']} at {one.llm['url']}"))
     for title, lists in (("dictionary", one.dictionary), ("exclusions", one.exclusions)):
         facts += [(title, _counted(lists))] if lists else []
     if one.metadata:
@@ -191,6 +195,9 @@ def _settings(one: Policy) -> dict[str, Any]:
         "detectors": list(one.detectors),
         "operating_points": dict(one.operating_points),
         "tables": _tables(one),
+        "subject": one.subject,
+        "consistent": one.consistent,
+        "llm": {name: dict(v) if isinstance(v, Mapping) else v for name, v in one.llm.items()},
         "countries": list(one.countries),
         "tag": {"style": one.style, "names": one.names},
         "default": plain(one.default),

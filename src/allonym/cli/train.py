@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from allonym.cli.corpus_options import FILE, choosing_options, data_options, reading_options, shares
+from allonym.cli.seq2seq import seq2seq
 from allonym.cli.terminal import note, table
 from allonym.errors import UsageError
 
@@ -33,7 +34,11 @@ def train() -> None:
       allonym train density corpus.jsonl
       allonym train split corpus.jsonl --out parts
       allonym train ner corpus.jsonl --backend spacy --out model
+      allonym train seq2seq mails/ model --key-file secret.key --from-scratch small
     """
+
+
+train.add_command(seq2seq)
 
 
 @train.command(short_help="Train a tagger, or several side by side.")

@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
-from allonym.batch import RECORD_ERRORS, Key, reason, run_records
+from allonym.batch import RECORD_ERRORS, Found, Key, find_records, reason, run_records
 from allonym.document import Document
 from allonym.errors import DataError
 from allonym.policy import Policy
+
+if TYPE_CHECKING:
+    from allonym.replace import Keeper
 
 MAX_WHOLE = 1 << 29
 """Bytes of a file that is read at once (JSON, HTML, mail, office files)."""
@@ -22,13 +25,16 @@ MAX_WHOLE = 1 << 29
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What every chunk needs: policy, key, chosen fields (empty: all text), whether plans (with originals) are kept."""
+    """What every chunk needs: policy, key, chosen fields (empty: all text), whether plans (with originals) are kept,
+    the vault and the scope."""
 
     policy: Policy
     key: Key = field(default=None, repr=False)
     fields: tuple[str, ...] = ()
     plans: bool = False
     originals: bool = False
+    vault: Keeper | None = field(default=None, repr=False)
+    scope: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,11 +149,26 @@ class Parsed:
     join: Callable[[list[bytes | None]], bytes] | None = None
 
 
-def treat(parsed: Parsed, job: Job) -> Treated:
+def search(parsed: Parsed, job: Job) -> list[Found]:
+    """What there is to replace in the drafts of a chunk, for :func:`treat`."""
+    return find_records((p.document for p in parsed.pieces if isinstance(p, Draft)), job.policy, job.key)
+
+
+def treat(parsed: Parsed, job: Job, found: Sequence[Found] | None = None) -> Treated:
     """Send the drafts of a chunk through the batch kernel and join all bytes; failing records are left out."""
-    drafts = [p for p in parsed.pieces if isinstance(p, Draft)]
-    documents = [d.document for d in drafts]
-    results = iter(run_records(documents, job.policy, job.key, plans=job.plans, originals=job.originals))
+    documents = [p.document for p in parsed.pieces if isinstance(p, Draft)]
+    results = iter(
+        run_records(
+            documents,
+            job.policy,
+            job.key,
+            plans=job.plans,
+            originals=job.originals,
+            vault=job.vault,
+            scope=job.scope,
+            found=found,
+        )
+    )
     tally = Tally()
     tally.add(parsed.tally)
     failures: list[Failure] = []

@@ -13,19 +13,24 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from allonym import __version__
-from allonym.batch import RECORD_ERRORS, Key, reason, run_ordered
+from allonym.batch import RECORD_ERRORS, Found, Key, reason, run_ordered
 from allonym.document import Document
-from allonym.errors import AllonymError, DataError, RefusedContent, UnknownNameError, UsageError
+from allonym.errors import AllonymError, DataError, RefusedContent, UnknownNameError, UsageError, VaultError
 from allonym.files.formats import get_format
 from allonym.files.items import Item, check_apart, check_free, list_items
 from allonym.files.journal import Journal, verify
 from allonym.files.output import Lines, PartFile, Pipe, part_path
-from allonym.files.record import Chunk, Draft, Failure, Format, Job, Tally, Treated, treat, whole
+from allonym.files.record import Chunk, Draft, Failure, Format, Job, Tally, Treated, search, treat, whole
 from allonym.files.runreport import RunReport, make_report
+from allonym.plan import digest
 from allonym.policy import Policy
+from allonym.replace.cast import Corpus
+
+if TYPE_CHECKING:
+    from allonym.replace import Keeper
 
 BATCH = 1 << 16
 """Bytes that a batch aims at."""
@@ -58,12 +63,29 @@ class Task:
     refused: str = ""
 
 
-def work(job: Job, task: Task) -> tuple[Place, Treated]:
+def look(job: Job, task: Task) -> tuple[Task, list[Found] | None]:
+    """Find what there is to replace in one chunk: what the workers do where a vault is kept.
+
+    The vault itself is written by one process alone, in the order of the texts, so that workers change no byte.
+    """
+    if task.chunk is None:
+        return task, None
+    try:
+        return task, search(get_format(task.format).parse(task.chunk, job), job)
+    except UsageError:
+        raise
+    except (DataError, *RECORD_ERRORS):
+        return task, None  # and it fails again, with its reason, when it is treated
+
+
+def work(job: Job, task: Task, found: list[Found] | None = None) -> tuple[Place, Treated]:
     """Treat one chunk: the function that the workers run."""
     if task.chunk is None:
         return task.place, Treated(refused=task.refused)
     try:
-        return task.place, treat(get_format(task.format).parse(task.chunk, job), job)
+        return task.place, treat(get_format(task.format).parse(task.chunk, job), job, found)
+    except VaultError:
+        raise
     except DataError as error:
         return task.place, Treated(refused=reason(error))
     except UsageError:
@@ -78,6 +100,8 @@ def anonymize_path(
     policy: str | Path | Policy = "default",
     *,
     key: Key = None,
+    vault: Keeper | None = None,
+    scope: str = "",
     fields: Sequence[str] | None = None,
     format: str | None = None,
     workers: int = 1,
@@ -96,7 +120,10 @@ def anonymize_path(
         source: a file, a folder (with all below it), or ``-`` for standard input. Never changed.
         target: where the result goes; for a folder, a folder; ``-`` for standard output.
         policy: a preset's name, a TOML file's path, or a :class:`Policy`.
-        key: secret of the keyed operators.
+        key: secret of the keyed operators; by default the vault's own.
+        vault: a :class:`allonym.vault.Vault`, which keeps what stands for what in all files of a scope, or a
+            :class:`allonym.replace.cast.Corpus`. It is written in the order of the texts.
+        scope: names the project or release.
         fields: column names, or dotted paths, of what is treated; by default all text but record ids.
         format: overrides what the suffix says; for standard input by default ``txt``.
         workers: processes; any number gives the same bytes.
@@ -118,13 +145,15 @@ def anonymize_path(
     """
     began = time.monotonic()
     loaded = Policy.load(policy)
-    job = Job(loaded, key, tuple(fields or ()), plans is not None, originals)
+    job = Job(loaded, key, tuple(fields or ()), plans is not None, originals, vault, scope)
     items, folder = list_items(source, target, format)
     out = None if str(target) == "-" else Path(target) if folder else items[0].target
     if quarantine is None and out is not None:
         quarantine = out.with_name(f"{out.name}.quarantine.jsonl")
     if resume and (out is None or str(source) == "-"):
         raise UsageError("resume needs a file or folder to read and one to write")
+    if resume and isinstance(vault, Corpus):
+        raise UsageError("a run that keeps its book in memory cannot be resumed; a vault can")
     if batch_size < 1:
         raise UsageError(f"batch_size must be 1 or more, got {batch_size}")
     if job.fields and not folder and items[0].format and not items[0].format.fields:
@@ -132,6 +161,8 @@ def anonymize_path(
     extras = [Path(p) for p in (quarantine, plans, report) if p is not None]
     check_apart(items, extras)
     settings = {"fields": list(job.fields), "format": format, "keyed": key is not None, "folder": folder}
+    if vault is not None or scope:
+        settings |= {"vault": vault is not None, "scoped": digest(scope) if scope else ""}
     listed = "\n".join(f"{item.name}\0{item.size}" for item in items)
     identity = {
         "version": __version__,
@@ -157,7 +188,7 @@ def anonymize_path(
     keep = False
     try:
         run.restore()
-        with closing(cast(Any, run_ordered(work, run.tasks(batch_size), job, workers))) as results:
+        with closing(cast(Any, _results(run.tasks(batch_size), job, workers))) as results:
             for place, treated in results:
                 run.take(place, treated)
                 if progress:
@@ -183,6 +214,16 @@ def anonymize_path(
         raise
     finally:
         run.close(keep=keep)
+
+
+def _results(tasks: Iterator[Task], job: Job, workers: int) -> Iterator[tuple[Place, Treated]]:
+    if job.vault is None or workers == 1:
+        yield from run_ordered(work, tasks, job, 1 if job.vault is not None else workers)
+        return
+    seeing = replace(job, vault=None, key=job.vault.operator_key if job.key is None else job.key)
+    with closing(cast(Any, run_ordered(look, tasks, seeing, workers))) as seen:
+        for task, found in seen:
+            yield work(job, task, found)
 
 
 class _Run:

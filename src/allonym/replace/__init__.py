@@ -9,12 +9,28 @@ policy is read. Pick one by name from ``allonym.registry.operators``, or registe
 
     allonym.registry.operators.register("shout", shout)
 
+An operator that has to know all entities of a document before it replaces the first has a ``prepare`` among its
+:func:`traits`; see :class:`Traits`.
+
 An operator that fails, that returns no string or that returns the text it was given makes the whole document fail.
 """
 
 from __future__ import annotations
 
-from allonym.replace.compose import Linkage, make_plan
-from allonym.replace.mention import Mention, Operator, Setting, Traits, check_options, traits
+from allonym.replace.compose import Linkage, make_plan, subject_of
+from allonym.replace.mention import Book, Keeper, Mention, Operator, Setting, Traits, Wanted, check_options, traits
 
-__all__ = ["Linkage", "Mention", "Operator", "Setting", "Traits", "check_options", "make_plan", "traits"]
+__all__ = [
+    "Book",
+    "Keeper",
+    "Linkage",
+    "Mention",
+    "Operator",
+    "Setting",
+    "Traits",
+    "Wanted",
+    "check_options",
+    "make_plan",
+    "subject_of",
+    "traits",
+]

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import hmac
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeVar
@@ -20,6 +21,7 @@ from allonym.replace.mention import Book, Setting, Wanted
 
 if TYPE_CHECKING:
     from allonym.kb import KnowledgeBase
+    from allonym.replace.atlas import Atlas
 
 T = TypeVar("T")
 ATTEMPTS = 64
@@ -138,29 +140,32 @@ class Cast:
         setting: document, policy, key, scope.
         ledger: who has got what.
         kb: the knowledge base.
-        options: of the operator ``pseudonym``, as the policy's rules give them, by label.
+        wanted: all entities of the document that get a pseudonym, in reading order.
         remarks: for the plan; hold no text of the document.
         people: name in plain form (whole names, and parts that only one person bears) to who plays them, for e-mail
             addresses, user names and companies that carry a name.
         places: place in plain form to its substitute, for companies, nationalities and languages.
+        atlas: which place becomes which, once :mod:`allonym.replace.atlas` has been asked.
     """
 
     setting: Setting
     ledger: Ledger
     kb: KnowledgeBase
     remarks: list[str] = field(default_factory=list)
+    wanted: Sequence[Wanted] = ()
     people: dict[str, object] = field(default_factory=dict)
     places: dict[str, object] = field(default_factory=dict)
+    atlas: Atlas | None = None
 
     @classmethod
-    def of(cls, setting: Setting, kb: KnowledgeBase, remarks: list[str]) -> Cast:
+    def of(cls, setting: Setting, kb: KnowledgeBase, remarks: list[str], wanted: Sequence[Wanted] = ()) -> Cast:
         """For the document of a setting.
 
         Raises:
             UsageError: there is no key, or it is too short.
         """
         key = subkey(setting.key, "pseudonym", setting.scope)
-        return cls(setting, Ledger(setting.document.text, key, setting.book, remarks), kb, remarks)
+        return cls(setting, Ledger(setting.document.text, key, setting.book, remarks), kb, remarks, wanted)
 
 
 def by_family(wanted: Iterable[Wanted], setting: Setting) -> dict[str, list[Wanted]]:
@@ -169,3 +174,51 @@ def by_family(wanted: Iterable[Wanted], setting: Setting) -> dict[str, list[Want
     for one in wanted:
         out.setdefault(setting.policy.taxonomy.lineage(one.entity.label)[-1], []).append(one)
     return out
+
+
+class CorpusBook:
+    """A :class:`Book` in memory, for one pass over a corpus. It keeps no originals."""
+
+    def __init__(self) -> None:
+        self._values: dict[tuple[str, str], str] = {}
+        self._owners: dict[tuple[str, str], str] = {}
+        self._numbers: dict[str, int] = {}
+
+    def about(self, subject: str) -> None:
+        """See :class:`Book`."""
+
+    def recall(self, kind: str, key: str) -> str | None:
+        """See :class:`Book`."""
+        return self._values.get((kind, key))
+
+    def enter(self, kind: str, key: str, value: str) -> bool:
+        """See :class:`Book`."""
+        if self._owners.setdefault((kind, value), key) != key:
+            return False
+        self._values[kind, key] = value
+        return True
+
+    def number(self, kind: str) -> int:
+        """See :class:`Book`."""
+        self._numbers[kind] = self._numbers.get(kind, 0) + 1
+        return self._numbers[kind]
+
+    def remember(self, replacement: str, original: str, label: str, operator: str, entity: str) -> None:
+        """Nothing is kept."""
+
+
+class Corpus:
+    """Stands in for a vault during one pass over a corpus: no two entities of it share a replacement.
+
+    Args:
+        key: secret of the keyed operators.
+    """
+
+    def __init__(self, key: bytes | str | None) -> None:
+        self.operator_key = key
+        self._books: dict[str, CorpusBook] = {}
+
+    @contextmanager
+    def book(self, scope: str, subject: str = "") -> Iterator[CorpusBook]:
+        """The scope's book, see :class:`CorpusBook`."""
+        yield self._books.setdefault(scope, CorpusBook())

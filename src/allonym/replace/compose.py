@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from operator import itemgetter
 from types import MappingProxyType
@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from allonym.document import Document, Entity, Span
 from allonym.errors import AllonymError, DataError
+from allonym.labels import SCHEMES
 from allonym.plan import Edit, Plan, digest, replaced
 from allonym.replace.context import article, attached, core, grown, removed, with_article
 from allonym.replace.keyed import TOKEN, require_key, seal
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
     from allonym.policy import Policy
 
 ESCAPED_LABEL = "OTHER_IDENTIFYING_ATTRIBUTE"
+UNNUMBERED = "\0tag"
+"""The tag of an entity that is numbered only if an operator returns its tag."""
 
 
 class Linkage(Protocol):
@@ -78,7 +81,7 @@ def _way(policy: Policy, label: str) -> _Way:
     operator = get_operator(rule.operator)
     about = traits_of(operator)
     names = rule.options.get("names")
-    scheme = names if isinstance(names, str) else policy.names
+    scheme = names if isinstance(names, str) and names in ("", *SCHEMES) else policy.names
     shown = policy.taxonomy.to_scheme(label, scheme) if scheme and label in policy.taxonomy else None
     shown = shown or label
     own = rule.options.get("style")
@@ -187,16 +190,66 @@ def make_plan(
     needs_key, exact = _needs(policy)
     if needs_key:
         require_key(key, needs_key)
-    items = _items(text, entities, policy, book)
+    inner = _scope(document, policy, scope)
+    if book is not None and inner != scope:
+        book = _Pages(book, digest(inner))
+    numbers = _Numbers(text, book)
+    items = _items(entities, policy, numbers, book is not None)
+    _check_apart(text, items)
     if exact and (":e1:" in text or ":E1:" in text):
         items = _with_tokens(text, items)
     before = digest(text)
     if not items:
         return Plan(before, (), tuple(dict.fromkeys(remarks)), before)
-    setting = _prepared(text, items, Setting(document, policy, key, scope, book), remarks)
-    edits = _edits(text, items, setting, policy.language == "en")
+    setting = _prepared(text, items, Setting(document, policy, key, inner, book, tuple(i[:2] for i in items)), remarks)
+    edits = _edits(text, items, setting, policy.language == "en", numbers)
     _check_cover(items, edits)
     return Plan(before, tuple(edits), tuple(dict.fromkeys(remarks)), digest(replaced(text, edits)))
+
+
+def subject_of(document: Document, policy: Policy) -> str:
+    """Whom the document is about, where the policy says which metadata key tells; else empty.
+
+    Raises:
+        DataError: the policy is consistent by subject and the document names none.
+    """
+    if not policy.subject:
+        return ""
+    who = document.meta.get(policy.subject)
+    if (who is None or who == "") and policy.consistent == "subject":
+        raise DataError(f"policy {policy.name} needs the metadata key {policy.subject!r}, which this document lacks")
+    return "" if who is None else str(who)
+
+
+def _scope(document: Document, policy: Policy, scope: str) -> str:
+    if policy.consistent == "scope":
+        return scope
+    if policy.consistent == "subject":
+        return f"{scope}\0subject\0{subject_of(document, policy)}"
+    return f"{scope}\0document\0{document.id or digest(document.text)}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Pages:
+    """A book whose values hold for one document or subject only."""
+
+    book: Book = field(repr=False)
+    mark: str
+
+    def about(self, subject: str) -> None:
+        self.book.about(subject)
+
+    def recall(self, kind: str, key: str) -> str | None:
+        return self.book.recall(f"{kind} {self.mark}", key)
+
+    def enter(self, kind: str, key: str, value: str) -> bool:
+        return self.book.enter(f"{kind} {self.mark}", key, value)
+
+    def number(self, kind: str) -> int:
+        return self.book.number(kind)
+
+    def remember(self, replacement: str, original: str, label: str, operator: str, entity: str) -> None:
+        self.book.remember(replacement, original, label, operator, f"{self.mark} {entity}")
 
 
 def _prepared(text: str, items: list[_Item], setting: Setting, remarks: list[str]) -> Setting:
@@ -233,18 +286,24 @@ def _prepared(text: str, items: list[_Item], setting: Setting, remarks: list[str
     return replace(setting, prepared=MappingProxyType(prepared))
 
 
-def _items(text: str, entities: Sequence[Entity], policy: Policy, book: Book | None) -> list[_Item]:
-    numbers = _Numbers(text, book)
+def _items(entities: Sequence[Entity], policy: Policy, numbers: _Numbers, late: bool) -> list[_Item]:
     items: list[_Item] = []
     for serial, entity in enumerate(sorted(entities, key=_start), 1):
         way = _way(policy, entity.label)
         if way.traits.keeps:
             continue
-        number = numbers.next(way, entity.key)
-        tag = way.style.format(label=way.label, n=number)
+        if late and way.traits.prepare is not None:
+            number, tag = 0, UNNUMBERED  # most of these get no tag, so a number is drawn only for those that do
+        else:
+            number = numbers.next(way, entity.key)
+            tag = way.style.format(label=way.label, n=number)
         for index, span in enumerate(entity.spans):
             items.append((span.start, span.end, serial, span, entity, way, number, tag, index))
     items.sort(key=itemgetter(0, 1))
+    return items
+
+
+def _check_apart(text: str, items: list[_Item]) -> None:
     end = 0
     for item in items:
         if item[0] < end:
@@ -252,7 +311,6 @@ def _items(text: str, entities: Sequence[Entity], policy: Policy, book: Book | N
         end = item[1]
     if end > len(text):
         raise DataError(f"a mention reaches to {end}, past the end of a text of {len(text)} characters")
-    return items
 
 
 def _start(entity: Entity) -> int:
@@ -273,7 +331,7 @@ def _with_tokens(text: str, items: list[_Item]) -> list[_Item]:
     return out
 
 
-def _edits(text: str, items: list[_Item], setting: Setting, english: bool) -> list[Edit]:
+def _edits(text: str, items: list[_Item], setting: Setting, english: bool, numbers: _Numbers) -> list[Edit]:
     edits: list[Edit] = []
     done = 0  # where the last edit ends
     stands = ""  # what stands last in its place, or before it
@@ -293,6 +351,8 @@ def _edits(text: str, items: list[_Item], setting: Setting, english: bool) -> li
             a, b = grown(text, a, b, done if not lead else a, limit if not trail else b)
         surface = text[a:b]
         out = _called(way, Mention(surface, span, entity, number, way.label, tag, index), setting)
+        if out == UNNUMBERED:
+            out = tag = way.style.format(label=way.label, n=numbers.next(way, entity.key))
         name = "tag@1" if out == tag else way.name
         if setting.book is not None and out and not (way.traits.lossy and out != tag):
             setting.book.remember(out, surface, entity.label, name, entity.key)

@@ -6,6 +6,7 @@ import inspect
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, cast
@@ -26,7 +27,8 @@ class Mention:
         text: what stands there, without a possessive ending or the sentence's own punctuation. Hidden from ``repr``.
         span: the place that was detected.
         entity: the referent; all its mentions should get the same replacement where the operator allows it.
-        number: the entity's number among those whose tags look alike, in reading order, from 1.
+        number: the entity's number among those whose tags look alike, in reading order, from 1; 0 where a vault
+            numbers those alone that get a tag.
         label: the label as the policy's tags write it.
         tag: the tag that the policy writes for this entity, e.g. ``[PERSON_1]``; what to return where all else fails.
         index: which of the entity's mentions this is, from 0.
@@ -51,6 +53,7 @@ class Setting:
         key: the caller's secret as it was given, or None; see :func:`allonym.replace.keyed.subkey`.
         scope: names the release; keyed values of two scopes cannot be linked.
         book: the scope's pages of a vault, open for writing; None where there is none.
+        places: where anything is about to be replaced, as (start, end) in reading order.
         prepared: what each operator's ``prepare`` made of the document, by the operator's name.
     """
 
@@ -59,6 +62,7 @@ class Setting:
     key: bytes | str | None = field(default=None, repr=False)
     scope: str = ""
     book: Book | None = field(default=None, repr=False)
+    places: tuple[tuple[int, int], ...] = field(default=(), repr=False)
     prepared: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}), repr=False)
 
 
@@ -67,6 +71,9 @@ class Book(Protocol):
 
     ``kind`` names a space of values (``tag:[PERSON_{n}]``, ``family name``): within a kind, no two keys share a value.
     """
+
+    def about(self, subject: str) -> None:
+        """Say whom what follows is about; empty: nobody."""
 
     def recall(self, kind: str, key: str) -> str | None:
         """The value of ``key``; None where it has none yet."""
@@ -79,6 +86,17 @@ class Book(Protocol):
 
     def remember(self, replacement: str, original: str, label: str, operator: str, entity: str) -> None:
         """Keep that ``replacement`` stands for ``original``, so that the vault can bring it back."""
+
+
+class Keeper(Protocol):
+    """What keeps books: a vault, or one pass over a corpus."""
+
+    @property
+    def operator_key(self) -> bytes | str | None:
+        """Secret of the keyed operators where the caller names none."""
+
+    def book(self, scope: str, subject: str = "") -> AbstractContextManager[Book]:
+        """The scope's book, for one transaction."""
 
 
 @dataclass(frozen=True, slots=True)

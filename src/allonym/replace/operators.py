@@ -60,6 +60,16 @@ def tag(mention: Mention, setting: Setting, *, style: str | None = None, names: 
     return mention.tag
 
 
+@traits(repeats=True, style="{label}_{n}", check=_check_tag)
+def sanitize(mention: Mention, setting: Setting, *, names: str | None = None) -> str:
+    """A label and the entity's number without any brackets, ``PERSON_1``: the enumerated placeholders of P4 (NER-S).
+
+    Args:
+        names: the scheme that names the label; by default as the policy says.
+    """
+    return mention.tag
+
+
 def _check_mask(options: Mapping[str, Any], where: str) -> None:
     char = options.get("char", "*")
     if len(char) != 1 or char.isalnum() or char.isspace() or not char.isprintable():

@@ -1,0 +1,157 @@
+"""Write docs/examples.md: thirty texts before, after, rewritten, and restored.
+
+    python docs/build_examples.py            # write it
+    python docs/build_examples.py --check    # fail where it is out of date
+
+The texts are in docs/examples/texts.toml. The rewriters below stand for what people and language models do to a text.
+"""
+
+from __future__ import annotations
+
+import argparse
+import html
+import json
+import re
+import sys
+import textwrap
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+from allonym import Anonymized, Policy, anonymize, restore
+from allonym.policy import TermList
+
+HERE = Path(__file__).parent
+KEY = b"the key of the documentation's examples"
+Piece = tuple[str, str]
+"""Some text, and the label of the mention that it stands for; empty between mentions."""
+
+
+def pieces(text: str, made: Anonymized) -> list[Piece]:
+    """The anonymised text, cut at its replacements."""
+    out: list[Piece] = []
+    at = 0
+    for edit in made.plan.edits:
+        out += [(text[at : edit.start], ""), (edit.replacement, edit.label if edit.entity else "")]
+        at = edit.end
+    return [*out, (text[at:], "")]
+
+
+def everywhere(change: Callable[[str], str]) -> Callable[[list[Piece]], str]:
+    return lambda parts: change("".join(text for text, _ in parts))
+
+
+def mentions(change: Callable[[str, str], str]) -> Callable[[list[Piece]], str]:
+    return lambda parts: "".join(change(text, label) if label else text for text, label in parts)
+
+
+def last_name(text: str, label: str) -> str:
+    words = text.split()
+    return words[-1] if label == "PERSON" and len(words) > 1 and words[-1].isalpha() else text
+
+
+def first_initials(text: str, label: str) -> str:
+    words = text.split()
+    if label != "PERSON" or len(words) < 2 or words[0].endswith("."):
+        return text
+    return " ".join([f"{w[0]}." for w in words[:-1]] + words[-1:])
+
+
+def shortened(text: str, label: str) -> str:
+    words = text.split()
+    return words[0] if label in ("PERSON", "ORGANIZATION") and len(words[0]) > 3 else text
+
+
+def typo(text: str, label: str) -> str:
+    return text[:3] + text[4:] if label == "PERSON" and len(text) > 7 and text.isalpha() else text
+
+
+def possessive(text: str, label: str) -> str:
+    return f"{text}’s team" if label in ("PERSON", "ORGANIZATION") else text
+
+
+def sentences(text: str) -> list[str]:
+    return re.split(r"(?<=[.?!]) +(?=[A-Z0-9\"<\[])", text)
+
+
+def hyphenated(text: str) -> str:
+    return re.sub(r"\b([A-Z][a-z]{3})([a-z]{3,})\b", r"\1-\n\2", text)
+
+
+def american_dates(text: str) -> str:
+    return re.sub(r"\b(\d{1,2}) ([A-Z][a-z]+) (\d{4})\b", r"\2 \1, \3", text)
+
+
+REWRITERS: dict[str, Callable[[list[Piece]], str]] = {
+    "none": everywhere(lambda t: t),
+    "upper": everywhere(str.upper),
+    "lower": everywhere(str.lower),
+    "title case": everywhere(lambda t: re.sub(r"[^\W\d_]+('s)?", lambda m: m[0][:1].upper() + m[0][1:].lower(), t)),
+    "markdown": everywhere(lambda t: re.sub(r"([\[\]_*<>#-])", r"\\\1", t)),
+    "html": everywhere(lambda t: f"<p>{html.escape(t)}</p>"),
+    "json": everywhere(lambda t: json.dumps({"answer": t}, ensure_ascii=False)),
+    "wrapped": everywhere(lambda t: textwrap.fill(t, 34)),
+    "line ends": everywhere(hyphenated),
+    "no brackets": everywhere(lambda t: re.sub(r"[<>\"\[\]]", "", t)),
+    "quotes": mentions(lambda t, label: f"“{t}”"),
+    "possessive": mentions(possessive),
+    "last names": mentions(last_name),
+    "initials": mentions(first_initials),
+    "shortened": mentions(shortened),
+    "typos": mentions(typo),
+    "genitive": mentions(lambda t, label: t if label != "PERSON" or t.endswith("s") else f"{t}s"),
+    "regrouped": mentions(lambda t, label: t.replace(" ", "") if any(c.isdigit() for c in t) else t),
+    "other dates": everywhere(american_dates),
+    "reordered": everywhere(lambda t: " ".join(reversed(sentences(t)))),
+    "list": everywhere(lambda t: "\n".join(f"- {s}" for s in sentences(t))),
+    "summary": everywhere(lambda t: "In short: " + sentences(t)[0]),
+}
+
+
+def page() -> str:
+    """The page as Markdown."""
+    rows = tomllib.loads((HERE / "examples" / "texts.toml").read_text(encoding="utf-8"))["text"]
+    out = [
+        "# Thirty examples",
+        "",
+        "Made by `python docs/build_examples.py` from made-up texts, with the policies that come with allonym.",
+        "*After* is what `allonym anonymize` makes, *rewritten* is what somebody made of that, *restored* is what",
+        "`allonym restore` brings back with the plan.",
+    ]
+    for number, row in enumerate(rows, 1):
+        policy = Policy.load(row["policy"])
+        if "language" in row:  # the embedded tagger knows English alone, so these come with a list of names
+            lists = tuple(TermList(label, tuple(terms)) for label, terms in row["names"].items())
+            rules = tuple(name for name in policy.detectors if name != "tagger")
+            policy = policy.with_(language=row["language"], detectors=rules, dictionary=lists)
+        made = anonymize(row["text"], policy, key=KEY)
+        rewritten = REWRITERS[row["rewrite"]](pieces(row["text"], made))
+        back = restore(rewritten, plan=made.plan)
+        out += ["", f"## {number}. {row['title']}", "", f"Policy `{row['policy']}`, rewritten: {row['rewrite']}."]
+        for name, text in (
+            ("Before", row["text"]),
+            ("After", made.text),
+            ("Rewritten", rewritten),
+            (f"Restored ({back.restored} back, {back.unknown} not)", back.text),
+        ):
+            out += ["", f"{name}:", "", "```text", text, "```"]
+    return "\n".join(out) + "\n"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true")
+    arguments = parser.parse_args()
+    path = HERE / "examples.md"
+    made = page()
+    if not arguments.check:
+        path.write_text(made, encoding="utf-8")
+        return 0
+    if not path.exists() or path.read_text(encoding="utf-8") != made:
+        sys.stderr.write("docs/examples.md is out of date: python docs/build_examples.py\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

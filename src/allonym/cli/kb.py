@@ -1,0 +1,182 @@
+"""``allonym kb``: the knowledge base behind pseudonyms."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import click
+
+from allonym.cli.progress import progress
+from allonym.cli.terminal import heading, note, table
+from allonym.errors import UnknownNameError
+
+_FILE = click.Path(dir_okay=False, path_type=Path)
+_KB = click.option("--kb", "path", type=_FILE, metavar="FILE", help="Knowledge base; default: the one that is shipped.")
+SHOWN = 12
+
+
+@click.group(short_help="The knowledge base behind pseudonyms.")
+def kb() -> None:
+    """The knowledge base behind pseudonyms: what it knows, and making another one.
+
+    \b
+    Examples:
+      allonym kb query Warszawa
+      allonym kb info
+      allonym kb import-wikidata latest-all.json.bz2 --kb large.sqlite
+    """
+
+
+@kb.command(short_help="Build the knowledge base that comes with the package.")
+@click.argument("out", type=_FILE, default="kb.sqlite", metavar="[OUT]")
+def build(out: Path) -> None:
+    """Build the knowledge base from open libraries and our own facts, into OUT (kb.sqlite).
+
+    The same libraries give the same bytes. Needs the extra: pip install 'allonym[kb]'
+    """
+    from allonym.kb.build import build as write
+
+    write(out)
+    click.echo(f"{out}: {out.stat().st_size / 1e6:.1f} MB")
+
+
+@kb.command(short_help="What a knowledge base holds, and from where.")
+@_KB
+@click.option(
+    "--people",
+    type=click.IntRange(2),
+    metavar="N",
+    help="Also how many pairs of N people of one origin and gender would meet in one pseudonym, without a vault.",
+)
+def info(path: Path | None, people: int | None) -> None:
+    """What a knowledge base holds, and where it is from.
+
+    \b
+    Examples:
+      allonym kb info
+      allonym kb info --people 1000
+    """
+    from allonym.kb import KnowledgeBase
+
+    base = KnowledgeBase.open(path)
+    click.echo(f"{base.path.name}: {base.path.stat().st_size / 1e6:.1f} MB\n")
+    heading("Things")
+    table(
+        ("kind", "known", "may be substitutes"),
+        [(kind, *counts) for kind, counts in base.counts().items()],
+        right=(1, 2),
+    )
+    click.echo()
+    heading("Names of people that may be substitutes")
+    rows = [
+        (origin, *(len(base.names("first", origin, gender)) for gender in "fmn"), len(base.names("last", origin)))
+        for origin in base.origins()
+    ]
+    if people is None:
+        table(("origin", "women", "men", "either", "family"), rows, right=(1, 2, 3, 4))
+    else:
+        pairs = people * (people - 1) / 2
+        chance = [(f"{pairs / max(1, f * last):.2f}", f"{pairs / max(1, m * last):.2f}") for _, f, m, _, last in rows]
+        table(
+            ("origin", "women", "men", "either", "family", "women who meet", "men who meet"),
+            [(*row, *pair) for row, pair in zip(rows, chance, strict=True)],
+            right=(1, 2, 3, 4, 5, 6),
+        )
+    click.echo()
+    heading("Sources")
+    for name, version, licence, credit, taken in base.sources():
+        click.echo(f"{name} ({version}), {licence}: {taken}\n  {credit}")
+
+
+@kb.command(short_help="What is known of a name.")
+@click.argument("text")
+@click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only things of this kind. Repeatable.")
+@click.option("--country", default="", metavar="CODE", help="Only what lies there, such as PL.")
+@_KB
+def query(text: str, kinds: tuple[str, ...], country: str, path: Path | None) -> None:
+    """What is known of TEXT: what bears this name, what it belongs to, and what could stand for it.
+
+    \b
+    Examples:
+      allonym kb query Warszawa
+      allonym kb query Georgia --kind region
+    """
+    from allonym.kb import KINDS, KnowledgeBase
+    from allonym.kb.base import HIERARCHY, Item, fold
+
+    for kind in kinds:
+        if kind not in KINDS:
+            raise UnknownNameError("kind", kind, KINDS)
+    base = KnowledgeBase.open(path)
+
+    def names(items: tuple[Item, ...]) -> str:
+        return ", ".join(i.label for i in items[:SHOWN]) + (f", ... ({len(items)})" if len(items) > SHOWN else "")
+
+    found = base.find(text, kinds, country)
+    for item in found[:SHOWN]:
+        details = [d for d in (item.industry, item.region, item.country) if d]
+        heading(f"{item.label} ({item.kind}{', ' if details else ''}{', '.join(details)})")
+        for property in (*HIERARCHY, "capital", "language", "city"):
+            related = base.related(item, property)
+            if related:
+                click.echo(f"  {property.replace('_', ' ')}: {names(related)}")
+        labels = base.labels(item)
+        if labels:
+            shown = [f"{language}{f' {form}' if form else ''} {text}" for (language, form), text in labels.items()]
+            click.echo(f"  called: {', '.join(shown)}")
+        siblings = base.siblings(item)
+        if siblings:
+            click.echo(f"  siblings: {names(siblings)}")
+    facts = () if kinds else base.name_facts(text)
+    if facts:
+        heading(f"{text} (name of people)")
+        drawn = {
+            (part, origin)
+            for part, origin in {(fact.part, fact.origin) for fact in facts}
+            if any(fold(name) == fold(text) for name in base.names(part, origin))
+        }
+        table(
+            ("part", "origin", "gender", "weight", "substitute"),
+            [(*fact, "yes" if (fact.part, fact.origin) in drawn else "no") for fact in facts],
+            right=(3,),
+        )
+    if not found and not facts:
+        note("nothing of this name is known")
+
+
+@kb.command("import-wikidata", short_help="A knowledge base from a Wikidata dump.")
+@click.argument("dump", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option(
+    "--kb", "out", type=_FILE, default="wikidata.sqlite", show_default=True, metavar="OUT", help="What to write."
+)
+@click.option("--languages", default="en,de,pl", show_default=True, metavar="CODES", help="Labels to keep.")
+@click.option(
+    "--min-sitelinks",
+    type=click.IntRange(0),
+    default=5,
+    show_default=True,
+    metavar="N",
+    help="Pages that an entity must have, in all wikis together.",
+)
+def import_wikidata(dump: Path, out: Path, languages: str, min_sitelinks: int) -> None:
+    """A knowledge base from DUMP, a JSON dump of Wikidata (latest-all.json.bz2 or .gz, or unpacked).
+
+    The dump is read twice, line by line. Lines that are damaged are skipped and counted.
+
+    \b
+    Examples:
+      allonym kb import-wikidata latest-all.json.bz2 --kb large.sqlite
+    """
+    from allonym.kb.wikidata import import_dump
+
+    wanted = tuple(filter(None, (code.strip() for code in languages.split(","))))
+    with progress(wanted=True) as advance:
+        done = import_dump(dump, out, languages=wanted, min_sitelinks=min_sitelinks, advance=advance)
+    if done.damaged:
+        listed = ", ".join(map(str, done.damaged_lines)) + (", ..." if done.damaged > len(done.damaged_lines) else "")
+        note(f"{done.damaged} damaged lines were skipped: {listed}")
+    kinds = Counter(done.kinds)
+    click.echo(f"{out}: {done.entities} of {done.lines} entities, {done.names} names of people")
+    if kinds:
+        click.echo(", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items())))

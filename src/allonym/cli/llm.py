@@ -1,0 +1,167 @@
+"""``allonym llm``: the endpoint of a language model, and its batch files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from allonym.cli.options import field_option, format_option, key_option, policy_option, read_key
+from allonym.cli.reading import documents
+from allonym.cli.terminal import note, table
+from allonym.errors import EndpointError, UsageError
+
+if TYPE_CHECKING:
+    from allonym.llm import Client
+    from allonym.policy import Policy
+
+_GREETING = 'Answer with this JSON object and nothing else: {"greeting": "hello"}'
+
+
+@click.group(short_help="Check the endpoint of a language model; batch files.")
+def llm() -> None:
+    """Work with the language model that a policy's table [llm] names.
+
+    \b
+    Examples:
+      allonym llm check --policy mine.toml
+      allonym llm batch write calls/ requests.jsonl --policy mine.toml --key-file secret.key
+      allonym llm batch read results.jsonl --policy mine.toml --key-file secret.key
+    """
+
+
+@llm.command(short_help="Send one harmless request and say how it went.")
+@policy_option
+def check(policy: str) -> None:
+    """Send one harmless request, and say how long the answer took and how the endpoint gives JSON.
+
+    Ends with exit code 1 where the endpoint gives no answer, or none that holds JSON.
+
+    \b
+    Example:
+      allonym llm check --policy mine.toml
+    """
+    from time import monotonic
+
+    from allonym.llm import Client, Request
+    from allonym.llm.answers import parsed
+    from allonym.policy import Policy
+
+    client = Client(Policy.load(policy).llm)
+    schema = {
+        "type": "object",
+        "properties": {"greeting": {"type": "string"}},
+        "required": ["greeting"],
+        "additionalProperties": False,
+    }
+    start = monotonic()
+    reply = client.ask(Request((("user", _GREETING),), schema, "greeting"))
+    seconds = monotonic() - start
+    client.close()
+    found = parsed(reply.content)
+    rows = [
+        ("seconds", f"{seconds:.2f}"),
+        ("JSON mode", client.json_mode),
+        ("answer", "fits" if found is not None and isinstance(found.get("greeting"), str) else "does not fit"),
+        ("prompt tokens", reply.prompt_tokens),
+        ("completion tokens", reply.completion_tokens),
+        ("retries", client.usage["retries"]),
+    ]
+    table(["what", "result"], rows)
+    if rows[2][1] != "fits":
+        raise EndpointError("llm: the endpoint answers, but not with the JSON that was asked for")
+
+
+@llm.group(short_help="Requests and results as batch files.")
+def batch() -> None:
+    """Write the requests of a run as a batch file, and read the results into the cache.
+
+    \b
+    Example:
+      allonym llm batch write calls/ requests.jsonl --policy mine.toml --key-file secret.key
+    """
+
+
+@batch.command(short_help="Write the requests that a run would make.")
+@click.argument("source", metavar="SOURCE")
+@click.argument("out", metavar="OUT.jsonl", type=click.Path(dir_okay=False, path_type=Path))
+@policy_option
+@field_option
+@format_option
+@key_option
+def write(
+    source: str, out: Path, policy: str, field: tuple[str, ...], format: str | None, key_file: Path | None
+) -> None:
+    """Write the requests that `allonym anonymize SOURCE` would make now and that the cache cannot answer.
+
+    Nothing is sent. Requests that need the answer to another one come later: read the results, and write again until
+    there are none. OUT holds what is to be sent, in plain.
+
+    \b
+    Example:
+      allonym llm batch write calls/ requests.jsonl --policy mine.toml --key-file secret.key
+    """
+    from allonym.llm import Recorded, recording, unlocked
+    from allonym.llm.batches import lines
+    from allonym.pipeline import anonymize
+
+    chosen, key, secret, _ = _opened(policy, key_file)
+    waiting = count = 0
+    with recording() as requests, unlocked(secret):
+        for document in documents(source, fields=field, format=format):
+            count += 1
+            try:
+                anonymize(document, chosen, key=key)
+            except Recorded:
+                waiting += 1
+    with out.open("w", encoding="utf-8", newline="\n") as file:
+        file.writelines(lines(requests))
+    note(f"{len(requests)} requests for {waiting} of {count} documents; the others need no answer", label="written:")
+
+
+@batch.command(short_help="Put the results of a batch into the cache.")
+@click.argument(
+    "results",
+    metavar="RESULTS.jsonl...",
+    nargs=-1,
+    required=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+)
+@policy_option
+@key_option
+def read(results: tuple[Path, ...], policy: str, key_file: Path | None) -> None:
+    """Put the results of a batch into the policy's cache, so that the run needs no network for them.
+
+    The policy and the key must be those that the requests were written with.
+
+    \b
+    Example:
+      allonym llm batch read results.jsonl --policy mine.toml --key-file secret.key
+    """
+    from allonym.llm.batches import keep
+
+    *_, client = _opened(policy, key_file)
+    totals: dict[str, int] = {}
+    for path in results:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            for name, n in keep(file, client).items():
+                totals[name] = totals.get(name, 0) + n
+    table(["results", "count"], list(totals.items()), right=(1,))
+    if not totals["kept"]:
+        note("no result could be used", label="error:")
+        raise click.exceptions.Exit(1)
+
+
+def _opened(policy: str, key_file: Path | None) -> tuple[Policy, bytes | str, bytes, Client]:
+    """Policy, key, the cache's key, and the client. All are needed for a batch."""
+    from allonym.llm import client_for
+    from allonym.policy import Policy
+    from allonym.replace.keyed import require_key, subkey
+
+    chosen = Policy.load(policy)
+    key = require_key(read_key(key_file), "llm")
+    if not chosen.llm["cache"]:
+        raise UsageError(f"policy {chosen.name}: llm.cache is required for batches: the folder where answers are kept")
+    secret = subkey(key, "llm cache")
+    return chosen, key, secret, client_for(chosen.llm, secret)

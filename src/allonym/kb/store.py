@@ -1,0 +1,150 @@
+"""Writing a knowledge base: rows in, one file out, all at once."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from allonym.errors import UnknownNameError
+from allonym.kb.base import APPLICATION, KINDS, SCHEMA, fold
+
+OWN, TRANSLATED, ALIAS = 0, 1, 2
+
+
+class Source(NamedTuple):
+    """Where facts come from."""
+
+    name: str
+    version: str
+    licence: str
+    credit: str
+    taken: str
+
+
+class Store:
+    """A knowledge base being written. Ids count up in the order of writing."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.db = connection
+        self._origins: dict[str, int] = {}
+
+    def meta(self, key: str, value: str) -> None:
+        self.db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+
+    def source(self, source: Source) -> int:
+        """The number under which entities name it."""
+        return int(self.db.execute("INSERT INTO source VALUES (NULL, ?, ?, ?, ?, ?)", source).lastrowid or 0)
+
+    def entity(
+        self,
+        kind: str,
+        label: str,
+        source: int,
+        *,
+        country: str = "",
+        region: str = "",
+        population: int = 0,
+        industry: str = "",
+        gender: str = "",
+        usable: bool = True,
+        id: int | None = None,
+    ) -> int:
+        """A new entity's id: the given one, else the next."""
+        if kind not in KINDS:
+            raise UnknownNameError("kind", kind, KINDS)
+        row = (id, kind, label, country, region, population, industry, gender, int(usable), source)
+        number = self.db.execute("INSERT INTO entity VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row).lastrowid or 0
+        self._look(label, number, OWN)
+        return number
+
+    def label(self, entity: int, language: str, text: str, form: str = "") -> None:
+        """A name in a language; the first one of a form stays, further ones become aliases."""
+        self.db.execute("INSERT OR IGNORE INTO label VALUES (?, ?, ?, ?)", (entity, language, form, text))
+        self._look(text, entity, TRANSLATED, language)
+
+    def form(self, entity: int, language: str, form: str, text: str) -> None:
+        """A form that no text is looked up by, such as the pattern of a street's name."""
+        self.db.execute("INSERT OR IGNORE INTO label VALUES (?, ?, ?, ?)", (entity, language, form, text))
+
+    def alias(self, entity: int, text: str, language: str = "") -> None:
+        """A by-name: found, never written."""
+        self._look(text, entity, ALIAS, language)
+
+    def _look(self, text: str, entity: int, rank: int, language: str = "") -> None:
+        folded = fold(text)
+        marked = f" {language} " if language else ""
+        known = self.db.execute("SELECT rank, languages FROM lookup WHERE folded = ? AND entity = ?", (folded, entity))
+        row = known.fetchone()
+        if row is None:
+            self.db.execute("INSERT INTO lookup VALUES (?, ?, ?, ?)", (folded, entity, rank, marked))
+        else:
+            languages = row[1] if marked in row[1] else row[1].rstrip() + marked
+            values = (min(rank, row[0]), languages, folded, entity)
+            self.db.execute("UPDATE lookup SET rank = ?, languages = ? WHERE folded = ? AND entity = ?", values)
+
+    def relate(self, entity: int, property: str, target: int) -> None:
+        """A relation; targets written first count as the more important ones."""
+        if entity == target:
+            return
+        self.db.execute(
+            "INSERT INTO relation "
+            "SELECT ?1, ?2, (SELECT count(*) FROM relation WHERE entity = ?1 AND property = ?2), ?3 "
+            "WHERE NOT EXISTS (SELECT 1 FROM relation WHERE entity = ?1 AND property = ?2 AND target = ?3)",
+            (entity, property, target),
+        )
+
+    def name(self, name: str, part: str, origin: str, gender: str, weight: int, usable: bool) -> None:
+        folded = fold(name)
+        shown = "" if name == folded.capitalize() else name
+        row = (folded, part, self._origin(origin), gender, shown, min(100, max(1, weight)), int(usable))
+        self.db.execute("INSERT OR IGNORE INTO name VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+
+    def keep_origins(self, names: Iterable[str]) -> None:
+        """Number origins in this order; before any name is written."""
+        for name in names:
+            self._origin(name)
+
+    def _origin(self, name: str) -> int:
+        if name not in self._origins:
+            self._origins[name] = int(self.db.execute("INSERT INTO origin VALUES (NULL, ?)", (name,)).lastrowid or 0)
+        return self._origins[name]
+
+    def famous(self, given: str, family: str) -> None:
+        self.db.execute("INSERT OR IGNORE INTO famous VALUES (?, ?)", (fold(given), fold(family)))
+
+    def endings(self, rows: Iterable[tuple[str, str, int]]) -> None:
+        for ending, origin, share in rows:
+            self.db.execute("INSERT INTO ending VALUES (?, ?, ?)", (ending, self._origin(origin), share))
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[Store]:
+    """A store that becomes the file ``path`` when the block ends well, and leaves nothing when it does not."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+    os.close(handle)
+    part = Path(name)
+    try:
+        connection = sqlite3.connect(part)
+        try:
+            connection.execute("PRAGMA journal_mode = OFF")
+            connection.execute("PRAGMA synchronous = OFF")
+            connection.executescript(Path(__file__).with_name("schema.sql").read_text(encoding="utf-8"))
+            connection.execute(f"PRAGMA application_id = {APPLICATION}")
+            connection.execute(f"PRAGMA user_version = {SCHEMA}")
+            yield Store(connection)
+            connection.commit()
+            connection.execute("VACUUM")
+        finally:
+            connection.close()
+        with part.open("rb") as file:
+            os.fsync(file.fileno())
+        part.chmod(0o644)
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)

@@ -1,0 +1,57 @@
+"""The batch-file format of OpenAI's batch API, which P5 used: one request or result a line (P5 section 3.3).
+
+A request's ``custom_id`` is its name in the cache, so a result goes where the run will look for it. That name is a
+keyed digest; the request itself stands in the file in plain, as the endpoint must read it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from allonym.llm.client import Client
+
+URL = "/v1/chat/completions"
+
+
+def lines(requests: Mapping[str, Mapping[str, object]]) -> Iterable[str]:
+    """The lines of a batch file for what :func:`allonym.llm.recording` wrote down."""
+    for name, body in requests.items():
+        row = {"custom_id": name, "method": "POST", "url": URL, "body": body}
+        yield json.dumps(row, separators=(",", ":")) + "\n"
+
+
+def keep(results: Iterable[str], client: Client) -> Mapping[str, int]:
+    """Put the answers of a file of results into the client's cache.
+
+    Args:
+        results: the lines of one file or of several; those of an error file may be among them.
+
+    Returns:
+        counts: ``kept`` answers; ``failed``: the endpoint reports an error; ``unusable``: cut off, refused or no JSON;
+        ``unreadable``: a line that is no result.
+
+    Raises:
+        OSError: the cache cannot be written.
+    """
+    counts = Counter({"kept": 0, "failed": 0, "unusable": 0, "unreadable": 0})
+    for line in results:
+        if line.strip():
+            counts[_keep(line, client)] += 1
+    return counts
+
+
+def _keep(line: str, client: Client) -> str:
+    try:
+        row: Any = json.loads(line)
+        name, response = row["custom_id"], row.get("response")
+        if not isinstance(name, str) or len(name) != 64 or set(name) - set("0123456789abcdef"):
+            return "unreadable"
+        if row.get("error") or not response or response.get("status_code") != 200:
+            return "failed"
+        data = json.dumps(response["body"]).encode()
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return "unreadable"
+    return "kept" if client.keep(name, data) else "unusable"

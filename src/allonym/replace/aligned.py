@@ -1,0 +1,144 @@
+"""A text and what a model made of it: passages to give to a model, and which of its changes stand where.
+
+Both sides are cut into words and signs; difflib (Ratcliff and Obershelp) finds what they share. A change counts for a
+place of the source only where it lies in that place and nowhere beside it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from difflib import SequenceMatcher
+
+from allonym.document import Interval
+
+LENGTH = 160
+"""Characters that a passage has at most, unless a place that must not be cut is longer."""
+
+_Block = tuple[str, int, int, int, int]
+_TOKEN = re.compile(r"[^\W_]+|[^\w\s]|_")
+_END = re.compile(r"[.!?…]+[\"'”’)\]]*\s+|\n+")
+_SPACE = re.compile(r"\s+")
+
+
+def passages(text: str, places: Iterable[Interval], length: int = LENGTH) -> list[Interval]:
+    """Sentences and lines of a text, short ones together, without the space around them.
+
+    Args:
+        text: any.
+        places: what no cut may go through, sorted.
+        length: of a passage at most, in characters; a longer sentence is cut at a space.
+    """
+    held = list(places)
+    ends = _free(_END, text, held)
+    spaces: list[int] | None = None
+    out: list[Interval] = []
+    start = at = 0
+    for end in [*ends, len(text)]:
+        if end - start > length and at > start:
+            out.append((start, at))
+            start = at
+        while end - start > length:
+            spaces = _free(_SPACE, text, held) if spaces is None else spaces
+            inside = [s for s in spaces if start < s < end]
+            cut = max((s for s in inside if s - start <= length), default=min(inside, default=end))
+            if cut == end:
+                break
+            out.append((start, cut))
+            start = cut
+        at = end
+    out.append((start, len(text)))
+    trimmed = ((a + len(t) - len(t.lstrip()), a + len(t.rstrip())) for a, b in out for t in (text[a:b],))
+    return [(a, b) for a, b in trimmed if a < b]
+
+
+def _free(cut: re.Pattern[str], text: str, held: Sequence[Interval]) -> list[int]:
+    """Where the pattern's matches end, but not inside of a held place."""
+    out: list[int] = []
+    i = 0
+    for match in cut.finditer(text):
+        end = match.end()
+        while i < len(held) and held[i][1] <= end:
+            i += 1
+        if i == len(held) or held[i][0] >= end:
+            out.append(end)
+    return out
+
+
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """What a model's output says about a source.
+
+    Attributes:
+        found: for each place, what stands there in the output; None where the change reaches beyond the place. Hidden
+            from ``repr``.
+        rejected: changes outside of all places, or reaching beyond one.
+        kept: words and signs outside of all places that stand unchanged in the output, and how many there are.
+    """
+
+    found: tuple[str | None, ...] = field(repr=False)
+    rejected: int
+    kept: tuple[int, int]
+
+
+def align(source: str, output: str, places: Sequence[Interval]) -> Alignment:
+    """Align an output to its source.
+
+    Args:
+        source, output: one passage each.
+        places: of the source, sorted and disjoint.
+    """
+    left, right = list(_TOKEN.finditer(source)), list(_TOKEN.finditer(output))
+    spans = [_tokens(left, place) for place in places]
+    inside = [-1] * len(left)
+    for number, (a, b) in enumerate(spans):
+        inside[a:b] = [number] * (b - a)
+    matcher = SequenceMatcher(None, [t[0] for t in left], [t[0] for t in right], autojunk=False)
+    to: list[int | None] = [None] * (len(left) + 1)  # boundary of the source to that of the output
+    broken: set[int] = set()
+    rejected = unchanged = 0
+    for tag, i1, i2, j1, j2 in _split(matcher.get_opcodes(), inside):
+        if tag == "equal":
+            for i in range(i1, i2):
+                unchanged += inside[i] < 0
+                to[i] = j1 + i - i1
+            to[i2] = j2
+            continue
+        touched = set(inside[i1:i2])
+        fits = len(touched) == 1 and -1 not in touched
+        if fits:
+            to[i1] = j1 if to[i1] is None else to[i1]
+            to[i2] = j2
+        else:
+            rejected += 1
+            broken |= touched
+            # What is put right before or behind a place is no part of it, and no other change of it is sure then.
+            broken |= {inside[i] for i in (i1 - 1, i2) if tag == "insert" and 0 <= i < len(inside)}
+    found: list[str | None] = []
+    for number, (a, b) in enumerate(spans):
+        start, end = to[a], to[b]
+        if number in broken or start is None or end is None or start >= end or a == b:
+            found.append(None)
+        else:
+            found.append(output[right[start].start() : right[end - 1].end()])
+    outside = sum(n < 0 for n in inside)
+    return Alignment(tuple(found), rejected, (unchanged, outside))
+
+
+def _split(blocks: Iterable[_Block], inside: Sequence[int]) -> Iterable[_Block]:
+    """The blocks, where those that replace as many words as they put are cut at the bounds of places."""
+    for tag, i1, i2, j1, j2 in blocks:
+        start = i1
+        if tag == "replace" and i2 - i1 == j2 - j1:
+            for i in range(i1 + 1, i2):
+                if inside[i] != inside[i - 1]:
+                    yield tag, start, i, j1 + start - i1, j1 + i - i1
+                    start = i
+        yield tag, start, i2, j1 + start - i1, j2
+
+
+def _tokens(tokens: Sequence[re.Match[str]], place: Interval) -> Interval:
+    """First and last token of a place, half open."""
+    hit = [i for i, t in enumerate(tokens) if t.start() < place[1] and place[0] < t.end()]
+    return (hit[0], hit[-1] + 1) if hit else (0, 0)

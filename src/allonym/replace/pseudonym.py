@@ -1,0 +1,119 @@
+"""Realistic pseudonyms: other people, places, organizations, dates and numbers of the same kind.
+
+Who gets what is decided once per document, family by family, so that what belongs together moves together: places
+first, then organizations (a club follows its town), people, their addresses, then things, dates and numbers. For what
+nothing fits, the policy's tag takes its place. The same key, scope and entity lead to the same first choice in every
+document; see :mod:`allonym.replace.cast`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Any, Literal, cast
+
+from allonym.errors import PolicyError
+from allonym.kb import KnowledgeBase
+from allonym.replace.cast import Cast, Renderer, by_family
+from allonym.replace.mention import Mention, Setting, Wanted, traits
+
+ORDER = (
+    ("places", ("LOCATION",)),
+    ("organisations", ("ORGANIZATION",)),
+    ("people", ("PERSON",)),
+    ("addresses", ("EMAIL_ADDRESS", "ONLINE_ID")),
+    (
+        "things",
+        ("ORIGIN", "LANGUAGE", "OCCUPATION", "PRODUCT", "EVENT", "WORK_OF_ART", "AWARD", "LAW"),
+    ),
+    ("moving", ("DATE_TIME", "AGE")),
+    (
+        "identifiers",
+        (
+            *("PHONE_NUMBER", "GENERIC_ID", "DEVICE_ID", "VEHICLE_ID", "GOVERNMENT_ID", "FINANCIAL_ID", "SECRET"),
+            *("NUMERIC", "MEDICAL_TERM"),
+        ),
+    ),
+)
+"""Which module finds substitutes for which families, in the order in which they are asked."""
+
+_MAY_STAY = frozenset({"DATE_TIME", "AGE", "NUMERIC"})
+"""Families of which some surfaces stay as they are: a weekday or ``yesterday`` says nothing by itself."""
+
+
+def prepare(wanted: Sequence[Wanted], setting: Setting, remarks: list[str]) -> dict[str, Renderer]:
+    """Who plays whom in this document: entity key to what renders its surfaces.
+
+    Args:
+        wanted: the entities, in reading order.
+        setting: document, policy, key, scope, and the vault's book where there is one.
+        remarks: filled with what a reader of the plan should know; no text of the document.
+
+    Raises:
+        UsageError: there is no key.
+        KnowledgeBaseError: the knowledge base cannot be read.
+    """
+    named = next((str(w.options["kb"]) for w in wanted if w.options.get("kb")), "")
+    cast = Cast.of(setting, KnowledgeBase.open(named or None), remarks, wanted)
+    families = by_family(wanted, setting)
+    out: dict[str, Renderer] = {}
+    for module, names in ORDER:
+        mine = [w for name in names for w in families.get(name, ())]
+        if mine:
+            mine.sort(key=lambda w: w.entity.spans[0])
+            out |= import_module(f"allonym.replace.{module}").recast(cast, mine)
+    return out
+
+
+def _check(options: Mapping[str, Any], where: str) -> None:
+    least = 7 if options.get("keep_weekday", False) else 1
+    days = options.get("max_days", 365)
+    if not least <= days <= 36500:
+        raise PolicyError(f"{where}.max_days must be from {least} to 36500 days, got {days!r}")
+    country = options.get("country", "")
+    if country and not (len(country) == 2 and country.isascii() and country.isalpha() and country.isupper()):
+        raise PolicyError(f"{where}.country must be a code of ISO 3166 with two capitals, such as PT, got {country!r}")
+
+
+@traits(keyed=True, repeats=True, prepare=prepare, check=_check)
+def pseudonym(
+    mention: Mention,
+    setting: Setting,
+    *,
+    names: Literal["like", "neutral"] = "like",
+    organisations: Literal["known", "invented"] = "known",
+    country: str = "",
+    max_days: int = 365,
+    keep_weekday: bool = False,
+    order: Literal["mdy", "dmy"] = "mdy",
+    kb: str = "",
+) -> str:
+    """Another person, place, organization, date or number of the same kind; a tag where none is known.
+
+    All mentions of one entity follow the same substitute ("Sarah Connor", "Ms Connor", "S. C.", s.connor@...), what is
+    related moves along (a capital with its country, a club with its town, relatives share their new family name), and
+    no substitute is a word of the document. A method of P4 (NER-PS), offline and keyed.
+
+    Args:
+        names: ``like`` keeps gender and language of origin; ``neutral`` gives names of either gender.
+        organisations: ``known`` takes real ones of the same industry and country where it can, ``invented`` never does.
+        country: moves the document's country to this one (ISO 3166, two capitals), with all that belongs to it.
+        max_days: the most that dates move either way, 1 to 36,500; they never move by 0.
+        keep_weekday: move dates by whole weeks only.
+        order: how ``03/04/2020`` is read.
+        kb: file of another knowledge base; see ``allonym kb``.
+    """
+    return played(mention, setting, cast("Mapping[str, Renderer]", setting.prepared["pseudonym"]))
+
+
+def played(mention: Mention, setting: Setting, players: Mapping[str, Renderer]) -> str:
+    """What stands for a mention: its player's rendering, or the tag where there is none or nothing has changed."""
+    render = players.get(mention.entity.key)
+    out = render(mention.text) if render is not None else None
+    if not out or not out.strip():
+        return mention.tag
+    if out.casefold() == mention.text.casefold():
+        family = setting.policy.taxonomy.lineage(mention.entity.label)[-1]
+        stays = family in _MAY_STAY or mention.entity.label == "TITLE"  # of a "Dr" the substitute is one
+        return mention.text if stays else mention.tag
+    return out

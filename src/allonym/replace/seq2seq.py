@@ -1,0 +1,199 @@
+"""Pseudonyms from a model that rewrites text (P4's Seq2Seq-PS, section 3.2), with its output held to the plan.
+
+The model rewrites the document passage by passage; see :mod:`allonym.replace.aligned`. What it puts in the place of a
+mention is a proposal for the entity; whatever it changes elsewhere is rejected, and a remark says how often. A proposal
+must have a plausible form, hold no word of any original, stand nowhere in the document and belong to nobody else. An
+entity whose fullest surface got no such proposal gets an offline pseudonym, so that no detected original survives
+because of the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+from allonym.document import Interval
+from allonym.errors import PolicyError
+from allonym.replace.aligned import align, passages
+from allonym.replace.cast import LEAST_WORD, Ledger, Renderer, words
+from allonym.replace.keyed import subkey
+from allonym.replace.llm import _Asked, _fullest, _renderer, _telling
+from allonym.replace.mention import Mention, Setting, Wanted, traits
+from allonym.replace.pseudonym import played
+from allonym.replace.pseudonym import prepare as offline_players
+from allonym.replace.rewriter import load
+
+KIND = "seq2seq name"
+LONGEST = 80
+"""Characters of a proposal."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Players:
+    """Who is rendered by what, by label and key of the entity; both maps are disjoint."""
+
+    own: Mapping[tuple[str, str], Renderer] = field(repr=False)
+    offline: Mapping[str, Renderer] = field(repr=False)
+
+
+def prepare(wanted: Sequence[Wanted], setting: Setting, remarks: list[str]) -> _Players:
+    """A substitute for each entity: the vault's, else the model's, else an offline pseudonym.
+
+    Raises:
+        UsageError: there is no key, or a rule names no model.
+        MissingExtra: transformers or torch is not installed.
+        DataError: a model cannot be loaded.
+    """
+    ledger = Ledger(setting.document.text, subkey(setting.key, "seq2seq", setting.scope), setting.book, remarks)
+    originals = frozenset(w for one in wanted for s in one.surfaces for w in words(s) if len(w) >= LEAST_WORD)
+    values: dict[int, str] = {}
+    for i, one in enumerate(wanted):
+        known = ledger.assign(KIND, _name(one, setting), lambda _: None, telling=_told)
+        if known is not None:
+            values[i] = known
+    rejected = refused = 0
+    models: dict[tuple[tuple[str, Any], ...], list[int]] = {}
+    for i, one in enumerate(wanted):
+        if i not in values:
+            models.setdefault(tuple(sorted(one.options.items())), []).append(i)
+    for options, members in models.items():
+        proposals, elsewhere = _proposals([wanted[i] for i in members], wanted, setting, dict(options))
+        rejected += elsewhere
+        for i, offered in zip(members, proposals, strict=True):
+            fit = [value for value in offered if _fits(value, _fullest(wanted[i]), originals)]
+            given = _first(ledger, _name(wanted[i], setting), fit)
+            refused += len(offered) - len(fit)
+            if given is not None:
+                values[i] = given
+    lacking = [one for i, one in enumerate(wanted) if i not in values]
+    remarks.append(
+        f"seq2seq: {len(values)} of {len(wanted)} entities have the model's substitute, {len(lacking)} an offline "
+        f"pseudonym; {refused} proposals were refused, {rejected} changes elsewhere rejected"
+    )
+    own = {
+        (one.entity.label, one.entity.key): _renderer(
+            _Asked("", setting.policy.taxonomy.lineage(one.entity.label)[-1], "", one), values[i]
+        )
+        for i, one in enumerate(wanted)
+        if i in values
+    }
+    return _Players(own, _offline(lacking, list(values.values()), setting, remarks))
+
+
+def _check(options: Mapping[str, Any], where: str) -> None:
+    if not options.get("model"):
+        raise PolicyError(f"{where}.model is required: a folder that 'allonym train seq2seq' made, or a model's name")
+    for name, most in (("beams", 32), ("max_length", 4096)):
+        if not 1 <= options.get(name, 1) <= most:
+            raise PolicyError(f"{where}.{name} must be from 1 to {most}, got {options[name]!r}")
+
+
+@traits(keyed=True, repeats=True, prepare=prepare, check=_check)
+def seq2seq(
+    mention: Mention,
+    setting: Setting,
+    *,
+    model: str = "",
+    beams: int = 1,
+    max_length: int = 256,
+    device: str = "cpu",
+    allow_download: bool = False,
+) -> str:
+    """What a model that rewrites text puts in the mention's place; an offline pseudonym where that will not do.
+
+    All mentions of one entity follow one substitute, none holds a word of an original, no two entities share one, and
+    nothing but mentions changes. A method of P4 (Seq2Seq-PS).
+
+    Args:
+        model: folder that ``allonym train seq2seq`` made, or the name of a model. It was trained to write names that
+            it saw: keep it as safe as the texts that it was made from.
+        beams: how many rewritings are followed at once, 1 to 32; more is slower.
+        max_length: tokens of a passage and of its rewriting.
+        device: where the model runs, as PyTorch names it.
+        allow_download: whether the model may be fetched from the network.
+    """
+    players = cast(_Players, setting.prepared["seq2seq"])
+    render = players.own.get((mention.entity.label, mention.entity.key))
+    if render is None:
+        return played(mention, setting, players.offline)
+    out = render(mention.text)
+    return mention.tag if not out or out.casefold() == mention.text.casefold() else out
+
+
+def _told(value: str) -> str:
+    """By what a substitute is told from others: a number as a whole, else by its own words."""
+    return "".join(words(value)) if any(c.isdigit() for c in value) else _telling(value)
+
+
+def _name(one: Wanted, setting: Setting) -> str:
+    return f"{setting.policy.taxonomy.lineage(one.entity.label)[-1]}\0{one.entity.key}"
+
+
+def _proposals(
+    some: Sequence[Wanted], every: Sequence[Wanted], setting: Setting, options: Mapping[str, Any]
+) -> tuple[list[list[str]], int]:
+    """What the model puts in the place of the fullest surfaces of each entity, in reading order; changes elsewhere."""
+    text = setting.document.text
+    places = sorted({(span.start, span.end) for one in every for span in one.entity.spans})
+    whose = {(span.start, span.end): i for i, one in enumerate(some) for span in one.entity.spans}
+    cut = [p for p in passages(text, places) if any(p[0] <= a and b <= p[1] for a, b in whose)]
+    rewriter = load(
+        str(options.get("model", "")), str(options.get("device", "cpu")), bool(options.get("allow_download", False))
+    )
+    made = rewriter.rewrite(
+        [text[a:b] for a, b in cut], beams=int(options.get("beams", 1)), most=int(options.get("max_length", 256))
+    )
+    out: list[list[str]] = [[] for _ in some]
+    rejected = 0
+    for (start, end), rewritten in zip(cut, made, strict=True):
+        inside: list[Interval] = [(a, b) for a, b in places if start <= a and b <= end]
+        found = align(text[start:end], rewritten, [(a - start, b - start) for a, b in inside])
+        rejected += found.rejected
+        for place, value in zip(inside, found.found, strict=True):
+            i = whose.get(place)
+            if i is None or value is None:
+                continue
+            surface = text[slice(*place)]
+            if _fullest(some[i]) in surface and value != surface:
+                out[i].append(value)
+    return out, rejected
+
+
+def _fits(value: str, like: str, originals: frozenset[str]) -> bool:
+    """Whether a proposal can stand for a surface: of a plausible form, and without a word of any original."""
+    if not 1 < len(value) <= LONGEST or not value.isprintable() or any(c in "<>[]{}\\|" for c in value):
+        return False
+    if any(c.isdigit() for c in like + value) and _shape(value) != _shape(like):
+        return False  # a number or code of another form would not be one
+    if any(c.isalpha() for c in like) and not any(c.isalpha() for c in value):
+        return False
+    if like[0].isupper() != value[0].isupper() or ("@" in like) != ("@" in value):
+        return False
+    own = words(value)
+    return (
+        bool(own)
+        and not any(w in originals for w in own)
+        and not any(len(o) > LEAST_WORD and o in w for o in originals for w in own)
+    )
+
+
+def _shape(text: str) -> str:
+    return "".join("9" if c.isdigit() else "a" if c.isalpha() else c for c in text)
+
+
+def _first(ledger: Ledger, name: str, values: Sequence[str]) -> str | None:
+    return ledger.assign(
+        KIND, name, lambda attempt: values[attempt] if attempt < len(values) else None, telling=_telling
+    )
+
+
+def _offline(
+    lacking: Sequence[Wanted], values: Sequence[str], setting: Setting, remarks: list[str]
+) -> Mapping[str, Renderer]:
+    if not lacking:
+        return {}
+    # The model's values count as words of the document, so that no pseudonym repeats one.
+    text = "\n".join((setting.document.text, *values))
+    beside = replace(setting, document=replace(setting.document, text=text))
+    return dict(offline_players([replace(one, options={}) for one in lacking], beside, remarks))

@@ -1,0 +1,380 @@
+"""Bring originals back: with the plan, from a vault's scope, or from the encrypted mentions alone with the key."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from allonym.errors import RestoreError, UsageError
+from allonym.plan import Edit, Plan, invert
+from allonym.replace.keyed import require_key
+from allonym.restore.index import Index
+from allonym.restore.scan import Match, Scan
+from allonym.restore.sealed import Opener, opener
+from allonym.restore.view import UNFINISHED
+from allonym.vault.records import Known
+
+if TYPE_CHECKING:
+    from allonym.vault import Vault
+
+_NO_TOKENS = frozenset({"suppress", "mask", "generalise", "article"})
+"""Operators whose replacements may stand for anything, so that a rewritten text does not tell what stood there."""
+
+_OUTER = " \n\r\t.,;:!?'’sS"
+_CONTEXT = 2048
+"""Characters of what is written already that a stream keeps to look at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One mention that was brought back.
+
+    Attributes:
+        start, end: half-open, in the text that was returned.
+        rule: how it was known: ``exact``, or rules such as ``case``, ``spacing``, ``typo``, ``shortened``, joined by
+            ``+``.
+        label: of the entity.
+    """
+
+    start: int
+    end: int
+    rule: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """A text with originals in it again.
+
+    Attributes:
+        text: hidden from ``repr``.
+        restored: how many replacements were undone.
+        unknown: how many were seen, or are missing, and could not be undone.
+        notes: why not; hold no text of the document.
+        found: what was undone, in reading order.
+    """
+
+    text: str = field(repr=False)
+    restored: int = 0
+    unknown: int = 0
+    notes: tuple[str, ...] = ()
+    found: tuple[Found, ...] = ()
+
+
+class Restorer:
+    """What is known, indexed once for many texts.
+
+    Args:
+        known: what stands for what, such as ``vault.known(scope)``. Replacements that stand for several entities are
+            left; of several surfaces of one entity the fullest comes back.
+        key: secret that encrypted mentions, which are decrypted as well.
+
+    Raises:
+        UsageError: the key is too short.
+    """
+
+    def __init__(self, known: Iterable[Known], *, key: bytes | str | None = None) -> None:
+        self._index = Index(known)
+        self._opener: Opener | None = None if key is None else opener(require_key(key, "encrypt"))
+
+    def __repr__(self) -> str:
+        return f"Restorer({len(self._index)} replacements)"
+
+    def restore(self, text: str) -> Restored:
+        """``text`` with every replacement undone that is known without a guess; nothing else in it changes."""
+        return _written(text, [m for m in self._matches(text) if m.sure])
+
+    def stream(self, chunks: Iterable[str]) -> Iterator[str]:
+        """As :meth:`restore`, piece by piece: what comes out, joined, is what it makes of the pieces joined.
+
+        Only an end is held back that may still be, or become, part of a replacement.
+        """
+        context, waiting = "", ""
+        for chunk in chunks:
+            if not chunk:
+                continue
+            waiting += chunk
+            cut = len(waiting)
+            tail = UNFINISHED.search(waiting, max(0, cut - 64))
+            if tail is not None:
+                cut = tail.start()
+            out, done = self._part(context, waiting[:cut], final=False)
+            if done:
+                context = (context + waiting[:done])[-_CONTEXT:]
+                waiting = waiting[done:]
+            if out:
+                yield out
+        if waiting:
+            yield self._part(context, waiting, final=True)[0]
+
+    def _part(self, context: str, text: str, *, final: bool) -> tuple[str, int]:
+        """What ``text``, which follows ``context``, becomes as far as it is decided, and how far that is."""
+        scan = Scan(context + text, self._index, self._opener, final=final)
+        begin = len(context)
+        pieces: list[str] = []
+        at = begin
+        for match in scan.matches(begin):
+            if not match.sure:
+                continue
+            pieces += (scan.view.raw[at : match.start], _out(match, scan.view.raw))
+            at = match.end
+        until = len(scan.view.raw) if final else max(at, scan.held)
+        pieces.append(scan.view.raw[at:until])
+        return "".join(pieces), until - begin
+
+    def _matches(self, text: str) -> list[Match]:
+        if not len(self._index) and self._opener is None:
+            return []
+        return list(Scan(text, self._index, self._opener).matches())
+
+
+def restore(
+    text: str,
+    *,
+    plan: Plan | None = None,
+    vault: Vault | None = None,
+    key: bytes | str | None = None,
+    scope: str = "",
+) -> Restored:
+    """Undo what a plan did, what a vault's scope knows, or what a key encrypted, in one pass from left to right.
+
+    With the plan of exactly this text, the result is exactly the original. In a text that somebody has rewritten since,
+    each replacement is looked for: letter by letter first, then in other writings, each by a rule that ``found``
+    names. It comes back as it stood: shortened, in capital letters, with its ending, escaped. What stands for several
+    entities is left and counted as unknown, as are tags that are not known and what was removed, masked or generalised.
+
+    Where a plan's replacement stood for several surfaces of one entity ("Ms Connor", "Connor"), they come back in order
+    if all are still there, else the fullest, as it does from a vault.
+
+    With the key, every encrypted mention is decrypted, one layer deep. One that does not fit the key, or was changed, is
+    left and counted as unknown.
+
+    Args:
+        text: the anonymised text, rewritten or not.
+        plan: the plan that made it, with its originals.
+        vault: the vault that kept what was replaced; the restore is written into its audit log.
+        key: the secret that was given when the text was anonymised.
+        scope: the vault's scope.
+
+    Raises:
+        UsageError: neither a plan, a vault nor a key was given, or the key is too short.
+        RestoreError: the plan holds no originals and there is nothing else.
+        VaultError: the vault cannot be read.
+    """
+    known, lost = _sources(plan, vault, key, scope)
+    if plan is not None:
+        original = invert(text, plan)
+        if original is not None:
+            done = _inverted(original, plan)
+            _log(vault, scope, done)
+            return done
+    restorer = Restorer(known, key=key)
+    matches = _brackets(restorer._matches(text))
+    notes: list[str] = []
+    if plan is not None:
+        if lost:
+            notes.append("passages that were removed, masked or generalised cannot be brought back into a changed text")
+        expected = _tokens(plan)
+        matches, missing, more = _as_planned(matches, restorer._index, expected)
+        lost += missing
+        notes += more
+    done = _written(text, [m for m in matches if m.sure])
+    done = replace(done, unknown=done.unknown + lost, notes=tuple(dict.fromkeys((*notes, *done.notes))))
+    _log(vault, scope, done)
+    return done
+
+
+def restore_stream(
+    chunks: Iterable[str],
+    *,
+    plan: Plan | None = None,
+    vault: Vault | None = None,
+    key: bytes | str | None = None,
+    scope: str = "",
+) -> Iterator[str]:
+    """As :func:`restore`, for a text that arrives in pieces, such as a language model's answer.
+
+    Holds back only an end that may still be part of a replacement. Joined, the result is what :func:`restore` makes of
+    the whole text, but for what only the whole text tells: of several surfaces of one entity the fullest comes back.
+
+    Raises:
+        As :func:`restore`, before the first piece is read.
+    """
+    known, _ = _sources(plan, vault, key, scope)
+    restorer = Restorer(known, key=key)
+    return _streamed(restorer, chunks, vault, scope)
+
+
+def _streamed(restorer: Restorer, chunks: Iterable[str], vault: Vault | None, scope: str) -> Iterator[str]:
+    yield from restorer.stream(chunks)
+    if vault is not None:
+        vault.record("restore", scope=scope, counts={"streams": 1})
+
+
+def _log(vault: Vault | None, scope: str, done: Restored) -> None:
+    if vault is not None:
+        vault.record("restore", scope=scope, counts={"restored": done.restored, "unknown": done.unknown})
+
+
+def _sources(
+    plan: Plan | None, vault: Vault | None, key: bytes | str | None, scope: str
+) -> tuple[Sequence[Known], int]:
+    """What is known, and how many edits of the plan leave nothing to know."""
+    if plan is None and vault is None and key is None:
+        raise UsageError(
+            "restore needs plan=... (what anonymize returned), vault=... (where it kept the originals) or key=... "
+            "(what it encrypted with)"
+        )
+    if key is not None:
+        require_key(key, "encrypt")
+    known: list[Known] = []
+    lost = 0
+    if plan is not None:
+        if all(e.original is not None for e in plan.edits):
+            known += (one for _, one in _tokens(plan))
+            lost = sum(_lost(e) for e in plan.edits)
+        elif vault is None and key is None:
+            raise RestoreError(
+                "this plan holds no originals (it was written without them) and so cannot restore; "
+                "save it with originals=True, or encrypt and restore with the key"
+            )
+    if vault is not None:
+        found = vault.known(scope)
+        if not known:
+            return found, lost
+        there = {one.replacement for one in known}
+        known += (one for one in found if one.replacement not in there)
+    return known, lost
+
+
+def _lost(edit: Edit) -> bool:
+    name = edit.operator.partition("@")[0]
+    return name != "article" and (name in _NO_TOKENS or not edit.replacement.strip())
+
+
+def _tokens(plan: Plan) -> list[tuple[int, Known]]:
+    """The plan's replacements that can be looked for."""
+    out = []
+    for i, e in enumerate(plan.edits):
+        if e.operator.partition("@")[0] in _NO_TOKENS or not e.replacement.strip() or e.original is None:
+            continue
+        token, original = _bare(e.replacement, e.original)
+        whose = str(e.entity) if e.entity else f"@{e.start}"
+        out.append((i, Known(token, original, e.label, e.operator, whose)))
+    return out
+
+
+def _bare(replacement: str, original: str) -> tuple[str, str]:
+    """Both without the possessive, space or full stop that the plan kept around the replacement."""
+    a = 0
+    most = min(len(replacement), len(original)) - 1
+    while a < most and replacement[a] == original[a] and original[a].isspace():
+        a += 1
+    ends = 0
+    while ends < most - a and replacement[-1 - ends] == original[-1 - ends] and original[-1 - ends] in _OUTER:
+        ends += 1
+    kept = replacement[len(replacement) - ends :]
+    for end in range(ends, 0, -1):
+        tail = kept[-end:]
+        if tail.strip(" \n\r\t.,;:!?") in ("", "'s", "’s", "'S", "’S", "'", "’"):
+            return replacement[a : len(replacement) - end], original[a : len(original) - end]
+    # A space that was put between two words belongs to neither.
+    return replacement[a:].strip(" ") or replacement[a:], original[a:]
+
+
+def _inverted(original: str, plan: Plan) -> Restored:
+    found = tuple(Found(e.start, e.end, "exact", e.label) for e in plan.edits if e.operator != "article@1")
+    return Restored(original, len(found), found=found)
+
+
+def _as_planned(
+    matches: list[Match], index: Index, expected: Sequence[tuple[int, Known]]
+) -> tuple[list[Match], int, list[str]]:
+    """What the whole text tells beyond its places: surfaces in order, slips that are none, and what is missing."""
+    notes: list[str] = []
+    wanted = Counter(one.replacement for _, one in expected)
+    matches = _counted(matches, index, wanted)
+    whole = Counter(m.row for m in matches if m.row >= 0 and m.whole)
+    seen = {m.row for m in matches if m.row >= 0}
+    missing = 0
+    for i, row in enumerate(index.rows):
+        if row.text not in wanted:
+            continue
+        if i not in seen:
+            missing += 1
+            notes.append(f"a replacement for {row.label} is no longer in the text")
+        elif len(set(row.originals)) > 1 and row.target() is not None and whole[i] and whole[i] != len(row.originals):
+            notes.append(f"one {row.label} came back under its fullest name throughout")
+    used = Counter[int]()
+    out = []
+    for m in matches:
+        if m.row >= 0 and m.whole and m.out is not None:
+            row = index.rows[m.row]
+            if len(set(row.originals)) > 1 and whole[m.row] == len(row.originals) and m.out == row.target():
+                m = m._replace(out=row.originals[used[m.row]])
+            used[m.row] += 1
+        out.append(m)
+    return out, missing, notes
+
+
+def _counted(matches: list[Match], index: Index, wanted: Mapping[str, int]) -> list[Match]:
+    """The matches without those of which there are more than the plan made; what only their number tells is in it."""
+
+    def doubtful(m: Match) -> bool:
+        return not m.sure or (m.words == 1 and "typo" in m.rule)
+
+    left = Counter({i: wanted.get(row.text, 0) for i, row in enumerate(index.rows)})
+    left.subtract(m.row for m in matches if m.row >= 0 and m.whole and not doubtful(m))
+    kept: set[int] = set()
+    for exact in (True, False):
+        places: dict[int, list[int]] = {}
+        for i, m in enumerate(matches):
+            if m.row >= 0 and doubtful(m) and (m.rule == "exact") == exact:
+                places.setdefault(m.row, []).append(i)
+        for row, found in places.items():
+            if len(found) == left[row] or (left[row] > 0 and all(matches[i].sure for i in found)):
+                kept.update(found)
+                left[row] -= len(found)
+    return [m._replace(sure=True) if i in kept else m for i, m in enumerate(matches) if i in kept or not doubtful(m)]
+
+
+def _brackets(matches: list[Match]) -> list[Match]:
+    """Second pairs of brackets, and round ones, where the whole text tells whether they are the rewriter's."""
+    shapes = Counter(m.shape for m in matches)
+    slip = any(m.shape == "double" and m.rule == "double brackets" for m in matches)
+    doubled = slip and not (shapes["own"] or shapes["bare"] or shapes["round"])
+    rounded = shapes["round"] > 1 and not (shapes["bare"] or shapes["own"] or shapes["double"])
+    out = []
+    for m in matches:
+        if m.other is not None:
+            wide = doubled if m.shape == "double" else rounded
+            if wide != (m.other[0] > m.start):
+                m = m._replace(start=m.other[0], end=m.other[1])
+        out.append(m)
+    return out
+
+
+def _out(match: Match, raw: str) -> str:
+    return raw[match.start : match.end] if match.out is None else match.out
+
+
+def _written(text: str, matches: Iterable[Match]) -> Restored:
+    pieces: list[str] = []
+    found: list[Found] = []
+    notes: list[str] = []
+    at = size = unknown = 0
+    for m in matches:
+        out = _out(m, text)
+        size += m.start - at
+        if m.out is None:
+            unknown += 1
+            notes.append(m.why)
+        else:
+            found.append(Found(size, size + len(out), m.rule, m.label))
+        pieces += (text[at : m.start], out)
+        size += len(out)
+        at = m.end
+    pieces.append(text[at:])
+    return Restored("".join(pieces), len(found), unknown, tuple(dict.fromkeys(notes)), tuple(found))

@@ -1,0 +1,274 @@
+"""What may stand for an original: the replacement itself, and the shorter ways in which people write it.
+
+A shortened form comes with the like part of the original: ``Tyler`` is to ``Emma Tyler`` what ``Connor`` is to ``Sarah
+Connor``. Forms are made only for replacements of which the text shows a word.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+
+from allonym.labels import TAXONOMY
+from allonym.names import organization, person, plain, split_name
+from allonym.replace.dates import read_date
+from allonym.restore.view import SPECIAL, View
+from allonym.restore.words import common_words, folded
+
+SPLIT = re.compile(r"([^\W_]+)")
+_MARKED = re.compile(r"((?:[^\W_][\u0300-\u036f]*)+)")
+_COMBINING = re.compile(r"[\u0300-\u036f]")
+_NAME_WORD = re.compile(r"[^\W_]+(?:[-'’.](?=[^\W_])[^\W_]+)*")
+_CODE = re.compile(r"[+(#]?[A-Z0-9][A-Z0-9 \-./(),\u00a0\u2011\u2013]*[A-Z0-9)]")
+_DIGITS = re.compile(r"[0-9]")
+_TAG_OPERATORS = frozenset({"tag", "sanitize", "wild_tag", "hash", "encrypt"})
+_UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]")
+OPENING, CLOSING = "[({<⟦⟨«‹【「『", "])}>⟧⟩»›】」』"
+
+AND = ("and", "und", "i", "et", "y")
+"""What ``&`` is written as."""
+
+TAG, PERSON, ORGANIZATION, LOCATION = "tag", "person", "organization", "location"
+DATE, CODE, ADDRESS, PLAIN = "date", "code", "address", "plain"
+
+
+def pieces(text: str) -> list[str]:
+    """Gap, word, gap, word, ..., gap."""
+    if text.isascii() or _COMBINING.search(text) is None:
+        return SPLIT.split(text)
+    return _MARKED.split(text)
+
+
+class Form:
+    """One way to write one replacement.
+
+    Attributes:
+        text: how it is written.
+        target: what belongs there; None where several entities share the replacement.
+        label: of the entity.
+        kind: what sort of thing it is, which decides what may differ.
+        rule: how it comes from the replacement; empty where it is the replacement itself.
+        row: number of the replacement.
+        words: its words as written.
+        keys: its words folded.
+        gaps: what stands between the words.
+        head, tail: what stands before the first and after the last word.
+    """
+
+    __slots__ = ("gaps", "head", "keys", "kind", "label", "row", "rule", "tail", "target", "text", "words")
+
+    def __init__(self, text: str, target: str | None, label: str, kind: str, row: int, rule: str = "") -> None:
+        self.text = text
+        self.target = target
+        self.label = label
+        self.kind = kind
+        self.row = row
+        self.rule = rule
+        if text.isascii() and text.isalpha():
+            self.words = [text]
+            self.keys: tuple[str, ...] = (text.lower(),)
+            self.gaps: list[str] = []
+            self.head = self.tail = ""
+            return
+        shown = text if SPECIAL.search(text) is None else View(text).text
+        split = pieces(shown)
+        self.words = split[1::2]
+        self.keys = tuple([folded(w) for w in self.words])
+        self.gaps = split[2:-1:2]
+        self.head = split[0]
+        self.tail = split[-1] if len(split) > 1 else ""
+
+
+@lru_cache(maxsize=1024)
+def _family(label: str) -> str:
+    return TAXONOMY.lineage(label)[-1]
+
+
+def kind_of(replacement: str, original: str, label: str, operator: str) -> str:
+    """What sort of thing a replacement is."""
+    name = operator.partition("@")[0]
+    if name in _TAG_OPERATORS or (replacement[:1] in OPENING and replacement[-1:] in CLOSING and replacement):
+        return TAG
+    if "@" in replacement or "://" in replacement:
+        return ADDRESS
+    family = _family(label)
+    if _DIGITS.search(replacement) is not None:
+        if (
+            family == "DATE_TIME"
+            and (found := read_date(replacement)) is not None
+            and found.month is not None
+            and read_date(original) is not None
+        ):
+            return DATE
+        if _CODE.fullmatch(replacement) is not None and len(_DIGITS.findall(replacement)) >= 4:
+            return CODE
+    if family == "PERSON":
+        return PERSON
+    if family == "ORGANIZATION":
+        return ORGANIZATION
+    if family == "LOCATION":
+        return LOCATION
+    return PLAIN
+
+
+def is_unspaced(text: str) -> bool:
+    """Whether a text is in a script that puts no space between words."""
+    return not text.isascii() and _UNSPACED.search(text) is not None
+
+
+def derived(form: Form, target: str, *, rare: bool = True) -> Iterator[Form]:
+    """The shorter forms of a replacement, each with the like part of its original.
+
+    Args:
+        rare: also initials and names with the family name first.
+    """
+    if form.kind == PERSON:
+        if not rare and len(form.words) == 2 and form.gaps == [" "] and not form.head and not form.tail:
+            split = target.split(" ")
+            if len(split) == 2 and _parts(form.text) == (form.words[:1], form.words[1:]) and _parts(target)[0] == split[:1]:
+                for text, original in zip(form.words[::-1], split[::-1], strict=True):
+                    if len(text) > 1:
+                        yield Form(text, original, form.label, PERSON, form.row, "shortened")
+                return
+        pairs = _people(form.text, target, rare)
+    elif form.kind == ORGANIZATION:
+        pairs = _organizations(form.text, target)
+    elif form.kind == LOCATION:
+        pairs = _places(form.text, target)
+    else:
+        return
+    seen = {form.text}
+    for text, original, rule in pairs:
+        if text and original and text not in seen:
+            seen.add(text)
+            yield Form(text, original, form.label, form.kind, form.row, rule)
+
+
+Pairs = Iterator[tuple[str, str, str]]
+
+
+def _parts(text: str) -> tuple[list[str], list[str]]:
+    """Given names and family name as written, without titles and generation marks."""
+    split = text.split()
+    if len(split) == 2 and text.isascii() and split[0].isalpha() and split[1].isalpha():
+        form, _ = person(text.lower())
+        if len(form) == 2 and form[1][0] != "+":
+            return split[:1], split[1:]
+    words = {plain(w): w for w in _NAME_WORD.findall(text)}
+    form, _ = person(" ".join(plain(text).split()))
+    given, family, _ = split_name(form)
+    return [words[w] for w in given if w in words], [words[w] for w in family if w in words]
+
+
+def _people(text: str, original: str, rare: bool) -> Pairs:
+    given, family = _parts(text)
+    given_, family_ = _parts(original)
+    if not family or not family_:
+        return
+    last, last_ = " ".join(family), " ".join(family_)
+    yield last, last_, "shortened"
+    if len(family) > 1:
+        yield family[-1], family_[-1], "shortened"
+    if "-" in last and "-" in last_ and last.count("-") == last_.count("-"):
+        for part, part_ in zip(last.split("-"), last_.split("-"), strict=True):
+            yield part, part_, "shortened"
+    if not given or not given_:
+        return
+    first, first_ = given[0], given_[0]
+    if len(first) > 1:
+        yield first, first_, "shortened"
+        yield f"{first} {last}", f"{first_} {last_}", "shortened"
+    if not rare:
+        return
+    every, every_ = " ".join(given), " ".join(given_)
+    a, a_ = first[0], first_[0]
+    short, short_ = "".join(f"{w[0]}." for w in given), "".join(f"{w[0]}." for w in given_)
+    if len(first) > 1:
+        yield f"{first} {last[0]}.", f"{first_} {last_[0]}.", "initials"
+    if len(given) > 1:
+        yield every, every_, "shortened"
+        yield f"{every} {last}", f"{every_} {last_}", "shortened"
+        if len(given_) > 1:
+            middle, middle_ = given[1][0], given_[1][0]
+            yield f"{first} {middle}. {last}", f"{first_} {middle_}. {last_}", "initials"
+            yield f"{short} {last}", f"{short_} {last_}", "initials"
+            yield f"{last}, {first} {middle}.", f"{last_}, {first_} {middle_}.", "initials"
+    yield f"{a}. {last}", f"{a_}. {last_}", "initials"
+    words, words_ = _untitled(text), _untitled(original)
+    if len(words) == len(words_) > 2:
+        yield _but_last(words, str.isalpha), _but_last(words_, str.isalpha), "initials"
+        yield _but_last(words, str.isupper), _but_last(words_, str.isupper), "initials"
+    yield f"{last}, {every}", f"{last_}, {every_}", "reversed"
+    yield f"{last}, {first}", f"{last_}, {first_}", "reversed"
+    yield f"{last}, {a}.", f"{last_}, {a_}.", "initials"
+    yield f"{a}.{last[0]}.", f"{a_}.{last_[0]}.", "initials"
+
+
+def _untitled(text: str) -> list[str]:
+    """The words of a name after its titles."""
+    words = text.split()
+    while len(words) > 2 and person(plain(" ".join(words[:2])))[0] == (plain(words[1]).strip("."),):
+        del words[0]
+    return words
+
+
+def _but_last(words: Sequence[str], which: Callable[[str], bool]) -> str:
+    """All words but the last by their first letters, where these are as asked for."""
+    return " ".join([*(f"{w[0]}." if which(w[0]) else w for w in words[:-1]), words[-1]])
+
+
+def core_words(text: str) -> list[str]:
+    """The words of an organisation's name without its legal form and a leading article, as written."""
+    kept = organization(plain(text)).split()
+    words = text.replace(",", " ").split()
+    start = 1 if len(words) > 1 and words[0].lower() == "the" and kept[:1] != ["the"] else 0
+    return words[start : start + len(kept)]
+
+
+def _organizations(text: str, original: str) -> Pairs:
+    core, core_ = core_words(text), core_words(original)
+    if not core or not core_:
+        return
+    name, name_ = " ".join(core).strip(","), " ".join(core_).strip(",")
+    yield name, name_, "shortened"
+    for sign in AND:
+        if "&" in core:
+            yield _with(core, "&", sign), _with(core_, "&", sign), "shortened"
+        if sign in core:
+            yield _with(core, sign, "&"), _with(core_, sign, "&"), "shortened"
+    if len(core) < 2:
+        return
+    tail = 0
+    while tail < min(len(core), len(core_)) - 1 and core[-1 - tail].lower() == core_[-1 - tail].lower():
+        tail += 1
+    if tail and _telling(core[: len(core) - tail]):
+        yield " ".join(core[: len(core) - tail]), " ".join(core_[: len(core_) - tail]), "shortened"
+    if _telling(core[:1]):
+        short_ = core_[0] if len(core_) > 1 and _telling(core_[:1]) else name_
+        yield core[0], short_, "shortened"
+    letters = acronym(core)
+    if len(letters) > 2:
+        yield letters, acronym(core_) if len(acronym(core_)) > 2 else name_, "acronym"
+
+
+def _with(words: Sequence[str], old: str, new: str) -> str:
+    return " ".join(new if w == old else w for w in words)
+
+
+def _telling(words: Sequence[str]) -> bool:
+    return any(len(w) > 3 and w[0].isupper() and folded(w.strip(".,")) not in common_words() for w in words)
+
+
+def acronym(words: Sequence[str]) -> str:
+    """The capital letters that a name's words begin with."""
+    return "".join(w[0] for w in words if w[0].isupper())
+
+
+def _places(text: str, original: str) -> Pairs:
+    parts, parts_ = text.split(", "), original.split(", ")
+    if len(parts) < 2 or len(parts) != len(parts_):
+        return
+    for part, part_ in zip(parts, parts_, strict=True):
+        if any(c.isalpha() for c in part) and _telling(part.split()):
+            yield part, part_, "shortened"

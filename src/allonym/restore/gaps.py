@@ -1,0 +1,272 @@
+"""What may stand between, before and after the words of a replacement when somebody rewrote it."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+from allonym.restore.forms import ADDRESS, CLOSING, OPENING, TAG, Form
+from allonym.restore.words import AFTER_APOSTROPHE
+
+LONGEST_GAP = 24
+_IN_TAGS = frozenset(" \t\n\r_-–—‐‑.:#\"'“”„‟‘’‚‛«»‹›`´*~/|=\u00a0\u2009\u202f\u3000")
+_TIDY = str.maketrans(
+    {c: '"' for c in "“”„‟«»″"} | {c: "'" for c in "‘’‚‛‹›`´′ʼ＇"} | {c: "-" for c in "–—‐‑−\u2011"} | {"…": "..."}
+)
+_LOSABLE = frozenset(".,'\"&()-/")
+_APOSTROPHES = ("'", "’", "ʼ")
+_ELIDED = frozenset("l d j m t s n c qu dell all un".split())
+_LETTERS = re.compile(r"[^\W\d_]+")
+_MATE = dict(zip(OPENING, CLOSING, strict=True))
+_MATES = {closer: opener for opener, closer in _MATE.items()}
+_QUOTES = frozenset("\"'“”„‟‘’‚‛«»‹›`´")
+LOOK_ROUND = 80
+"""Characters in which the other end of a bracket is looked for."""
+
+
+@lru_cache(maxsize=8192)
+def between(pattern: str, seen: str, kind: str) -> str | None:
+    """The rule by which ``seen`` may stand where the replacement has ``pattern``; empty: it is the same; None: none."""
+    if pattern == seen:
+        return ""
+    if len(seen) > LONGEST_GAP or seen.replace("\r\n", "\n").count("\n") > 1:
+        return None
+    a, b = pattern.translate(_TIDY), seen.translate(_TIDY)
+    signs, other = a.strip(), b.strip()
+    if kind == TAG:
+        if not set(seen) <= _IN_TAGS or len(seen) > 10:
+            return None
+        return "quotes" if a == b else "spacing" if signs == other else "signs"
+    if kind == ADDRESS:
+        if signs != other:
+            return None
+        return "spacing" if "\n" in b or signs == "@" or a.split() == b.split() == [] else None
+    if signs == other:
+        if a == b:
+            return "signs"
+        if signs == "" or "\n" in b or len(a.split()) <= 1:
+            return "spacing"
+        return None
+    if not signs and other in ("-", "_", ".") and b == other:
+        return "joined"
+    if signs == "-" and not other:
+        return "spacing"
+    if not other and set(signs) <= _LOSABLE:
+        return "signs"
+    if signs and other and set(signs) <= _LOSABLE and set(other) <= set(signs):
+        return "signs"
+    return None
+
+
+class Reach(NamedTuple):
+    """How far a tag reaches around its words.
+
+    Attributes:
+        start, end: the tag.
+        rule: how it differs from the tag that is known; empty: not.
+        shape: ``own``: within its brackets; ``bare``: it lost them; ``round``: it stands in round ones instead;
+            ``double``: within a second pair. Empty: it has none.
+        other: where it would end if the signs around it, round brackets or a second pair, were counted the other way.
+    """
+
+    start: int
+    end: int
+    rule: str = ""
+    shape: str = ""
+    other: tuple[int, int] | None = None
+
+
+def tag_reach(form: Form, text: str, start: int, end: int, infix: str) -> Reach | None:
+    """How far a tag reaches around its words at ``start`` to ``end``; None where it is no tag.
+
+    A second pair of brackets is taken for a slip of the rewriter, but not at the beginning of a sentence or line,
+    where brackets around a name are common (``[Doctor] What is it?``).
+
+    Args:
+        infix: what stands before the last of its words.
+    """
+    head, tail = form.head, form.tail
+    if text.startswith(tail, end) and text.endswith(head, 0, start) and start >= len(head):
+        a, b = start - len(head), end + len(tail)
+        if head and head[-1] in OPENING and tail and tail[-1] in CLOSING:
+            n = len(head)
+            m = len(tail.lstrip('"'))
+            closed = text[b : b + m] == tail[len(tail) - m :]
+            if text[a - n : a] == head and closed and a >= n and len(set(head)) == 1:
+                return _doubled(text, a - n, b + m, n, m)
+            return Reach(a, b, "", "own")
+        if not head and not tail and not _like_tag(form, text[start:end], infix):
+            return None
+        return Reach(a, b) if _apart(form, text, a, b) else None
+    before, after = _outside(text, start, -1), _outside(text, end, 1)
+    opener, closer = text[before : before + 1], text[after : after + 1]
+    bracketed = any(c in OPENING for c in head) or any(c in CLOSING for c in tail)
+    if bracketed and opener in _MATE and _MATE[opener] == closer and opener != "(":
+        a, b = before, after + 1
+        own = opener in head
+        for _ in range(head.count(opener) - 1 if own else 0):
+            if text[a - 1 : a] == opener and text[b : b + 1] == closer and a > 0:
+                a, b = a - 1, b + 1
+        inner = text[a:start] + text[end:b]
+        rule = "spacing" if any(map(str.isspace, inner)) else "" if own and text[a:start] == head else "brackets"
+        if own and text[a - 1 : a] == opener and text[b : b + 1] == closer and a > 0:
+            return _doubled(text, a - 1, b + 1, 1, 1)._replace(rule=rule)
+        return Reach(a, b, rule, "own")
+    if bracketed and opener in _MATE and opener in head and opener != "(" and _open_end(text, after, opener):
+        return Reach(before, _quoted(text, end, tail, infix), "brackets") if _apart(form, text, before, end) else None
+    if bracketed and closer in _MATES and closer in tail and closer != ")" and not _opened(text, start, closer):
+        if not _apart(form, text, start, after + 1):
+            return None
+        return Reach(start, after + 1, "brackets")
+    a, b = start, _quoted(text, end, tail, infix)
+    if not _apart(form, text, a, b) or not _like_tag(form, text[start:end], infix):
+        return None
+    if not bracketed:
+        return Reach(a, b)
+    if text[a - 1 : a] == "(" and text[b : b + 1] == ")":
+        return Reach(a, b, "brackets", "round", (a - 1, b + 1))
+    return Reach(a, b, "brackets", "bare")
+
+
+def _doubled(text: str, start: int, end: int, left: int, right: int) -> Reach:
+    """A tag within a second pair of its brackets, ``left`` and ``right`` characters of them."""
+    line = text[max(0, start - LOOK_ROUND) : start].rpartition("\n")[2].rstrip()
+    if line[-1:] in ".!?:…" or (len(line) < LOOK_ROUND and not any(map(str.isalnum, line))):
+        return Reach(start + left, end - right, "", "double", (start, end))
+    return Reach(start, end, "double brackets", "double", (start + left, end - right))
+
+
+def _quoted(text: str, end: int, tail: str, infix: str) -> int:
+    """``end``, or past the quotation mark that the tag has before its closing bracket, where it has one before."""
+    quoted = tail[:1] in _QUOTES and any(c in _QUOTES for c in infix)
+    return end + 1 if tail and quoted and text[end : end + 1] in _QUOTES and end < len(text) else end
+
+
+def _outside(text: str, place: int, step: int) -> int:
+    """Where the next sign stands beyond spaces and quotation marks, at most three of them."""
+    at = place if step > 0 else place - 1
+    for _ in range(3):
+        if 0 <= at < len(text) and (text[at] in " \u00a0\n" or text[at] in _QUOTES):
+            at += step
+    return at if 0 <= at < len(text) else len(text)
+
+
+def undecided(form: Form, text: str, start: int, end: int) -> bool:
+    """Whether a bracket before a tag may still be closed beyond the end of the text."""
+    place = _outside(text, start, -1)
+    opener = text[place : place + 1]
+    if opener not in _MATE or opener not in form.head or end + LOOK_ROUND <= len(text):
+        return False
+    return _MATE[opener] not in text[end:]
+
+
+def _open_end(text: str, end: int, opener: str) -> bool:
+    """Whether the bracket before a tag is closed nowhere near, so that it is the tag's own."""
+    closer = _MATE[opener]
+    ahead = text[end : end + LOOK_ROUND]
+    place = ahead.find(closer)
+    return place < 0 or 0 <= ahead.find(opener) < place
+
+
+def _opened(text: str, start: int, closer: str) -> bool:
+    """Whether the bracket after a tag was opened before it, so that it is not the tag's own."""
+    opener = _MATES[closer]
+    behind = text[max(0, start - LOOK_ROUND) : start]
+    place = behind.rfind(opener)
+    return place >= 0 and behind.rfind(closer) < place
+
+
+def _apart(form: Form, text: str, start: int, end: int) -> bool:
+    """Whether no letter, digit or like sign goes on where a tag without brackets begins and ends."""
+    first, last = text[start], text[end - 1]
+    before, after = text[start - 1 : start], text[end : end + 1]
+    if first.isalnum():
+        if before == "_" or before.isalnum():
+            stripped = text[max(0, start - 8) : start].rstrip("_")
+            if before != "_" or stripped[-1:].isalnum():
+                return False
+    elif first not in OPENING and before == first:
+        return False
+    if last.isalnum():
+        if after.isalnum():
+            return False
+        follows = text[end + 1 : end + 2]
+        if after and after in "_.-,:/" and follows.isdigit() and form.keys[-1].isdigit():
+            return False
+        if after == "_" and follows.isalnum():
+            return False
+    elif last not in CLOSING and last not in _QUOTES and after == last:
+        return False
+    return True
+
+
+def _like_tag(form: Form, seen: str, infix: str) -> bool:
+    """Whether words without brackets are a tag and not prose, such as ``person 1``."""
+    last = form.keys[-1]
+    if len(last) >= 6 and not last.isalpha():
+        return True
+    if any(c in "_:#" for c in infix):
+        return True
+    if len(form.keys) == 1 or not infix:
+        return seen == "".join(form.words) or not form.head
+    if "\n" in infix:
+        return False
+    return all(w in seen for w in form.words) and any(len(w) > 1 and w.isupper() for w in form.words)
+
+
+def name_apart(text: str, start: int, end: int, plainly: bool) -> bool:
+    """Whether a name stands for itself and is no part of a longer word, address or identifier.
+
+    Args:
+        plainly: it is the very replacement, letter by letter.
+    """
+    before, after = text[start - 1 : start] if start else "", text[end : end + 1]
+    if before == "_" and (text[max(0, start - 8) : start].rstrip("_")[-1:] or " ").isalnum():
+        return False
+    follows = text[end + 1 : end + 2]
+    if after == "_" and (text[end : end + 8].lstrip("_")[:1] or " ").isalnum():
+        return False
+    if before in _APOSTROPHES and end - start < 3 and (text[start - 2 : start - 1].isalpha() or end - start < 2):
+        return False
+    if text[start].isdigit() and before and before in ".," and text[start - 2 : start - 1].isdigit():
+        return False
+    if text[end - 1].isdigit() and after and after in ".," and follows.isdigit():
+        return False
+    if plainly:
+        return True
+    if before and before in ".@/\\=" and text[start - 2 : start - 1].isalnum():
+        return False
+    if before in _APOSTROPHES and text[start - 2 : start - 1].isalnum():
+        elided = text[max(0, start - 4) : start - 1].split()[-1:]
+        if not elided or elided[0].lower() not in _ELIDED:
+            return False
+    if before == "-" and text[start - 2 : start - 1].isalpha() and start > 1:
+        return False
+    if after in ("@", "/", "\\", "=") and after and follows.isalnum():
+        return False
+    if after == "." and follows.isalnum() and not follows.isupper():
+        return False
+    if after in _APOSTROPHES and follows.isalpha():
+        tail = _LETTERS.match(text, end + 1)
+        return tail is not None and (len(tail[0]) <= 2 or tail[0].lower() in AFTER_APOSTROPHE)
+    return True
+
+
+def address_apart(text: str, start: int, end: int) -> bool:
+    """Whether an e-mail or web address is no part of a longer one."""
+    before, after = text[start - 1 : start] if start else "", text[end : end + 1]
+    if before and before in ".+-_%@" and start > 1 and text[start - 2].isalnum():
+        return False
+    return not (after and after in ".-_@" and text[end + 1 : end + 2].isalnum())
+
+
+def number_apart(text: str, start: int, end: int) -> bool:
+    """Whether a number or code stands for itself and is no part of a longer one."""
+    before, after = text[start - 1 : start] if start else "", text[end : end + 1]
+    if before.isalnum() or after.isalnum():
+        return False
+    if start > 1 and before in ".,-/_" and (text[start - 2].isdigit() or (before in "-_/" and text[start - 2].isalnum())):
+        return False
+    follows = text[end + 1 : end + 2]
+    return not (after and after in ".,-/_:" and (follows.isdigit() or (after in "-_/" and follows.isalnum())))

@@ -1,0 +1,391 @@
+"""An index over what is known: built once, then each word of a text is looked up, not each replacement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from allonym.names import plain
+from allonym.replace.keyed import TOKEN
+from allonym.restore import forms
+from allonym.restore.fit import digits_of, known_date, national, style
+from allonym.restore.forms import CODE, DATE, PERSON, TAG, Form
+from allonym.restore.words import (
+    Ending,
+    bases,
+    common_words,
+    deletions,
+    folded,
+    lowered,
+    one_slip,
+    spelled_out,
+)
+from allonym.vault.records import Known
+
+LEAST_SLIP = 5
+"""Letters that a word needs for one of them to be wrong."""
+_NAME, _LABEL, _ID = 1, 2, 4
+_DERIVING = (PERSON, forms.ORGANIZATION, forms.LOCATION)
+_CACHED = 200_000
+
+
+class Reading(NamedTuple):
+    """What a word of a text may stand for: a word of a replacement, by which rule, with which ending."""
+
+    key: str
+    rule: str = ""
+    ending: Ending | None = None
+
+
+class Row:
+    """One replacement.
+
+    Attributes:
+        text: the replacement.
+        originals: what it stood for, as often as it did, in reading order.
+        entities: whose it is, in the same order.
+        label: of the first.
+    """
+
+    __slots__ = ("entities", "label", "originals", "text")
+
+    def __init__(self, text: str, label: str) -> None:
+        self.text = text
+        self.label = label
+        self.originals: list[str] = []
+        self.entities: list[str] = []
+
+    def target(self) -> str | None:
+        """The fullest original; None where several entities have different ones."""
+        first = self.originals[0]
+        if len(self.originals) == 1:
+            return first
+        distinct = dict.fromkeys(self.originals)
+        if len(distinct) == 1:
+            return first
+        if len(set(self.entities)) > 1 and len({plain(o) for o in distinct}) > 1:
+            return None
+        like = style(self.text)
+        return max(distinct, key=lambda o: (len(plain(o)), style(o) == like, "\n" not in o, -len(o)))
+
+
+class Index:
+    """What is known, by the words of its replacements.
+
+    Args:
+        known: what stands for what; the order of equal replacements is kept.
+
+    Attributes:
+        rows: the replacements.
+        full, heads: whole replacements by their words, and how many words those have that begin with a word.
+        short, short_heads: likewise for the forms derived from them, as far as they were needed yet.
+        codes, code_heads: numbers and codes by their letters and digits, and what those begin with.
+        nationals: telephone numbers without calling code.
+        dates: dates by year, month and day.
+        labels: the words before the last of tags, and how such tags are written.
+        id_sizes: how long the last words of tags are.
+        sealed: encrypted mentions by their code.
+        literal: what has no words, or is in a script that has no spaces, by its first character, longest first.
+        vocabulary: the words of all, folded, and where they occur.
+        letters: what people's names begin with.
+        longest: letters of the longest word.
+    """
+
+    def __init__(self, known: Iterable[Known]) -> None:
+        self.rows: list[Row] = []
+        self.full: dict[tuple[str, ...], list[Form]] = {}
+        self.heads: dict[str, list[int]] = {}
+        self.short: dict[tuple[str, ...], list[Form]] = {}
+        self.short_heads: dict[str, list[int]] = {}
+        self.codes: dict[str, list[Form]] = {}
+        self.code_heads: set[str] = set()
+        self.nationals: dict[str, list[Form]] = {}
+        self.dates: dict[tuple[int | None, int | None, int | None], list[Form]] = {}
+        self.labels: dict[tuple[str, ...], set[tuple[str, str, str]]] = {}
+        self.id_sizes: set[int] = set()
+        self.sealed: dict[str, Form] = {}
+        self.literal: dict[str, list[Form]] = {}
+        self.letters: set[str] = set()
+        self.longest = 8
+        self.longest_code = 0
+        self.deepest = 1
+        self.vocabulary: dict[str, int] = {}
+        self._accented: set[str] = set()
+        self._aliases: dict[str, str] = {}
+        self._parts: dict[str, list[Form]] = {}
+        self._expanded: dict[int, bool] = {}
+        self._slips: dict[str, str | tuple[str, ...]] | None = None
+        self._starting: set[str] = set()
+        self._acronyms: dict[str, list[Form]] = {}
+        self._initials: dict[tuple[str, ...], list[Form]] | None = None
+        self._deriving: list[Form] = []
+        self._prefixes: set[str] | None = None
+        self._read: dict[str, tuple[Reading, ...]] = {}
+        self._common = common_words()
+        by_text: dict[str, int] = {}
+        first: list[Known] = []
+        for one in known:
+            at = by_text.get(one.replacement)
+            if at is None:
+                if not one.replacement.strip():
+                    continue
+                at = by_text[one.replacement] = len(self.rows)
+                self.rows.append(Row(one.replacement, one.label))
+                first.append(one)
+            row = self.rows[at]
+            row.originals.append(one.original)
+            row.entities.append(one.entity)
+        for number, one in enumerate(first):
+            self._add(number, one)
+        for listed in self.literal.values():
+            listed.sort(key=lambda f: (-len(f.text), f.text))
+        for heads in (self.heads, self.short_heads):
+            for lengths in heads.values():
+                lengths.sort(reverse=True)
+
+    def _add(self, number: int, one: Known) -> None:
+        target = self.rows[number].target()
+        kind = forms.kind_of(one.replacement, one.original, one.label, one.operator)
+        form = Form(one.replacement, target, one.label, kind, number)
+        if not form.keys or (kind != TAG and forms.is_unspaced(one.replacement)):
+            self.literal.setdefault(one.replacement[0], []).append(form)
+            return
+        keys = form.keys
+        if kind == TAG:
+            token = TOKEN.fullmatch(one.replacement)
+            if token is not None:
+                self.sealed[token[2].upper()] = form
+            self._learn(form, _LABEL, last=_ID)
+            if len(keys) > 1:
+                self.labels.setdefault(keys[:-1], set()).add((form.head, form.gaps[-1], form.tail))
+                self.id_sizes.add(len(keys[-1]))
+        else:
+            self._learn(form, _NAME, last=_NAME)
+            if kind in _DERIVING:
+                self._deriving.append(form)
+                for key in keys:
+                    self._parts.setdefault(key, []).append(form)
+                if kind == PERSON:
+                    self.letters.update([key[0] for key in keys])
+                elif "&" in form.text:
+                    for word in forms.AND:
+                        self.vocabulary.setdefault(word, _NAME)
+                if kind == forms.ORGANIZATION and len(keys) > 2:
+                    letters = forms.acronym(forms.core_words(form.text))
+                    if len(letters) > 2:
+                        self._starting.add(folded(letters))
+                        self._acronyms.setdefault(letters, []).append(form)
+                        self.vocabulary.setdefault(folded(letters), _NAME)
+            elif kind == CODE:
+                self._add_code(form, one)
+            elif kind == DATE:
+                told = known_date(one.replacement)
+                if told is not None:
+                    self.dates.setdefault(told, []).append(form)
+        self._enter(self.full, self.heads, form)
+        if len(keys) > 1:
+            joined = "".join(keys)
+            if len(joined) >= LEAST_SLIP:
+                self.full.setdefault((joined,), []).append(form)
+                if 1 not in self.heads.setdefault(joined, []):
+                    self.heads[joined].append(1)
+                self.vocabulary.setdefault(joined, 0)
+
+    def _enter(self, table: dict[tuple[str, ...], list[Form]], heads: dict[str, list[int]], form: Form) -> None:
+        keys = form.keys
+        table.setdefault(keys, []).append(form)
+        lengths = heads.setdefault(keys[0], [])
+        if len(keys) not in lengths:
+            lengths.append(len(keys))
+            self.deepest = max(self.deepest, len(keys))
+
+    def _learn(self, form: Form, flag: int, last: int) -> None:
+        vocabulary = self.vocabulary
+        end = len(form.keys) - 1
+        for i, key in enumerate(form.keys):
+            vocabulary[key] = vocabulary.get(key, 0) | (last if i == end else flag)
+            if len(key) > self.longest:
+                self.longest = len(key)
+            word = form.words[i]
+            if not word.isascii():
+                self._accented.add(lowered(word))
+                other = spelled_out(word)
+                if other:
+                    self._aliases[other] = key
+
+    def _add_code(self, form: Form, one: Known) -> None:
+        code = digits_of(form.text)
+        self.codes.setdefault(code, []).append(form)
+        self.longest_code = max(self.longest_code, len(code))
+        self._head(code)
+        if "PHONE" in one.label or "FAX" in one.label or form.text.startswith("+"):
+            short = national(form.text)
+            if len(short) > 5 and short.isdigit():
+                self.nationals.setdefault(short, []).append(form)
+                self._head(short)
+
+    def _head(self, code: str) -> None:
+        bare = code.lstrip("0")
+        for size in (2, 4, 6, 8):
+            self.code_heads.add(bare[:size])
+
+    def may_be_code(self, begun: str) -> bool:
+        """Whether a code may begin like this."""
+        bare = begun.lstrip("0")
+        return len(bare) < 2 or bare[: min(8, len(bare) // 2 * 2)] in self.code_heads
+
+    # Shorter forms, made when a word of theirs is met
+
+    def expand(self, key: str, rare: bool = True) -> None:
+        """Make the shorter forms of all replacements that hold a word; ``rare``: initials and the like too."""
+        for form in self._parts.get(key, ()):
+            self._expand(form, rare)
+
+    def _expand(self, form: Form, rare: bool = True) -> None:
+        if self._expanded.get(form.row, -1) >= rare:
+            return
+        again = form.row in self._expanded
+        self._expanded[form.row] = rare
+        if form.target is None:
+            return
+        for one in forms.derived(form, form.target, rare=rare):
+            if again and any(had.row == one.row and had.text == one.text for had in self.short.get(one.keys, ())):
+                continue
+            if len(one.keys) > 1 or (one.keys and len(one.keys[0]) > 2):
+                self._enter(self.short, self.short_heads, one)
+                self.short_heads[one.keys[0]].sort(reverse=True)
+
+    def expand_acronym(self, word: str) -> None:
+        """Make the shorter forms of the organisations that some capital letters may stand for."""
+        for form in self._acronyms.get(word, ()):
+            self._expand(form)
+
+    def expand_initials(self, first: str, last: str) -> None:
+        """Make the shorter forms of all people with these initials."""
+        if self._initials is None:
+            self._initials = {}
+            for form in self._deriving:
+                if form.kind == PERSON and len(form.keys) > 1:
+                    for a in form.keys[:-1]:
+                        self._initials.setdefault((a[0], form.keys[-1][0]), []).append(form)
+        for form in self._initials.get((first, last), ()):
+            self._expand(form)
+
+    # Reading words
+
+    def readings(self, word: str) -> tuple[Reading, ...]:
+        """What a word of a text may stand for, likeliest sort first; empty for nearly all words."""
+        had = self._read.get(word)
+        if had is None:
+            if len(self._read) > _CACHED:
+                self._read.clear()
+            had = self._read[word] = self._readings(word)
+        return had
+
+    def _readings(self, word: str) -> tuple[Reading, ...]:
+        if len(word) == 1 and word.isupper():
+            first = folded(word)
+            return (Reading(first),) if first in self.letters or first in self.vocabulary else ()
+        low = lowered(word)
+        ascii_only = low.isascii()
+        key = low if ascii_only else folded(word)
+        vocabulary = self.vocabulary
+        if key in vocabulary and (ascii_only or low in self._accented):
+            exact = Reading(key)
+            if key[-1] == "s" and len(key) > 4 and vocabulary.get(key[:-1], 0) & _NAME:
+                return (exact, Reading(key[:-1], "plural", Ending("de", "m", 0, word[-1])))
+            return (exact,)
+        if len(key) > self.longest + 6 or len(low) < 2:
+            return (Reading(key, "diacritics"),) if key in vocabulary else ()
+        found: dict[str, Reading] = {}
+        if low.isalpha() and (len(low) > 3 or (len(low) == 3 and word[0].isupper() and not word.isupper())):
+            if key not in self._common:
+                for base, ending in bases(low):
+                    known = base in vocabulary if base.isascii() else base in self._accented
+                    if known and len(base) > 2 and base.isalpha():
+                        bare = folded(base)
+                        if vocabulary.get(bare, 0) & _NAME and bare not in found:
+                            if ending.kept:
+                                ending = ending._replace(kept=word[len(word) - len(ending.kept) :])
+                            found[bare] = Reading(bare, "plural" if ending.kept in ("s", "S") else "inflected", ending)
+        elif low[-1] == "s" and word[:-1].isupper() and vocabulary.get(low[:-1], 0) & _NAME:
+            found[low[:-1]] = Reading(low[:-1], "plural", Ending("de", "m", 0, "s"))
+        elif low[-1] == "s" and vocabulary.get(low[:-1], 0) & _ID:
+            found[low[:-1]] = Reading(low[:-1], "plural", Ending("de", "m", 0, "s"))
+        if found:
+            return tuple(found.values())
+        if key in vocabulary:
+            return (Reading(key, "diacritics"),)
+        if key in self._aliases:
+            return (Reading(self._aliases[key], "diacritics"),)
+        return tuple(Reading(w, "typo") for w in self._near(key))
+
+    def _near(self, key: str) -> Iterator[str]:
+        """Words of replacements from which one slip leads to ``key``. Never a number."""
+        if len(key) < LEAST_SLIP - 2 or key.isdigit():
+            return
+        if self._slips is None:
+            self._slips = self._slip_table()
+        table, vocabulary = self._slips, self.vocabulary
+        seen: set[str] = set()
+        for less in (key, *deletions(key)):
+            listed = table.get(less)
+            if listed is not None:
+                seen.update((listed,) if isinstance(listed, str) else listed)
+            if less is not key and less in vocabulary and _may_slip(less, vocabulary[less]):
+                seen.add(less)
+        for word in sorted(seen):
+            if one_slip(word, key):
+                yield word
+
+    def _slip_table(self) -> dict[str, str | tuple[str, ...]]:
+        table: dict[str, str | tuple[str, ...]] = {}
+        for word, flags in list(self.vocabulary.items()):
+            if not _may_slip(word, flags):
+                continue
+            for i in range(len(word)):
+                less = word[:i] + word[i + 1 :]
+                had = table.setdefault(less, word)
+                if had is not word and had != word:
+                    listed = (had,) if isinstance(had, str) else had
+                    if word not in listed:
+                        table[less] = (*listed, word)
+        return table
+
+    def may_begin(self, key: str) -> bool:
+        """Whether a replacement, or a shorter form of one, may begin with a folded word."""
+        return key in self.heads or key in self._parts or key in self._starting or (len(key) == 1 and key in self.letters)
+
+    def is_known(self, key: str) -> bool:
+        """Whether a folded word belongs to a replacement."""
+        return key in self.vocabulary
+
+    def is_label(self, key: str) -> bool:
+        """Whether a folded word belongs to tags only."""
+        return not self.vocabulary.get(key, 0) & _NAME
+
+    def begins(self, key: str) -> bool:
+        """Whether a folded word is the beginning of a longer one that belongs to a replacement."""
+        if self._prefixes is None:
+            self._prefixes = {w[:i] for w in self.vocabulary for i in range(2, len(w))}
+        return key in self._prefixes
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+def _may_slip(word: str, flags: int) -> bool:
+    if flags & (_NAME | _LABEL):
+        return len(word) >= LEAST_SLIP - 1 and word.isalpha()
+    return bool(flags & _ID) and len(word) >= 6 and not word.isdigit() and not word.isalpha()
+
+
+def targets(found: Sequence[Form]) -> list[Form]:
+    """The forms that lead to different originals, one for each; one without a target stands for several."""
+    out: dict[str, Form] = {}
+    for form in found:
+        name = "\0" if form.target is None else plain(form.target)
+        had = out.get(name)
+        if had is None or (style(had.text) == "upper" and style(form.text) != "upper"):
+            out[name] = form
+    return list(out.values())

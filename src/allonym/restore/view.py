@@ -1,0 +1,136 @@
+"""A text as it reads without escapes and invisible characters, and where each character of it stands.
+
+Rewriting escapes text (HTML, JSON, Markdown, URLs) and puts soft hyphens, joiners and the like into it. Matching
+happens on the view; what is put back goes into the text itself, escaped as its place was.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from bisect import bisect_left, bisect_right
+from urllib.parse import quote
+
+_INVISIBLE = "\u00ad\u034f\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff"
+SPECIAL = re.compile(rf"[&\\%{_INVISIBLE}]")
+_ESCAPE = re.compile(
+    r"&(?:amp;)*(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});"
+    r"|(?<!\\)\\++(?:u[0-9a-fA-F]{4}|[nrt]|[!-/:-@\[\]^-`{-~])"
+    r"|%(?:40|2[0-9a-fA-F]|3[a-fA-F]|5[bBdDfF]|7[bBdD])"
+)
+UNFINISHED = re.compile(r"(?:&[^;\s]{0,40}|(?<!\\)\\++(?:u[0-9a-fA-F]{0,3})?|%[0-9a-fA-F]?)\Z")
+"""What at the end of a text could still become an escape."""
+
+_BREAKS = {"n": "\n", "r": "\r", "t": "\t"}
+
+
+class View:
+    """The text to match in, and the way back to the text that it was made of.
+
+    Attributes:
+        text: without escapes and invisible characters.
+        raw: the text as it is.
+    """
+
+    __slots__ = ("_at", "_marks", "_to", "raw", "text")
+
+    def __init__(self, raw: str) -> None:
+        self.raw = raw
+        self.text = raw
+        self._at: list[int] = []  # from this place of the view on ...
+        self._to: list[int] = []  # ... the text is at that place
+        self._marks: list[tuple[int, int, str]] = []  # start and end of an escape in the text, and its kind
+        if SPECIAL.search(raw) is not None:
+            self._undo()
+
+    def _undo(self) -> None:
+        raw, pieces, done, size = self.raw, [], 0, 0
+        for special in SPECIAL.finditer(raw):
+            start = special.start()
+            if start < done:
+                continue
+            sign, kind, end = "", "invisible", start + 1
+            if raw[start] in "&\\%":
+                match = _ESCAPE.match(raw, start)
+                if match is None:
+                    continue
+                sign, kind = _meaning(match[0])
+                if not sign:
+                    continue
+                end = match.end()
+            pieces += (raw[done:start], sign)
+            size += start - done + len(sign)
+            self._at.append(size)
+            self._to.append(end)
+            self._marks.append((start, end, kind))
+            done = end
+        if pieces:
+            self.text = "".join((*pieces, raw[done:]))
+
+    def start(self, place: int) -> int:
+        """Where in the text the character at ``place`` begins."""
+        if not self._at:
+            return place
+        i = bisect_right(self._at, place) - 1
+        return place if i < 0 else self._to[i] + place - self._at[i]
+
+    def end(self, place: int) -> int:
+        """Where in the text the character before ``place`` ends."""
+        if not self._at:
+            return place
+        i = bisect_left(self._at, place)
+        if i < len(self._at) and self._at[i] == place and self._marks[i][2] != "invisible":
+            return self._to[i]
+        return place if i == 0 else self._to[i - 1] + place - self._at[i - 1]
+
+    def kinds(self, start: int, end: int) -> tuple[tuple[str, str], ...]:
+        """The escapes (kind, as written) within a stretch of the text."""
+        if not self._marks:
+            return ()
+        i = bisect_left(self._marks, (start, 0, ""))
+        found: dict[tuple[str, str], None] = {}
+        while i < len(self._marks) and self._marks[i][0] < end:
+            a, b, kind = self._marks[i]
+            found[kind, self.raw[a:b]] = None
+            i += 1
+        return tuple(found)
+
+
+def _meaning(escape: str) -> tuple[str, str]:
+    """The one character that an escape stands for, and the kind of escape; empty where it stands for none."""
+    if escape[0] == "&":
+        sign = html.unescape(f"&{escape[1:-1].rpartition(';')[2]};")
+        return (sign if len(sign) == 1 else ""), "html"
+    if escape[0] == "%":
+        return chr(int(escape[1:], 16)), "url"
+    rest = escape.lstrip("\\")
+    if rest[0] == "u" and len(rest) == 5:
+        return chr(int(rest[1:], 16)), "json"
+    if rest in _BREAKS:
+        return _BREAKS[rest], "json"
+    return rest, "json" if rest in '"/' else "markdown"
+
+
+def escaped(text: str, kinds: tuple[tuple[str, str], ...]) -> str:
+    """``text`` escaped as a place is whose escapes are ``kinds``, so that what holds it stays valid.
+
+    Markdown shows text without escapes just as well, so nothing is escaped for it.
+    """
+    named = {kind for kind, _ in kinds}
+    if "html" in named:
+        levels = max(written.count(";") for kind, written in kinds if kind == "html")
+        for _ in range(levels):
+            text = html.escape(text)
+    if "json" in named:
+        ascii_only = any("u" in written for kind, written in kinds if kind == "json")
+        levels = max(len(written) - len(written.lstrip("\\")) for kind, written in kinds if kind == "json")
+        for _ in range(1 if levels < 3 else 2):
+            text = json.dumps(text, ensure_ascii=ascii_only or not _encodable(text))[1:-1]
+    if "url" in named:
+        text = quote(text.encode("utf-8", "surrogatepass"), safe="")
+    return text
+
+
+def _encodable(text: str) -> bool:
+    return text.isascii() or not any("\ud800" <= c <= "\udfff" for c in text)

@@ -1,0 +1,147 @@
+"""Words as they are compared, common ones, and the endings that inflection gives to names."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator
+from functools import lru_cache
+from importlib.resources import files
+from typing import NamedTuple
+
+_STROKES = str.maketrans(
+    {"ł": "l", "ø": "o", "đ": "d", "ħ": "h", "ı": "i", "œ": "oe", "æ": "ae", "þ": "th", "ð": "d", "ŧ": "t"}
+)
+_SPELLED_OUT = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa"})
+LONGEST_ENDING = 6
+AFTER_APOSTROPHE = {"a": 0, "ego": 0, "y": 0, "i": 0, "u": 0, "owi": 1, "emu": 1, "ę": 2, "em": 3, "ym": 3, "im": 3, "ą": 3}
+AFTER_APOSTROPHE |= {"ie": 4, "ów": 0, "om": 1, "ami": 3, "ach": 4}
+"""Endings that Polish puts to foreign names after an apostrophe, and their cases."""
+
+
+def folded(word: str) -> str:
+    """A word without case and diacritics."""
+    if word.isascii():
+        return word.lower()
+    bare = unicodedata.normalize("NFKD", word.casefold())
+    return "".join(c for c in bare if unicodedata.category(c) != "Mn").translate(_STROKES)
+
+
+def lowered(word: str) -> str:
+    """A word without case, its diacritics composed."""
+    return word.lower() if word.isascii() else unicodedata.normalize("NFC", word.casefold())
+
+
+def spelled_out(word: str) -> str:
+    """A folded word with its umlauts in two letters (``Müller``: ``mueller``); empty where it has none."""
+    out = lowered(word).translate(_SPELLED_OUT)
+    return folded(out) if out != lowered(word) else ""
+
+
+def deletions(word: str) -> Iterator[str]:
+    """The word with each of its letters left out once."""
+    for i in range(len(word)):
+        yield word[:i] + word[i + 1 :]
+
+
+def one_slip(a: str, b: str) -> bool:
+    """Whether one letter too many, too few, another or two neighbours swapped make one of the other."""
+    if abs(len(a) - len(b)) > 1 or a == b:
+        return False
+    at = 0
+    while at < len(a) and at < len(b) and a[at] == b[at]:
+        at += 1
+    if len(a) == len(b):
+        return a[at + 1 :] == b[at + 1 :] or (a[at : at + 2] == b[at : at + 2][::-1] and a[at + 2 :] == b[at + 2 :])
+    return a[at + 1 :] == b[at:] if len(a) > len(b) else a[at:] == b[at + 1 :]
+
+
+@lru_cache(maxsize=1)
+def common_words() -> frozenset[str]:
+    """Words of ``common.txt``, folded."""
+    lines = (files("allonym.restore") / "common.txt").read_text(encoding="utf-8").splitlines()
+    return frozenset(folded(w) for line in lines if not line.startswith("#") for w in line.split())
+
+
+class Ending(NamedTuple):
+    """An inflected form: language, class and which column of ``endings.tsv``.
+
+    An empty class is that of the word that is to be inflected. ``kept`` is an ending that is put as it stood.
+    """
+
+    language: str
+    kind: str
+    case: int
+    kept: str = ""
+
+
+class _Row(NamedTuple):
+    language: str
+    kind: str
+    base: str
+    forms: tuple[tuple[str, ...], ...]
+
+
+@lru_cache(maxsize=1)
+def _rows() -> tuple[_Row, ...]:
+    lines = (files("allonym.restore") / "endings.tsv").read_text(encoding="utf-8").splitlines()
+    out = []
+    for line in lines:
+        if line and not line.startswith("#"):
+            language, kind, base, *forms = line.split("\t")
+            split = tuple(tuple("" if f == "-" else f for f in form.split("/")) for form in forms)
+            out.append(_Row(language, kind, "" if base == "-" else base, split))
+    return tuple(out)
+
+
+@lru_cache(maxsize=1)
+def _by_ending() -> dict[str, tuple[tuple[str, Ending], ...]]:
+    found: dict[str, dict[str, Ending]] = {}
+    for row in _rows():
+        for case, forms in enumerate(row.forms):
+            for form in forms:
+                if form != row.base:
+                    kept = form if row.language == "de" else ""
+                    found.setdefault(form, {}).setdefault(row.base, Ending(row.language, row.kind, case, kept))
+    return {form: tuple(bases.items()) for form, bases in found.items()}
+
+
+def bases(word: str) -> Iterator[tuple[str, Ending]]:
+    """What a word in small letters may be an inflected form of, with the ending that it has then."""
+    table = _by_ending()
+    for size in range(0, min(LONGEST_ENDING, len(word) - 2) + 1):
+        stem = word[: len(word) - size]
+        for base, ending in table.get(word[len(word) - size :], ()):
+            if base or size:
+                yield stem + base, ending
+
+
+def _own_kind(low: str) -> str:
+    """The class of a name, by its ending alone; empty where names like it stay as they are."""
+    if low.endswith("a"):
+        return "f"
+    return "m" if low[-1] not in "eiouyąęéíóú" or low.endswith(("ski", "cki", "dzki")) else ""
+
+
+def inflected(word: str, ending: Ending) -> str:
+    """Another name with the same ending; as it is where its class has no such form."""
+    low = word.lower()
+    kind = ending.kind or _own_kind(low)
+    if ending.kept:
+        if ending.kept in "sS" and word[-1:].lower() in "sßxz":
+            return word
+        return word + ending.kept
+    best: _Row | None = None
+    for row in _rows():
+        if row.language != ending.language or row.kind != kind or not low.endswith(row.base):
+            continue
+        if not row.base and low[-1:] in "aeiouyóąę":
+            continue
+        if best is None or len(row.base) > len(best.base):
+            best = row
+    if best is None or len(low) - len(best.base) < 1 or (len(low) < 4 and low[-1] in "eiouy"):
+        return word
+    form = best.forms[ending.case][0]
+    if len(low) < 4 and not form.startswith(best.base):
+        return word
+    stem = word[: len(word) - len(best.base)]
+    return stem + (form.upper() if word.isupper() and len(word) > 1 else form)

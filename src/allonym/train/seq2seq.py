@@ -1,0 +1,385 @@
+"""Training models that rewrite text with pseudonyms: P4's Seq2Seq-PS (appendix A.2), and causal ones (P5's outlook).
+
+A model of the library transformers is fine-tuned on a parallel corpus (:mod:`allonym.train.parallel`), or a small one
+with a byte-level BPE tokenizer of its own is begun from nothing. The folder that is written serves the operator
+``seq2seq``; beside the model it holds ``learning.json``, and ``learning.png`` where matplotlib is installed.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from allonym.errors import DataError, MissingExtra, UsageError
+
+try:
+    import torch
+    import transformers
+    from tokenizers import ByteLevelBPETokenizer, processors
+except ImportError as error:
+    raise MissingExtra("training seq2seq", "seq2seq") from error
+
+from allonym.names import plain
+from allonym.replace.aligned import align
+from allonym.replace.cast import LEAST_WORD, words
+from allonym.replace.rewriter import Rewriter
+from allonym.train.parallel import Pair
+
+SIZES: Mapping[str, Mapping[str, int]] = {
+    "tiny": {"width": 96, "layers": 2, "heads": 2, "vocabulary": 1500},
+    "small": {"width": 160, "layers": 2, "heads": 2, "vocabulary": 4000},
+    "base": {"width": 512, "layers": 6, "heads": 8, "vocabulary": 16000},
+}
+"""What ``--from-scratch`` can begin: width, layers of encoder and decoder each, attention heads, pieces of text."""
+
+SHOWN = 60
+"""Held-out pairs that are rewritten for each row of the learning curve."""
+_SPECIAL = ("<s>", "<pad>", "</s>", "<unk>")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to train. The defaults are those of P4, A.2.
+
+    Attributes:
+        epochs: passes over the pairs.
+        steps: batches after which training ends, whatever the epochs; 0: none.
+        lr: highest learning rate of AdamW; it grows over the first tenth and falls to zero on a line.
+        batch: pairs in a batch.
+        tokens: of a passage at most; longer ones are cut.
+        rows: how often the model is measured, beside before the first step.
+        seed: of everything that is drawn.
+        device: where to train, as PyTorch names it.
+    """
+
+    epochs: int = 3
+    steps: int = 0
+    lr: float = 2e-5
+    batch: int = 8
+    tokens: int = 256
+    rows: int = 6
+    seed: int = 1
+    device: str = "cpu"
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """How a model does on pairs that it has not seen.
+
+    Attributes:
+        loss: mean loss of a token of the target.
+        leaked: share of the words of originals that stand in the model's own output, before the operator's checks.
+        usable: share of the places where the output is aligned and holds another text without a word of the original.
+        kept: share of the words and signs outside of places that stand unchanged.
+        exact: share of the places that got what the parallel corpus has there.
+    """
+
+    loss: float
+    leaked: float
+    usable: float
+    kept: float
+    exact: float
+
+
+def begun(size: str, texts: Sequence[str], *, causal: bool, seed: int, tokens: int = 256) -> Rewriter:
+    """A model with random weights, and a tokenizer trained on the texts.
+
+    Args:
+        size: a key of :data:`SIZES`.
+        texts: what the tokenizer learns from.
+        causal: GPT-2's architecture instead of BART's.
+        seed: of the weights.
+        tokens: of a passage at most.
+
+    Raises:
+        UsageError: there is no such size.
+    """
+    if size not in SIZES:
+        raise UsageError(f"--from-scratch must be one of {', '.join(SIZES)}, got {size!r}")
+    shape = SIZES[size]
+    pieces = ByteLevelBPETokenizer()
+    pieces.train_from_iterator(
+        texts, vocab_size=shape["vocabulary"], special_tokens=list(_SPECIAL), show_progress=False
+    )
+    pieces._tokenizer.post_processor = processors.TemplateProcessing(
+        single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
+    )
+    tokenizer = transformers.PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
+        tokenizer_object=pieces._tokenizer, bos_token="<s>", pad_token="<pad>", eos_token="</s>", unk_token="<unk>",
+        model_max_length=2 * tokens + 16 if causal else tokens,
+    )  # fmt: skip
+    torch.manual_seed(seed)
+    known: dict[str, Any] = {
+        "vocab_size": pieces.get_vocab_size(),
+        "bos_token_id": 0,
+        "pad_token_id": 1,
+        "eos_token_id": 2,
+    }
+    width, layers, heads = shape["width"], shape["layers"], shape["heads"]
+    network: Any
+    if causal:
+        config = transformers.GPT2Config(
+            n_positions=2 * tokens + 16, n_embd=width, n_layer=2 * layers, n_head=heads, **known
+        )
+        network = transformers.GPT2LMHeadModel(config)
+    else:
+        network = transformers.BartForConditionalGeneration(
+            transformers.BartConfig(
+                max_position_embeddings=tokens + 2, d_model=width, encoder_layers=layers, decoder_layers=layers,
+                encoder_attention_heads=heads, decoder_attention_heads=heads, encoder_ffn_dim=4 * width,
+                decoder_ffn_dim=4 * width, dropout=0.0, decoder_start_token_id=2, forced_eos_token_id=2, **known,
+            )
+        )  # fmt: skip
+        _as_a_copier(network, width, heads)
+    return Rewriter(tokenizer, network, causal)
+
+
+def _as_a_copier(network: Any, width: int, heads: int) -> None:
+    """Set random weights so that the output begins as a copy of the input.
+
+    A model that begins anywhere else needs far more text to find out that most words stay. Words, places and "the word
+    before" have dimensions of their own. The first layer of the encoder looks one place back and notes the word there;
+    the last layer of the decoder looks where the word before is the one that it has just written, near its own
+    place, and repeats the word that stands there (an induction head, Olsson et al. 2022).
+    """
+    size = width // heads
+    place = size // 3 // 4 * 4
+    word = size - place
+    words, before, places = slice(0, word), slice(word, 2 * word), slice(2 * word, 2 * word + place)
+    fine, coarse = torch.linspace(0.4, math.pi, place // 4), torch.logspace(-2.3, -0.8, place // 4)
+    steps = torch.cat((fine, coarse))
+    body = network.model
+    with torch.no_grad():
+        body.shared.weight.mul_(0.1)
+        body.shared.weight[:, words].normal_(0.0, 0.15)
+        body.shared.weight[network.config.pad_token_id].zero_()
+        for side in (body.encoder, body.decoder):
+            table = side.embed_positions.weight
+            at = torch.arange(len(table))[:, None] * steps
+            table.mul_(0.1)
+            table[:, places] = 0.15 * math.sqrt(2 * word / place) * torch.cat((at.cos(), at.sin()), 1)
+        half = place // 2
+        back = torch.zeros(place, place)  # turns a place into the one before
+        for i, angle in enumerate(steps):
+            turn = torch.tensor([[angle.cos(), angle.sin()], [-angle.sin(), angle.cos()]])
+            back[i::half, i::half] = turn
+        head_word, head_place = slice(0, word), slice(word, size)
+        look = body.encoder.layers[0].self_attn
+        look.q_proj.weight[head_place, places] += 1.5 * back
+        look.k_proj.weight[head_place, places] += 1.5 * torch.eye(place)
+        look.v_proj.weight[head_word, words] += torch.eye(word)
+        look.out_proj.weight[before, head_word] += 1.5 * torch.eye(word)
+        copy = body.decoder.layers[-1].encoder_attn
+        near = torch.cat((torch.full((place // 4,), 1.2), torch.full((place // 4,), 2.0))).repeat(2)
+        copy.q_proj.weight[head_word, words] += 1.3 * torch.eye(word)
+        copy.k_proj.weight[head_word, before] += 1.3 * torch.eye(word)
+        copy.q_proj.weight[head_place, places] += near.diag()
+        copy.k_proj.weight[head_place, places] += near.diag()
+        copy.v_proj.weight[head_word, words] += torch.eye(word)
+        copy.out_proj.weight[words, head_word] += 4.0 * torch.eye(word)
+
+
+def fit(
+    start: Rewriter,
+    train: Sequence[Pair],
+    held: Sequence[Pair],
+    out: Path,
+    *,
+    options: Options,
+    report: Callable[[dict[str, Any]], None] = lambda row: None,
+    step_done: Callable[[int, int], None] = lambda done, total: None,
+    resume: bool = False,
+) -> list[dict[str, Any]]:
+    """Train a model and write it to a folder.
+
+    Args:
+        start: what to begin with; changed in place.
+        train: pairs to learn from.
+        held: pairs to judge by.
+        out: folder for model, tokenizer and learning curve, and for ``checkpoint.pt``, written with each row.
+        options: how.
+        report: called with each row of the learning curve: step, loss so far and the fields of :class:`Measure`.
+        step_done: called after each batch with how many are done, and how many there are.
+        resume: go on from ``checkpoint.pt`` where there is one.
+
+    Returns:
+        The rows.
+
+    Raises:
+        DataError: there is nothing to learn from, or no pair differs.
+        UsageError: the checkpoint was written with other options.
+    """
+    if not any(pair.places for pair in train):
+        raise DataError("nothing to learn from: the policy changes no passage")
+    start.network.to(options.device)
+    model = Rewriter(start.tokenizer, start.network, start.causal, options.device)
+    examples = [_example(model, pair, options.tokens) for pair in train]
+    per_epoch = math.ceil(len(examples) / options.batch)
+    total = options.steps or per_epoch * options.epochs
+    optimizer = torch.optim.AdamW(model.network.parameters(), lr=options.lr)
+    warm = max(1, total // 10)
+    schedule = torch.optim.lr_scheduler.LambdaLR(
+        optimizer, lambda step: min((step + 1) / warm, max(0.0, (total - step) / max(1, total - warm)))
+    )
+    out.mkdir(parents=True, exist_ok=True)
+    saved = out / "checkpoint.pt"
+    rows: list[dict[str, Any]] = []
+    step, summed, counted = 0, 0.0, 0
+    if resume and saved.exists():
+        state = torch.load(saved, weights_only=True, map_location=options.device)
+        if state["options"] != asdict(options):
+            raise UsageError(f"{saved} was written with other options; train without --resume or with the same ones")
+        model.network.load_state_dict(state["model"])
+        optimizer.load_state_dict(state["optimizer"])
+        schedule.load_state_dict(state["schedule"])
+        step, rows = state["step"], state["rows"]
+    stops = {max(1, round(total * i / options.rows)) for i in range(1, options.rows + 1)}
+    if not rows:
+        rows.append({"step": 0, "steps": total, **asdict(measure(model, held, options))})
+        report(rows[-1])
+    for batch in _batches(examples, options, step, total):
+        model.network.train()
+        # Dropout depends on the step alone, so that a run that was interrupted goes on as it would have.
+        torch.manual_seed(options.seed * 1_000_003 + step)
+        loss = _loss(model, batch)
+        loss.backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(model.network.parameters(), 1.0)
+        optimizer.step()
+        schedule.step()
+        optimizer.zero_grad()
+        step += 1
+        summed, counted = summed + float(loss.detach()), counted + 1
+        step_done(step, total)
+        if step in stops:
+            row = {"step": step, "steps": total, "training": summed / counted}
+            rows.append({**row, **asdict(measure(model, held, options))})
+            summed, counted = 0.0, 0
+            report(rows[-1])
+            state = {"model": model.network.state_dict(), "optimizer": optimizer.state_dict()}
+            state |= {"schedule": schedule.state_dict(), "step": step, "rows": rows, "options": asdict(options)}
+            torch.save(state, saved)
+    model.network.save_pretrained(out)
+    model.tokenizer.save_pretrained(out)
+    (out / "learning.json").write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
+    _plot(rows, out / "learning.png")
+    saved.unlink(missing_ok=True)
+    return rows
+
+
+Example = tuple[list[int], list[int]]
+"""Tokens that the model is given, and those that it is to write."""
+
+
+def _example(model: Rewriter, pair: Pair, tokens: int) -> Example:
+    asked = model.asked(pair.source, tokens)
+    if not model.causal:
+        return asked, list(model.tokenizer(text_target=pair.target, truncation=True, max_length=tokens)["input_ids"])
+    wanted = model.tokenizer(pair.target, add_special_tokens=False, truncation=True, max_length=tokens - 1)["input_ids"]
+    return asked, [*wanted, model.tokenizer.eos_token_id]
+
+
+def _batches(examples: Sequence[Example], options: Options, done: int, total: int) -> Iterator[list[Example]]:
+    """The batches from ``done`` to ``total``. Within a thousand examples, those of one length are together."""
+    step = epoch = 0
+    while step < total:
+        rng = random.Random(options.seed * 7919 + epoch)
+        order = list(range(len(examples)))
+        rng.shuffle(order)
+        batches: list[list[int]] = []
+        for at in range(0, len(order), 1000):
+            part = sorted(order[at : at + 1000], key=lambda i: len(examples[i][0]) + len(examples[i][1]))
+            batches += [part[i : i + options.batch] for i in range(0, len(part), options.batch)]
+        rng.shuffle(batches)
+        for batch in batches[: total - step]:
+            if step >= done:
+                yield [examples[i] for i in batch]
+            step += 1
+        epoch += 1
+
+
+def _loss(model: Rewriter, batch: Sequence[Example]) -> torch.Tensor:
+    """Mean cross entropy of a token that is to be written."""
+    pad = model.tokenizer.pad_token_id
+    if model.causal:
+        rows = [a + b for a, b in batch]
+        labels = [[-100] * len(a) + b for a, b in batch]
+    else:
+        rows = [a for a, _ in batch]
+        labels = [b for _, b in batch]
+    ids = _filled(rows, pad, model.device)
+    seen = _filled([[1] * len(row) for row in rows], 0, model.device)
+    out = model.network(input_ids=ids, attention_mask=seen, labels=_filled(labels, -100, model.device))
+    loss: torch.Tensor = out.loss
+    return loss
+
+
+def _filled(rows: Sequence[Sequence[int]], value: int, device: str) -> torch.Tensor:
+    size = max(map(len, rows))
+    return torch.tensor([[*row, *[value] * (size - len(row))] for row in rows], device=device)
+
+
+def measure(model: Rewriter, pairs: Sequence[Pair], options: Options, shown: int = SHOWN) -> Measure:
+    """Measure a model on pairs: the loss on all, the rest on the first ``shown`` in which anything changes."""
+    model.network.eval()
+    summed = count = 0.0
+    with torch.inference_mode():
+        for at in range(0, len(pairs), options.batch):
+            batch = [_example(model, pair, options.tokens) for pair in pairs[at : at + options.batch]]
+            weight = sum(len(b) for _, b in batch)
+            summed += float(_loss(model, batch)) * weight
+            count += weight
+    chosen = [pair for pair in pairs if pair.places][:shown]
+    made = model.rewrite([pair.source for pair in chosen], most=options.tokens) if chosen else []
+    leaked = originals = usable = exact = places = kept = outside = 0
+    for pair, output in zip(chosen, made, strict=True):
+        found, wanted = align(pair.source, output, pair.places), align(pair.source, pair.target, pair.places)
+        there = set(words(output))
+        for place, value, right in zip(pair.places, found.found, wanted.found, strict=True):
+            own = {w for w in words(pair.source[slice(*place)]) if len(w) >= LEAST_WORD}
+            beside = set(words(pair.source[: place[0]] + " " + pair.source[place[1] :]))
+            told = own - beside  # what also stands outside may be written there
+            leaked += len(told & there)
+            originals += len(told)
+            places += 1
+            if value is not None and plain(value) != plain(pair.source[slice(*place)]) and not own & set(words(value)):
+                usable += 1
+                exact += value == right
+        kept += found.kept[0]
+        outside += found.kept[1]
+
+    def share(part: float, whole: float) -> float:
+        return part / whole if whole else 0.0
+
+    return Measure(
+        share(summed, count),
+        share(leaked, originals),
+        share(usable, places),
+        share(kept, outside),
+        share(exact, places),
+    )
+
+
+def _plot(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
+    """The learning curve as a picture, where matplotlib is installed."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        return
+    steps = [row["step"] for row in rows]
+    figure = Figure(figsize=(7, 4), layout="constrained")
+    left = figure.add_subplot()
+    left.plot(steps, [row["loss"] for row in rows], color="black", label="loss, held out")
+    left.set_xlabel("step")
+    left.set_ylabel("loss of a token")
+    right = left.twinx()
+    right.set_ylim(0, 1)
+    right.set_ylabel("share")
+    for name, style in (("leaked", "-"), ("usable", "--"), ("kept", ":")):
+        right.plot(steps, [row[name] for row in rows], style, label=name)
+    right.legend(loc="center right")
+    figure.savefig(path, dpi=120)

@@ -1,0 +1,365 @@
+"""One scope's pages, open for writing inside one transaction.
+
+Look-ups go to the database at once, what is written is collected and goes there in few statements at the end. Every
+row is linked to the subjects whose documents it served, so that one subject can be erased without the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TypeVar
+
+import sqlalchemy as sa
+
+from allonym.errors import UsageError, VaultError
+from allonym.names import plain
+from allonym.vault import store
+from allonym.vault.keys import Sealer
+from allonym.vault.records import Known
+
+T = TypeVar("T")
+AT_ONCE = 500
+"""Rows per statement; databases bound the number of parameters."""
+
+_MANY = 4000
+_RECALL = (
+    sa.select(
+        store.assigned.c.digest,
+        store.assigned.c.value,
+        store.assigned.c.sealed,
+        store.assigned.c.expires,
+        store.assigned_subjects.c.row,
+    )
+    .select_from(
+        store.assigned.outerjoin(
+            store.assigned_subjects,
+            sa.and_(
+                store.assigned_subjects.c.row == store.assigned.c.digest,
+                store.assigned_subjects.c.subject == sa.bindparam("subject"),
+            ),
+        )
+    )
+    .where(store.assigned.c.digest == sa.bindparam("key"))
+)
+_HOLDERS = sa.select(store.assigned.c.digest, store.assigned.c.expires).where(
+    store.assigned.c.value == sa.bindparam("value")
+)
+_SCOPE = sa.select(store.scopes.c.id, store.scopes.c.sealed, store.scopes.c.changes).where(
+    store.scopes.c.digest == sa.bindparam("digest")
+)
+_COUNTER = sa.select(store.counters.c.sealed).where(store.counters.c.digest == sa.bindparam("digest"))
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A scope's row: its number in the tables, its digest, and how often it has been written to."""
+
+    id: int
+    digest: str
+    changes: int
+
+
+def find_scope(connection: sa.Connection, sealer: Sealer, scope: str, *, lock: bool = False) -> Place | None:
+    """The scope's row; None where nothing was ever written into it. ``lock`` keeps other writers of it away."""
+    digest = sealer.digest("scope", scope)
+    row = connection.execute(_SCOPE.with_for_update() if lock else _SCOPE, {"digest": digest}).one_or_none()
+    return Place(row.id, digest, row.changes) if row else None
+
+
+def own_scope(connection: sa.Connection, sealer: Sealer, scope: str, now: int) -> Place:
+    """The scope's row, made where there is none, and locked."""
+    found = find_scope(connection, sealer, scope, lock=True)
+    while found is None:
+        digest = sealer.digest("scope", scope)
+        values = {"digest": digest, "sealed": sealer.seal([scope], "scope", digest), "changes": 0, "created": now}
+        try:
+            with connection.begin_nested():
+                connection.execute(store.scopes.insert().values(values))
+        except sa.exc.IntegrityError:
+            pass  # another process was first
+        found = find_scope(connection, sealer, scope, lock=True)
+    return found
+
+
+def open_known(sealer: Sealer, scope: str, digest: str, token: str, sealed: object) -> Known:
+    """The row of the table ``known`` in clear."""
+    return Known(*sealer.unseal(sealed, "known", scope, digest, token))
+
+
+def token_digest(sealer: Sealer, scope: str, replacement: str) -> str:
+    """What a replacement is looked up by: its normal form, in the scope with this digest."""
+    return sealer.digest("token", scope, plain(replacement) if replacement else "")
+
+
+@dataclass(slots=True)
+class Added:
+    """How many rows a book has written, and how many originals were there already."""
+
+    known: int = 0
+    assigned: int = 0
+    same: int = 0
+
+
+class Book:
+    """One scope of a vault, inside one transaction. Made by :meth:`allonym.vault.Vault.book`.
+
+    Within a kind no two keys share a value. A key keeps the first value it was given until that expires or is purged.
+    """
+
+    def __init__(
+        self, connection: sa.Connection, sealer: Sealer, scope: str, subject: str | None, expires: int | None, now: int
+    ) -> None:
+        self._connection = connection
+        self._sealer = sealer
+        self.place = own_scope(connection, sealer, scope, now)
+        self._now = now
+        self._expires = expires
+        self._subjects: dict[str, str] = {}
+        self._values: dict[str, str] = {}  # of keys seen or given since the last flush, by their digests
+        self._holders: set[str] = set()  # digests of the values among them
+        self._fresh: set[str] = set()  # digests of keys among them that no table has yet
+        self._missing: set[str] = set()  # digests of keys that have no value: nobody else can give them one meanwhile
+        self._past: set[str] = set()  # digests of keys whose rows have expired
+        self._linked: set[tuple[str, str]] = set()
+        self._counters: dict[str, tuple[str, int]] = {}
+        self._new_assigned: list[dict[str, object]] = []
+        self._new_links: list[dict[str, object]] = []
+        self._longer: list[dict[str, object]] = []
+        self._known: dict[tuple[str, str], tuple[Known, str, int | None]] = {}
+        self._known_before: set[tuple[str, str]] = set()
+        self.added = Added()
+        self._over = False
+        self._subject = ""
+        if subject is not None:
+            self.about(subject)
+
+    def about(self, subject: str) -> None:
+        """From here on, what is looked up or written belongs to this subject's documents."""
+        if subject not in self._subjects:
+            self._subjects[subject] = self._own_subject(subject)
+        self._subject = self._subjects[subject]
+
+    def until(self, expires: int | None) -> None:
+        """From here on, what is written expires at this time, in seconds since 1970; None: never."""
+        self._expires = expires
+
+    def recall(self, kind: str, key: str) -> str | None:
+        """The value of ``key``; None where it has none yet."""
+        digest = self._digest("key", kind, key)
+        if digest in self._values and (digest in self._fresh or (digest, self._subject) in self._linked):
+            self._link(digest)
+            return self._values[digest]
+        if digest in self._missing:
+            return None
+        row = self._connection.execute(_RECALL, {"key": digest, "subject": self._subject}).one_or_none()
+        if row is None or self._is_past(row.expires):
+            self._missing.add(digest)
+            if row is not None:
+                self._past.add(digest)
+            return None
+        found = self._sealer.unseal(row.sealed, "assigned", self.place.digest, digest, row.value)
+        self._values[digest] = found[2]
+        self._holders.add(row.value)
+        if row.row is not None:
+            self._linked.add((digest, self._subject))
+        self._link(digest)
+        if self._outlives(row.expires):
+            self._longer.append({"key": digest, "until": self._expires})
+        return found[2]
+
+    def enter(self, kind: str, key: str, value: str) -> bool:
+        """Give ``key`` a value; False, and nothing happens, where another key of the kind has it already."""
+        had = self.recall(kind, key)
+        if had is not None:
+            return had == value
+        digest, held = self._digest("key", kind, key), self._digest("value", kind, value)
+        if held in self._holders:
+            return False
+        holder = self._connection.execute(_HOLDERS, {"value": held}).one_or_none()
+        if holder is not None:
+            if not self._is_past(holder.expires):
+                return False
+            self._past.add(holder.digest)
+        if stale := self._past & {digest, holder.digest if holder else digest}:
+            remove_rows(self._connection, store.assigned, store.assigned_subjects, stale)
+            self._past -= stale
+        sealed = self._sealer.seal((kind, key, value), "assigned", self.place.digest, digest, held)
+        row = {"digest": digest, "value": held, "scope": self.place.id, "sealed": sealed}
+        self._new_assigned.append({**row, "created": self._now, "expires": self._expires})
+        self._values[digest] = value
+        self._missing.discard(digest)
+        self._holders.add(held)
+        self._fresh.add(digest)
+        self._link(digest)
+        self.added.assigned += 1
+        if len(self._new_assigned) >= _MANY:
+            self.flush()
+        return True
+
+    def number(self, kind: str) -> int:
+        """The kind's next number, from 1; no number comes twice."""
+        digest = self._digest("counter", kind)
+        last = self._last(digest) + 1
+        self._counters[digest] = (kind, last)
+        return last
+
+    def number_at_least(self, kind: str, last: int) -> None:
+        """Let no number up to ``last`` come any more."""
+        digest = self._digest("counter", kind)
+        if self._last(digest) < last:
+            self._counters[digest] = (kind, last)
+
+    def remember(self, replacement: str, original: str, label: str, operator: str, entity: str) -> None:
+        """Keep that ``replacement`` stands for ``original``, so that the vault can bring it back."""
+        digest = self._digest("known", replacement, original, label, operator, entity)
+        place = digest, self._subject
+        if place in self._known or place in self._known_before:
+            return
+        token = token_digest(self._sealer, self.place.digest, replacement)
+        self._known[place] = Known(replacement, original, label, operator, entity), token, self._expires
+        if len(self._known) >= _MANY:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what is collected, still inside the transaction."""
+        if self._new_assigned:
+            self._connection.execute(store.assigned.insert(), self._new_assigned)
+        if self._new_links:
+            self._connection.execute(store.assigned_subjects.insert(), self._new_links)
+        self._lengthen(store.assigned, self._longer)
+        for digest, (kind, last) in self._counters.items():
+            self._write_counter(digest, kind, last)
+        if self._write_known():
+            table = store.scopes  # readers keep what they have read of a scope until this changes
+            change = table.update().where(table.c.id == self.place.id).values(changes=table.c.changes + 1)
+            self._connection.execute(change)
+        self._new_assigned, self._new_links, self._longer = [], [], []
+        seen = (self._values, self._holders, self._missing, self._fresh, self._linked, self._counters)
+        for one in (*seen, self._known_before):
+            one.clear()
+
+    def close(self) -> None:
+        """The transaction is over: whoever goes on is told so, for nothing of it would be kept."""
+        self._over = True
+
+    # Inside
+
+    def _digest(self, what: str, *parts: str) -> str:
+        if self._over:
+            raise UsageError("this book's transaction is over; open another with vault.book(...)")
+        return self._sealer.digest(what, self.place.digest, *parts)
+
+    def _is_past(self, expires: object) -> bool:
+        if expires is not None and not isinstance(expires, int):
+            raise VaultError(f"{self._sealer.where}: a row is damaged, or was changed without the key")
+        return expires is not None and expires <= self._now
+
+    def _outlives(self, expires: int | None) -> bool:
+        """Whether what is written now is kept for longer than a row that expires then."""
+        return expires is not None and (self._expires is None or self._expires > expires)
+
+    def _last(self, digest: str) -> int:
+        if digest in self._counters:
+            return self._counters[digest][1]
+        sealed = self._connection.execute(_COUNTER, {"digest": digest}).scalar()
+        if sealed is None:
+            return 0
+        return int(self._sealer.unseal(sealed, "counter", self.place.digest, digest)[1])
+
+    def _own_subject(self, subject: str) -> str:
+        """The subject's digest; nobody in particular has one too, but no row."""
+        digest = self._digest("subject", subject)
+        table = store.subjects
+        if (
+            subject
+            and self._connection.execute(sa.select(table.c.digest).where(table.c.digest == digest)).scalar() is None
+        ):
+            sealed = self._sealer.seal([subject], "subject", self.place.digest, digest)
+            self._connection.execute(table.insert().values(digest=digest, scope=self.place.id, sealed=sealed))
+        return digest
+
+    def _link(self, digest: str) -> None:
+        if (digest, self._subject) not in self._linked:
+            self._linked.add((digest, self._subject))
+            self._new_links.append({"row": digest, "subject": self._subject})
+
+    def _write_counter(self, digest: str, kind: str, last: int) -> None:
+        table = store.counters
+        sealed = self._sealer.seal((kind, str(last)), "counter", self.place.digest, digest)
+        done = self._connection.execute(table.update().where(table.c.digest == digest).values(sealed=sealed))
+        if done.rowcount == 0:
+            self._connection.execute(table.insert().values(digest=digest, scope=self.place.id, sealed=sealed))
+
+    def _write_known(self) -> bool:
+        """Write the originals that are not there yet, and whose they are; whether anything a reader sees changed."""
+        changed = False
+        for some in in_batches(self._known.items(), AT_ONCE):
+            changed = self._write_some(dict(some)) or changed
+        self._known_before.update(self._known)
+        self._known = {}
+        return changed
+
+    def _write_some(self, wanted: dict[tuple[str, str], tuple[Known, str, int | None]]) -> bool:
+        table, links = store.known, store.known_subjects
+        digests, subjects = {d for d, _ in wanted}, {s for _, s in wanted}
+        those = sa.select(table.c.digest, table.c.expires).where(table.c.digest.in_(digests))
+        had = {row.digest: row.expires for row in self._connection.execute(those)}
+        if past := [digest for digest, expires in had.items() if self._is_past(expires)]:
+            remove_rows(self._connection, table, links, past)
+            had = {digest: expires for digest, expires in had.items() if digest not in past}
+        theirs = sa.select(links.c.row, links.c.subject).where(links.c.row.in_(digests), links.c.subject.in_(subjects))
+        linked = {(row.row, row.subject) for row in self._connection.execute(theirs)} if had else set()
+        rows: dict[str, dict[str, object]] = {}
+        longer: list[dict[str, object]] = []
+        for (digest, _), (one, token, expires) in wanted.items():
+            if digest in rows:
+                before = rows[digest]["expires"]
+                rows[digest]["expires"] = None if before is None or expires is None else max(int(str(before)), expires)
+            elif digest not in had:
+                about = ("known", self.place.digest, digest, token)
+                values = (one.replacement, one.original, one.label, one.operator, one.entity)
+                rows[digest] = {
+                    "digest": digest,
+                    "token": token,
+                    "scope": self.place.id,
+                    "sealed": self._sealer.seal(values, *about),
+                    "created": self._now,
+                    "expires": expires,
+                }
+            elif had[digest] is not None and (expires is None or expires > had[digest]):
+                longer.append({"key": digest, "until": expires})
+        if rows:
+            self._connection.execute(table.insert(), list(rows.values()))
+        if new := [{"row": d, "subject": s} for d, s in wanted if (d, s) not in linked]:
+            self._connection.execute(links.insert(), new)
+        self._lengthen(table, longer)
+        self.added.known += len(rows)
+        self.added.same += len(digests) - len(rows)
+        return bool(rows or longer)
+
+    def _lengthen(self, table: sa.Table, longer: list[dict[str, object]]) -> None:
+        if longer:
+            change = table.update().where(table.c.digest == sa.bindparam("key")).values(expires=sa.bindparam("until"))
+            self._connection.execute(change, longer)
+
+
+def remove_rows(connection: sa.Connection, table: sa.Table, links: sa.Table, digests: Iterable[str]) -> int:
+    """Delete rows and what links them to subjects; how many rows there were."""
+    count = 0
+    for some in in_batches(digests, AT_ONCE):
+        connection.execute(links.delete().where(links.c.row.in_(some)))
+        count += connection.execute(table.delete().where(table.c.digest.in_(some))).rowcount
+    return count
+
+
+def in_batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    """The items in lists of at most ``size``."""
+    some: list[T] = []
+    for item in items:
+        some.append(item)
+        if len(some) == size:
+            yield some
+            some = []
+    if some:
+        yield some

@@ -1,0 +1,336 @@
+"""Secrets, the keys behind them, and what is sealed with those.
+
+Envelope: the user's secret gives the key-encryption key (HKDF, RFC 5869, for random bytes; scrypt, RFC 7914, for a
+passphrase, with a stored random salt). It wraps one random 256-bit data key, which encrypts all values and wraps two
+more: one for digests and audit, one for keyed operators. So a new secret rewrites one short row, and a new data key
+changes neither a digest nor what an operator makes. All encryption is AES-256-GCM with random 96-bit nonces.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import os
+import secrets
+from base64 import b64decode, urlsafe_b64encode
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import scrypt
+from pathlib import Path
+from typing import TypedDict
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from allonym.errors import MissingExtra, UsageError, VaultError, WrongKey
+
+Secret = bytes | str
+"""What opens a vault: random bytes, or a passphrase."""
+
+MIN_SECRET_BYTES = 16
+ENVIRONMENT = "ALLONYM_VAULT_KEY"
+_MARK = "allonym-vault-key-1:"
+_NONCE = 12
+_BLOCK = 32
+_DIGITS = 32
+_ROUNDS = [2**e for e in range(14, 21)]
+
+
+class Derivation(TypedDict):
+    """How the key-encryption key comes out of the secret; stored beside what it wraps. ``salt`` is hexadecimal."""
+
+    kind: str
+    salt: str
+    n: int
+    r: int
+    p: int
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """An unlocked vault's keys. Nothing of them shows in ``repr``.
+
+    Attributes:
+        data: encrypts values and wraps the other two.
+        lasting: digests and audit log.
+        operator: what keyed operators use where the caller gives no key.
+        generation: grows when one of them changes, so that whoever still has the former ones sees it.
+    """
+
+    data: bytes = field(repr=False)
+    lasting: bytes = field(repr=False)
+    operator: bytes = field(repr=False)
+    generation: int = 1
+
+    @classmethod
+    def new(cls) -> Keys:
+        """Fresh random keys."""
+        return cls(secrets.token_bytes(32), secrets.token_bytes(32), secrets.token_bytes(32))
+
+
+def new_secret() -> str:
+    """A random 256-bit secret as one line of text, for a key file, an environment variable or a keyring."""
+    return _MARK + urlsafe_b64encode(secrets.token_bytes(32)).decode()
+
+
+def read_secret(given: bytes | str, where: str) -> Secret:
+    """The secret in a file or variable: what :func:`new_secret` made, else a line of text as a passphrase, else bytes.
+
+    Raises:
+        UsageError: it is too short, or a broken line of :func:`new_secret`. The message does not show it.
+    """
+    secret: Secret = given
+    if isinstance(given, bytes):
+        try:
+            line = given.decode("utf-8").rstrip("\r\n")
+        except UnicodeDecodeError:
+            line = ""
+        secret = line if line and line.isprintable() else given
+    if isinstance(secret, str) and secret.startswith(_MARK):
+        try:
+            secret = b64decode(secret.removeprefix(_MARK), altchars=b"-_", validate=True)
+        except ValueError:
+            secret = b""
+        if len(secret) != 32:
+            raise UsageError(f"{where}: the line begins like a vault key, but what follows is not 32 bytes in base64")
+    return check_secret(secret, where)
+
+
+def check_secret(secret: Secret, where: str = "secret") -> Secret:
+    """The secret, if it will do.
+
+    Raises:
+        UsageError: it is neither bytes nor str, or shorter than 16 bytes. The message does not show it.
+    """
+    if not isinstance(secret, (bytes, str)):
+        raise UsageError(f"{where}: a vault's secret must be bytes or str, got {type(secret).__name__}")
+    if (size := len(secret if isinstance(secret, bytes) else encoded(secret))) < MIN_SECRET_BYTES:
+        raise UsageError(f"{where}: a vault's secret needs at least {MIN_SECRET_BYTES} bytes, got {size}")
+    return secret
+
+
+def secret_from_file(path: str | Path) -> Secret:
+    """The secret in a file; see :func:`read_secret`."""
+    return read_secret(Path(path).read_bytes(), str(path))
+
+
+def secret_from_environment(name: str = ENVIRONMENT) -> Secret | None:
+    """The secret in an environment variable; None where that is empty or not set."""
+    given = os.environ.get(name)
+    return read_secret(os.fsencode(given), name) if given else None
+
+
+def secret_from_keyring(entry: str) -> Secret:
+    """The secret that the operating system's keyring keeps under ``SERVICE/NAME``.
+
+    Raises:
+        MissingExtra: the package keyring is not installed.
+        UsageError: there is no such entry, or it cannot be read.
+    """
+    service, slash, name = entry.partition("/")
+    if not (service and slash and name):
+        raise UsageError(f"a keyring entry is SERVICE/NAME, got {entry!r}")
+    try:
+        import keyring
+        from keyring.errors import KeyringError
+    except ImportError:
+        raise MissingExtra("a vault's secret in the keyring", "keyring") from None
+    try:
+        found = keyring.get_password(service, name)
+    except KeyringError as error:
+        raise UsageError(f"the keyring cannot be read: {type(error).__name__}") from None
+    if found is None:
+        raise UsageError(f"the keyring has no entry {entry!r}")
+    return read_secret(found, f"keyring entry {entry!r}")
+
+
+# From the secret to the data key
+
+
+def new_derivation(secret: Secret) -> Derivation:
+    """How a new key-encryption key is to be derived from this kind of secret, with a fresh salt."""
+    if isinstance(secret, str):
+        return {"kind": "scrypt", "salt": secrets.token_hex(16), "n": 2**16, "r": 8, "p": 1}
+    return {"kind": "hkdf", "salt": secrets.token_hex(16), "n": 0, "r": 0, "p": 0}
+
+
+def key_encryption_key(secret: Secret, how: Derivation, where: str) -> bytes:
+    """32 bytes out of the secret.
+
+    Raises:
+        WrongKey: the vault opens with the other kind of secret.
+        VaultError: the stored parameters make no sense.
+    """
+    wanted = {"scrypt": str, "hkdf": bytes}.get(how["kind"])
+    if wanted is None:
+        raise VaultError(f"{where}: unknown derivation of the key, {how['kind']!r}; a newer version may know it")
+    if not isinstance(secret, wanted):
+        kinds = ("a passphrase", "random bytes") if wanted is str else ("random bytes", "a passphrase")
+        raise WrongKey(f"{where} opens with {kinds[0]}, got {kinds[1]}")
+    try:
+        salt = bytes.fromhex(how["salt"])
+    except ValueError:
+        raise VaultError(f"{where}: the salt of its key cannot be read") from None
+    if isinstance(secret, bytes):
+        return expanded(hmac.digest(salt, secret, "sha256"), "key encryption")
+    n, r, p = how["n"], how["r"], how["p"]
+    if not (n in _ROUNDS and r in range(1, 33) and p in range(1, 17)):
+        raise VaultError(f"{where}: parameters of scrypt out of range")
+    return scrypt(encoded(secret), salt=salt, n=n, r=r, p=p, maxmem=256 * n * r + 2**20, dklen=32)
+
+
+def wrap(key: bytes, inner: bytes, *about: str) -> bytes:
+    """``inner`` encrypted under ``key``, bound to what it is."""
+    return seal(AESGCM(expanded(key, "wrap")), inner, about)
+
+
+def unwrap(key: bytes, wrapped: bytes, *about: str) -> bytes | None:
+    """What :func:`wrap` wrapped; None where the key does not fit or something was changed."""
+    return unseal(AESGCM(expanded(key, "wrap")), wrapped, about)
+
+
+# Values and digests
+
+
+class Sealer:
+    """Encrypts, decrypts and digests for one unlocked vault. Holds no state beyond the keys."""
+
+    __slots__ = ("_chain", "_index", "_log", "_values", "where")
+
+    def __init__(self, keys: Keys, where: str) -> None:
+        self._values = AESGCM(expanded(keys.data, "values"))
+        self._index = expanded(keys.lasting, "index")
+        self._log = AESGCM(expanded(keys.lasting, "audit"))
+        self._chain = expanded(keys.lasting, "audit chain")
+        self.where = where
+
+    def digest(self, *parts: str) -> str:
+        """32 hexadecimal digits of HMAC-SHA256 over the parts, which cannot run into each other."""
+        return hmac.digest(self._index, pack(parts), "sha256").hex()[:_DIGITS]
+
+    def seal(self, values: Sequence[str], *about: str) -> bytes:
+        """Values encrypted together, padded to a multiple of 32 bytes and bound to table, scope and row."""
+        plain = pack(values)
+        return seal(self._values, plain + bytes(-len(plain) % _BLOCK), about)
+
+    def unseal(self, sealed: object, *about: str) -> tuple[str, ...]:
+        """What :meth:`seal` sealed.
+
+        Raises:
+            VaultError: it was changed, belongs to another row, or to another data key.
+        """
+        plain = unseal(self._values, sealed, about)
+        if plain is None:
+            raise VaultError(f"{self.where}: a row in {about[0]!r} is damaged, or was changed without the key")
+        return unpack(plain)
+
+    def seal_entry(self, values: Sequence[str], number: int) -> bytes:
+        """A line of the audit log, encrypted under a key that stays when the data key changes."""
+        return seal(self._log, pack(values), ("audit", str(number)))
+
+    def unseal_entry(self, sealed: object, number: int) -> tuple[str, ...] | None:
+        """What :meth:`seal_entry` sealed; None where it was changed."""
+        plain = unseal(self._log, sealed, ("audit", str(number)))
+        return None if plain is None else unpack(plain)
+
+    def chained(self, what: str, number: int, *pieces: bytes) -> bytes:
+        """The MAC that binds a line of the audit log to the one before it."""
+        head = pack((what, str(number)))
+        return hmac.digest(self._chain, head + b"".join(len(p).to_bytes(4) + p for p in pieces), "sha256")
+
+
+def seal(aead: AESGCM, plain: bytes, about: Sequence[str]) -> bytes:
+    """A random nonce and what AES-256-GCM makes of ``plain``, bound to ``about``."""
+    nonce = os.urandom(_NONCE)
+    return nonce + aead.encrypt(nonce, plain, pack(about))
+
+
+def unseal(aead: AESGCM, sealed: object, about: Sequence[str]) -> bytes | None:
+    """What :func:`seal` sealed; None where it is no such thing."""
+    if not isinstance(sealed, bytes) or len(sealed) < _NONCE + 16:
+        return None
+    try:
+        return aead.decrypt(sealed[:_NONCE], sealed[_NONCE:], pack(about))
+    except (InvalidTag, AttributeError):  # what it is bound to may be a column that is damaged and no text any more
+        return None
+
+
+def expanded(key: bytes, purpose: str) -> bytes:
+    """A 32-byte key of its own for one purpose (HKDF's expand step)."""
+    return hmac.digest(key, b"allonym vault " + purpose.encode() + b"\1", "sha256")
+
+
+def encoded(text: str) -> bytes:
+    """UTF-8 that takes every str, lone surrogates too."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def pack(values: Iterable[str]) -> bytes:
+    """Texts in one piece of bytes from which :func:`unpack` gets exactly them back."""
+    pieces = [encoded(value) for value in values]
+    return len(pieces).to_bytes(2) + b"".join([len(p).to_bytes(4) + p for p in pieces])
+
+
+def unpack(data: bytes) -> tuple[str, ...]:
+    """What :func:`pack` packed; padding behind it does not matter."""
+    out, at = [], 2
+    for _ in range(int.from_bytes(data[:2])):
+        end = at + 4 + int.from_bytes(data[at : at + 4])
+        out.append(data[at + 4 : end].decode("utf-8", "surrogatepass"))
+        at = end
+    return tuple(out)
+
+
+# What is stored of the keys
+
+
+def locked_up(keys: Keys, secret: Secret, where: str) -> dict[str, bytes]:
+    """What a vault stores, by name, so that this secret opens it: the envelope with all its keys."""
+    how = new_derivation(secret)
+    outer = key_encryption_key(secret, how, where)
+    return {
+        "derivation": json.dumps(how).encode(),
+        "data": wrap(outer, keys.data, "data"),
+        **wrapped(keys),
+    }
+
+
+def wrapped(keys: Keys) -> dict[str, bytes]:
+    """The part of the envelope that the data key closes."""
+    generation = str(keys.generation)
+    return {
+        "generation": generation.encode(),
+        "lasting": wrap(keys.data, keys.lasting, "lasting", generation),
+        "operator": wrap(keys.data, keys.operator, "operator", generation),
+    }
+
+
+def derivation(values: Mapping[str, bytes], where: str) -> Derivation:
+    """How the key-encryption key comes out of the secret.
+
+    Raises:
+        VaultError: what is stored about it makes no sense.
+    """
+    try:
+        read = json.loads(values["derivation"])
+        return {"kind": str(read["kind"]), "salt": str(read["salt"]), "n": read["n"], "r": read["r"], "p": read["p"]}
+    except (KeyError, ValueError, TypeError):
+        raise VaultError(f"{where}: how its key is derived cannot be read") from None
+
+
+def unlocked(values: Mapping[str, bytes], secret: Secret, where: str) -> Keys:
+    """The keys in a vault's envelope.
+
+    Raises:
+        WrongKey: the secret does not open it, or it was changed.
+    """
+    outer = key_encryption_key(secret, derivation(values, where), where)
+    data = unwrap(outer, values.get("data", b""), "data")
+    if data is None:
+        raise WrongKey(f"the secret does not open {where}")
+    generation = values.get("generation", b"").decode("ascii", "replace")
+    lasting = unwrap(data, values.get("lasting", b""), "lasting", generation)
+    operator = unwrap(data, values.get("operator", b""), "operator", generation)
+    if lasting is None or operator is None:
+        raise WrongKey(f"{where}: its keys were changed by somebody without the secret")
+    return Keys(data, lasting, operator, int(generation))

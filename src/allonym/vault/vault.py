@@ -1,0 +1,504 @@
+"""One vault, open or locked."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+import sqlalchemy as sa
+
+from allonym.errors import RestoreError, UnknownToken, UsageError, VaultError, VaultLocked, WrongKey
+from allonym.vault import audit as log
+from allonym.vault import erase, store, transfer
+from allonym.vault.book import Book, find_scope, open_known, token_digest
+from allonym.vault.keys import Keys, Sealer, Secret, check_secret, derivation, locked_up, unlocked, wrapped
+from allonym.vault.records import AuditEntry, Known, Merged, Purged, ScopeInfo, VaultInfo
+from allonym.vault.reseal import reseal
+from allonym.vault.store import WAIT, Store
+
+DAY = 86_400
+_REMEMBERED_SCOPES = 4
+_KNOWN = (
+    sa.select(store.known.c.digest, store.known.c.token, store.known.c.sealed, store.known.c.expires)
+    .where(sa.or_(store.known.c.expires.is_(None), store.known.c.expires > sa.bindparam("now")))
+    .order_by(store.known.c.created, store.known.c.digest)
+)
+_OF_SCOPE = _KNOWN.where(store.known.c.scope == sa.bindparam("scope"))
+_OF_TOKEN = _KNOWN.where(store.known.c.token == sa.bindparam("token"))
+
+
+class Vault:
+    """Which replacement stands for which original, encrypted, in a SQLite file or another database.
+
+    Opened without its secret, a vault tells only its :meth:`info`. It may be given to other processes, by fork or
+    pickle: each makes connections of its own. A pickle holds the keys, so it belongs nowhere but into a worker's pipe.
+    """
+
+    def __init__(self, place: Store, keys: Keys | None) -> None:
+        """For :meth:`create` and :meth:`open`."""
+        self._store = place
+        self._set_keys(keys)
+
+    def _set_keys(self, keys: Keys | None) -> None:
+        self._keys = keys
+        self._sealer = Sealer(keys, self._store.shown) if keys else None
+        self._read: dict[str, tuple[tuple[int, int], int | None, tuple[Known, ...]]] = {}
+
+    def __getstate__(self) -> dict[str, object]:
+        return {"place": self._store, "keys": self._keys}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        place, keys = state["place"], state["keys"]
+        assert isinstance(place, Store) and (keys is None or isinstance(keys, Keys))
+        self._store = place
+        self._set_keys(keys)
+
+    def __repr__(self) -> str:
+        return f"Vault({self._store.shown!r}, {'locked' if self.locked else 'unlocked'})"
+
+    def __enter__(self) -> Vault:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        with suppress(Exception):  # the interpreter may be half gone
+            self.close()
+
+    # Making and opening
+
+    @classmethod
+    def create(
+        cls, where: str | Path, secret: Secret, *, keep_days: int | None = None, actor: str = "", wait: float = WAIT
+    ) -> Vault:
+        """A new vault.
+
+        Args:
+            where: path of a file that does not exist yet, or the SQLAlchemy URL of a database without a vault.
+            secret: random bytes, or a passphrase (str); 16 bytes at least. Without it nothing is ever read again.
+            keep_days: after so many days what is written expires; None: never.
+            actor: who does it, for the audit log.
+            wait: seconds to wait for other processes before :class:`VaultLocked`.
+
+        Raises:
+            UsageError: the secret is too short, or the URL no URL.
+            MissingExtra: the database's driver is not installed.
+            VaultError: there is a vault, or another file, already.
+        """
+        check_secret(secret)
+        if keep_days is not None and keep_days < 1:
+            raise UsageError(f"keep_days must be 1 or more, got {keep_days}")
+        place, keys = Store(where, wait), Keys.new()
+        values = {
+            "created": str(int(time.time())).encode(),
+            "keep_days": str(keep_days or "").encode(),
+            **locked_up(keys, secret, place.shown),
+        }
+        if place.file:
+            place.make_file()
+        made = cls(place, keys)
+        try:
+            with place.writing() as connection:
+                if sa.inspect(connection).has_table(store.meta.name):
+                    raise VaultError(f"{place.shown} holds a vault already")
+                for version in range(len(store.STEPS)):
+                    place.step(connection, version)
+                connection.execute(store.meta.insert(), [{"name": n, "value": v} for n, v in values.items()])
+                log.append(connection, made._open(), "create", "", actor, {})
+        except BaseException:
+            made.close()
+            if place.file:
+                place.file.unlink(missing_ok=True)
+            raise
+        return made
+
+    @classmethod
+    def open(cls, where: str | Path, secret: Secret | None = None, *, wait: float = WAIT) -> Vault:
+        """A vault that is there; an older one's tables are brought up to date.
+
+        Args:
+            where: path or SQLAlchemy URL, as it was given to :meth:`create`.
+            secret: what it opens with; None: only :meth:`info` works.
+            wait: seconds to wait for other processes before :class:`VaultLocked`.
+
+        Raises:
+            WrongKey: the secret does not open it.
+            VaultError: there is no vault, or a newer version made it.
+        """
+        if secret is not None:
+            check_secret(secret)
+        place = Store(where, wait)
+        try:
+            with place.intact(), place.reading() as connection:
+                version, values = place.version(connection), _meta(connection)
+            if secret is None:
+                return cls(place, None)
+            with place.intact():
+                opened = cls(place, unlocked(values, secret, place.shown))
+        except BaseException:
+            place.close()
+            raise
+        if version < len(store.STEPS):
+            opened._migrate()
+        return opened
+
+    def _migrate(self) -> None:
+        def applied(connection: sa.Connection, before: int, after: int) -> None:
+            if after >= 2:
+                log.append(connection, self._open(), "migrate", "", "", {"from": before, "to": after})
+
+        self._store.migrate(applied)
+
+    def close(self) -> None:
+        """Close this process's connections; they are made again when needed."""
+        self._store.close()
+
+    @property
+    def where(self) -> str:
+        """Path, or URL without its password."""
+        return self._store.shown
+
+    @property
+    def locked(self) -> bool:
+        """Whether it was opened without its secret."""
+        return self._keys is None
+
+    @property
+    def operator_key(self) -> bytes:
+        """32 random bytes for keyed operators; they stay the same when secret and data key change.
+
+        Raises:
+            VaultLocked: it was opened without its secret.
+        """
+        self._open()
+        assert self._keys is not None
+        return self._keys.operator
+
+    # Writing and reading
+
+    @contextmanager
+    def book(self, scope: str, subject: str = "", *, expires: datetime | None = None) -> Iterator[Book]:
+        """The scope's pages in one transaction, which other writers of the scope wait for.
+
+        What is written is kept at the end of the block, and undone where anything is raised in it.
+
+        Args:
+            scope: project or release.
+            subject: whose document is written about, for a later ``purge(subject=...)``.
+            expires: when what is written expires; None: as the vault was made.
+
+        Raises:
+            VaultLocked: it was opened without its secret, or others write for too long.
+        """
+        with self._writing() as (connection, sealer):
+            now = int(time.time())
+            until = self._until(connection, now) if expires is None else _seconds(expires)
+            made = Book(connection, sealer, scope, subject, until, now)
+            try:
+                yield made
+                made.flush()
+            finally:
+                made.close()
+
+    def known(self, scope: str) -> tuple[Known, ...]:
+        """All that the scope's replacements stand for, oldest first. It is read again only where something changed.
+
+        Raises:
+            VaultLocked: it was opened without its secret.
+            VaultError: a row was changed by somebody without the key.
+        """
+        with self._reading() as (connection, sealer):
+            place = find_scope(connection, sealer, scope)
+            if place is None:
+                return ()
+            now, state = int(time.time()), (place.id, place.changes)
+            had = self._read.get(place.digest)
+            if had is not None and had[0] == state and (had[1] is None or had[1] > now):
+                return had[2]
+            rows = connection.execute(_OF_SCOPE, {"scope": place.id, "now": now}).all()
+            out = tuple([open_known(sealer, place.digest, digest, token, sealed) for digest, token, sealed, _ in rows])
+        first = min((row.expires for row in rows if row.expires is not None), default=None)
+        self._read = {k: v for k, v in list(self._read.items())[1 - _REMEMBERED_SCOPES :] if k != place.digest}
+        self._read[place.digest] = (state, first, out)
+        return out
+
+    def find(self, scope: str, replacement: str) -> tuple[Known, ...]:
+        """What a replacement stands for; case, diacritics and outer punctuation do not matter. Empty: not known.
+
+        Raises:
+            VaultLocked: it was opened without its secret.
+            VaultError: a row was changed by somebody without the key.
+        """
+        with self._reading(once=True) as (connection, sealer):
+            scope_digest = sealer.digest("scope", scope)
+            token = token_digest(sealer, scope_digest, replacement)
+            rows = connection.execute(_OF_TOKEN, {"token": token, "now": int(time.time())}).all()
+            return tuple([open_known(sealer, scope_digest, row.digest, row.token, row.sealed) for row in rows])
+
+    def one(self, scope: str, token: str) -> Known:
+        """The one original that a replacement stands for.
+
+        Raises:
+            UnknownToken: there is none.
+            RestoreError: there are several.
+        """
+        found = self.find(scope, token)
+        exact = [one for one in found if one.replacement == token] or found
+        if not exact:
+            raise UnknownToken(f"{self._store.shown}: this replacement is not known in this scope")
+        if len({one.original for one in exact}) > 1:
+            raise RestoreError(f"{self._store.shown}: this replacement stands for {len(exact)} originals")
+        return exact[0]
+
+    def info(self) -> VaultInfo:
+        """What can be told of the vault, also without its secret: never a value."""
+        with self._store.intact(), self._store.reading() as connection:
+            now, values = int(time.time()), _meta(connection)
+            version = self._store.version(connection)
+            names = _names(connection, self._sealer)
+            places = connection.execute(
+                sa.select(store.scopes.c.id, store.scopes.c.digest).order_by(store.scopes.c.id)
+            ).all()
+            known, assigned, subjects = (_counts(connection, t) for t in (store.known, store.assigned, store.subjects))
+            past = [_counts(connection, table, now) for table in (store.known, store.assigned)]
+        counted = [
+            ScopeInfo(
+                names[digest],
+                known=known.get(number, 0),
+                assigned=assigned.get(number, 0),
+                subjects=subjects.get(number, 0),
+                expired=sum(counts.get(number, 0) for counts in past),
+            )
+            for number, digest in places
+        ]
+        kind = "passphrase" if derivation(values, self._store.shown)["kind"] == "scrypt" else "random"
+        with self._store.intact():
+            created = datetime.fromtimestamp(int(values["created"]), UTC)
+            return VaultInfo(self.where, version, created, kind, _days(values), tuple(counted))
+
+    # Keys
+
+    def rotate(self, secret: Secret, *, data: bool = False, actor: str = "") -> None:
+        """Let another secret open the vault; the one before does not any more. Texts and replacements stay as they are.
+
+        Args:
+            secret: the new one.
+            data: also change the data key, and so encrypt all values once more. Other processes that have the vault
+                open get :class:`WrongKey` from then on and must open it again. Without this, they go on.
+            actor: who does it, for the audit log.
+
+        Raises:
+            UsageError: the secret is too short.
+            VaultLocked: it was opened without its secret, or others use it for too long.
+        """
+        check_secret(secret)
+        self._open()
+        assert self._keys is not None
+        keys = self._keys
+        if data:
+            keys = Keys(Keys.new().data, keys.lasting, keys.operator, keys.generation + 1)
+        values = locked_up(keys, secret, self._store.shown)
+        count = 0
+        with self._writing(alone=True) as (connection, sealer):
+            if data:
+                count = reseal(connection, sealer, Sealer(keys, self._store.shown))
+            table = store.meta
+            for name, value in values.items():
+                connection.execute(table.update().where(table.c.name == name).values(value=value))
+            log.append(connection, sealer, "rotate", "", actor, {"rows": count} if data else {})
+        if data:
+            self._set_keys(keys)
+        try:
+            erase.checkpoint(self._store)  # let no copy of the row that the old secret opened lie in the journal
+        except VaultLocked:
+            raise VaultLocked(
+                f"{self.where}: the new secret is in force, but other processes kept the journal from being emptied"
+            ) from None
+
+    # Erasing
+
+    def purge(
+        self, *, scope: str | None = None, subject: str | None = None, expired: bool = False, actor: str = ""
+    ) -> Purged:
+        """Delete for good, and check that it is gone.
+
+        Args:
+            scope: only this scope; with nothing else, all of it with its name and numbers. Use its name no more: new
+                documents would get numbers that old ones have.
+            subject: what was written about this subject alone. What other subjects share stays theirs.
+            expired: what is past its time.
+            actor: who does it, for the audit log.
+
+        Raises:
+            UsageError: nothing was named, or subject and expired together.
+            VaultLocked: it was opened without its secret, or others use it for too long.
+            VaultError: traces were left in the file.
+        """
+        if subject is not None and expired:
+            raise UsageError("purge by subject or what has expired, not both at once")
+        if subject == "" or (scope is None and subject is None and not expired):
+            raise UsageError("purge needs a scope, a subject or expired=True")
+        with self._writing() as (connection, sealer):
+            digest = sealer.digest("scope", scope) if scope is not None else None
+            traces = erase.erased(connection, sealer, digest, subject, expired, int(time.time()))
+            counts = {n: v for n, v in traces.counts().items() if v}
+            log.append(connection, sealer, "purge", digest or "", actor, counts)
+        self._read.clear()
+        erase.compact(self._store)
+        return traces.checked(self._store)
+
+    # Moving
+
+    def export(self, path: str | Path, secret: Secret, *, overwrite: bool = False, actor: str = "") -> int:
+        """All that has not expired, in one encrypted file that :meth:`import_` reads; how many rows.
+
+        Args:
+            path: the file, which must not exist unless ``overwrite``. It appears at once, complete.
+            secret: what the file opens with; it may be another than the vault's.
+
+        Raises:
+            UsageError: the file exists, or the secret is too short.
+            VaultLocked: it was opened without its secret.
+        """
+        check_secret(secret)
+        with self._reading() as (connection, sealer):
+            count = transfer.write(
+                connection, sealer, self.operator_key, Path(path), secret, now=int(time.time()), overwrite=overwrite
+            )
+        self.record("export", actor=actor, counts={"rows": count})
+        return count
+
+    def import_(
+        self, path: str | Path, secret: Secret, *, rename: Mapping[str, str] | None = None, actor: str = ""
+    ) -> Merged:
+        """Bring in what another vault exported: all of it, or nothing where anything is wrong with the file.
+
+        Args:
+            path: what :meth:`export` wrote.
+            secret: what the file opens with.
+            rename: scopes that get another name here, so that they do not meet scopes of the same name.
+
+        Raises:
+            WrongKey: the secret does not open the file.
+            VaultError: the file is no export, was changed, or is cut off.
+        """
+        with self._writing(alone=True) as (connection, sealer):
+            assert self._keys is not None
+            done, operator = transfer.read(
+                connection, sealer, Path(path), secret, dict(rename or {}), now=int(time.time())
+            )
+            keys = self._keys
+            if done.operator_key:
+                keys = Keys(keys.data, keys.lasting, operator, keys.generation + 1)
+                for name, value in wrapped(keys).items():
+                    connection.execute(store.meta.update().where(store.meta.c.name == name).values(value=value))
+            counts = {"known": done.known, "assigned": done.assigned, "conflicts": done.conflicts}
+            log.append(connection, sealer, "import", "", actor, counts)
+        self._set_keys(keys)
+        return done
+
+    # The audit log
+
+    def record(self, action: str, *, scope: str = "", actor: str = "", counts: Mapping[str, int] | None = None) -> None:
+        """Add a line to the audit log, such as ``record("restore", scope="letters", counts={"restored": 12})``.
+
+        Args:
+            action: one word for what was done; no text of a document.
+            scope: its name is stored as a digest only; empty: the whole vault.
+            actor: who did it.
+            counts: how many of what.
+        """
+        with self._writing() as (connection, sealer):
+            digest = sealer.digest("scope", scope) if scope else ""
+            log.append(connection, sealer, action, digest, actor, counts or {})
+
+    def audit(self) -> tuple[AuditEntry, ...]:
+        """The audit log, oldest line first.
+
+        Raises:
+            VaultError: it was changed by somebody without the key.
+        """
+        with self._reading() as (connection, sealer):
+            return tuple(log.entries(connection, sealer, _names(connection, sealer)))
+
+    def verify_audit(self) -> int:
+        """How many lines the audit log has, after each was checked; raises as :meth:`audit` does."""
+        return len(self.audit())
+
+    # Inside
+
+    def _open(self) -> Sealer:
+        if self._sealer is None:
+            raise VaultLocked(f"{self._store.shown} was opened without its secret; only info() works")
+        return self._sealer
+
+    @contextmanager
+    def _reading(self, *, once: bool = False) -> Iterator[tuple[sa.Connection, Sealer]]:
+        """A transaction that only reads. ``once``: a single statement, which needs none."""
+        sealer = self._open()
+        with self._store.intact(), self._store.reading(once=once) as connection:
+            try:
+                yield connection, sealer
+            except VaultError:
+                self._same_key(connection)  # then it is not the row that is wrong
+                raise
+
+    @contextmanager
+    def _writing(self, *, alone: bool = False) -> Iterator[tuple[sa.Connection, Sealer]]:
+        """A transaction that writes. ``alone``: nobody else writes meanwhile, in no scope."""
+        sealer = self._open()
+        with self._store.writing() as connection:
+            self._same_key(connection, "alone" if alone else "shared")
+            yield connection, sealer
+
+    def _same_key(self, connection: sa.Connection, lock: str = "") -> None:
+        assert self._keys is not None
+        asked = sa.select(store.meta.c.value).where(store.meta.c.name == "generation")
+        if lock:
+            asked = asked.with_for_update(read=lock == "shared")
+        if connection.execute(asked).scalar() != str(self._keys.generation).encode():
+            raise WrongKey(f"{self._store.shown}: its keys were changed since it was opened; open it again")
+
+    def _until(self, connection: sa.Connection, now: int) -> int | None:
+        with self._store.intact():
+            days = _days(_meta(connection, "keep_days"))
+        # The end of a day, so that a row that is used often is lengthened once a day and not each time.
+        return None if days is None else (now // DAY + days + 1) * DAY
+
+
+def _meta(connection: sa.Connection, *names: str) -> dict[str, bytes]:
+    table = store.meta
+    asked = sa.select(table.c.name, table.c.value)
+    if names:
+        asked = asked.where(table.c.name.in_(names))
+    return {row.name: bytes(row.value) for row in connection.execute(asked)}
+
+
+def _days(values: Mapping[str, bytes]) -> int | None:
+    return int(values["keep_days"]) if values.get("keep_days") else None
+
+
+def _names(connection: sa.Connection, sealer: Sealer | None) -> dict[str, str]:
+    """The scopes' names by their digests; pieces of the digests where the vault is locked."""
+    rows = connection.execute(sa.select(store.scopes.c.digest, store.scopes.c.sealed)).all()
+    if sealer is None:
+        return {digest: f"scope {digest[:8]}" for digest, _ in rows}
+    return {digest: sealer.unseal(sealed, "scope", digest)[0] for digest, sealed in rows}
+
+
+def _counts(connection: sa.Connection, table: sa.Table, before: int | None = None) -> dict[int, int]:
+    """How many rows each scope has; with a time, how many that have expired by then."""
+    asked = sa.select(table.c.scope, sa.func.count()).group_by(table.c.scope)
+    if before is not None:
+        asked = asked.where(table.c.expires <= before)
+    return {row[0]: row[1] for row in connection.execute(asked)}
+
+
+def _seconds(when: datetime) -> int:
+    if when.tzinfo is None:
+        raise UsageError("expires needs a time zone, such as datetime.now(UTC) + timedelta(days=30)")
+    return int(when.timestamp())

@@ -1,0 +1,3 @@
+from tests.llm.fixtures import asking, server
+
+__all__ = ["asking", "server"]

@@ -1,0 +1,73 @@
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from allonym.llm.answers import mended, parsed
+
+VALUE = {"entities": {"8F3A21C0": 'Ada "Quill" Brook, {x}', "00000001": "a, b"}}
+TEXT = json.dumps(VALUE)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        TEXT,
+        f"```json\n{TEXT}\n```",
+        f"Sure! Here it is:\n\n{TEXT}\n\nAnything else? {{}}",
+        f'<think>first {{maybe}} {{"entities": 3}}</think>\n{TEXT}',
+        f"as {{asked}}: {TEXT}",
+        json.dumps(VALUE, indent=4),
+    ],
+    ids=range(6),
+)
+def test_json_in_words(content):
+    assert parsed(content) == mended(content) == VALUE
+
+
+@pytest.mark.parametrize(
+    "content", ["", "no", "[1, 2]", "{", "}{", '"x"', "{'a': 1}", "{" * 100_000, '{"a":' * 5000, "[" * 9999]
+)
+def test_no_json(content):
+    assert parsed(content) is None
+    assert mended(content) in (None, {})
+
+
+def test_a_part_of_a_broken_object_is_not_the_answer():
+    assert parsed('{"entities": {"a": "b"}') is None
+
+
+@pytest.mark.parametrize(
+    ("content", "left"),
+    [
+        ('{"entities": {"a": "b", "c": "d', {"entities": {"a": "b"}}),
+        ('{"entities": {"a": "b", "c": ', {"entities": {"a": "b"}}),
+        ('{"entities": {"a": "b", "c"', {"entities": {"a": "b"}}),
+        ('{"entities": {"a": "b"', {"entities": {"a": "b"}}),
+        ('{"entities": {"a": "b"}', {"entities": {"a": "b"}}),
+        ('{"entities": {"a": "b",}}', {"entities": {"a": "b"}}),
+        ('{"entities": {"a": "b}, {', None),
+        ('{"list": [{"a": 1}, {"a": 2}, {"a"', {"list": [{"a": 1}, {"a": 2}]}),
+        ('{"a": "\\"", "b": "\\', {"a": '"'}),
+    ],
+)
+def test_what_was_cut_off(content, left):
+    assert parsed(content) is None
+    assert mended(content) == left
+
+
+@given(st.dictionaries(st.text(max_size=5), st.text(max_size=8), max_size=4), st.data())
+def test_no_cut_makes_up_a_value(rows, data):
+    text = json.dumps({"entities": rows})
+    found = mended(text[: data.draw(st.integers(0, len(text)))])
+    if found:
+        inner = found.get("entities", {})
+        assert all(rows[k] == v for k, v in inner.items())
+    assert mended(text) == {"entities": rows}
+
+
+@given(st.text(alphabet='{}[]",:\\ab1 ', max_size=40))
+def test_nothing_breaks_it(text):
+    for found in (parsed(text), mended(text)):
+        assert found is None or isinstance(found, dict)

@@ -1,0 +1,113 @@
+"""Pseudonyms of organizations: pattern, legal form and short forms are kept, invented names are nobody's."""
+
+import re
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.replace.pseudonyms import KEY, kb, play
+
+from allonym.names import plain
+from allonym.replace.trade_names import form, is_acronym, parts, tokenised
+
+OTHER = b"another key for the tests 32 byte"
+COMPANIES = sorted({i.label for i in kb().pool("company") if i.label.isascii() and not set(i.label) & set("{}|.&'-")})
+FORMS = ("Inc.", "Ltd", "GmbH", "AG", "S.A.", "plc", "LLC", "Sp. z o.o.")
+WORDS = "Zentrix Velmar Quorum Blue Harbour Nordlicht Ocean Falcon Sunrise Crimson".split()
+
+
+def company(name, option="invented", key=KEY):
+    return play(f"{{{name}|ORGANIZATION}}", {"organisations": option}, key=key)
+
+
+@given(st.sampled_from(COMPANIES))
+def test_known_becomes_known(name):
+    item = kb().find(name, ("company", "bank"))
+    out = company(name, "known")
+    assert plain(out) != plain(name)
+    if item and len(kb().pool(item[0].kind, industry=item[0].industry)) > 20 and not out.startswith("["):
+        assert kb().find(out) or kb().find(f"the {out}")
+
+
+@given(st.sampled_from(COMPANIES))
+def test_invented_is_nobody(name):
+    out = company(name)
+    assert plain(out) != plain(name)
+    assert out.startswith("[") or not kb().find(out, ("company", "bank"))
+
+
+@given(st.lists(st.sampled_from(WORDS), min_size=1, max_size=3, unique=True), st.sampled_from(FORMS))
+def test_legal_form_and_shape_stay(words, form):
+    name = " ".join((*words, form))
+    out = company(name)
+    assert out.endswith(" " + form)
+    assert len(out.split()) == len(name.split())
+    assert not {plain(w) for w in out.removesuffix(form).split()} & {plain(w) for w in words}
+    if len(words) > 1:  # BLUE AG may be an acronym
+        assert company(name.upper()) == out.upper()
+
+
+@given(st.lists(st.sampled_from(WORDS), min_size=2, max_size=4, unique=True))
+def test_short_forms_follow(words):
+    marks = [" ".join(words[:count]) for count in range(1, len(words) + 1)]
+    out = play("; ".join(f"{{{m}|ORGANIZATION}}" for m in marks), {"organisations": "invented"}).split("; ")
+    assert all(long.startswith(short) for short, long in pairwise(out))
+
+
+@given(st.lists(st.sampled_from(WORDS), min_size=2, max_size=6, unique=True))
+def test_two_names_stay_two(words):
+    out = play("; ".join(f"{{{w} Group|ORGANIZATION}}" for w in words), {"organisations": "invented"}).split("; ")
+    assert len(set(out)) == len(words)
+
+
+def test_another_key_gives_another_name():
+    names = [f"{a} {b}" for a, b in pairwise(WORDS)]
+    assert [company(n) for n in names] == [company(n) for n in names]
+    same = sum(company(n) == company(n, key=OTHER) for n in names)
+    assert same < len(names) / 4
+
+
+@given(st.text("ABCDEFGHIJKLMNOPQRSTUVWXYZ", min_size=2, max_size=5))
+def test_acronyms_and_tickers_keep_their_length(letters):
+    out = company(letters)
+    assert out.startswith("[") or (re.fullmatch("[A-Z]+", out) and len(out) == len(letters) and out != letters)
+    symbol = play(f"{{${letters}|TICKER}}")
+    assert symbol.startswith("[") or re.fullmatch(r"\$[A-Z]+", symbol)
+    assert symbol != f"${letters}"
+
+
+def test_an_acronym_is_made_of_the_new_name():
+    for words in zip(WORDS, WORDS[3:], WORDS[6:], strict=False):
+        short = "".join(w[0] for w in words)
+        long, _, got = play(
+            f"{{{' '.join(words)}|ORGANIZATION}} / {{{short}|ORGANIZATION}}", {"organisations": "invented"}
+        ).partition(" / ")
+        assert got == "".join(w[0] for w in long.split())
+
+
+def test_families_are_one_in_names_and_companies():
+    out = play("{Anna Brandt|PERSON} owns {Brandt & Sons|ORGANIZATION}, the {Brandt Foundation|ORGANIZATION}.")
+    match = re.fullmatch(r"\w+ (?P<f>[\w'-]+) owns (?P=f) & Sons, the (?P=f) Foundation\.", out)
+    assert match and match["f"] != "Brandt", out
+
+
+def test_reading_a_name():
+    assert form(tokenised("Acme Widgets, Inc.")) == ", Inc."
+    assert form(tokenised("Brandt & Co. KG")) == " & Co. KG"
+    assert form(tokenised("Limited")) == ""
+    assert [is_acronym(t) for t in ("IBM", "U.N.", "AT&T", "Ibm", "A", "ABCDEFG")] == [True] * 3 + [False] * 3
+
+
+def test_parts_are_the_whole_name(monkeypatch):
+    from allonym.document import Document
+    from allonym.policy import Policy, Rule
+    from allonym.replace.atlas import Atlas
+    from allonym.replace.cast import Cast
+    from allonym.replace.mention import Setting
+
+    setting = Setting(Document("", "x"), Policy(name="p", default=Rule("pseudonym")), KEY)
+    atlas = Atlas.of(Cast.of(setting, kb(), []))
+    for name in ("The Bank of New York Mellon, N.A.", "St. Mary's Hospital", "Connor & Sons Ltd", " x  y ", "Ł 3M-Ω"):
+        assert "".join(p.text for p in parts(atlas, tokenised(name))) == name
+    sorts = [p.sort for p in parts(atlas, tokenised("University of Warsaw")) if p.text.strip()]
+    assert sorts == ["kept", "kept", "place"]

@@ -1,0 +1,269 @@
+"""Pseudonyms of people: every surface follows the same new person, and nothing of the old one is left.
+
+Cases: ``want`` is the text that comes out, with ``{slot}`` for what may differ; a slot that comes twice must be the same
+twice. ``{given_f_polish}`` is a Polish woman's given name, ``{family_irish}`` a family name, ``{x:J}`` any letter but
+J; ``{i:slot}`` the initial of a slot, ``{u:slot}`` its capitals; see ``made_of``.
+"""
+
+import re
+from functools import lru_cache
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from tests.replace.pseudonyms import KEY, MARK, kb, marked, play
+
+from allonym.document import Document
+from allonym.link import link
+from allonym.names import plain
+from allonym.policy import Policy, Rule
+from allonym.replace.cast import Cast, CorpusBook
+from allonym.replace.mention import Setting, Wanted
+from allonym.replace.naming import folded, for_woman, parse, plural
+from allonym.replace.people import family_name, recast
+
+KEYS = [KEY, b"another key for the tests 32 byte", b"a third key for the tests, 32 byt"]
+SLOT = re.compile(r"\{(?:(\w+):)?(\w+)\}")
+WORD = r"[^\W\d_]+(?:['’-][^\W\d_]+)*"
+KINDS = {"low": r"[^\W\d_A-Z]+(?:['-][^\W\d_A-Z]+)*", "CAP": r"[^\W\d_a-z]+(?:['-][^\W\d_a-z]+)*", "num": r"\d{1,3}"}
+KINDS |= {"hyphen": r"[^\W\d_]+-[^\W\d_]+", "host": "[a-z]+", "HOST": "[A-Z]+", "core": r"[^\W\d_]+(?:['’][^\W\d_]+)?"}
+
+
+def made_of(how, value):
+    """What a slot's value must look like elsewhere."""
+    if how == "i":
+        return {folded(value)[0].upper()}
+    if how == "j":
+        return {folded(value)[0].lower()}
+    if how == "ih":
+        return {"-".join(folded(p)[0] + "." for p in value.split("-"))}
+    if how == "l":
+        return {value.lower(), folded(value).lower(), folded(value.replace("'", "")).lower()}
+    if how in ("sp", "ss"):
+        return {("-" if how == "sp" else " ").join(c for c in value.upper() if c.isalnum())}
+    if how == "w":
+        return {for_woman(value, f.origin) for f in kb().name_facts(value) if f.part == "last"}
+    return {value.upper() if how == "u" else plural(value)}
+
+
+def is_kind(name, value):
+    """Whether a value is what its slot is called after."""
+    part, *rest = [p for p in name.split("_") if not p.isdigit()]
+    facts = kb().name_facts(value)
+    if part == "given":
+        gender, *origin = rest
+        facts = [f for f in facts if f.part == "first" and gender in ("any", f.gender)]
+    elif part == "family":
+        origin, facts = rest, [f for f in facts if f.part == "last"]
+    else:
+        return True
+    if part == "given" and not origin and not facts and "-" in value:
+        return True
+    return any(not origin or f.origin == origin[0] for f in facts)
+
+
+def pattern(want, values=None):
+    """A regular expression for ``want``: slots only, or with the slots' values, what is made of them."""
+    out, at = "", 0
+    seen = set()
+    for m in SLOT.finditer(want):
+        out += re.escape(want[at : m.start()])
+        how, name = m[1], m[2]
+        at = m.end()
+        if how == "x":
+            out += f"(?!{name})[{'A-Z' if name.isupper() else 'a-z'}]"
+        elif how == "digits":
+            out += rf"(?!{name})\d{{{len(name)}}}"
+        elif how is None and values is None:
+            out += f"(?P={name})" if name in seen else f"(?P<{name}>{KINDS.get(name.split('_')[0], WORD)})"
+            seen.add(name)
+        elif how is None:
+            out += re.escape(values[name])
+        elif values is None:
+            out += r"[^\d_@]+?"
+        else:
+            out += "(?:" + "|".join(map(re.escape, sorted(made_of(how, values[name])))) + ")"
+    return out + re.escape(want[at:])
+
+
+def check(case, out):
+    """What is wrong with the text that came out; empty if nothing is."""
+    match = re.fullmatch(pattern(case["want"]), out)
+    if match is None:
+        return "does not match"
+    found = match.groupdict()
+    for name, value in found.items():
+        if not is_kind(name, value):
+            return f"{value} is no {name}"
+    if re.fullmatch(pattern(case["want"], found), out) is None:
+        return f"does not agree with itself: {found}"
+    given_names = [v for n, v in found.items() if n.startswith("given")]
+    families = [v for n, v in found.items() if n.startswith("family")]
+    if any(kb().famous(g, f) for g in given_names for f in families):
+        return "a famous name"
+    return left_over(case["text"], out)
+
+
+def left_over(text, out):
+    """A word of a marked name that is still there; empty if none is."""
+    outside = set(re.findall(r"\w+", plain(MARK.sub(" ", text))))
+    words = set(re.findall(r"\w+", plain(out)))
+    for m in MARK.finditer(text):
+        if not m[2].startswith("PERSON"):
+            continue
+        for piece in parse(m[1]):
+            for word in re.findall(r"\w+", plain(piece.text)):
+                if piece.kind == "name" and len(word) > 2 and word in words - outside:
+                    return f"{word} is left"
+    return ""
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_cases(cases, key):
+    failed = []
+    for case in cases("pseudonyms_people"):
+        out = play(case["text"], case.get("options"), (), key, case.get("language", "en"))
+        if problem := check(case, out):
+            failed.append((case["case"], out, problem))
+    assert not failed, "\n".join(map(str, failed))
+
+
+@lru_cache
+def pool(part, origin, gender=""):
+    return kb().names(part, origin, gender)
+
+
+ORIGINS = ("english", "german", "polish", "spanish", "french", "czech", "italian", "turkish", "hindi", "dutch")
+
+
+@st.composite
+def people(draw):
+    """A name of the knowledge base in two words, and its gender."""
+    origin, gender = draw(st.sampled_from(ORIGINS)), draw(st.sampled_from("fm"))
+    first = draw(st.sampled_from(pool("first", origin, gender)))
+    last = draw(st.sampled_from([n for n in pool("last", origin, gender) if " " not in n]))
+    assume(not {"ı", "İ", "ß"} & set(first + last))  # their capitals are other letters
+    return first, last, gender
+
+
+@given(people(), st.sampled_from(KEYS))
+def test_surfaces_of_one_person_agree(person, key):
+    first, last, _ = person
+    surfaces = [
+        f"{first} {last}",
+        f"Dr. {last}",
+        first,
+        f"{last}, {first}",
+        f"{first} {last}".upper(),
+        f"{first[0]}. {last}",
+    ]
+    text = " ; ".join(f"{{{s}|PERSON}}" for s in surfaces)
+    out = play(text, key=key)
+    full, titled, alone, turned, capitals, initial = out.split(" ; ")
+    assert titled.startswith("Dr. ")
+    family = titled[4:]
+    given_name = full[: -len(family) - 1]
+    assert full == f"{given_name} {family}"
+    assert alone == given_name
+    assert turned == f"{family}, {given_name}"
+    assert capitals == full.upper()
+    assert initial.endswith(f". {family}") and plain(initial[0]) == plain(given_name[0])
+    assert not {plain(first), plain(last)} & set(re.findall(r"[\w'’-]+", plain(out)))
+    assert not kb().famous(given_name, family)
+
+
+@given(people(), st.sampled_from("fm"), st.sampled_from(KEYS))
+def test_titles_tell_the_gender(person, gender, key):
+    first, last, _ = person
+    title = {"f": "Mrs", "m": "Mr"}[gender]
+    out = play(f"{{{title} {first} {last}|PERSON}} came.", key=key)
+    name = out.removeprefix(f"{title} ").partition(" ")[0]
+    genders = {f.gender for part in (name, name.split("-")[0]) for f in kb().name_facts(part) if f.part == "first"}
+    assert gender in genders or "n" in genders
+
+
+@given(people(), people())
+def test_same_key_and_scope_same_person(one, other):
+    text = f"{{{one[0]} {one[1]}|PERSON}}"
+    first = play(text, scope="a")
+    assert play(text, scope="a") == first
+    assert play(f"{text} and nobody else", scope="a").startswith(first)
+    rest = [play(text, scope="b"), play(text, key=KEYS[1], scope="a"), play(text, key=KEYS[2], scope="a")]
+    assert any(r != first for r in rest)
+
+
+@given(st.lists(people(), min_size=2, max_size=8, unique_by=lambda p: (plain(p[0]), plain(p[1]))))
+def test_no_two_people_share_a_name(some):
+    text = "\n".join(f"{{{first} {last}|PERSON}}" for first, last, _ in some)
+    bare, spans = marked(text)
+    entities = len(link(Document("", bare), spans).entities)
+    out = play(text).splitlines()
+    assert len({plain(line) for line in out}) >= entities
+    words = [set(re.findall(r"[^\W\d_]{3,}", plain(line))) for line in out]
+    assert not set().union(*words) & set(re.findall(r"[^\W\d_]{3,}", plain(bare)))
+
+
+def test_neutral_names_are_neutral():
+    bare, spans = marked("{Sarah Connor|PERSON} and {Robert Miller|PERSON}, {Petra Nováková|PERSON}")
+    document = Document("", bare)
+    wanted = [
+        Wanted(e, {"names": "neutral"}, i, "PERSON", "", tuple(bare[s.start : s.end] for s in e.spans))
+        for i, e in enumerate(link(document, spans).entities)
+    ]
+    cast = Cast.of(Setting(document, Policy(name="p", default=Rule("pseudonym")), KEY), kb(), [])
+    players = recast(cast, wanted)
+    for one in wanted:
+        name = players[one.entity.key](one.surfaces[0])
+        assert "n" in {f.gender for f in kb().name_facts(name.split()[0]) if f.part == "first"}
+
+
+def test_a_vault_keeps_people_apart_and_alike():
+    # More people than the pool of given names has names.
+    book = CorpusBook()
+    names = [f"{first} {last}" for first in pool("first", "korean", "f")[:12] for last in pool("last", "korean")[:10]]
+
+    def played(name):
+        return play(f"{{{name}|PERSON}}", book=book)
+
+    first = [played(name) for name in names]
+    assert len(set(first)) == len(names) == 120
+    assert not any("[" in name for name in first)
+    assert [played(name) for name in names] == first
+
+
+def test_family_names_agree_with_people():
+    bare, spans = marked("{Sarah Connor|PERSON}")
+    document = Document("", bare)
+    assert link(document, spans).entities
+    cast = Cast.of(Setting(document, Policy(name="p", default=Rule("pseudonym")), KEY), kb(), [])
+    name = family_name(cast, "Connor")
+    assert name is not None
+    assert play("{Sarah Connor|PERSON}").endswith(f" {name}")
+    assert family_name(cast, "Connor") == name
+    assert family_name(cast, "123") is None
+
+
+def test_a_name_of_many_bearers_stays_apart():
+    text = "\n".join(f"{{{first} Hartwell|PERSON}}" for first in pool("first", "american", "f")[:300:5])
+    bare, spans = marked(text)
+    out = play(text).splitlines()
+    assert len({line.rpartition(" ")[2] for line in out}) == 1
+    assert len(set(out)) >= len(link(Document("", bare), spans).entities) > 50
+
+
+@given(
+    st.lists(
+        st.text(max_size=25).filter(lambda t: not set("{}|") & set(t) and t.strip()),
+        min_size=1,
+        max_size=3,
+        unique=True,
+    )
+)
+def test_whatever_is_found_something_else_comes_out(surfaces):
+    text = " ; ".join(f"{{{s}|PERSON}}" for s in surfaces)
+    out = play(text)
+    assert out.strip()
+    for surface in surfaces:
+        letters = re.findall(r"[^\W\d_]{4,}", plain(surface))
+        kept = {p.kind for p in parse(surface)} & {"title", "suffix", "particle"}
+        assert kept or not any(re.search(rf"(?<!\w){re.escape(w)}(?!\w)", plain(out)) for w in letters)

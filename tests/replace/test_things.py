@@ -1,0 +1,93 @@
+"""Pseudonyms of nationalities, beliefs, languages, occupations, events: same kind, same form, or a tag."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.replace.pseudonyms import KEY, kb, play
+
+from allonym.names import plain
+
+OTHER = b"another key for the tests 32 byte"
+NATIONS = [i for i in kb().pool("nationality") if i.country and not i.region and ("en", "plural") in kb().labels(i)]
+
+
+@given(st.sampled_from(NATIONS), st.sampled_from(("adjective", "noun", "plural")))
+def test_nationalities_keep_their_form(item, form):
+    surface = kb().labels(item)["en", form]
+    out = play(f"{{{surface}|NATIONALITY}}")
+    assert plain(out) != plain(surface)
+    if out.startswith("["):
+        return
+    # A word may be adjective, noun and plural at once; then any form of the other is right that is that of the first.
+    forms = {f for (language, f), text in kb().labels(item).items() if language == "en" and text == surface}
+    got = {
+        f
+        for i in kb().find(out, ("nationality",))
+        for (lang, f), text in kb().labels(i).items()
+        if lang == "en" and text == out
+    }
+    assert forms & got
+
+
+@given(st.sampled_from(NATIONS))
+def test_a_nationality_goes_where_its_country_goes(item):
+    country = kb().related(item, "country")[0]
+    adjective = kb().labels(item)["en", "adjective"]
+    name, _, nation = play(f"{{{country.label}|COUNTRY}} / {{{adjective}|NATIONALITY}}").partition(" / ")
+    if name.startswith("[") or nation.startswith("["):
+        return
+    code = kb().find(name, ("country",))[0].country
+    assert code in {i.country for i in kb().find(nation, ("nationality",))}
+
+
+def test_alone_and_beside_the_country_it_is_the_same():
+    for key in (KEY, OTHER):
+        alone = play("{Spanish|NATIONALITY}", key=key)
+        assert play("{Spain|COUNTRY}: {Spanish|NATIONALITY}", key=key).endswith(f": {alone}")
+
+
+OCCUPATIONS = [i.label for i in kb().pool("occupation") if re.fullmatch(r"[a-z]+", i.label)]
+
+
+@given(st.sampled_from(OCCUPATIONS))
+def test_occupations_keep_number_rank_and_letters(name):
+    one = play(f"{{{name}|OCCUPATION}}")
+    assert plain(name) not in plain(one).split() or one.startswith("[")
+    if one.startswith("["):
+        return
+    assert play(f"{{senior {name}|OCCUPATION}}") == f"senior {one}"
+    assert play(f"{{{name.upper()}|OCCUPATION}}") in (one.upper(), one)
+    assert play(f"{{a {name}|OCCUPATION}}").split(" ", 1)[1] == one
+
+
+@pytest.mark.parametrize(
+    ("label", "surface"),
+    [("OCCUPATION", "frobnicator"), ("PRODUCT", "Frobnicator 3000"), ("RELIGION", "Zyx"), ("LANGUAGE", "Qwx")],
+)
+def test_what_is_unknown_gets_a_tag(label, surface):
+    assert play(f"{{{surface}|{label}}}") == f"[{label}_1]"
+
+
+def test_offices_stay_chief():
+    for short in ("CEO", "CFO", "CTO", "C.E.O.", "ceo"):
+        out = play(f"{{{short}|OCCUPATION}}")
+        assert out != short and re.fullmatch(r"C\.[A-Z]\.O\.|C[A-Z]O|c[a-z]o", out)
+    out = play("{chief executive officer|OCCUPATION}, {Chief Executive Officer|OCCUPATION}")
+    low, _, high = out.partition(", ")
+    assert re.fullmatch(r"chief [a-z]+ officer", low) and high.lower() == low
+
+
+def test_language_follows_or_is_a_tag():
+    for key in (KEY, OTHER):
+        country, _, language = play("{Italy|COUNTRY}, {Italian|LANGUAGE}", key=key).partition(", ")
+        item = kb().find(country, ("country",))[0]
+        first = kb().related(item, "language")[0].label
+        assert language == first or first.startswith(language), (country, language)
+
+
+def test_places_in_events_and_laws_follow():
+    event, _, city = play("{Boston Marathon|EVENT}, {Boston|CITY}", keep=("COUNTRY",)).partition(", ")
+    assert event == f"{city} Marathon"
+    assert play("{2012 London Frobnication|EVENT}") == "[EVENT_1]"

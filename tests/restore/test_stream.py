@@ -1,0 +1,129 @@
+"""What arrives in pieces comes back as the whole does, and no more is held back than may still become something."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from allonym.errors import UsageError
+from allonym.plan import Edit, Plan, digest
+from allonym.replace.keyed import seal
+from allonym.restore import Restorer, restore, restore_stream
+from allonym.vault.records import Known
+
+KEY = b"a key only for the tests, 32 byte"
+SEALED = seal("Jane Doe of Rome", "PERSON", KEY)
+KNOWN = [
+    Known("[PERSON_1]", "Sarah Connor", "PERSON", "tag@1", "a"),
+    Known("[EMAIL_ADDRESS_2]", "s@x.org", "EMAIL_ADDRESS", "tag@1", "b"),
+    Known('<PERSON "8F3A21C0">', "Kyle Reese", "PERSON", "wild_tag@1", "c"),
+    Known("Emma Lou Tyler", "Ada May Brook", "PERSON", "pseudonym@1", "d"),
+    Known("Lakeside Bank plc", "Quill Bank plc", "COMPANY", "pseudonym@1", "e"),
+    Known("+49 30 1234567", "+49 30 7654321", "PHONE_NUMBER", "pseudonym@1", "f"),
+    Known("12 May 2020", "3 March 2019", "DATE", "pseudonym@1", "g"),
+    Known("e.tyler@example.com", "a.brook@quill.net", "EMAIL_ADDRESS", "pseudonym@1", "h"),
+    Known("@@ID7@@", "Jo", "PERSON", "tag@1", "i"),
+    Known("§§", "Li", "PERSON", "tag@1", "j"),
+    Known("山田太郎", "佐藤花子", "PERSON", "pseudonym@1", "k"),
+    Known(seal("Tom", "PERSON", KEY), "Tom", "PERSON", "encrypt@1", "l"),
+]
+PIECES = [one.replacement for one in KNOWN] + [
+    "Emma", "Tyler", "E. L. Tyler", "Tyler, Emma", "Tylers", "Tylerem", "emma lou", "Ty-\nler", "Emma\nLou  Tyler", "E.T.",
+    "PERSON_1", "person_1", "PERSON 1", "[[PERSON_1]]", "\\[PERSON\\_1\\]", "&lt;PERSON &quot;8F3A21C0&quot;&gt;", "[PERSN_1",
+    "PERSON_1]", "[ PERSON_1 ]", "[PERSON_9]", "[EMAIL_\nADDRESS_2]", "[PER", "SON_1]", "LAKESIDE BANK", "Lakeside", "LBP",
+    "030/1234567", "0049 30 1234 567", "May 12, 2020", "2020-05-12", "12.", "E.TYLER@EXAMPLE.COM", SEALED, SEALED.lower(),
+    SEALED[1:-1], SEALED[:40] + "\n" + SEALED[40:], SEALED[:30], ":e1:", "e1", "§", "山田", "太郎さん", "\u200b", "\u00ad", "&",
+    "&#", "&#91;", "\\", "\\u00", "%5", "%5B", "[", "]", "<", ">", "(", ")", '"', "'s", "’s", "_", "-", "\n", "\r\n", " ", "  ",
+    " and ", ", ", ". ", "the report of a person", "1", "49", "+", "\ud83d", "é", "e\u0301", "a", "'owi",
+]  # fmt: skip
+
+texts = st.lists(st.one_of(st.sampled_from(PIECES), st.sampled_from(PIECES), st.text(max_size=3)), max_size=14).map(
+    "".join
+)
+
+
+@st.composite
+def chunked(draw):
+    text = draw(texts)
+    cuts = sorted(draw(st.lists(st.integers(0, len(text)), max_size=12)))
+    return text, [text[a:b] for a, b in zip([0, *cuts], [*cuts, len(text)], strict=True)]
+
+
+@given(chunked())
+def test_in_any_pieces_it_is_what_the_whole_is(given_):
+    text, chunks = given_
+    restorer = Restorer(KNOWN, key=KEY)
+    whole = restorer.restore(text).text
+    assert "".join(restorer.stream(chunks)) == whole
+    assert "".join(restorer.stream(text)) == whole
+
+
+@given(texts)
+def test_only_what_was_found_changes(text):
+    done = Restorer(KNOWN, key=KEY).restore(text)
+    kept, at = [], 0
+    for found in done.found:
+        kept.append(re.escape(done.text[at : found.start]))
+        at = found.end
+    kept.append(re.escape(done.text[at:]))
+    assert re.fullmatch(".+?".join(kept), text, re.DOTALL)
+
+
+def plan_of(*pairs):
+    made = "".join(f"{r} " for r, _ in pairs)
+    text = "".join(f"{o} " for _, o in pairs)
+    edits, at = [], 0
+    for i, (replacement, original) in enumerate(pairs):
+        edits.append(Edit(at, at + len(original), replacement, "PERSON", i + 1, "tag@1", original))
+        at += len(original) + 1
+    return Plan(digest(text), tuple(edits), (), digest(made))
+
+
+def test_a_plan_and_a_key_in_pieces():
+    plan = plan_of(("[PERSON_1]", "Sarah"), ("[PERSON_2]", "Kyle"))
+    chunks = ["So [PER", "SON_2", "] and ", SEALED[:9], SEALED[9:30], SEALED[30:], " and PERSON", "_1."]
+    whole = "So Kyle and Jane Doe of Rome and Sarah."
+    assert "".join(restore_stream(chunks, plan=plan, key=KEY)) == whole
+    assert restore("".join(chunks), plan=plan, key=KEY).text == whole
+
+
+def test_what_is_needed_is_said_before_the_first_piece():
+    with pytest.raises(UsageError, match="needs plan="):
+        restore_stream(iter([]))
+
+
+def test_little_is_held_back():
+    restorer = Restorer(KNOWN)
+    said = []
+
+    def pieces():
+        for word in ("Today ", "the ", "office ", "called ", "[PERSON", "_1]", " and", " nobody", " else."):
+            yield word
+            said.append(word)
+
+    out = []
+    for made in restorer.stream(pieces()):
+        out.append((len(said), made))
+    assert "".join(made for _, made in out) == "Today the office called Sarah Connor and nobody else."
+    by_piece = dict(out)
+    assert [by_piece[i] for i in range(4)] == ["Today ", "the ", "office ", "called "]
+    assert by_piece[6].startswith("Sarah Connor")
+
+
+@pytest.mark.parametrize("piece", ["a", "[", "[[PERSON_", "PERSON:e1:", "\\", "&", "&amp;", "1", "1 ", "Lou ", "A" * 70 + " "])
+def test_what_is_held_back_is_bounded(piece):
+    restorer = Restorer(KNOWN, key=KEY)
+    size, done, most = 0, 0, 0
+    chunk = piece * (1000 // len(piece))
+
+    def pieces():
+        nonlocal size
+        for _ in range(20):
+            size += len(chunk)
+            yield chunk
+
+    for made in restorer.stream(pieces()):
+        most = max(most, size - done - len(made))
+        done += len(made)
+    assert most <= 2000
