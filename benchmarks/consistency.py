@@ -214,11 +214,11 @@ def count(texts: Iterable[Text], policy: Policy | None) -> tuple[dict[str, Any],
         two.append((tally[False][0], tally[False][1]))
     figures: dict[str, Any] = {"documents": len(one), "mentions": mentions}
     for name, rows in (("one_person", one), ("two_persons", two)):
-        right, pairs = sum(r for r, _ in rows), sum(n for _, n in rows)
+        right_pairs, pairs = sum(r for r, _ in rows), sum(n for _, n in rows)
         shares = [r / n for r, n in rows if n]
         figures |= {
             f"{name}_pairs": pairs,
-            name: round(right / pairs, 4) if pairs else None,
+            name: round(right_pairs / pairs, 4) if pairs else None,
             f"{name}_by_document": round(sum(shares) / len(shares), 4) if shares else None,
         }
     return figures, kinds_of_error, wrong

@@ -3,8 +3,8 @@
 usage: python benchmarks/restore_speed.py [--mappings 10000] [--megabytes 1] [--runs 5]
 
 Texts are made here: prose without replacements in between ones that the index knows, half of them rewritten (small
-letters, lost brackets, shortened). Kinds: numbered tags, wild tags, people, and all three with codes. Also texts made to
-be slow: brackets, labels, escapes, digits and one word without end. Prints seconds, the best of the runs, and, last,
+letters, lost brackets, shortened). Kinds: numbered tags, wild tags, people, and all three with codes. Also texts made
+to be slow: brackets, labels, escapes, digits and one word without end. Prints seconds, the best of the runs, and, last,
 one line of JSON.
 """
 

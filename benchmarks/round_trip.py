@@ -10,9 +10,10 @@ their own spans (PER, LOC, ORG, MISC): neighbouring sentences are joined until a
 Of all others, the default policy's detection finds the mentions, and long documents are cut at sentence ends to texts
 of 35 to 120 words with five mentions. Half of the texts are Polish where there are such records.
 
-Each text is rewritten by one rewriter of ``rewriters.py``, drawn at random, in one case of four by two of them in
-turn; ``--each`` takes them all, one at a time. ``--held-out`` takes those of ``rewriters_held_out.py``. Originals
-come back through the plan, or with ``--vault`` through a vault that knows nothing but its scope.
+Each text is rewritten by one rewriter of ``rewriting/first.py`` and ``further.py``, drawn at random, in one case
+of four by two of them in turn; ``--each`` takes them all, one at a time. ``--held-out`` takes those of
+``held_out.py`` instead. Originals come back through the plan, or with ``--vault`` through a vault that knows
+nothing but its scope.
 
 What may stand where a mention stood is known exactly, as is everything else. A mention is restored (its own surface,
 another one of its entity, or the like form of it: shortened, inflected, capital letters), left as the rewriter wrote
@@ -43,8 +44,11 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.rewriters import DROPPING, REWRITERS, Piece, Rewrite, composed, joined, pieces_of
-from benchmarks.rewriters_held_out import HELD_OUT
+from benchmarks.rewriting.first import DROPPING, REWRITERS
+from benchmarks.rewriting.further import FURTHER
+from benchmarks.rewriting.held_out import HELD_OUT
+from benchmarks.rewriting.pairs import composed
+from benchmarks.rewriting.pieces import Piece, Rewrite, joined, pieces_of
 
 import allonym
 from allonym import registry
@@ -60,6 +64,7 @@ KEY = b"benchmark of the round trip"
 WORDS, MENTIONS, LONGEST = 35, 5, 120
 GIVEN = {"PER": "PERSON", "LOC": "LOCATION", "ORG": "ORGANIZATION", "MISC": "OTHER_IDENTIFYING_ATTRIBUTE"}
 TWO = "two of them"
+ALL: dict[str, Rewrite] = {**REWRITERS, **FURTHER, **HELD_OUT}
 _END = re.compile(r"[.!?][\"'”)]*\s+|\n+")
 
 
@@ -356,9 +361,8 @@ def drawn(case: Case, job: Job, pieces: list[Piece]) -> list[tuple[str, ...]]:
 
 
 def rewritten(pieces: list[Piece], names: Sequence[str], seed: str) -> list[Piece]:
-    table: dict[str, Rewrite] = {**REWRITERS, **HELD_OUT}
     for name in names:
-        pieces = [p for p in table[name](pieces, Random(f"{seed}:{name}")) if p.text]
+        pieces = [p for p in ALL[name](pieces, Random(f"{seed}:{name}")) if p.text]
     return pieces
 
 
@@ -440,7 +444,7 @@ def main() -> None:
     parser.add_argument("--cache", type=Path)
     parser.add_argument("--failures", type=Path)
     args = parser.parse_args()
-    pool = HELD_OUT if args.held_out else REWRITERS
+    pool = HELD_OUT if args.held_out else {**REWRITERS, **FURTHER}
     chosen = tuple(pool) if args.rewriters == "all" else tuple(n.replace(";", ",") for n in args.rewriters.split(","))
     known = [o for o in args.operators.split(",") if o in registry.operators.names()]
     job = Job(tuple(known), chosen, args.seed, args.each, args.held_out, args.vault)
@@ -502,7 +506,7 @@ def report(rows: Sequence[dict[str, Any]], hard: dict[str, frozenset[str]], oper
     }
     print(f"{'':24}{'texts':>7}{'right':>9}{'mentions':>10}{'touched':>9}{'restored':>10}{'own':>8}", end="")
     print(f"{'left':>7}{'wrong':>7}{'corrupted':>10}")
-    order = [*sorted(k for k in groups if k in REWRITERS or k in HELD_OUT), *(k for k in sorted(groups))]
+    order = [*sorted(k for k in groups if k in ALL), *(k for k in sorted(groups))]
     for name in dict.fromkeys(order):
         row = out[name] = groups[name].figures()
         print(

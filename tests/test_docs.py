@@ -130,6 +130,7 @@ cp calls/one.txt letter.txt
 printf 'id,review\\n1,"Mail ada@example.com"\\n2,Nothing\\n' > reviews.csv
 printf '{"text": "Mail ada@example.com"}\\n' > big.jsonl
 printf 'Ada Brook\\n' > names.txt
+printf 'An answer.\\n' | tee answer.txt > summary.txt
 printf 'a key for the tests only, 32 byte' > secret.key
 printf 'extends = "default"\\n[default]\\noperator = "encrypt"\\n' > encrypting.toml
 printf 'extends = "default"\\n' > mine.toml
@@ -163,6 +164,12 @@ def test_the_reference_is_up_to_date():
         check=False,
         env={"PYTHONPATH": str(ROOT / "src"), "PATH": "/usr/bin:/bin", "PYTHONIOENCODING": "utf-8"},
     )
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_thirty_examples_are_up_to_date():
+    check = [sys.executable, str(ROOT / "docs" / "build_examples.py"), "--check"]
+    done = subprocess.run(check, capture_output=True, check=False, encoding="utf-8")
     assert done.returncode == 0, done.stderr
 
 

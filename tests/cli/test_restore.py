@@ -57,3 +57,61 @@ def test_it_needs_a_key_or_a_plan_and_plain_text(run, tmp_path, monkeypatch):
     (tmp_path / "a.jsonl").write_text("{}")
     result = run("restore", str(tmp_path / "a.jsonl"))
     assert result.code == 2 and "jsonl" in result.err
+
+
+def tagged(tmp_path) -> tuple[str, str]:
+    """The anonymised text, and the path of its plan."""
+    done = allonym.anonymize(TEXT)
+    path = tmp_path / "plan.json"
+    path.write_text(done.plan.to_json(originals=True))
+    return done.text, str(path)
+
+
+def test_a_rewritten_text_comes_back_and_each_mention_is_explained(run, tmp_path):
+    _, plan = tagged(tmp_path)
+    answer = "EMAIL_ADDRESS_1 first, then [Email_Address_2]."
+    done = run("restore", "-", "--plan", plan, "--explain", stdin=answer.encode())
+    assert done.out == "jane.doe@example.com first, then jose@example.org."
+    places = [line.split("\t") for line in done.err.splitlines() if "\t" in line]
+    assert places[0] == ["0-20", "EMAIL_ADDRESS", "brackets"]
+    assert places[1][1:] == ["EMAIL_ADDRESS", "case"]
+    assert "jane" not in done.err
+
+
+def test_a_stream_gives_what_the_whole_gives(run, shell, tmp_path):
+    safe, plan = tagged(tmp_path)
+    answer = f"\ufeffSo: {safe} Jos\u00e9 \u2013 email_address_1!"
+    whole = run("restore", "-", "--plan", plan, stdin=answer.encode()).out
+    streamed = shell("restore", "-", "--plan", plan, "--stream", stdin=answer.encode())
+    assert streamed.stdout.decode() == whole and "jane.doe@example.com!" in whole
+    source, target = tmp_path / "answer.txt", tmp_path / "back.txt"
+    source.write_bytes(answer.encode())
+    assert run("restore", str(source), "--plan", plan, "--stream", "-o", str(target)).code == 0
+    assert target.read_bytes().decode() == whole
+    source.write_bytes(b"\xff\xfe")
+    assert "not UTF-8" in run("restore", str(source), "--plan", plan, "--stream").err
+    assert run("restore", "-", "--plan", plan, "--stream", "--explain").code == 2
+
+
+def test_a_vault_brings_its_scope_back_and_writes_it_down(run, tmp_path, monkeypatch):
+    from allonym.vault import Vault
+
+    monkeypatch.setenv("ALLONYM_VAULT_KEY", KEY)
+    where = str(tmp_path / "study.vault")
+    with Vault.create(where, KEY) as vault, vault.book("study") as book:
+        book.remember("[PERSON_1]", "Ada Brook", "PERSON", "tag@1", "ada brook")
+    args = ("restore", "-", "--vault", where, "--scope")
+    answer = b"Dear [person_1], and [PERSON_2]"
+    done = run(*args, "study", stdin=answer)
+    assert done.out == "Dear Ada Brook, and [PERSON_2]" and done.code == 1
+    assert run(*args, "study", "--stream", stdin=answer).out == done.out
+    assert run(*args, "other", stdin=answer).out == answer.decode()
+    with Vault.open(where, KEY) as vault:
+        lines = [(e.action, e.scope, dict(e.counts)) for e in vault.audit() if e.action == "restore"]
+    assert lines[:2] == [
+        ("restore", "study", {"restored": 1, "unknown": 1}),
+        ("restore", "study", {"restored": 1, "unknown": 1}),
+    ]
+    assert lines[2][2] == {"restored": 0, "unknown": 0}
+    monkeypatch.delenv("ALLONYM_VAULT_KEY")
+    assert run(*args, "study", stdin=answer).code == 2

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -66,12 +68,14 @@ def test_no_cut_goes_through_a_place():
 @given(st.text("ab. \n!", max_size=80), st.integers(1, 30), st.data())
 def test_passages_hold_the_whole_text(text, length, data):
     bounds = sorted(data.draw(st.sets(st.integers(0, len(text)), max_size=6)))
-    places = [p for p in zip(bounds[::2], bounds[1::2], strict=False) if text[slice(*p)].strip() == text[slice(*p)] != ""]
+    places = [
+        p for p in zip(bounds[::2], bounds[1::2], strict=False) if text[slice(*p)].strip() == text[slice(*p)] != ""
+    ]
     cut = passages(text, places, length)
     assert "".join(text[a:b] for a, b in cut).split() == text.split() or "".join(
         "".join(text[a:b].split()) for a, b in cut
     ) == "".join(text.split())
-    assert all(a < b for a, b in cut) and all(x[1] <= y[0] for x, y in zip(cut, cut[1:], strict=False))
+    assert all(a < b for a, b in cut) and all(x[1] <= y[0] for x, y in pairwise(cut))
     assert all(any(a <= start and end <= b for a, b in cut) for start, end in places)
 
 

@@ -113,7 +113,7 @@ def left_over(text, out):
             continue
         for piece in parse(m[1]):
             for word in re.findall(r"\w+", plain(piece.text)):
-                if piece.kind == "name" and len(word) > 2 and word in words - outside:
+                if piece.kind == "name" and len(word) > 2 and word in words - outside - {"user"}:
                     return f"{word} is left"
     return ""
 

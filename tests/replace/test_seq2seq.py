@@ -14,7 +14,13 @@ from allonym.replace import check_options, make_plan
 
 KEY = b"a key only for the tests, 32 byte"
 TEXT = "Sarah Connor met John Reese in Boston. Ms Connor wrote to Sarah Connor on 3 May 2020."
-PEOPLE = {"Sarah Connor": "PERSON", "Ms Connor": "PERSON", "John Reese": "PERSON", "Boston": "CITY", "3 May 2020": "DATE"}
+PEOPLE = {
+    "Sarah Connor": "PERSON",
+    "Ms Connor": "PERSON",
+    "John Reese": "PERSON",
+    "Boston": "CITY",
+    "3 May 2020": "DATE",
+}
 
 
 class Model:
@@ -24,7 +30,7 @@ class Model:
         self.words = {name.replace("_", " "): new for name, new in words.items()}
         self.seen = []
 
-    def rewrite(self, passages, *, beams, most):
+    def rewrite(self, passages, *, beams, most, never):
         self.seen += passages
         out = list(passages)
         for old, new in self.words.items():
@@ -91,6 +97,24 @@ def test_two_entities_never_share_a_name(play):
     out, _ = play(Model(Sarah_Connor="Maud Hillary", John_Reese="Maud Hillary"))
     assert out.startswith("Maud Hillary met ")
     assert out.count("Maud Hillary") == 2
+
+
+def test_a_name_that_gives_the_original_away_is_refused(play):
+    for told in ("Connar", "Connolly", "MacConnor", "O'Cannor", "Hillll", "Hill Hill"):
+        out, _ = play(Model(Sarah="Maud", Connor=told))
+        assert told not in out and "Maud" not in out
+
+
+def test_the_model_is_told_what_it_must_not_write(play):
+    told = []
+
+    class Told(Model):
+        def rewrite(self, passages, *, never, **_):
+            told.extend(never)
+            return list(passages)
+
+    play(Told())
+    assert told == ["Boston", "Connor", "John", "May", "Reese", "Sarah"]
 
 
 def test_what_stands_in_the_document_is_no_name(play):

@@ -91,3 +91,44 @@ def test_places_in_events_and_laws_follow():
     event, _, city = play("{Boston Marathon|EVENT}, {Boston|CITY}", keep=("COUNTRY",)).partition(", ")
     assert event == f"{city} Marathon"
     assert play("{2012 London Frobnication|EVENT}") == "[EVENT_1]"
+
+
+@pytest.mark.parametrize("key", [KEY, OTHER])
+def test_a_nationality_is_adjective_or_noun_as_it_stands(key):
+    for before, after, form in (("a ", ".", "noun"), ("the ", " voted", ""), ("the ", ", too", "plural")):
+        out = play(f"{before}{{German|NATIONALITY}}{after} {{Germany|COUNTRY}}", key=key)
+        country = kb().find(out.rpartition(" ")[2], ("country",))[0].country
+        people = next(i for i in kb().pool("nationality", country=country) if not i.region)
+        labels = kb().labels(people)
+        wanted = labels["en", "noun" if form == "noun" else "adjective"]  # "German" is no plural
+        assert re.sub(r"^(?:an?|the) ", "", out).startswith(wanted + after), (out, form)
+
+
+def test_the_dutch_are_several():
+    for key in (KEY, OTHER):
+        out = play("They met the {Dutch|NATIONALITY}, too. {Netherlands|COUNTRY}", key=key)
+        country = kb().find(out.rpartition(". ")[2].removeprefix("the "), ("country",))[0].country
+        people = next(i for i in kb().pool("nationality", country=country) if not i.region)
+        assert out.startswith(f"They met the {kb().labels(people)['en', 'plural']}, too.")
+
+
+@pytest.mark.parametrize("key", [KEY, OTHER])
+def test_a_language_that_was_taken_for_a_nationality(key):
+    text = "{Spain|COUNTRY}. She teaches {Spanish|NATIONALITY} and speaks {Spanish|NATIONALITY}."
+    out = play(text, key=key)
+    assert out == play(text.replace("NATIONALITY", "LANGUAGE"), key=key)
+    assert "[" not in out
+
+
+@pytest.mark.parametrize("key", [KEY, OTHER])
+def test_peoples_of_one_country_are_kept_apart(key):
+    out = play("{British|NATIONALITY} {Scottish|NATIONALITY} {Scots|NATIONALITY} {UK|COUNTRY}", key=key)
+    assert "[" not in out
+    british, scottish, *_ = out.split()
+    assert british != scottish
+
+
+@pytest.mark.parametrize("key", [KEY, OTHER])
+def test_what_follows_of_is_no_occupation(key):
+    out = play("{student of law|OCCUPATION}, {Director of Finance|OCCUPATION}", key=key)
+    assert "[" not in out and "law" not in out and "Finance" not in out

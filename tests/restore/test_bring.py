@@ -6,11 +6,13 @@ from hypothesis import strategies as st
 
 from allonym.document import Document, Entity, Span
 from allonym.errors import RestoreError, UsageError
-from allonym.plan import Plan, apply
+from allonym.plan import Edit, Plan, apply, digest
 from allonym.policy import Policy, Rule
 from allonym.replace import make_plan
 from allonym.replace.keyed import seal
-from allonym.restore import Found, Restored, restore
+from allonym.restore import Found, Restored, Restorer, restore
+from allonym.vault import Vault
+from allonym.vault.records import Known
 
 KEY = b"a key only for the tests, 32 byte"
 OTHER = b"another key for the tests 32 byte"
@@ -44,7 +46,7 @@ gaps = st.one_of(
     ),
     st.text(max_size=5),
 )
-OPERATORS = ("tag", "suppress", "mask", "hash", "encrypt", "generalise", "shift_dates")
+OPERATORS = ("tag", "sanitize", "wild_tag", "suppress", "mask", "hash", "encrypt", "generalise", "shift_dates")
 
 
 @st.composite
@@ -171,6 +173,57 @@ def test_tokens_in_a_rewritten_text():
     wrong = restore(moved, key=OTHER)
     assert (wrong.text, wrong.restored, wrong.unknown) == (moved, 0, 2)
     assert restore(f"{moved} {GENUINE}", plan=plan, key=KEY).text == "Rome / Jane's Jane"
+
+
+def test_brackets_that_the_whole_text_explains():
+    _, plan = build(("a", "PERSON", "Jane"), " met ", ("b", "PERSON", "Ann"), " and ", ("c", "PERSON", "Eve"))
+    for text, expected in (
+        ("[[PERSON_1]] met [[PERSON_2]]", "Jane met Ann"),
+        ("[[PERSON_1]]: Hi.\n[[PERSON_2]]: Hi.", "[Jane]: Hi.\n[Ann]: Hi."),
+        ("[[PERSON_1]] met [PERSON_2], [[PERSON_3]]", "[Jane] met Ann, [Eve]"),
+        ("(PERSON_1) met (PERSON_2)", "Jane met Ann"),
+        ("(PERSON_1) met PERSON_2", "(Jane) met Ann"),
+        ("see [[PERSON_1]](#a) and [[PERSON_2]](#b)", "see [Jane](#a) and [Ann](#b)"),
+    ):
+        assert restore(text, plan=plan).text == expected
+
+
+def test_what_only_numbers_tell_needs_the_plan():
+    made = Plan(
+        digest("B: Hi. Sunday."),
+        (Edit(0, 1, "T", "PERSON", 1, "pseudonym@1", "B"), Edit(7, 13, "Monday", "DATE", 2, "pseudonym@1", "Sunday")),
+        (),
+        digest("T: Hi. Monday."),
+    )
+    assert restore("**T**: Hi. MONDAY.", plan=made).text == "**B**: Hi. SUNDAY."
+    twice = restore("**T**: Hi T. MONDAY, monday.", plan=made)
+    assert twice.text == "**T**: Hi T. MONDAY, monday." and twice.restored == 0
+    known = [Known("T", "B", "PERSON", "pseudonym@1", "b")]
+    assert Restorer(known).restore("T: Hi.").text == "T: Hi."
+
+
+def test_a_slip_is_none_where_nothing_is_missing():
+    text, made = "Mara and Maron", "Kelton and Maron"
+    edits = (Edit(0, 4, "Kelton", "PERSON", 1, "pseudonym@1", "Mara"),)
+    plan = Plan(digest(text), edits, (), digest(made))
+    assert restore("Kelton, Kelson", plan=plan).text == "Mara, Kelson"
+    assert restore("So Kelson", plan=plan).text == "So Mara"
+
+
+def test_a_vault_restores_its_scope_and_notes_it(tmp_path):
+    with Vault.create(tmp_path / "v.sqlite", KEY) as vault:
+        with vault.book("a") as book:
+            book.remember("Emma Tyler", "Sarah Connor", "PERSON", "pseudonym@1", "sarah connor")
+            book.remember(GENUINE, "Jane", "PERSON", "encrypt@1", "jane")
+        text = f"Dear MS TYLER, {GENUINE.lower()} [PERSON:e1:{'A' * 52}]"
+        done = restore(text, vault=vault, scope="a")
+        assert done.text == f"Dear MS CONNOR, Jane [PERSON:e1:{'A' * 52}]"
+        assert (done.restored, done.unknown) == (2, 1)
+        assert restore(text, vault=vault, scope="b").text == text
+        _, plan = build(("j", "PERSON", "Jane"), " slept")
+        both = restore("[PERSON_1] and Emma", plan=plan, vault=vault, scope="a", key=KEY)
+        assert both.text == "Jane and Sarah" and both.unknown == 0
+        assert next(dict(e.counts) for e in vault.audit() if e.action == "restore") == {"restored": 2, "unknown": 1}
 
 
 def test_what_restore_needs():

@@ -6,6 +6,7 @@ import json
 import random
 
 import pytest
+
 from allonym.cli import main
 from allonym.document import Document
 from allonym.errors import DataError, UsageError

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import codecs
+import io
 import json
+import sys
+from collections.abc import Iterator
 from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, cast
 
 import click
 
-from allonym.cli.options import key_option, read_key
-from allonym.cli.reading import decoded, stdin_bytes
+from allonym.cli.options import key_option, open_vault, read_key, vault_options
+from allonym.cli.reading import decoded, stdin_bytes, tell_terminal
 from allonym.cli.terminal import note, write
 from allonym.errors import AllonymError, DataError, PlanMismatch, UsageError
+
+if TYPE_CHECKING:
+    from allonym.restore import Restored
 
 PLAIN = ("txt", "md", "srt", "vtt")
 """Formats whose bytes are the text. In others an original may need quoting, so putting it back could break the file."""
@@ -22,6 +30,7 @@ _PLAN = "Plan of this text with its originals, as `allonym anonymize --plans PAT
 @click.argument("source", metavar="FILE|-")
 @click.option("--plan", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="PATH", help=_PLAN)
 @key_option
+@vault_options
 @click.option(
     "-o",
     "--output",
@@ -30,39 +39,107 @@ _PLAN = "Plan of this text with its originals, as `allonym anonymize --plans PAT
     help="Where to write; by default standard output.",
 )
 @click.option("--overwrite", is_flag=True, help="Replace a TARGET that exists.")
-def restore(source: str, plan: Path | None, key_file: Path | None, output: Path | None, overwrite: bool) -> None:
-    """Bring the originals of a text back: with the key that encrypted them, or the plan that replaced them.
+@click.option("--stream", is_flag=True, help="Write what is decided while the rest still arrives; nothing is counted.")
+@click.option("--explain", is_flag=True, help="List each mention that was brought back, with its rule, on stderr.")
+def restore(
+    source: str,
+    plan: Path | None,
+    key_file: Path | None,
+    vault: str | None,
+    scope: str,
+    secret_file: Path | None,
+    secret_env: str | None,
+    secret_keyring: str | None,
+    output: Path | None,
+    overwrite: bool,
+    stream: bool,
+    explain: bool,
+) -> None:
+    """Bring the originals of a text back: with the vault that kept them, the plan that replaced them, or the key that
+    encrypted them.
 
     The text may have been rewritten since. Ends with exit code 1 where something could not be brought back.
 
     \b
     Examples:
       allonym restore letter-safe.txt --key-file secret.key -o letter.txt
-      allonym restore letter-safe.txt --plan letter-plan.json
-      allonym restore - --key-file secret.key < answer.txt
+      allonym restore letter-safe.txt --plan letter-plan.json --explain
+      allonym restore answer.txt --vault study.vault --secret-file study.key --scope study
+      my-model < safe.txt | allonym restore - --stream --plan plan.json
     """
-    from allonym.pipeline import restore as bring_back
     from allonym.plan import Plan
+    from allonym.restore import restore as bring_back
+    from allonym.restore import restore_stream
 
     key = read_key(key_file)
-    if plan is None and key is None:
-        raise UsageError("--plan or --key-file is required (or ALLONYM_KEY)")
+    if plan is None and vault is None and key is None:
+        raise UsageError("--plan, --vault or --key-file is required (or ALLONYM_KEY)")
+    if stream and explain:
+        raise UsageError("--explain needs the whole text: it goes without --stream")
     if output is not None and output.exists() and not overwrite:
         raise UsageError(f"{output} exists; --overwrite replaces it")
     _check_plain(source)
-    made = None
-    if plan is not None:
-        made = Plan.from_dict(_only_plan(plan))
-    text = decoded(stdin_bytes() if source == "-" else Path(source).read_bytes(), source)
-    done = bring_back(text, plan=made, key=key)
+    made = Plan.from_dict(_only_plan(plan)) if plan is not None else None
+    keeper = open_vault(vault, secret_file, secret_env, secret_keyring) if vault else None
+    try:
+        if stream:
+            _pour(restore_stream(_arriving(source), plan=made, vault=keeper, key=key, scope=scope), output)
+            return
+        text = decoded(stdin_bytes() if source == "-" else Path(source).read_bytes(), source)
+        done = bring_back(text, plan=made, vault=keeper, key=key, scope=scope)
+    finally:
+        if keeper is not None:
+            keeper.close()
     if output is None:
         write(done.text)
     else:
         output.write_bytes(done.text.encode("utf-8"))
+    if explain:
+        _explained(done)
     if done.unknown:
         for one in done.notes:
             note(one)
         raise DataError(f"{done.restored} replacements undone, {done.unknown} not")
+
+
+def _explained(done: Restored) -> None:
+    """Place, label and rule of each mention that was brought back; no text."""
+    for found in done.found:
+        click.echo(f"{found.start}-{found.end}\t{found.label}\t{found.rule}", err=True)
+
+
+def _arriving(source: str) -> Iterator[str]:
+    """The text of a file or standard input as it arrives, without a byte order mark.
+
+    Raises:
+        DataError: it is not UTF-8.
+    """
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    if source == "-":
+        tell_terminal()
+    first = True
+    with sys.stdin.buffer if source == "-" else Path(source).open("rb") as file:
+        while True:
+            data = cast(io.BufferedReader, file).read1(65536)
+            try:
+                text = decoder.decode(data, final=not data)
+            except UnicodeDecodeError:
+                raise DataError(f"{source} is not UTF-8") from None
+            if text:
+                yield text.removeprefix("\ufeff") if first else text
+                first = False
+            if not data:
+                return
+
+
+def _pour(pieces: Iterator[str], output: Path | None) -> None:
+    if output is None:
+        for piece in pieces:
+            write(piece)
+        return
+    with output.open("wb") as file:
+        for piece in pieces:
+            file.write(piece.encode("utf-8"))
 
 
 def _only_plan(path: Path) -> dict[str, object]:

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 CODED = ("US", "CA", "AU")
 """Countries whose regions are written by their codes."""
 _CODE = re.compile(r"\b[A-Z]{2,3}\b")
+_ARTICLE = re.compile(r"\A(?:the|an?)\s+")
 _LONGEST = 300  # characters of a surface that is looked at
 KINDS = ("country", "region", "city", "continent", "natural", "facility")
 LEAST_CITIES = 12
@@ -226,8 +227,11 @@ def _plays(policy: Policy, label: str) -> bool:
     return policy.looks_for(label) and policy.rule(label).operator == "pseudonym"
 
 
-def _named(cast: Cast) -> tuple[frozenset[str], frozenset[int]]:
-    """Codes of the countries that the document names, by themselves or by their people; numbers of its regions."""
+def _named(cast: Cast) -> tuple[frozenset[str], frozenset[int], dict[str, dict[str, Item]]]:
+    """Codes of the countries that the document names, by themselves or by their people; numbers of its regions; and
+    what it calls each country's people, in plain form.
+    """
+    peoples: dict[str, dict[str, Item]] = {}
     lands: set[str] = set()
     regions: set[int] = set()
     kb, lineage = cast.kb, cast.setting.policy.taxonomy.lineage
@@ -235,7 +239,10 @@ def _named(cast: Cast) -> tuple[frozenset[str], frozenset[int]]:
         family = lineage(one.entity.label)
         for surface in one.surfaces[:1]:
             if family[-1] == "ORIGIN":
-                lands.update(item.country for item in kb.find(plain(surface), ("nationality",))[:1])
+                bare = _ARTICLE.sub("", plain(surface))
+                for item in kb.find(bare, ("nationality",))[:1]:
+                    lands.add(item.country)
+                    peoples.setdefault(item.country, {})[bare] = item
             elif family[-1] == "LOCATION" and "POSTAL_CODE" not in family:
                 parts = [
                     plain(part.strip(" 0123456789-")).removeprefix("the ") for part in surface[:_LONGEST].split(",")
@@ -250,7 +257,7 @@ def _named(cast: Cast) -> tuple[frozenset[str], frozenset[int]]:
                 for code in _CODE.findall(surface[:_LONGEST]):
                     known = (region_item(kb, land, code) for land in CODED)
                     regions.update(item.id for item in known if item is not None)
-    return frozenset(lands - {""}), frozenset(regions)
+    return frozenset(lands - {""}), frozenset(regions), peoples
 
 
 def _families(cast: Cast) -> frozenset[str]:
@@ -274,7 +281,7 @@ class Atlas:
         policy = cast.setting.policy
         self.cast = cast
         self.kb = cast.kb
-        lands, regions = _named(cast)
+        lands, regions, self.peoples = _named(cast)
         self.named = lands if _plays(policy, "COUNTRY") else frozenset()
         self.named_regions = regions if _plays(policy, "REGION") else frozenset()
         self.families = _families(cast)
@@ -344,11 +351,52 @@ class Atlas:
 
         def shown(value: str) -> str:
             item = country_item(self.kb, value)
-            if value in self.present or value == self.target or item is None:
+            if value in self.present or value == self.target or item is None or not self._tells(code, value):
                 return " "  # never free
             return f"{telling(item.label)} {telling(self.kb.label(item, self.language))}"
 
         return self.cast.ledger.assign("country", code, propose, telling=shown)
+
+    def _tells(self, code: str, to: str) -> bool:
+        """Whether what the document calls a country's people differs for another country's: not German and Germans,
+        where all are Swiss.
+        """
+        said = self.peoples.get(code, {})
+        return len(said) < 2 or all(self.tells(item, to) for item in set(said.values()))
+
+    def tells(self, item: Item, to: str) -> bool:
+        """The same for one nationality."""
+        said = [bare for bare, other in self.peoples.get(item.country, {}).items() if other == item]
+        return len({plain(self.people(item, to, bare) or "") for bare in said}) == len(said)
+
+    def people(self, item: Item, to: str, surface: str, used: str = "") -> str | None:
+        """What the people of a country are called, in the form in which a surface calls those of another.
+
+        Args:
+            item: of kind nationality: whom the surface names.
+            to: code of the country.
+            surface: adjective, noun or plural, in any language that the knowledge base has.
+            used: the form that a surface has there which is written like others: ``German``, ``a German``.
+        """
+        language, form = self.form(item, surface, used)
+        for other in self.kb.pool("nationality", country=to):
+            labels = self.kb.labels(other)
+            text = labels.get((language, form)) or labels.get((language, "adjective"))
+            if text is None and language == "en":
+                text = other.label
+            if text:
+                return text
+        return None
+
+    def form(self, item: Item, surface: str, used: str = "") -> tuple[str, str]:
+        """The language and the form of a nationality that a surface is; the policy's language first."""
+        bare = plain(surface)
+        labels = sorted(self.kb.labels(item).items(), key=lambda pair: (pair[0][0] != self.language, pair[0]))
+        for form in (used, "adjective", "noun", "plural"):
+            for key, text in labels:
+                if key == (self.language, form) and plain(text) == bare:
+                    return key
+        return next((key for key, text in labels if plain(text) == bare), (self.language, "adjective"))
 
     # Places
 

@@ -115,6 +115,10 @@ class Ledger:
             return value
         return None
 
+    def holds(self, words: Iterable[str]) -> bool:
+        """Whether all these words, in plain form, stand somewhere in the document."""
+        return self._words.issuperset(words)
+
     def stands(self, text: str) -> bool:
         """Whether a value, or a word of it, stands in the document already."""
         found = _telling(text)
@@ -144,6 +148,8 @@ class Cast:
         remarks: for the plan; hold no text of the document.
         people: name in plain form (whole names, and parts that only one person bears) to who plays them, for e-mail
             addresses, user names and companies that carry a name.
+        again: entity key to what renders a surface once more, by the number of the attempt, where its first substitute
+            turns out to be another's; see :mod:`allonym.replace.apart`.
         places: place in plain form to its substitute, for companies, nationalities and languages.
         atlas: which place becomes which, once :mod:`allonym.replace.atlas` has been asked.
     """
@@ -156,6 +162,7 @@ class Cast:
     people: dict[str, object] = field(default_factory=dict)
     places: dict[str, object] = field(default_factory=dict)
     atlas: Atlas | None = None
+    again: dict[str, Callable[[str, int], str | None]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, setting: Setting, kb: KnowledgeBase, remarks: list[str], wanted: Sequence[Wanted] = ()) -> Cast:

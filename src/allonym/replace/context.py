@@ -194,7 +194,10 @@ def _vowel(replacement: str) -> bool | None:
     if word.isupper() and (upper in _SPELLED or not any(c in "AEIOUY" for c in upper)):
         return upper[0] in _LETTER_NAMES
     if upper[0] == "U":
-        return not (word.isupper() or upper.startswith(("UNI", "USE", "USU", "UK", "US", "UTI", "EU")))
+        return not (
+            word.isupper()
+            or upper.startswith(("UNI", "USE", "USU", "UK", "US", "UTI", "URO", "URA", "URU", "UGA", "EU"))
+        )
     if upper.startswith(("EU", "ONE", "OUI")):
         return False
     if upper.startswith(("HONO", "HOUR", "HEIR", "HONES")):

@@ -17,8 +17,10 @@ from collections.abc import Sequence
 from math import floor
 from typing import cast as typed
 
+from allonym.replace.apart import outside
 from allonym.replace.calendars import named, words, written
 from allonym.replace.cast import Cast, Renderer
+from allonym.replace.cast import words as words_of
 from allonym.replace.dates import LONGEST, month_moved, moved, read_date, shift, years
 from allonym.replace.mention import Wanted
 
@@ -106,10 +108,21 @@ def recast(cast: Cast, wanted: Sequence[Wanted]) -> dict[str, Renderer]:
 
 
 def age_shift(cast: Cast, ages: Sequence[str]) -> int:
-    """The years by which the document's ages move: -2 to 2, never 0, upward where an age would fall below one."""
+    """The years by which the document's ages move: -2 to 2, never 0, upward where an age would fall below one.
+
+    Where no subject's documents must agree, another number of years is taken if an age in words would become a word
+    that stands in the document.
+    """
     out = years(cast.setting, cast.setting.policy.subject, MOST_YEARS)
-    numbers = [_value(m[0]) for text in ages if not _SMALL_UNIT.search(text) for m in _NUMBER.finditer(text)]
-    return abs(out) if any(n + out < 1 for n in numbers) else out
+    found = [m[0] for text in ages if not _SMALL_UNIT.search(text) for m in _NUMBER.finditer(text)]
+    numbers = [_value(text) for text in found]
+    said = [_value(text) for text in found if not text.isdigit()]
+    some = [out] if cast.setting.policy.subject else [out, -out, *(n * out // abs(out) for n in (1, -1, 2, -2))]
+    some = [n for n in some if all(number + n >= 1 for number in numbers)] or [abs(out)]
+    if said and len(some) > 1:
+        there = set(words_of(outside(cast.setting)))
+        return next((n for n in some if not any(there.issuperset(_said(v + n, "x").split("-")) for v in said)), some[0])
+    return some[0]
 
 
 def _as_it_is(text: str) -> str | None:

@@ -21,6 +21,9 @@ ARTICLES = frozenset({"al", "el", "ul", "ben"})
 ROMAN = re.compile(r"(?=[IVX])X{0,2}(?:IX|IV|V?I{0,3})")
 """The number of a ruler, a pope or a namesake."""
 
+ELIDED = re.compile(r"(?:[dlDL]|[dn]ell|D[ei]ll)['’ʼ](?=[^\W\d_]{3})")
+"""A particle that is joined to the name behind it, where its own vowel is left out: ``d'Arrest``."""
+
 _AND = frozenset({"and", "und", "et", "y", "i", "e", "og", "och"})
 _HYPHEN = re.compile("[‐‑-]")
 _SINGLE = re.compile(r"[^\W_]")
@@ -41,6 +44,7 @@ class _Tables:
     suffixes: frozenset[str]
     particles: frozenset[str]
     joined: frozenset[str]
+    small: frozenset[str]
     family_endings: tuple[str, ...]
     particle_origins: Mapping[str, str]
     title_origins: Mapping[str, str]
@@ -66,6 +70,7 @@ def tables() -> _Tables:
         suffixes,
         particles,
         joined,
+        frozenset(raw["small"].split()),
         tuple(raw["family_endings"].split()),
         raw["particle_origins"],
         told,
@@ -90,7 +95,11 @@ def parse(surface: str) -> tuple[Piece, ...]:
                 tokens.append((surface[at : match.start()] if not i else "", letter + "."))
         else:
             head, sign, tail = _behind(token)
-            tokens.append((surface[at : match.start()], head))
+            before = surface[at : match.start()]
+            if (elided := ELIDED.match(head)) is not None and elided[0].islower():
+                tokens.append((before, elided[0]))
+                before, head = "", head[elided.end() :]
+            tokens.append((before, head))
             if sign:
                 tokens.append((sign, tail))
         at = match.end()
@@ -135,6 +144,7 @@ def _kinds(tokens: list[str]) -> list[str]:
     while last - 1 > first and ROMAN.fullmatch(tokens[last - 1]):
         last -= 1
     kinds = ["title"] * first
+    mixed = any(t[:1].isupper() for t in tokens)
     for i in range(first, last):
         word, token = words[i], tokens[i]
         if (
@@ -144,6 +154,14 @@ def _kinds(tokens: list[str]) -> list[str]:
             and (token.islower() or (len(word) > 1 and not _given_al(words, i, first)))
         ):
             kinds.append("particle")
+        elif token[-1] in "'’ʼ":
+            kinds.append("particle")  # "d'Arrest"
+        elif (
+            first < i < last - 1
+            and token.islower()
+            and (word in known.small or (mixed and len(word) == 1 and word.isalpha()))
+        ):
+            kinds.append("between")  # "Roe v. Wade", "Eleanor of Aquitaine"
         elif i > first and ROMAN.fullmatch(token) and (len(token) > 1 or token == "I"):
             kinds.append("suffix")  # "Ferdinand I Habsburg"
         elif len(word) == 1 and word.isalpha() and token[0].isalpha():

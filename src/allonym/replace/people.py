@@ -22,13 +22,14 @@ from allonym.replace.cast import Cast, Renderer
 from allonym.replace.mention import Wanted
 from allonym.replace.naming import (
     ARTICLES,
+    ELIDED,
+    ROMAN,
     Piece,
     family_key,
     folded,
     for_woman,
     letters_of,
     of_man,
-    parse,
     plural,
     recased,
     singular,
@@ -36,10 +37,11 @@ from allonym.replace.naming import (
     tables,
     units,
 )
-from allonym.replace.who import FAMILY, FAMILY_FIRST, GIVEN, Person, Reading, default_origin, family_origin
+from allonym.replace.who import FAMILY, FAMILY_FIRST, GIVEN, Person, Reading, default_origin, family_origin, pieces_of
 
 if TYPE_CHECKING:
     from allonym.kb import KnowledgeBase
+    from allonym.replace.mailbox import Mailboxes
 
 # Which choices come from which pool: like the original in length and letters; of its language of origin; English; any;
 # two names joined, of which there are always enough.
@@ -47,6 +49,8 @@ _ALIKE, _OWN, _ENGLISH, _ANY = 20, 34, 46, 54
 _ENOUGH = 12  # names that a narrower pool must have
 _LETTERS = "ABCDEGHJKLMNPRSTVW"
 _WRITTEN = re.compile(r"(?:Ma?c|O['’]|D['’]|Fitz|De|Di|La|Le|Van)?[^\W\d_a-z][^\W\d_A-Z]*(?:-[^\W\d_]+)*")
+_LOGIN = re.compile(r"(?P<lead>(?i:user(?:\s?name)?|login|account)\s+)?(?P<name>[a-z]{2,}[a-z0-9]*(?:[._-][a-z0-9]+)*)")
+_CALLED = re.compile(r"\b(?i:user(?:\s?name)?|login|account)[\s:]+\Z")
 _OF_WOMEN = ("ová", "ská", "cká", "ska", "cka", "dzka")
 _PREFIX = re.compile(r"(?:(O['’])|(Ma?c)[A-Z])")
 
@@ -57,6 +61,7 @@ class _Given:
 
     keys: dict[str, str] = field(default_factory=dict, repr=False)  # of given names -> the entity whose they are
     near: dict[str, str] = field(default_factory=dict, repr=False)  # names, and names less one letter -> key
+    letters: dict[str, str] = field(default_factory=dict, repr=False)  # initials given -> for which
 
 
 def recast(cast: Cast, wanted: Sequence[Wanted]) -> dict[str, Renderer]:
@@ -73,7 +78,8 @@ def recast(cast: Cast, wanted: Sequence[Wanted]) -> dict[str, Renderer]:
         Entity key to what renders its surfaces. Forms of address (``TITLE``) are rendered as they are.
     """
     out: dict[str, Renderer] = {w.entity.key: _same for w in wanted if w.entity.label == "TITLE"}
-    readings = [Reading(cast, w) for w in wanted if w.entity.label != "TITLE"]
+    logins = _logins(cast, [w for w in wanted if w.entity.label != "TITLE"])
+    readings = [Reading(cast, w) for w in wanted if w.entity.label != "TITLE" and w.entity.key not in logins]
     families = {w for r in readings for w in r.person.family}
     families |= {w for r in readings for w, kind in r.singles.items() if kind == FAMILY}
     givens = {w for r in readings for w in r.person.given} - families
@@ -92,7 +98,40 @@ def recast(cast: Cast, wanted: Sequence[Wanted]) -> dict[str, Renderer]:
             people[id(player)] = player
         out[reading.entity.key] = partial(_render, cast, player)
     _enter(cast, tuple(people.values()))
+    if logins:
+        from allonym.replace.mailbox import Mailboxes  # which needs this module
+
+        boxes = Mailboxes(cast)
+        out |= {key: partial(_login, boxes) for key in logins}
     return out
+
+
+def _logins(cast: Cast, wanted: Sequence[Wanted]) -> frozenset[str]:
+    """Keys of those who are called by a user name: ``user kdorsey``, or ``kdorsey`` where Kevin Dorsey is known."""
+    text = cast.setting.document.text
+    some = {w.entity.key: w for w in wanted if all(_LOGIN.fullmatch(s) for s in w.surfaces)}
+    if not some:
+        return frozenset()
+    made: set[str] = set()
+    for one in wanted:
+        names = [plain(p.text) for p in pieces_of(cast.kb, one.surfaces[0]) if p.kind == "name"]
+        if len(names) > 1 and one.entity.key not in some:
+            made |= {names[0][0] + names[-1], names[-1] + names[0][0], names[0] + names[-1][0]}
+    out = set()
+    for key, one in some.items():
+        match = _LOGIN.fullmatch(one.surfaces[0])
+        assert match is not None
+        start = one.entity.spans[0].start
+        called = match["lead"] or _CALLED.search(text, max(0, start - 16), start)
+        if match["name"] in made or (called and not cast.kb.name_facts(match["name"])):
+            out.add(key)
+    return frozenset(out)
+
+
+def _login(boxes: Mailboxes, surface: str) -> str | None:
+    match = _LOGIN.fullmatch(surface)
+    new = boxes.renamed(match["name"]) if match is not None else None
+    return None if match is None or new is None else (match["lead"] or "") + new
 
 
 def _same(surface: str) -> str | None:
@@ -364,6 +403,8 @@ def _all(kb: KnowledgeBase, part: str, origin: str, gender: str, particles: str)
         names = kb.names("last", origin, "n")
         names = names if len(names) >= _ENOUGH else kb.names("last", origin)
     if part == "last" and particles:
+        if particles.split()[-1] in ("d", "l"):  # d'Arrest
+            names = tuple(n for n in names if plain(n)[0] in "aeiouh") or names
         # After "van der" comes what comes after "van der", or after any small words, in other names.
         behind = [n.rpartition(" ") for n in names if " " in n]
         for same in (True, False):
@@ -381,8 +422,10 @@ def _render(cast: Cast, person: Person, surface: str) -> str | None:
     spelled = letters_of(surface, 3)
     if spelled and (word := _by_letters(person, spelled)) is not None:
         return spelled_like(word, surface)
-    pieces = parse(surface)
+    pieces = pieces_of(cast.kb, surface)
     names = [p for p in pieces if p.kind in ("name", "initial")]
+    if len(names) == 1 and _tells_nothing(person, pieces, names[0]):
+        return None
     out, at = "", 0
     for piece in pieces:
         if piece.kind not in ("name", "initial"):
@@ -397,6 +440,14 @@ def _render(cast: Cast, person: Person, surface: str) -> str | None:
     return out if at else None
 
 
+def _tells_nothing(person: Person, pieces: Sequence[Piece], name: Piece) -> bool:
+    """Whether all that stands there is a number, or a letter of nobody who is known: another would be no better."""
+    if name.kind == "name":
+        return len(name.text) > 1 and ROMAN.fullmatch(name.text) is not None and person.origin != "vietnamese"
+    titled = any(p.kind == "title" for p in pieces)
+    return not titled and plain(name.text)[:1] not in {w[:1] for w in person.words() if w in person.new}
+
+
 def _by_letters(person: Person, letters: str) -> str | None:
     words = (*person.given, *person.family)
     for some in (*((w,) for w in words), *permutations(words, 2)):
@@ -408,6 +459,9 @@ def _by_letters(person: Person, letters: str) -> str | None:
 def _word(cast: Cast, person: Person, text: str) -> str | None:
     word = plain(text)
     known = person.known(word)
+    if known is not None and known != word and (elided := ELIDED.match(text)) and plain(text[elided.end() :]) == known:
+        new = _word(cast, person, text[elided.end() :])
+        return None if new is None else elided[0] + new
     if known is None and 2 <= len(word) <= 4 and text.isupper() and text.isalpha():
         return _initials(cast, person, word)
     if known is None and "-" in text:
@@ -451,7 +505,8 @@ def as_borne(cast: Cast, person: Person, name: str) -> str:
     kb, parts = cast.kb, []
     for part in name.split("-"):
         facts = [f for f in kb.name_facts(part) if f.part == "last"]
-        origins = [f.origin for f in facts if f.gender == "m"] or [f.origin for f in facts[:1]]
+        own = [f.origin for f in facts if f.origin == person.origin]
+        origins = own or [f.origin for f in facts if f.gender == "m"] or [f.origin for f in facts[:1]]
         parts.append(for_woman(part, "polish" if of_man(part) and not origins else next(iter(origins), "")))
     return "-".join(parts)
 
@@ -480,8 +535,14 @@ def _names_family(person: Person, piece: Piece) -> bool:
 
 
 def unknown_initial(cast: Cast, person: Person, letter: str) -> str:
-    """A keyed capital for an initial that stands for no known word; the same for the same person and letter."""
+    """A keyed capital for an initial that stands for no known word; the same for the same person and letter.
+
+    Other people of the document have other ones, as long as there are some.
+    """
     if letter not in person.letters:
+        taken = _given_so_far(cast).letters
         pool = [c for c in _LETTERS if c.lower() != letter]
+        pool = [c for c in pool if taken.get(c, letter) == letter] or pool
         person.letters[letter] = cast.ledger.pick(pool, "initial", f"{person.key} {letter}")
+        taken.setdefault(person.letters[letter], letter)
     return person.letters[letter]

@@ -1,8 +1,9 @@
 """Realistic pseudonyms: other people, places, organizations, dates and numbers of the same kind.
 
 Who gets what is decided once per document, family by family, so that what belongs together moves together: places
-first, then organizations (a club follows its town), people, their addresses, then things, dates and numbers. For what
-nothing fits, the policy's tag takes its place. The same key, scope and entity lead to the same first choice in every
+first, then organizations (a club follows its town), people, their addresses, then things, dates and numbers. In the
+end :mod:`allonym.replace.apart` sees to it that no two entities share a substitute. For what nothing fits, the policy's
+tag takes its place. The same key, scope and entity lead to the same first choice in every
 document; see :mod:`allonym.replace.cast`.
 """
 
@@ -14,6 +15,7 @@ from typing import Any, Literal, cast
 
 from allonym.errors import PolicyError
 from allonym.kb import KnowledgeBase
+from allonym.replace.apart import kept_apart
 from allonym.replace.cast import Cast, Renderer, by_family
 from allonym.replace.mention import Mention, Setting, Wanted, traits
 
@@ -62,7 +64,7 @@ def prepare(wanted: Sequence[Wanted], setting: Setting, remarks: list[str]) -> d
         if mine:
             mine.sort(key=lambda w: w.entity.spans[0])
             out |= import_module(f"allonym.replace.{module}").recast(cast, mine)
-    return out
+    return kept_apart(cast, wanted, out)
 
 
 def _check(options: Mapping[str, Any], where: str) -> None:

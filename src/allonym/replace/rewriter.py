@@ -31,7 +31,9 @@ class Rewriter:
     causal: bool
     device: str = "cpu"
 
-    def rewrite(self, passages: Sequence[str], *, beams: int = 1, most: int = TOKENS, batch: int = 16) -> list[str]:
+    def rewrite(
+        self, passages: Sequence[str], *, beams: int = 1, most: int = TOKENS, batch: int = 16, never: Sequence[str] = ()
+    ) -> list[str]:
         """What the model makes of each passage, the most likely words first; nothing is drawn at random.
 
         Args:
@@ -39,16 +41,18 @@ class Rewriter:
             beams: how many rewritings are followed at once.
             most: tokens of a passage and of its rewriting.
             batch: passages that the model reads at once.
+            never: words whose beginnings the model must not write.
         """
+        banned = self._beginnings(never)
         order = sorted(range(len(passages)), key=lambda i: len(passages[i]))
         out = [""] * len(passages)
         for at in range(0, len(order), batch):
             chosen = order[at : at + batch]
-            for i, text in zip(chosen, self._written([passages[i] for i in chosen], beams, most), strict=True):
+            for i, text in zip(chosen, self._written([passages[i] for i in chosen], beams, most, banned), strict=True):
                 out[i] = text
         return out
 
-    def _written(self, texts: Sequence[str], beams: int, most: int) -> list[str]:
+    def _written(self, texts: Sequence[str], beams: int, most: int, banned: list[list[int]]) -> list[str]:
         import torch
 
         self.network.eval()
@@ -68,11 +72,27 @@ class Rewriter:
                 attention_mask=torch.tensor(seen, device=self.device),
                 num_beams=beams,
                 do_sample=False,
-                max_new_tokens=min(most, size + size // 2 + 8),
+                max_new_tokens=_room(size, most),
                 pad_token_id=pad,
+                bad_words_ids=banned or None,
             )
         new = made[:, size:] if self.causal else made
-        return [str(text).strip() for text in self.tokenizer.batch_decode(new, skip_special_tokens=True)]
+        # Each has as much room as if it had been alone, so that a passage's rewriting is the same in any batch.
+        own = [row[: _room(len(a), most) + (not self.causal)] for row, a in zip(new, asked, strict=True)]
+        return [str(text).strip() for text in self.tokenizer.batch_decode(own, skip_special_tokens=True)]
+
+    def _beginnings(self, words: Sequence[str]) -> list[list[int]]:
+        """Tokens with which the words begin, with a space in front and without: as many as hold three letters."""
+        out: list[list[int]] = []
+        for word in dict.fromkeys(words):
+            for text in (word, f" {word}"):
+                ids = list(self.tokenizer(text, add_special_tokens=False)["input_ids"])
+                size = next(
+                    (n for n in range(1, len(ids)) if len(self.tokenizer.decode(ids[:n]).strip()) >= 3), len(ids)
+                )
+                if ids and ids[:size] not in out:
+                    out.append(ids[:size])
+        return out
 
     def asked(self, text: str, most: int = TOKENS) -> list[int]:
         """The tokens that the model is given for a passage."""
@@ -81,6 +101,11 @@ class Rewriter:
         mark = self.tokenizer(MARK, add_special_tokens=False)["input_ids"]
         body = self.tokenizer(text, add_special_tokens=False, truncation=True, max_length=most - len(mark))
         return [*body["input_ids"], *mark]
+
+
+def _room(size: int, most: int) -> int:
+    """Tokens that the rewriting of a passage of ``size`` tokens may have."""
+    return min(most, size + size // 2 + 8)
 
 
 def libraries() -> Any:

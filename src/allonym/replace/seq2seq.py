@@ -9,12 +9,15 @@ because of the model.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from difflib import SequenceMatcher
 from typing import Any, cast
 
 from allonym.document import Interval
 from allonym.errors import PolicyError
+from allonym.names import near
 from allonym.replace.aligned import align, passages
 from allonym.replace.cast import LEAST_WORD, Ledger, Renderer, words
 from allonym.replace.keyed import subkey
@@ -25,6 +28,11 @@ from allonym.replace.pseudonym import prepare as offline_players
 from allonym.replace.rewriter import load
 
 KIND = "seq2seq name"
+ALIKE = 0.65
+"""Share of their letters, in order, that a word of a proposal and one of an original may have in common."""
+
+_STUTTER = re.compile(r"(?i)(\w)\1\1|\b(\w+)(?:\W+\2\b)+")
+_WORD = re.compile(r"[^\W\d_]+")
 LONGEST = 80
 """Characters of a proposal."""
 
@@ -141,8 +149,12 @@ def _proposals(
     rewriter = load(
         str(options.get("model", "")), str(options.get("device", "cpu")), bool(options.get("allow_download", False))
     )
+    names = {text[slice(*place)] for place in whose}
     made = rewriter.rewrite(
-        [text[a:b] for a, b in cut], beams=int(options.get("beams", 1)), most=int(options.get("max_length", 256))
+        [text[a:b] for a, b in cut],
+        beams=int(options.get("beams", 1)),
+        most=int(options.get("max_length", 256)),
+        never=sorted({w for name in names for w in _WORD.findall(name) if len(w) >= LEAST_WORD}),
     )
     out: list[list[str]] = [[] for _ in some]
     rejected = 0
@@ -171,11 +183,20 @@ def _fits(value: str, like: str, originals: frozenset[str]) -> bool:
     if like[0].isupper() != value[0].isupper() or ("@" in like) != ("@" in value):
         return False
     own = words(value)
-    return (
-        bool(own)
-        and not any(w in originals for w in own)
-        and not any(len(o) > LEAST_WORD and o in w for o in originals for w in own)
-    )
+    if len(value) > 2 * len(like) + 10 or _STUTTER.search(value):
+        return False
+    return bool(own) and not any(_tells(w, o) for o in originals for w in own)
+
+
+def _tells(word: str, original: str) -> bool:
+    """Whether a word of a proposal gives an original away: holds it, begins or ends like it, or shares most of it."""
+    if word == original or (len(original) > LEAST_WORD and original in word) or near(word, original):
+        return True
+    if min(len(word), len(original)) <= LEAST_WORD:
+        return False
+    if word[:4] == original[:4] or word[-4:] == original[-4:]:
+        return True
+    return SequenceMatcher(None, word, original, autojunk=False).ratio() > ALIKE
 
 
 def _shape(text: str) -> str:

@@ -44,6 +44,15 @@ _KINDS = {
 }
 _SLOTS = frozenset({"EVENT", "AWARD", "LAW"})
 _HYPHEN = re.compile(r"(\s+|-)")
+_SPOKEN = re.compile(
+    r"(?i)\b(?:sp(?:ea|o)k(?:e|en|s|ing)?|teach(?:es|ing)?|taught|learn(?:s|ed|t|ing)?|stud(?:y|ies|ied|ying)"
+    r"|understands?|fluent\s+in|translated?\s+(?:in)?to)\s+\Z"
+)
+_OF_WHAT = re.compile(
+    r"\s+(?!(?:and|or|but|with|to|at|in|as|for|from|of|by|on|who|whom|whose|that|when|while|because|is|was|are|were|has"
+    r"|have|had|do|does|did|will|would|can|could|may|might|must|should)\b)[^\W\d_]"
+)
+_ARTICLE = re.compile(r"\b(?:the|an?)\s+\Z", re.IGNORECASE)
 _FAMILIAR = 7
 """A language stands for another if it is the first of a country with that many digits of inhabitants, less one."""
 
@@ -68,16 +77,45 @@ def recast(cast: Cast, wanted: Sequence[Wanted]) -> dict[str, Renderer]:
     for one in wanted:
         label = next((name for name in lineage(one.entity.label) if name in _KINDS), "")
         if label:
-            render = out[one.entity.key] = partial(_rendered, atlas, label)
+            nation = "nationality" in _KINDS[label]
+            label = "LANGUAGE" if nation and _is_spoken(atlas, one) else label
+            used = _used_as(atlas, one) if nation else {}
+            render = out[one.entity.key] = partial(_rendered, atlas, label, used)
             for surface in one.surfaces:
                 render(surface)
+            if nation:
+                cast.again[one.entity.key] = partial(_other_people, atlas, used)
     return out
 
 
-def _rendered(atlas: Atlas, label: str, surface: str) -> str | None:
-    article = re.match(r"(?:the|an?)\s+", surface, re.IGNORECASE) if label in ("OCCUPATION", "ORIGIN") else None
-    head = article[0] if article else ""
-    core = surface[len(head) :]
+def _is_spoken(atlas: Atlas, one: Wanted) -> bool:
+    """Whether what was taken for a nationality is a language wherever it stands: she teaches Dutch."""
+    if atlas.language != "en" or not all(atlas.kb.find(s, ("language",)) for s in one.surfaces[:1]):
+        return False
+    text = atlas.cast.setting.document.text
+    return all(
+        _SPOKEN.search(text, max(0, span.start - 24), span.start) and not _OF_WHAT.match(text, span.end)
+        for span in one.entity.spans
+    )
+
+
+def _used_as(atlas: Atlas, one: Wanted) -> dict[str, str]:
+    """The surfaces that are nouns, wherever they stand: ``a German from Bonn``, but ``a German car``."""
+    if atlas.language != "en":
+        return {}
+    text = atlas.cast.setting.document.text
+    out: dict[str, str] = {}
+    for span, surface in zip(one.entity.spans, one.surfaces, strict=True):
+        own = _parted(surface)[0]
+        article = own or "".join(_ARTICLE.findall(text, max(0, span.start - 5), span.start))
+        noun = article and (own or not _OF_WHAT.match(text, span.end))
+        form = ("plural" if article.strip().lower() == "the" else "noun") if noun else ""
+        out[surface] = form if out.get(surface, form) == form else ""
+    return out
+
+
+def _rendered(atlas: Atlas, label: str, used: dict[str, str], surface: str) -> str | None:
+    head, core = _parted(surface) if label == "OCCUPATION" or "nationality" in _KINDS[label] else ("", surface)
     if not core.strip():
         return None
     if label == "OCCUPATION":
@@ -85,11 +123,60 @@ def _rendered(atlas: Atlas, label: str, surface: str) -> str | None:
     elif label == "LANGUAGE":
         new = _language(atlas, core)
     else:
-        new = _thing(atlas, label, core)
+        new = _thing(atlas, label, core, used.get(surface, ""))
     return head + new if new is not None else None
 
 
+def _parted(surface: str) -> tuple[str, str]:
+    """The article of a surface, and the rest."""
+    article = re.match(r"(?:the|an?)\s+", surface, re.IGNORECASE)
+    head = article[0] if article else ""
+    return head, surface[len(head) :]
+
+
 # Nationalities and languages
+
+
+def _other_people(atlas: Atlas, used: dict[str, str], surface: str, attempt: int) -> str | None:
+    """A further nationality for one whose country has given its own to another: British and English, say.
+
+    None for other forms of what the document calls that country's people anyway, which would tell two countries.
+    """
+    head, core = _parted(surface)
+    item, _ = _found(atlas, core, ("nationality",))
+    if attempt or item is None or not item.country:
+        return None
+    if not item.region and sum(i == item for i in atlas.peoples.get(item.country, {}).values()) > 1:
+        return None
+    text = _further(atlas, item, core, used.get(surface, ""))
+    return None if text is None else head + text
+
+
+def _further(atlas: Atlas, item: Item, surface: str, used: str) -> str | None:
+    """The same for a nationality of the knowledge base, without an article."""
+    peoples = {i.label: i for i in _peoples(atlas.kb)}
+    labels = tuple(peoples)
+    taken = {*atlas.present, *atlas.named, atlas.target}
+    taken |= {to for code in atlas.named if (to := atlas.other_country(code)) is not None}
+    start = atlas.cast.ledger.number("nationality", item.label)
+
+    def propose(attempt: int) -> str | None:
+        one = peoples[labels[(start + attempt) % len(labels)]] if attempt < len(labels) else None
+        if one is None:
+            return None
+        return one.label if one.country not in taken and atlas.tells(item, one.country) else " "
+
+    new = atlas.cast.ledger.assign("nationality", item.label, propose)
+    text = atlas.people(item, peoples[new].country, surface, used) if new in peoples else None
+    return None if text is None else recased(surface, text)
+
+
+@lru_cache(maxsize=4)
+def _peoples(kb: KnowledgeBase) -> tuple[Item, ...]:
+    """Nationalities of countries that may play others."""
+    avoid = word_set("places", "avoid")
+    large = {c.country for c in kb.pool("country") if c.size >= _FAMILIAR} - avoid
+    return tuple(i for i in kb.pool("nationality") if i.country in large and not i.region)
 
 
 def _nation(atlas: Atlas, text: str) -> Item | None:
@@ -97,36 +184,21 @@ def _nation(atlas: Atlas, text: str) -> Item | None:
     return found[0] if found and found[0].country else None
 
 
-def nationality(atlas: Atlas, item: Item, surface: str) -> str | None:
+def nationality(atlas: Atlas, item: Item, surface: str, used: str = "") -> str | None:
     """The nationality that stands for another, in the form and the letters of a surface.
 
     Args:
         item: of kind nationality.
         surface: one of its forms: adjective, noun or plural, in any language that the knowledge base has.
+        used: see :meth:`Atlas.people`.
     """
+    if item.region and any(not i.region for i in atlas.peoples.get(item.country, {}).values()):
+        return _further(atlas, item, surface, used)  # the British have the name of the country's people
     to = atlas.other_country(item.country)
     if to is None:
         return None
-    language, form = _form(atlas, item, surface)
-    for other in atlas.kb.pool("nationality", country=to):
-        labels = atlas.kb.labels(other)
-        text = labels.get((language, form)) or labels.get((language, "adjective"))
-        if text is None and language == "en":
-            text = other.label
-        if text:
-            return recased(surface, text)
-    return None
-
-
-def _form(atlas: Atlas, item: Item, surface: str) -> tuple[str, str]:
-    """The language and the form of a nationality that a surface is; the policy's language first."""
-    bare = plain(surface)
-    labels = sorted(atlas.kb.labels(item).items(), key=lambda pair: (pair[0][0] != atlas.language, pair[0]))
-    for form in ("adjective", "noun", "plural"):
-        for key, text in labels:
-            if key == (atlas.language, form) and plain(text) == bare:
-                return key
-    return next((key for key, text in labels if plain(text) == bare), (atlas.language, "adjective"))
+    text = atlas.people(item, to, surface, used)
+    return None if text is None else recased(surface, text)
 
 
 @lru_cache(maxsize=4)
@@ -189,15 +261,17 @@ def _occupation(atlas: Atlas, surface: str) -> str | None:
     at = 0
     while at < len(words) - 1 and low[at] in ranks:
         at += 1
-    for start in range(at, len(words)):
-        core = " ".join(words[start:])
+    ends = [len(words), *([low.index("of", at + 1)] if "of" in low[at + 1 :] else [])]  # student of law
+    for start, end in ((first, last) for last in ends for first in range(at, last)):
+        core = " ".join(words[start:end])
         item, plural = _found(atlas, core, ("occupation", "title"))
         if item is None:
             continue
         own = set(name_words(item.label))  # another teacher says too much of a teacher
         pool = [o for o in atlas.kb.pool("occupation", industry=item.industry) if not own & set(name_words(o.label))]
         pools = [[o for o in pool if not _gendered(o.label)], pool]
-        other = atlas.assign("occupation", item.label, pools)
+        # The finance director and the director are two.
+        other = atlas.assign("occupation", " ".join((*low[at:start], item.label, *low[end:])), pools)
         if other is None:
             return None
         label = atlas.kb.label(other, atlas.language)
@@ -249,11 +323,11 @@ def _chief(atlas: Atlas, surface: str, words: Sequence[str], low: Sequence[str])
 # The rest
 
 
-def _thing(atlas: Atlas, label: str, surface: str) -> str | None:
+def _thing(atlas: Atlas, label: str, surface: str, used: str) -> str | None:
     kinds = _KINDS[label]
     item, plural = _found(atlas, surface, kinds)
     if item is not None:
-        return _like(atlas, item, surface, plural)
+        return _like(atlas, item, surface, plural, used)
     if label in _SLOTS:
         return _slots(atlas, surface)
     if "nationality" in kinds and _HYPHEN.search(surface.strip()):
@@ -261,15 +335,15 @@ def _thing(atlas: Atlas, label: str, surface: str) -> str | None:
     return None
 
 
-def _like(atlas: Atlas, item: Item, surface: str, plural: bool) -> str | None:
+def _like(atlas: Atlas, item: Item, surface: str, plural: bool, used: str = "") -> str | None:
     if item.kind == "nationality" and item.country:
-        new = nationality(atlas, item, surface[:-1] if plural else surface)
+        new = nationality(atlas, item, surface[:-1] if plural else surface, used)
         return _plural(new) if plural and new is not None else new
     industry = [o for o in atlas.kb.pool(item.kind, industry=item.industry) if o.id != item.id] if item.industry else []
     other = atlas.assign(item.kind, item.label, [atlas.kb.siblings(item), industry])
     if other is None:
         return None
-    language, form = _form(atlas, item, surface)
+    language, form = atlas.form(item, surface)
     text = atlas.kb.labels(other).get((language, form)) or atlas.kb.label(other, atlas.language)
     if plural and form != "plural":
         text = _plural(text)

@@ -83,6 +83,8 @@ class Person:
         among = (*self.given, *self.family, *self.short)
         if word in among:
             return word
+        if word[:2] in ("d'", "l'") and word[2:] in among:
+            return word[2:]
         for part in among:
             if "-" in part and word in units(part):
                 return word
@@ -120,7 +122,7 @@ class Reading:
         self.person = Person(wanted.entity.key)
         text = cast.setting.document.text
         bits = [
-            (parse(surface), surface, span, title_before(text, span.start))
+            (pieces_of(cast.kb, surface), surface, span, title_before(text, span.start))
             for span, surface in zip(wanted.entity.spans, wanted.surfaces, strict=True)
         ]
         for pieces, *_ in bits:
@@ -277,6 +279,17 @@ class Reading:
         return ""
 
 
+def pieces_of(kb: KnowledgeBase, surface: str) -> tuple[Piece, ...]:
+    """As :func:`parse`, but the ``Van`` of ``Van Morris`` is a name, unlike that of ``Van Gogh``."""
+    pieces = parse(surface)
+    if len(pieces) == 3 and pieces[0] == ("particle", "Van") and pieces[2].kind == "name":
+        family = pieces[2].text
+        english = max(weight(kb, family, "last", o) for o in ("english", "american", "irish", "scottish", "welsh"))
+        if english > weight(kb, family, "last", "dutch") and not kb.name_facts(f"Van {family}"):
+            return (Piece("name", "Van"), *pieces[1:])
+    return pieces
+
+
 def _names(pieces: Sequence[Piece]) -> list[str]:
     return [p.text for p in pieces if p.kind == "name"]
 
@@ -392,6 +405,9 @@ def _roles(kb: KnowledgeBase, pieces: Sequence[Piece], origin: str) -> list[str]
     particle = next((i for i, p in enumerate(pieces) if p.kind == "particle"), None)
     if particle is not None and particle < names[0][0]:
         return [FAMILY] * len(names)
+    small = {plain(p.text).replace(".", "") for p in pieces if p.kind == "between"}
+    if len(names) == 2 and small & {"v", "vs", "versus"}:
+        return [FAMILY, FAMILY]
     if len(names) == 1:
         return [""]
     if origin in ("chinese", "korean") and len(names) == 2 and _JOINED.fullmatch(names[1][1].text):
@@ -416,6 +432,8 @@ def _roles(kb: KnowledgeBase, pieces: Sequence[Piece], origin: str) -> list[str]
         i, piece = names[at]
         if particle is not None and i > particle:
             roles[at] = FAMILY
+        elif any(p.text == "and" for p in pieces[names[at - 1][0] : i]):
+            pass  # "Bill and Hillary Clinton"
         elif piece.kind == "name":
             where = origin if origin in TWO_FAMILY_NAMES else ""
             first, last = weight(kb, piece.text, "first", where), weight(kb, piece.text, "last", where)

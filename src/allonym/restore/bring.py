@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 from allonym.errors import RestoreError, UsageError
 from allonym.plan import Edit, Plan, invert
 from allonym.replace.keyed import require_key
+from allonym.restore.hits import Match
 from allonym.restore.index import Index
-from allonym.restore.scan import Match, Scan
+from allonym.restore.scan import Scan
 from allonym.restore.sealed import Opener, opener
 from allonym.restore.view import UNFINISHED
 from allonym.vault.records import Known
@@ -91,6 +92,10 @@ class Restorer:
 
         Only an end is held back that may still be, or become, part of a replacement.
         """
+        return self._stream(chunks, Counter())
+
+    def _stream(self, chunks: Iterable[str], counts: Counter[str]) -> Iterator[str]:
+        """As :meth:`stream`; what is undone and what is left is counted in ``counts``."""
         context, waiting = "", ""
         for chunk in chunks:
             if not chunk:
@@ -100,16 +105,16 @@ class Restorer:
             tail = UNFINISHED.search(waiting, max(0, cut - 64))
             if tail is not None:
                 cut = tail.start()
-            out, done = self._part(context, waiting[:cut], final=False)
+            out, done = self._part(context, waiting[:cut], counts, final=False)
             if done:
                 context = (context + waiting[:done])[-_CONTEXT:]
                 waiting = waiting[done:]
             if out:
                 yield out
         if waiting:
-            yield self._part(context, waiting, final=True)[0]
+            yield self._part(context, waiting, counts, final=True)[0]
 
-    def _part(self, context: str, text: str, *, final: bool) -> tuple[str, int]:
+    def _part(self, context: str, text: str, counts: Counter[str], *, final: bool) -> tuple[str, int]:
         """What ``text``, which follows ``context``, becomes as far as it is decided, and how far that is."""
         scan = Scan(context + text, self._index, self._opener, final=final)
         begin = len(context)
@@ -118,6 +123,7 @@ class Restorer:
         for match in scan.matches(begin):
             if not match.sure:
                 continue
+            counts["unknown" if match.out is None else "restored"] += 1
             pieces += (scan.view.raw[at : match.start], _out(match, scan.view.raw))
             at = match.end
         until = len(scan.view.raw) if final else max(at, scan.held)
@@ -148,8 +154,8 @@ def restore(
     Where a plan's replacement stood for several surfaces of one entity ("Ms Connor", "Connor"), they come back in order
     if all are still there, else the fullest, as it does from a vault.
 
-    With the key, every encrypted mention is decrypted, one layer deep. One that does not fit the key, or was changed, is
-    left and counted as unknown.
+    With the key, every encrypted mention is decrypted, one layer deep. One that does not fit the key, or was changed,
+    is left and counted as unknown.
 
     Args:
         text: the anonymised text, rewritten or not.
@@ -168,7 +174,7 @@ def restore(
         original = invert(text, plan)
         if original is not None:
             done = _inverted(original, plan)
-            _log(vault, scope, done)
+            _log(vault, scope, done.restored, 0)
             return done
     restorer = Restorer(known, key=key)
     matches = _brackets(restorer._matches(text))
@@ -182,7 +188,7 @@ def restore(
         notes += more
     done = _written(text, [m for m in matches if m.sure])
     done = replace(done, unknown=done.unknown + lost, notes=tuple(dict.fromkeys((*notes, *done.notes))))
-    _log(vault, scope, done)
+    _log(vault, scope, done.restored, done.unknown)
     return done
 
 
@@ -208,14 +214,16 @@ def restore_stream(
 
 
 def _streamed(restorer: Restorer, chunks: Iterable[str], vault: Vault | None, scope: str) -> Iterator[str]:
-    yield from restorer.stream(chunks)
-    if vault is not None:
-        vault.record("restore", scope=scope, counts={"streams": 1})
+    counts = Counter[str]()
+    try:
+        yield from restorer._stream(chunks, counts)
+    finally:
+        _log(vault, scope, counts["restored"], counts["unknown"])
 
 
-def _log(vault: Vault | None, scope: str, done: Restored) -> None:
+def _log(vault: Vault | None, scope: str, restored: int, unknown: int) -> None:
     if vault is not None:
-        vault.record("restore", scope=scope, counts={"restored": done.restored, "unknown": done.unknown})
+        vault.record("restore", scope=scope, counts={"restored": restored, "unknown": unknown})
 
 
 def _sources(

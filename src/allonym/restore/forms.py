@@ -126,7 +126,11 @@ def derived(form: Form, target: str, *, rare: bool = True) -> Iterator[Form]:
     if form.kind == PERSON:
         if not rare and len(form.words) == 2 and form.gaps == [" "] and not form.head and not form.tail:
             split = target.split(" ")
-            if len(split) == 2 and _parts(form.text) == (form.words[:1], form.words[1:]) and _parts(target)[0] == split[:1]:
+            if (
+                len(split) == 2
+                and _parts(form.text) == (form.words[:1], form.words[1:])
+                and _parts(target)[0] == split[:1]
+            ):
                 for text, original in zip(form.words[::-1], split[::-1], strict=True):
                     if len(text) > 1:
                         yield Form(text, original, form.label, PERSON, form.row, "shortened")

@@ -12,9 +12,12 @@ from allonym.restore.words import AFTER_APOSTROPHE
 LONGEST_GAP = 24
 _IN_TAGS = frozenset(" \t\n\r_-–—‐‑.:#\"'“”„‟‘’‚‛«»‹›`´*~/|=\u00a0\u2009\u202f\u3000")
 _TIDY = str.maketrans(
-    {c: '"' for c in "“”„‟«»″"} | {c: "'" for c in "‘’‚‛‹›`´′ʼ＇"} | {c: "-" for c in "–—‐‑−\u2011"} | {"…": "..."}
+    dict.fromkeys("“”„‟«»″", '"') | dict.fromkeys("‘’‚‛‹›`´′ʼ＇", "'") | dict.fromkeys("–—‐‑−‑", "-") | {"…": "..."}
 )
 _LOSABLE = frozenset(".,'\"&()-/")
+_QUOTE_MARKS = re.compile(r"\r?\n[ \t]*(?:[>|#][ \t]?){1,4}")
+"""What mail programs and lists put at the beginning of a line."""
+
 _APOSTROPHES = ("'", "’", "ʼ")
 _ELIDED = frozenset("l d j m t s n c qu dell all un".split())
 _LETTERS = re.compile(r"[^\W\d_]+")
@@ -30,6 +33,7 @@ def between(pattern: str, seen: str, kind: str) -> str | None:
     """The rule by which ``seen`` may stand where the replacement has ``pattern``; empty: it is the same; None: none."""
     if pattern == seen:
         return ""
+    seen = _QUOTE_MARKS.sub("\n", seen)
     if len(seen) > LONGEST_GAP or seen.replace("\r\n", "\n").count("\n") > 1:
         return None
     a, b = pattern.translate(_TIDY), seen.translate(_TIDY)
@@ -124,13 +128,15 @@ def tag_reach(form: Form, text: str, start: int, end: int, infix: str) -> Reach 
         return None
     if not bracketed:
         return Reach(a, b)
-    if text[a - 1 : a] == "(" and text[b : b + 1] == ")":
-        return Reach(a, b, "brackets", "round", (a - 1, b + 1))
+    if opener == "(" and closer == ")":
+        return Reach(a, b, "brackets", "round", (before, after + 1))
     return Reach(a, b, "brackets", "bare")
 
 
 def _doubled(text: str, start: int, end: int, left: int, right: int) -> Reach:
     """A tag within a second pair of its brackets, ``left`` and ``right`` characters of them."""
+    if text[end : end + 1] == "(":  # the text of a Markdown link
+        return Reach(start + left, end - right, "", "own")
     line = text[max(0, start - LOOK_ROUND) : start].rpartition("\n")[2].rstrip()
     if line[-1:] in ".!?:…" or (len(line) < LOOK_ROUND and not any(map(str.isalnum, line))):
         return Reach(start + left, end - right, "", "double", (start, end))
@@ -138,9 +144,11 @@ def _doubled(text: str, start: int, end: int, left: int, right: int) -> Reach:
 
 
 def _quoted(text: str, end: int, tail: str, infix: str) -> int:
-    """``end``, or past the quotation mark that the tag has before its closing bracket, where it has one before."""
-    quoted = tail[:1] in _QUOTES and any(c in _QUOTES for c in infix)
-    return end + 1 if tail and quoted and text[end : end + 1] in _QUOTES and end < len(text) else end
+    """``end``, or past the quotation marks that the tag has before its closing bracket, as many as stand before."""
+    most = sum(c in _QUOTES for c in infix) if tail[:1] in _QUOTES and tail else 0
+    while most and end < len(text) and text[end] in _QUOTES:
+        end, most = end + 1, most - 1
+    return end
 
 
 def _outside(text: str, place: int, step: int) -> int:
@@ -266,7 +274,11 @@ def number_apart(text: str, start: int, end: int) -> bool:
     before, after = text[start - 1 : start] if start else "", text[end : end + 1]
     if before.isalnum() or after.isalnum():
         return False
-    if start > 1 and before in ".,-/_" and (text[start - 2].isdigit() or (before in "-_/" and text[start - 2].isalnum())):
+    if (
+        start > 1
+        and before in ".,-/_"
+        and (text[start - 2].isdigit() or (before in "-_/" and text[start - 2].isalnum()))
+    ):
         return False
     follows = text[end + 1 : end + 2]
     return not (after and after in ".,-/_:" and (follows.isdigit() or (after in "-_/" and follows.isalnum())))

@@ -78,6 +78,7 @@ class Index:
     Attributes:
         rows: the replacements.
         full, heads: whole replacements by their words, and how many words those have that begin with a word.
+        pairs: the first two words of those that have more.
         short, short_heads: likewise for the forms derived from them, as far as they were needed yet.
         codes, code_heads: numbers and codes by their letters and digits, and what those begin with.
         nationals: telephone numbers without calling code.
@@ -95,6 +96,7 @@ class Index:
         self.rows: list[Row] = []
         self.full: dict[tuple[str, ...], list[Form]] = {}
         self.heads: dict[str, list[int]] = {}
+        self.pairs: set[tuple[str, str]] = set()
         self.short: dict[tuple[str, ...], list[Form]] = {}
         self.short_heads: dict[str, list[int]] = {}
         self.codes: dict[str, list[Form]] = {}
@@ -108,7 +110,6 @@ class Index:
         self.letters: set[str] = set()
         self.longest = 8
         self.longest_code = 0
-        self.deepest = 1
         self.vocabulary: dict[str, int] = {}
         self._accented: set[str] = set()
         self._aliases: dict[str, str] = {}
@@ -184,12 +185,22 @@ class Index:
                     self.dates.setdefault(told, []).append(form)
         self._enter(self.full, self.heads, form)
         if len(keys) > 1:
-            joined = "".join(keys)
-            if len(joined) >= LEAST_SLIP:
-                self.full.setdefault((joined,), []).append(form)
-                if 1 not in self.heads.setdefault(joined, []):
-                    self.heads[joined].append(1)
-                self.vocabulary.setdefault(joined, 0)
+            self._enter_joined((), "".join(keys), form)
+            if kind == TAG and len(keys) > 2:
+                self._enter_joined(keys[:-2], keys[-2] + keys[-1], form)
+
+    def _enter_joined(self, before: tuple[str, ...], joined: str, form: Form) -> None:
+        """A form of which the last words, or all, are one word."""
+        if len(joined) < LEAST_SLIP and not (before and len(joined) > 2):
+            return
+        keys = (*before, joined)
+        self.full.setdefault(keys, []).append(form)
+        lengths = self.heads.setdefault(keys[0], [])
+        if len(keys) not in lengths:
+            lengths.append(len(keys))
+        if len(keys) > 2:
+            self.pairs.add((keys[0], keys[1]))
+        self.vocabulary.setdefault(joined, 0)
 
     def _enter(self, table: dict[tuple[str, ...], list[Form]], heads: dict[str, list[int]], form: Form) -> None:
         keys = form.keys
@@ -197,7 +208,8 @@ class Index:
         lengths = heads.setdefault(keys[0], [])
         if len(keys) not in lengths:
             lengths.append(len(keys))
-            self.deepest = max(self.deepest, len(keys))
+        if len(keys) > 2:
+            self.pairs.add((keys[0], keys[1]))
 
     def _learn(self, form: Form, flag: int, last: int) -> None:
         vocabulary = self.vocabulary
@@ -308,9 +320,9 @@ class Index:
                             if ending.kept:
                                 ending = ending._replace(kept=word[len(word) - len(ending.kept) :])
                             found[bare] = Reading(bare, "plural" if ending.kept in ("s", "S") else "inflected", ending)
-        elif low[-1] == "s" and word[:-1].isupper() and vocabulary.get(low[:-1], 0) & _NAME:
-            found[low[:-1]] = Reading(low[:-1], "plural", Ending("de", "m", 0, "s"))
-        elif low[-1] == "s" and vocabulary.get(low[:-1], 0) & _ID:
+        elif (low[-1] == "s" and word[:-1].isupper() and vocabulary.get(low[:-1], 0) & _NAME) or (
+            low[-1] == "s" and vocabulary.get(low[:-1], 0) & _ID
+        ):
             found[low[:-1]] = Reading(low[:-1], "plural", Ending("de", "m", 0, "s"))
         if found:
             return tuple(found.values())
@@ -354,7 +366,9 @@ class Index:
 
     def may_begin(self, key: str) -> bool:
         """Whether a replacement, or a shorter form of one, may begin with a folded word."""
-        return key in self.heads or key in self._parts or key in self._starting or (len(key) == 1 and key in self.letters)
+        return (
+            key in self.heads or key in self._parts or key in self._starting or (len(key) == 1 and key in self.letters)
+        )
 
     def is_known(self, key: str) -> bool:
         """Whether a folded word belongs to a replacement."""

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from allonym.replace.keyed import TOKEN, unseal
+from allonym.restore.hits import Match
+from allonym.restore.view import escaped
 
 if TYPE_CHECKING:
     from allonym.restore.scan import Scan
@@ -114,6 +116,24 @@ def sealed_at(scan: Scan, i: int) -> Sealed | None:
                 low if open_bracket else start, place, label, whole[:count], plain, False, "encrypted+brackets"
             )
     return None
+
+
+def sealed_match(scan: Scan, i: int, done: int) -> Match | None:
+    """The encrypted mention whose label begins with word ``i``, decrypted, or left where that is not possible."""
+    found = sealed_at(scan, i)
+    if found is None or found.start < done:
+        return None
+    form = scan.index.sealed.get(found.code)
+    a, b = scan.view.start(found.start), scan.view.end(found.end)
+    kinds = scan.view.kinds(a, b)
+    plain = form.target if form is not None else found.plain
+    row = form.row if form is not None else -1
+    if plain is None:
+        why = "encrypted mentions that this key does not open or that were changed"
+        return Match(a, b, None, "encrypted", found.label, row, why=why) if form or found.bracketed else None
+    rule = "exact" if form is not None and scan.view.raw[a:b] == form.text else found.rule
+    rules = [rule, *(k for k, _ in kinds if k != rule)]
+    return Match(a, b, escaped(plain, kinds), "+".join(rules), found.label, row)
 
 
 def _opened(scan: Scan, label: str, code: str) -> str | None:

@@ -10,6 +10,7 @@ import html
 import json
 import re
 from bisect import bisect_left, bisect_right
+from functools import partial
 from urllib.parse import quote
 
 _INVISIBLE = "\u00ad\u034f\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff"
@@ -19,9 +20,10 @@ _ESCAPE = re.compile(
     r"|(?<!\\)\\++(?:u[0-9a-fA-F]{4}|[nrt]|[!-/:-@\[\]^-`{-~])"
     r"|%(?:40|2[0-9a-fA-F]|3[a-fA-F]|5[bBdDfF]|7[bBdD])"
 )
-UNFINISHED = re.compile(r"(?:&[^;\s]{0,40}|(?<!\\)\\++(?:u[0-9a-fA-F]{0,3})?|%[0-9a-fA-F]?)\Z")
+UNFINISHED = re.compile(r"(?:&(?:amp;)*[^;&\s]{0,40}|(?<!\\)\\++(?:u[0-9a-fA-F]{0,3})?|%[0-9a-fA-F]?)\Z")
 """What at the end of a text could still become an escape."""
 
+_SPECIAL = re.compile(r"[&<>\"']")
 _BREAKS = {"n": "\n", "r": "\r", "t": "\t"}
 
 
@@ -45,7 +47,8 @@ class View:
             self._undo()
 
     def _undo(self) -> None:
-        raw, pieces, done, size = self.raw, [], 0, 0
+        raw, done, size = self.raw, 0, 0
+        pieces: list[str] = []
         for special in SPECIAL.finditer(raw):
             start = special.start()
             if start < done:
@@ -120,8 +123,9 @@ def escaped(text: str, kinds: tuple[tuple[str, str], ...]) -> str:
     named = {kind for kind, _ in kinds}
     if "html" in named:
         levels = max(written.count(";") for kind, written in kinds if kind == "html")
+        numeric = [written for kind, written in kinds if kind == "html" and "#" in written]
         for _ in range(levels):
-            text = html.escape(text)
+            text = html.escape(text) if not numeric else _SPECIAL.sub(partial(_numbered, numeric[0]), text)
     if "json" in named:
         ascii_only = any("u" in written for kind, written in kinds if kind == "json")
         levels = max(len(written) - len(written.lstrip("\\")) for kind, written in kinds if kind == "json")
@@ -130,6 +134,10 @@ def escaped(text: str, kinds: tuple[tuple[str, str], ...]) -> str:
     if "url" in named:
         text = quote(text.encode("utf-8", "surrogatepass"), safe="")
     return text
+
+
+def _numbered(like: str, sign: re.Match[str]) -> str:
+    return f"&#x{ord(sign[0]):x};" if "x" in like.lower() else f"&#{ord(sign[0])};"
 
 
 def _encodable(text: str) -> bool:

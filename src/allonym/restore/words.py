@@ -13,7 +13,20 @@ _STROKES = str.maketrans(
 )
 _SPELLED_OUT = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa"})
 LONGEST_ENDING = 6
-AFTER_APOSTROPHE = {"a": 0, "ego": 0, "y": 0, "i": 0, "u": 0, "owi": 1, "emu": 1, "ę": 2, "em": 3, "ym": 3, "im": 3, "ą": 3}
+AFTER_APOSTROPHE = {
+    "a": 0,
+    "ego": 0,
+    "y": 0,
+    "i": 0,
+    "u": 0,
+    "owi": 1,
+    "emu": 1,
+    "ę": 2,
+    "em": 3,
+    "ym": 3,
+    "im": 3,
+    "ą": 3,
+}
 AFTER_APOSTROPHE |= {"ie": 4, "ów": 0, "om": 1, "ami": 3, "ach": 4}
 """Endings that Polish puts to foreign names after an apostrophe, and their cases."""
 
@@ -108,7 +121,7 @@ def _by_ending() -> dict[str, tuple[tuple[str, Ending], ...]]:
 def bases(word: str) -> Iterator[tuple[str, Ending]]:
     """What a word in small letters may be an inflected form of, with the ending that it has then."""
     table = _by_ending()
-    for size in range(0, min(LONGEST_ENDING, len(word) - 2) + 1):
+    for size in range(min(LONGEST_ENDING, len(word) - 2) + 1):
         stem = word[: len(word) - size]
         for base, ending in table.get(word[len(word) - size :], ()):
             if base or size:

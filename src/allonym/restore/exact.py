@@ -1,0 +1,139 @@
+"""Replacements that stand letter by letter, found without weighing anything."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from allonym.restore import gaps
+from allonym.restore.figures import of_dates
+from allonym.restore.forms import ADDRESS, CLOSING, OPENING, TAG, Form
+from allonym.restore.hits import Match
+from allonym.restore.view import escaped
+from allonym.restore.words import AFTER_APOSTROPHE, common_words
+
+if TYPE_CHECKING:
+    from allonym.restore.scan import Scan
+
+
+def plainly(scan: Scan, i: int, done: int) -> Match | None:
+    """A replacement that stands here letter by letter, where nothing longer can."""
+    index, lows = scan.index, scan.lows
+    for length in index.heads.get(lows[i], ()):
+        last = i + length
+        if last > scan.count:
+            if i + 1 < scan.count and not paired(scan, i):
+                continue
+            return None
+        forms = index.full.get(tuple(lows[i:last]))
+        if forms is None:
+            if length > 1 and index.readings(scan.words[i + 1]):
+                return None  # perhaps in another writing
+            continue
+        form = forms[0]
+        start, end = scan.starts[i] - len(form.head), scan.ends[last - 1] + len(form.tail)
+        text = scan.text
+        if len(forms) > 1 or form.target is None or start < done or not text.startswith(form.text, start):
+            return None
+        if not scan.final and not settled(scan, form, end):
+            return None
+        if last < scan.count and text[end] in "'’ʼ" and lows[last] in AFTER_APOSTROPHE:
+            return None
+        if end - start != len(form.text):
+            return None
+        shape = ""
+        if form.kind == TAG:
+            reach = gaps.tag_reach(form, text, start + len(form.head), end - len(form.tail), "")
+            if reach is None or reach[:3] != (start, end, "") or reach.other is not None:
+                return None
+            shape = reach.shape
+        elif (
+            form.kind == ADDRESS
+            or form.head
+            or form.tail
+            or len(form.text) < 2
+            or not gaps.name_apart(text, start, end, True)
+        ):
+            return None
+        a, b = scan.view.start(start), scan.view.end(end)
+        if scan.view.kinds(a, b):
+            return None
+        return Match(a, b, form.target, "exact", form.label, form.row, True, length, shape=shape)
+    return None
+
+
+def shortly(scan: Scan, i: int, done: int) -> Match | None:
+    """One word of a name, letter by letter, where nothing longer and nothing else can stand."""
+    index, word, key = scan.index, scan.words[i], scan.lows[i]
+    if len(key) < 3 or key in index.heads or not word.isalpha() or not word.istitle() or key in common_words():
+        return None
+    if i + 1 >= scan.count or index.readings(scan.words[i + 1]) or (index.dates and of_dates(word)):
+        return None
+    start, end = scan.starts[i], scan.ends[i]
+    after = scan.text[end]
+    if after in "'’ʼ-‐‑" or start < done or (not scan.final and end + 8 > len(scan.text)):
+        return None
+    index.expand(key, False)
+    forms = index.short.get((key,), ())
+    if len(forms) != 1 or forms[0].text != word or forms[0].target is None or index.short_heads.get(key) != [1]:
+        return None
+    a, b = scan.view.start(start), scan.view.end(end)
+    if scan.view.kinds(a, b) or not gaps.name_apart(scan.text, start, end, False):
+        return None
+    form = forms[0]
+    return Match(a, b, form.target, form.rule, form.label, form.row, False)
+
+
+def paired(scan: Scan, i: int) -> bool:
+    """Whether a word and the next can be the first two of a replacement of more words."""
+    first, pairs = scan.lows[i], scan.index.pairs
+    return i in scan.joined or any((first, r.key) in pairs for r in scan.index.readings(scan.words[i + 1]))
+
+
+def settled(scan: Scan, form: Form, end: int) -> bool:
+    """Whether what has arrived after a replacement already tells that it ends there."""
+    text = scan.text
+    if end + 8 <= len(text):
+        return True
+    after = text[end : end + 1]
+    if form.kind == TAG and form.tail and form.tail[-1] in CLOSING:
+        return bool(after) and after != form.tail[-1]
+    return bool(after) and after in " \n,;!?)"
+
+
+def literal(scan: Scan) -> Iterator[Match]:
+    """Replacements without words, or in scripts without spaces, where they stand letter by letter."""
+    index, text, view = scan.index, scan.text, scan.view
+    first = re.compile("[" + "".join(re.escape(c) for c in index.literal) + "]")
+    longest = max(len(f.text) for listed in index.literal.values() for f in listed)
+    done = 0
+    for match in first.finditer(text):
+        start = match.start()
+        if start < done:
+            continue
+        if not scan.final and start + longest + 1 > len(text):
+            scan.limit = start
+            scan.count = min(scan.count, scan.token_after(start))
+            return
+        for form in index.literal[match[0]]:
+            end = start + len(form.text)
+            if not text.startswith(form.text, start):
+                continue
+            a, z = form.text[0], form.text[-1]
+            if not a.isalnum() and a not in OPENING and text[start - 1 : start] == a and start:
+                continue
+            if not z.isalnum() and z not in CLOSING and text[end : end + 1] == z:
+                continue
+            if (a.isascii() and a.isalnum() and text[start - 1 : start].isalnum() and start) or (
+                z.isascii() and z.isalnum() and text[end : end + 1].isalnum()
+            ):
+                continue
+            why = f"a replacement for {form.label} stands for several entities and was left"
+            why = "" if form.target is not None else why
+            kinds = view.kinds(view.start(start), view.end(end))
+            out = form.target if form.target is None else escaped(form.target, kinds)
+            rule = "+".join(k for k, _ in kinds) or "exact"
+            yield Match(view.start(start), view.end(end), out, rule, form.label, form.row, why=why)
+            done = end
+            break

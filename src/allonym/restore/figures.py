@@ -1,0 +1,146 @@
+"""Numbers, codes and dates in another format than their own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from allonym.replace.calendars import named
+from allonym.replace.dates import LONGEST, read_date
+from allonym.restore import fit, gaps
+from allonym.restore.forms import Form
+from allonym.restore.hits import Hit
+
+if TYPE_CHECKING:
+    from allonym.restore.scan import Scan
+
+_IN_CODES = frozenset(" -./()\u00a0\u2009\u202f–‑,'’+\n")
+_IN_DATES = re.compile(r"[\s\-/.,–:ºª'’]{0,5}\Z")
+_DATE_WORDS = 12
+
+
+def may_begin_code(scan: Scan, word: str) -> bool:
+    if not scan.index.codes:
+        return False
+    return scan.index.may_be_code(word.upper()) or bool(scan.index.nationals and word[0].isdigit())
+
+
+def coded(scan: Scan, i: int) -> Iterator[Hit]:
+    """Numbers and codes in other groups than their own."""
+    index, text = scan.index, scan.text
+    code = ""
+    foreign = bool(index.nationals) and (
+        text[scan.starts[i] - 1 : scan.starts[i]] == "+" or scan.words[i].startswith("00")
+    )
+    for j in range(i, i + 12):
+        if j >= scan.count:
+            scan.short = scan.short or len(code) <= index.longest_code
+            return
+        if j > i and (len(scan.gaps[j]) > 3 or not set(scan.gaps[j]) <= _IN_CODES):
+            return
+        word = scan.words[j]
+        code += word.upper()
+        if len(code) > index.longest_code + 5 or not word.isascii():
+            return
+        if not (foreign or index.may_be_code(code)):
+            return
+        start, end = scan.starts[i], scan.ends[j]
+        found, short = index.codes.get(code), False
+        if not found and index.nationals:
+            found, short = national(scan, start, code), True
+        if not found:
+            continue
+        opened = text[start - 1 : start]
+        if opened == "(" and ")" in text[start:end] and not short:
+            start -= 1
+        if opened == "+" and (short or found[0].text.startswith("+")):
+            start -= 1
+        if not gaps.number_apart(text, start, end):
+            continue
+        if not scan.final and end + 4 > len(text):
+            scan.short = True
+        for form in found:
+            if form.target is None:
+                yield Hit(start, end, j + 1, form, ["number format"], [], text[start:end])
+                continue
+            out = renumbered(text[start:end], form, short)
+            if out is not None:
+                yield Hit(start, end, j + 1, form, ["number format"], [], text[start:end], out)
+
+
+def national(scan: Scan, start: int, code: str) -> list[Form] | None:
+    """Telephone numbers that these digits are with or without calling code."""
+    if not code.isdigit():
+        return None
+    sign = "+" if scan.text[start - 1 : start] == "+" else ""
+    return scan.index.nationals.get(fit.national(sign + code))
+
+
+def renumbered(seen: str, form: Form, short: bool) -> str | None:
+    """The original's letters and digits in the groups that were seen; the original where it has more or fewer."""
+    target = form.target
+    assert target is not None
+    if short:
+        own, other = fit.national(form.text), fit.national(target)
+        return fit.filled(seen, other, len(own)) if len(own) == len(other) else target
+    own, other = fit.digits_of(form.text), fit.digits_of(target)
+    if seen.split() == form.text.split():
+        return target
+    if len(own) != len(other):
+        return target
+    return fit.filled(seen, target, len(own))
+
+
+def dated(scan: Scan, i: int) -> Iterator[Hit]:
+    """The same date in another format."""
+    word = scan.words[i]
+    if not may_begin_date(word):
+        return
+    text, start = scan.text, scan.starts[i]
+    ends = []
+    for j in range(i, i + _DATE_WORDS):
+        if j >= scan.count:
+            scan.short = True
+            break
+        if j > i and not _IN_DATES.match(scan.gaps[j]):
+            break
+        if scan.ends[j] - start > LONGEST or not (scan.words[j][0].isdigit() or of_dates(scan.words[j])):
+            break
+        ends.append(j)
+    for j in reversed(ends):
+        seen = text[start : scan.ends[j]]
+        found = same_dates(scan, seen)
+        if not found:
+            continue
+        if not gaps.number_apart(text, start, scan.ends[j]):
+            return
+        for form, out in found:
+            yield Hit(start, scan.ends[j], j + 1, form, ["date format"], [], seen, out)
+        return
+
+
+def same_dates(scan: Scan, seen: str) -> list[tuple[Form, str | None]]:
+    """Replacements that are the date that was seen, each with its original written as that date is."""
+    out: list[tuple[Form, str | None]] = []
+    tried: set[tuple[int | None, int | None, int | None]] = set()
+    for order in ("mdy", "dmy"):
+        date = read_date(seen, order)
+        if date is None or date.month is None or (date.year, date.month, date.day) in tried:
+            continue
+        tried.add((date.year, date.month, date.day))
+        for form in scan.index.dates.get((date.year, date.month, date.day), ()):
+            if form.target is not None:
+                made = fit.dated(date, form.target)
+                out.append((form, form.target if made is None else made))
+    return out
+
+
+def may_begin_date(word: str) -> bool:
+    return (word[0].isdigit() and len(word) <= 8) or of_dates(word)
+
+
+def of_dates(word: str) -> bool:
+    if len(word) < 3:
+        return word.lower() in ("de", "of")
+    return named("month", word) is not None or named("weekday", word) is not None

@@ -1,0 +1,120 @@
+"""What was found: candidates while a place is looked at, and the match that comes of it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from allonym.restore import fit
+from allonym.restore.forms import ADDRESS, TAG, Form
+from allonym.restore.index import Reading, targets
+from allonym.restore.words import Ending
+
+_SPACED = re.compile(r"[^\W\d_]\.\s+[^\W\d_]\b")
+_CLOSE_INITIALS = re.compile(r"(?<=[^\W\d_])\.(?=[^\W\d_]\.)")
+_COST = {"": 0, "case": 1, "spacing": 2, "signs": 2, "quotes": 2, "joined": 3, "hyphenation": 3, "plural": 3}
+_COST |= {"diacritics": 3, "shortened": 4, "initials": 5, "reversed": 5, "acronym": 5, "inflected": 6, "typo": 10}
+
+
+class Match(NamedTuple):
+    """A replacement that was found.
+
+    Attributes:
+        start, end: in the text that was searched.
+        out: what is put there; None where it is left.
+        rule: how it was known, ``exact`` or rules joined by ``+``.
+        label: of the entity.
+        row: number of the replacement in the index; -1: none of it.
+        whole: whether it is the replacement itself in some writing, not a shorter form.
+        words: how many words it has.
+        why: why it is left.
+        sure: whether nothing else can stand there; if not, only the whole text can tell.
+        shape, other: of a tag, see :class:`allonym.restore.gaps.Reach`; places of the text.
+    """
+
+    start: int
+    end: int
+    out: str | None
+    rule: str
+    label: str
+    row: int = -1
+    whole: bool = True
+    words: int = 1
+    why: str = ""
+    sure: bool = True
+    shape: str = ""
+    other: tuple[int, int] | None = None
+
+    def __repr__(self) -> str:
+        return f"Match({self.start}, {self.end}, {self.rule!r}, {self.label!r})"
+
+
+@dataclass(slots=True)
+class Hit:
+    """A candidate, in places of the view."""
+
+    start: int
+    end: int
+    last: int  # number of the token after it
+    form: Form
+    rules: list[str]
+    endings: list[Ending | None]
+    seen: str
+    out: str | None = None
+    sure: bool = True
+    shape: str = ""
+    other: tuple[int, int] | None = None
+
+    def cost(self) -> int:
+        return sum(_COST.get(r, 2) for r in self.rules) + 20 * (not self.sure)
+
+
+def width(reading: Reading) -> int:
+    """How many words of the text a reading is made of."""
+    if reading.rule == "spacing" or reading.rule.startswith("hyphenation"):
+        return 2
+    return 2 if reading.ending is not None and not (reading.ending.kind or reading.ending.kept) else 1
+
+
+def chosen(hits: list[Hit]) -> Hit | None:
+    """The one that all lead to; None where they lead to different originals."""
+    exact = [h for h in hits if not h.rules and h.seen == h.form.text]
+    if exact:
+        hits = exact
+    if len(hits) == 1:
+        return hits[0] if hits[0].form.target is not None else None
+    forms = targets([h.form for h in hits])
+    if len(forms) != 1 or forms[0].target is None:
+        outs = {h.out if h.out is not None else fitted(h) for h in hits if h.form.target is not None}
+        if len(outs) != 1 or any(h.form.target is None for h in hits):
+            return None
+    return next((h for h in hits if h.form is forms[0]), hits[0])
+
+
+def fitted(hit: Hit) -> str:
+    """The original as it fits in: shortened, in the letters, and with the endings of what stands there."""
+    form = hit.form
+    assert form.target is not None
+    if form.kind == TAG or not hit.rules:
+        out = form.target
+        if any(hit.endings):
+            out = fit.with_endings(out, len(form.keys), [None] * (len(form.keys) - 1) + [hit.endings[-1]])
+        return out
+    out = form.target
+    if form.head and out.startswith(form.head) and hit.seen[0].isalnum():
+        out = out[len(form.head) :]
+    if form.tail and out.endswith(form.tail) and hit.seen[-1].isalnum():
+        out = out[: len(out) - len(form.tail)]
+    if any(hit.endings):
+        out = fit.with_endings(out, len(form.keys), hit.endings)
+    if form.rule == "initials" and _SPACED.search(hit.seen):
+        out = _CLOSE_INITIALS.sub(". ", out)
+    if form.rule == "initials" and "." not in hit.seen:
+        out = out.replace(".", "")
+    if form.kind == ADDRESS:
+        letters = [c for c in hit.seen if c.isalpha()]
+        return out.upper() if letters and all(c.isupper() for c in letters) and not form.text.isupper() else out
+    if "," in form.text and "," not in hit.seen:
+        out = out.replace(", ", " ")
+    return fit.cased(out, form.text, hit.seen)

@@ -1,0 +1,141 @@
+"""Names and other words that stand in another form: whether they are what they look like."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from allonym.restore import fit, gaps
+from allonym.restore.forms import ADDRESS, CLOSING, OPENING, PERSON, Form, pieces
+from allonym.restore.hits import Hit
+from allonym.restore.words import Ending, common_words, folded, lowered
+
+if TYPE_CHECKING:
+    from allonym.restore.scan import Scan
+
+
+def name_hit(
+    scan: Scan,
+    form: Form,
+    start: int,
+    end: int,
+    last: int,
+    rules: list[str],
+    endings: list[Ending | None],
+) -> Hit | None:
+    text = scan.text
+    low, high = _with_signs(text, start, end, form)
+    if not scan.final and high == end and form.tail and form.tail.startswith(text[end:]):
+        scan.short = True
+    lost = (form.head and low == start) or (form.tail and high == end)
+    if lost and form.rule == "initials" and form.tail == ".":
+        return None
+    start, end = low, high
+    if lost:
+        rules = [*rules, "signs"]
+    seen = text[start:end]
+    plainly = not rules and seen == form.text
+    if not scan.final and end + 4 > len(text):
+        scan.short = True
+    first, final = seen[0], seen[-1]
+    if not first.isalnum() and first not in OPENING and text[start - 1 : start] == first:
+        return None
+    if not final.isalnum() and final not in CLOSING and text[end : end + 1] == final and final != ".":
+        return None
+    if not gaps.name_apart(text, start, end, plainly and not form.rule):
+        return None
+    if form.kind == ADDRESS and not gaps.address_apart(text, start, end):
+        return None
+    if plainly:
+        return weighed(Hit(start, end, last, form, rules, endings, seen))
+    words = form.words if seen == form.text else pieces(seen)[1::2]
+    if not any(endings) and not any(r in ("typo", "spacing", "hyphenation", "diacritics") for r in rules):
+        same = words == form.words or list(map(lowered, words)) == list(map(lowered, form.words))
+        if not same and len(words) == len(form.words):
+            rules = [*rules, "diacritics"]
+    if fit.style(seen) != fit.style(form.text) and seen.lower() != seen.upper():
+        was, now = fit.style(form.text), fit.style(seen)
+        if now in ("upper", "lower") or (now and was in ("upper", "lower")):
+            rules = [*rules, "case"]
+    if not rules and seen != form.text:
+        rules = ["case" if seen.casefold() == form.text.casefold() else "diacritics"]
+    return weighed(Hit(start, end, last, form, rules, endings, seen))
+
+
+def weighed(hit: Hit) -> Hit | None:
+    """The hit, unsure where only the number of such places can tell, or None where it is none."""
+    hit.sure = sure(hit.form, hit.seen, hit.rules)
+    if hit.sure or (not hit.form.rule and not {"typo", "inflected", "plural"} & set(hit.rules)):
+        return hit
+    return None
+
+
+def sure(form: Form, seen: str, rules: list[str]) -> bool:
+    """Whether what stands there is hardly anything else than the replacement in another form."""
+    keys = form.keys
+    single = len(keys) == 1
+    if not rules:
+        return not single or len(keys[0]) > 1 or not keys[0].isalpha()
+    common = common_words()
+    if "typo" in rules:
+        if single and len(keys[0]) < 5:
+            return False
+        slipped = [w for w in pieces(seen)[1::2] if folded(w) in common]
+        if any(folded(w) not in keys for w in slipped) and (single or seen.islower() or len(rules) > 1):
+            return False
+    if form.rule == "initials":
+        capital = pieces(seen)[1::2]
+        if any(len(w) == 1 and not w.isupper() for w in capital):
+            return False
+        if "." not in seen and any(len(w) == 1 and folded(w) in common for w in capital):
+            return False
+        if all(len(w) == 1 for w in capital):
+            return seen == form.text or seen.replace(" ", "") == form.text
+    if form.rule == "acronym":
+        return seen == form.text
+    if form.rule == "shortened" and single:
+        if folded(seen) in common or len(keys[0]) < 3:
+            return False
+        if form.kind != PERSON and "typo" in rules:
+            return False
+    if not single:
+        return not ("case" in rules and seen.islower() and all(k in common for k in keys))
+    word = keys[0]
+    if word.isdigit():
+        return False
+    if "typo" in rules:
+        return (len(word) >= 5 and seen[0].isupper() == form.text[:1].isupper()) or len(word) >= 7
+    if "inflected" in rules and seen.islower() and not form.text.islower():
+        return False
+    if "case" in rules and seen.islower():
+        return len(word) >= 4 and word not in common
+    if "case" in rules and form.text.islower():
+        return True
+    if "case" in rules:
+        return word not in common and len(word) >= 3
+    if "inflected" in rules or "plural" in rules:
+        return (len(word) >= 4 and word not in common) or (seen[0].isupper() and len(word) >= 3)
+    return True
+
+
+def _with_signs(text: str, start: int, end: int, form: Form) -> tuple[int, int]:
+    """Where a name ends with the signs before and after its words, if they are there; spaces among them may differ."""
+    if form.head:
+        low = start
+        for sign in reversed(form.head.split()):
+            stripped = len(text[max(0, low - 8) : low].rstrip())
+            low = max(0, low - 8) + stripped
+            if not text.endswith(sign, 0, low):
+                low = start
+                break
+            low -= len(sign)
+        start = low
+    if form.tail:
+        high = end
+        for sign in form.tail.split():
+            high += len(text[high : high + 8]) - len(text[high : high + 8].lstrip())
+            if not text.startswith(sign, high):
+                high = end
+                break
+            high += len(sign)
+        end = high
+    return start, end

@@ -1,0 +1,102 @@
+"""Tags that stand in another form, and those that are not known."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from allonym.restore import gaps
+from allonym.restore.forms import OPENING, Form, pieces
+from allonym.restore.hits import Hit, Match
+from allonym.restore.view import View
+from allonym.restore.words import Ending, folded
+
+if TYPE_CHECKING:
+    from allonym.restore.scan import Scan
+
+_HEX = frozenset("0123456789ABCDEF")
+_FAR = 48
+"""Characters after a tag that may decide about it."""
+
+
+def tag_hit(
+    scan: Scan, form: Form, start: int, end: int, last: int, rules: list[str], endings: list[Ending | None], infix: str
+) -> Hit | None:
+    text = scan.text
+    seen = text[start:end]
+    stem = seen
+    if endings and endings[-1] is not None:
+        stem = seen[:-1]
+    if not scan.final and gaps.undecided(form, text, start, end):
+        scan.short = True
+    code = len(form.keys[-1]) >= 6 and not form.keys[-1].isalpha() and scan.lows[last - 1] == form.keys[-1]
+    if "typo" in rules and not code and not any(c in '_:#"' for c in infix) and text[end : end + 1] not in "])}>":
+        return None
+    last_token = scan.token_after(end)
+    if not scan.final and end + _FAR > len(scan.text) and scan.count <= last_token + 1:
+        scan.short = True
+    core = end - (len(seen) - len(stem))
+    opened = start > 0 and text[start - 1] in OPENING
+    if "typo" in rules and not opened and _grown_word(form, seen):
+        return None
+    reach = gaps.tag_reach(form, text, start, end, infix) if core == end else None
+    if core != end:
+        low = max(0, start - 2 * gaps.LOOK_ROUND)
+        window = text[low:core] + " " + text[end : end + 2 * gaps.LOOK_ROUND]
+        reach = gaps.tag_reach(form, window, start - low, core - low, infix)
+        if reach is not None:
+            a = low + reach.start
+            reach = gaps.Reach(a, end, reach.rule, reach.shape) if reach.end == core - low else None
+    if reach is None:
+        return None
+    a, b, rule, shape, other = reach
+    words = (
+        form.words
+        if stem == "".join(x for p in zip(form.words, [*form.gaps, ""], strict=True) for x in p)
+        else pieces(stem)[1::2]
+    )
+    letters, own = "".join(words), "".join(form.words)
+    if letters != own and not {"typo", "spacing", "hyphenation"} & set(rules):
+        rules = [*rules, "case" if folded(letters) == folded(own) else "diacritics"]
+    if rule:
+        rules = [*rules, rule]
+    plain = text[a:b]
+    if not rules and plain != form.text and plain != View(form.text).text:
+        rules = ["signs"]
+    return Hit(a, b, last_token, form, rules, endings, plain, shape=shape, other=other)
+
+
+def _grown_word(form: Form, seen: str) -> bool:
+    """Whether what looks like a slip is a word of the tag with a letter before or after it."""
+    return any(
+        len(a) > len(b) and (folded(a).startswith(b) or folded(a).endswith(b))
+        for a, b in zip(pieces(seen)[1::2], form.keys, strict=False)
+    )
+
+
+def unknown(scan: Scan, i: int, done: int) -> Match | None:
+    """A tag like those that are known, with an end that is not."""
+    index = scan.index
+    if not index.labels or not index.readings(scan.words[i]):
+        return None
+    for length in index.heads.get(folded(scan.words[i]), ()):
+        last = i + length - 1
+        if length < 2 or last >= scan.count:
+            continue
+        shapes = index.labels.get(tuple(folded(w) for w in scan.words[i:last]))
+        word = scan.words[last]
+        code = len(word) >= 6 and len(word) in index.id_sizes and set(word.upper()) <= _HEX
+        if not shapes or not (word.isdigit() or code):
+            continue
+        start, end = scan.starts[i], scan.ends[last]
+        for head, infix, tail in shapes:
+            if scan.gaps[last] != infix or not (head or tail or "_" in infix):
+                continue
+            a, b = start - len(head), end + len(tail)
+            if a >= done and scan.text[a:start] == head and scan.text[end:b] == tail:
+                if not head and scan.text[a - 1 : a] == "_":
+                    continue
+                if not scan.final and b + 4 > len(scan.text):
+                    scan.short = True
+                why = "tags that are not known were left"
+                return Match(scan.view.start(a), scan.view.end(b), None, "unknown", "", why=why)
+    return None

@@ -1,0 +1,52 @@
+"""Words as they are compared, slips, and endings."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from allonym.restore.words import bases, common_words, folded, inflected, one_slip, spelled_out
+
+
+def test_folding():
+    assert [folded(w) for w in ("Müller", "ŁÓDŹ", "Straße", "Ærø")] == ["muller", "lodz", "strasse", "aero"]
+    assert (spelled_out("Müller"), spelled_out("Muller")) == ("mueller", "")
+    assert {"the", "und", "ktory"} <= common_words() and "tyler" not in common_words()
+
+
+@given(st.text("abc", min_size=1, max_size=6), st.integers(0, 6), st.sampled_from("abcd"))
+def test_one_slip_is_one_edit(word, place, letter):
+    place = min(place, len(word))
+    for other in (
+        word[:place] + letter + word[place:],
+        word[:place] + word[place + 1 :],
+        word[:place] + letter + word[place + 1 :],
+    ):
+        assert one_slip(word, other) == one_slip(other, word) == (word != other)
+    if place + 1 < len(word):
+        swapped = word[:place] + word[place + 1] + word[place] + word[place + 2 :]
+        assert one_slip(word, swapped) == (word != swapped)
+    assert not one_slip(word, word + "xy") and not one_slip("x" + word, word + "y" + letter)
+
+
+@pytest.mark.parametrize(
+    ("form", "base", "other", "made"),
+    [
+        ("nowakiem", "nowak", "Kowalski", "Kowalskim"),
+        ("nowaka", "nowak", "Wójcik", "Wójcika"),
+        ("emmy", "emma", "Zofia", "Zofii"),
+        ("emmie", "emma", "Marta", "Marcie"),
+        ("emmę", "emma", "Kinga", "Kingę"),
+        ("krakowie", "kraków", "Berlin", "Berlinie"),
+        ("warszawą", "warszawa", "Łódź", "Łódź"),
+        ("kowalskiego", "kowalski", "Nowak", "Nowaka"),
+        ("tylers", "tyler", "Connor", "Connors"),
+        ("tylers", "tyler", "Hans", "Hans"),
+        ("emmie", "emma", "Ines", "Ines"),
+    ],
+)
+def test_another_name_gets_the_same_ending(form, base, other, made):
+    endings = [ending for found, ending in bases(form) if found == base]
+    assert endings
+    assert inflected(other, endings[0]) == made
