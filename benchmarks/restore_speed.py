@@ -2,8 +2,8 @@
 
 usage: python benchmarks/restore_speed.py [--mappings 10000] [--megabytes 1] [--runs 5]
 
-Texts are made here: prose without replacements in between ones that the index knows, half of them rewritten (small
-letters, lost brackets, shortened). Kinds: numbered tags, wild tags, people, and all three with codes. Also texts made
+Texts are made here: prose with a replacement every hundred characters, three of five rewritten (small letters, lost
+brackets, shortened). Kinds: numbered tags, wild tags, people, and all three with codes. Also texts made
 to be slow: brackets, labels, escapes, digits and one word without end. Prints seconds, the best of the runs, and, last,
 one line of JSON.
 """
@@ -53,8 +53,8 @@ def text(known: list[Known], size: int, rng: Random) -> str:
     while length < size:
         one = rng.choice(known).replacement
         shown = rng.choice((one, one, one.lower(), one.strip("[]<>"), one.split()[-1]))
-        start = rng.randrange(len(PROSE) - 12)
-        piece = " ".join(PROSE[start : start + rng.randrange(5, 12)]) + f" {shown} "
+        start = rng.randrange(len(PROSE) - 26)
+        piece = " ".join(PROSE[start : start + rng.randrange(12, 26)]) + f" {shown} "
         pieces.append(piece)
         length += len(piece)
     return "".join(pieces)[:size]

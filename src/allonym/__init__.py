@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     )
     from allonym.plan import Edit, Plan
     from allonym.policy import Policy
-    from allonym.restore import Restored
+    from allonym.restore import Restored, restore_stream
+    from allonym.vault import Vault
 
 __version__ = "0.1.0"
 
@@ -50,7 +51,8 @@ _HOMES = {
     ),
     "plan": ("Edit", "Plan"),
     "policy": ("Policy",),
-    "restore": ("Restored",),
+    "restore": ("Restored", "restore_stream"),
+    "vault": ("Vault",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -67,6 +69,7 @@ __all__ = [
     "Span",
     "Turn",
     "UsageError",
+    "Vault",
     "__version__",
     "anonymize",
     "anonymize_many",
@@ -76,6 +79,7 @@ __all__ = [
     "from_scheme",
     "restore",
     "restore_many",
+    "restore_stream",
     "to_scheme",
 ]
 

@@ -404,7 +404,7 @@ RENDERED = [
 @pytest.mark.parametrize(("name", "value", "forms"), RENDERED, ids=range(len(RENDERED)))
 def test_surfaces_of_one_person(name, value, forms):
     one = Wanted(Entity("k", "PERSON", (Span(0, 1, "PERSON"),)), {}, 1, "PERSON", "[PERSON_1]", (name,))
-    render = module._renderer(module._Asked("0", "PERSON", "k", one), value)
+    render = module.renderer(module.Asked("0", "PERSON", "k", one), value)
     told = dict(form.split("=") for form in forms.split("|"))
     assert {surface: render(surface) for surface in told} == told
 

@@ -203,6 +203,26 @@ def test_no_two_people_share_a_name(some):
     assert not set().union(*words) & set(re.findall(r"[^\W\d_]{3,}", plain(bare)))
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Jack Ma",
+        "Jackie Chan",
+        "JANE MA",
+        "Abiye Şama",
+        "Priya Ji",
+        "Anna Ba",
+        "Wei Nim",
+        "Das, Aachal",
+        "Maj, Adam",
+        "Thi Adam",
+    ],
+)
+def test_no_family_name_is_taken_for_a_suffix(name):
+    for key in KEYS:
+        assert not set(play(f"{{{name}|PERSON}}", key=key).split()) & set(name.split()), key
+
+
 def test_neutral_names_are_neutral():
     bare, spans = marked("{Sarah Connor|PERSON} and {Robert Miller|PERSON}, {Petra Nováková|PERSON}")
     document = Document("", bare)

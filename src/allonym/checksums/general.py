@@ -12,6 +12,8 @@ from hashlib import sha256
 from importlib.resources import files
 from itertools import pairwise
 
+from allonym.checksums.alphabets import BASE58, BECH32, polymod
+
 _NOT_DIGIT = re.compile(r"[^0-9]")
 
 
@@ -89,15 +91,11 @@ def routing_number(text: str) -> bool:
     return sum(int(c) * w for c, w in zip(d, (3, 7, 1) * 3, strict=True)) % 10 == 0
 
 
-_BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
-_BECH32 = "qpzry9x8gf2tvdw0s3jn54khce6mua7l"
-
-
 def base58check(text: str) -> bool:
     """A wallet address in Base58Check, as Bitcoin, Litecoin, Dogecoin and Tron write it."""
     number = 0
     for c in text:
-        digit = _BASE58.find(c)
+        digit = BASE58.find(c)
         if digit < 0:
             return False
         number = number * 58 + digit
@@ -114,22 +112,10 @@ def bech32(text: str) -> bool:
     if text not in (text.lower(), text.upper()):
         return False
     prefix, _, data = text.lower().rpartition("1")
-    if not prefix or len(data) < 6 or any(c not in _BECH32 for c in data) or not prefix.isascii():
+    if not prefix or len(data) < 6 or any(c not in BECH32 for c in data) or not prefix.isascii():
         return False
-    values = [ord(c) >> 5 for c in prefix] + [0] + [ord(c) & 31 for c in prefix] + [_BECH32.find(c) for c in data]
-    return _polymod(values) in (1, 0x2BC830A3)
-
-
-def _polymod(values: Sequence[int]) -> int:
-    generators = (0x3B6A57B2, 0x26508E6D, 0x1EA119FA, 0x3D4233DD, 0x2A1462B3)
-    check = 1
-    for value in values:
-        top = check >> 25
-        check = (check & 0x1FFFFFF) << 5 ^ value
-        for i, generator in enumerate(generators):
-            if top >> i & 1:
-                check ^= generator
-    return check
+    values = [ord(c) >> 5 for c in prefix] + [0] + [ord(c) & 31 for c in prefix] + [BECH32.find(c) for c in data]
+    return polymod(values) in (1, 0x2BC830A3)
 
 
 # Addresses of the internet and of devices

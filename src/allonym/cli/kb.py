@@ -70,7 +70,13 @@ def info(path: Path | None, people: int | None) -> None:
     click.echo()
     heading("Names of people that may be substitutes")
     rows = [
-        (origin, *(len(base.names("first", origin, gender)) for gender in "fmn"), len(base.names("last", origin)))
+        (
+            origin,
+            len(base.names("first", origin, "f")),
+            len(base.names("first", origin, "m")),
+            len(base.names("first", origin, "n")),
+            len(base.names("last", origin)),
+        )
         for origin in base.origins()
     ]
     if people is None:

@@ -28,7 +28,7 @@ from allonym.errors import AllonymError, DataError
 from allonym.labels import SCHEMES
 from allonym.plan import Edit, Plan, digest, replaced
 from allonym.replace.context import article, attached, core, grown, removed, with_article
-from allonym.replace.keyed import TOKEN, require_key, seal
+from allonym.replace.keyed import LOOSE_TOKEN, require_key, seal
 from allonym.replace.mention import (
     Book,
     Mention,
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from allonym.policy import Policy
 
 ESCAPED_LABEL = "OTHER_IDENTIFYING_ATTRIBUTE"
+_WORDS = re.compile(r"[^\W_]+")
 UNNUMBERED = "\0tag"
 """The tag of an entity that is numbered only if an operator returns its tag."""
 
@@ -145,14 +146,14 @@ class _Numbers:
         return self._taken[way.shape]
 
     def _present(self, prefix: str) -> frozenset[int]:
-        if prefix and not prefix[0].isalpha() and prefix[0] not in self._text:
-            return frozenset()
+        """The numbers that stand in the text behind the tag's words, with its signs or without: ``Person 3``."""
+        told = _WORDS.findall(prefix)
         if self._lower is None:
             self._lower = self._text.lower()
-        if prefix not in self._lower:
+        if not all(word in self._lower for word in told):
             return frozenset()
-        found = re.findall(re.escape(prefix) + r"0*([0-9]{1,9})(?![0-9])", self._lower)
-        return frozenset(int(n) for n in found)
+        loose = r"[\W_]{0,3}".join(map(re.escape, told)) + r"[\W_]{0,3}" if told else re.escape(prefix)
+        return frozenset(int(n) for n in re.findall(loose + r"0*([0-9]{1,9})(?![0-9])", self._lower))
 
 
 _Item = tuple[int, int, int, Span, Entity | None, _Way | None, int, str, int]
@@ -196,7 +197,7 @@ def make_plan(
     numbers = _Numbers(text, book)
     items = _items(entities, policy, numbers, book is not None)
     _check_apart(text, items)
-    if exact and (":e1:" in text or ":E1:" in text):
+    if exact and ("e1" in text or "E1" in text):
         items = _with_tokens(text, items)
     before = digest(text)
     if not items:
@@ -321,7 +322,7 @@ def _with_tokens(text: str, items: list[_Item]) -> list[_Item]:
     """Adds what looks like a token and is touched by no mention; a touched one does not survive anyway."""
     out = list(items)
     i = 0
-    for match in TOKEN.finditer(text):
+    for match in LOOSE_TOKEN.finditer(text):
         start, end = match.span()
         while i < len(items) and items[i][1] <= start:
             i += 1

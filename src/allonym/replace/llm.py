@@ -56,7 +56,7 @@ def _lists() -> Mapping[str, frozenset[str]]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class Asked:
     """An entity that the model is asked about: its code in the request, and who it is."""
 
     code: str
@@ -102,7 +102,7 @@ def prepare(wanted: Sequence[Wanted], setting: Setting, remarks: list[str]) -> _
     company = _Company(setting, client, ledger, originals - _lists()["generic"])
     asked = _coded(wanted, setting)
     for one in asked:
-        known = ledger.assign(KIND, one.name, lambda _: None, telling=_telling)
+        known = ledger.assign(KIND, one.name, lambda _: None, telling=telling)
         if known is not None:
             company.values[one.code] = known
     trouble = ""
@@ -159,7 +159,7 @@ def llm(
 # Asking
 
 
-def _coded(wanted: Sequence[Wanted], setting: Setting) -> list[_Asked]:
+def _coded(wanted: Sequence[Wanted], setting: Setting) -> list[Asked]:
     """Each entity with a code that tells nothing: keyed by document, so that two documents cannot be linked by it."""
     secret = subkey(setting.key, "llm tag")
     about = digest(setting.document.text)
@@ -176,11 +176,11 @@ def _coded(wanted: Sequence[Wanted], setting: Setting) -> list[_Asked]:
                 break
             attempt += 1
         taken.add(code)
-        out.append(_Asked(code, family, name, one))
+        out.append(Asked(code, family, name, one))
     return out
 
 
-def _ask_tags(company: _Company, some: Sequence[_Asked], every: Sequence[_Asked], again: bool) -> None:
+def _ask_tags(company: _Company, some: Sequence[Asked], every: Sequence[Asked], again: bool) -> None:
     """Windows in reading order; what an earlier one settled is told to the later ones."""
     left = {one.code: one for one in some}
     for text, codes in _windows(company.setting, every):
@@ -193,17 +193,17 @@ def _ask_tags(company: _Company, some: Sequence[_Asked], every: Sequence[_Asked]
             _ask(company, "tags", part, again, {one.code: one for one in part}, entities=listed, known=told, text=text)
 
 
-def _ask_names(company: _Company, some: Sequence[_Asked], every: Sequence[_Asked], again: bool) -> None:
+def _ask_names(company: _Company, some: Sequence[Asked], every: Sequence[Asked], again: bool) -> None:
     for i in range(0, len(some), MOST):
         codes = {f"E{n}": one for n, one in enumerate(some[i : i + MOST], 1)}
-        rows = (f"{code}: {one.wanted.label}: {_flat(_fullest(one.wanted))}" for code, one in codes.items())
+        rows = (f"{code}: {one.wanted.label}: {_flat(fullest(one.wanted))}" for code, one in codes.items())
         taken = [_flat(company.values[one.code]) for one in every if one.code in company.values][-MOST:]
         told = "Already used: " + "; ".join(taken) + "\n" if taken else ""
         _ask(company, "names", list(codes.values()), again, codes, entities="\n".join(rows), known=told)
 
 
 def _ask(
-    company: _Company, prompt: str, part: Sequence[_Asked], again: bool, codes: Mapping[str, _Asked], **slots: str
+    company: _Company, prompt: str, part: Sequence[Asked], again: bool, codes: Mapping[str, Asked], **slots: str
 ) -> None:
     language = company.setting.policy.language
     made = messages(prompt, company.client.prompts, again=again, language=language, **slots)
@@ -225,7 +225,7 @@ def _ask(
     for code, value in said.items():
         one = codes[code]
         fitting = _fitting(value, one, company.originals)
-        given = company.ledger.assign(KIND, one.name, _only(fitting), telling=_telling) if fitting else None
+        given = company.ledger.assign(KIND, one.name, _only(fitting), telling=telling) if fitting else None
         if given is None:
             company.count("refused")
         else:
@@ -250,7 +250,7 @@ def _schema(codes: Iterable[str]) -> Mapping[str, object]:
 # What is sent
 
 
-def _windows(setting: Setting, every: Sequence[_Asked]) -> list[tuple[str, list[str]]]:
+def _windows(setting: Setting, every: Sequence[Asked]) -> list[tuple[str, list[str]]]:
     """Windows of the text with a tag for each mention, and the codes that stand in each, in reading order.
 
     Mentions that other operators replace are covered, too; so is each word of an original that stands elsewhere.
@@ -322,20 +322,20 @@ def _flat(text: str) -> str:
 # What comes back
 
 
-def _telling(value: str) -> str:
+def telling(value: str) -> str:
     """The words by which a value is told from others: not ``University of`` and its like."""
     own = [w for w in _WORD.findall(value) if plain(w) not in _lists()["generic"]]
     return " ".join(own) or value
 
 
-def _fitting(value: str, one: _Asked, originals: frozenset[str]) -> str:
+def _fitting(value: str, one: Asked, originals: frozenset[str]) -> str:
     """The value if it is plausible for its entity and echoes no original; else empty."""
     value = value.strip().strip("\"'“”").strip()
     if not value or len(value) > LONGEST or not value.isprintable() or any(c in "<>[]{}\\|" for c in value):
         return ""
     if plain(value) in _lists()["placeholders"] or not any(c.isalnum() for c in value):
         return ""
-    like = _fullest(one.wanted)
+    like = fullest(one.wanted)
     letters = any(c.isalpha() for c in value)
     if one.family == "PERSON" and (any(c.isdigit() for c in value) or "@" in value or not letters):
         return ""
@@ -348,27 +348,27 @@ def _fitting(value: str, one: _Asked, originals: frozenset[str]) -> str:
     return value
 
 
-def _fullest(wanted: Wanted) -> str:
+def fullest(wanted: Wanted) -> str:
     return max(wanted.surfaces, key=lambda s: (len(s.split()), len(s)))
 
 
 # Rendering
 
 
-def _renderers(company: _Company, asked: Sequence[_Asked]) -> dict[tuple[str, str], Renderer]:
+def _renderers(company: _Company, asked: Sequence[Asked]) -> dict[tuple[str, str], Renderer]:
     out: dict[tuple[str, str], Renderer] = {}
     for one in asked:
         value = company.values.get(one.code)
         if value is not None:
             entity = one.wanted.entity
-            out[entity.label, entity.key] = _renderer(one, value)
+            out[entity.label, entity.key] = renderer(one, value)
     return out
 
 
-def _renderer(one: _Asked, value: str) -> Renderer:
+def renderer(one: Asked, value: str) -> Renderer:
     if one.family != "PERSON":
         return lambda surface: recased(value, surface)
-    old = _names(_fullest(one.wanted))
+    old = _names(fullest(one.wanted))
     new = _named(value)
     titled = any(p.kind == "title" for s in one.wanted.surfaces for p in parse(s))
     family = old[-1:] if len(old) > 1 or titled else []
@@ -431,12 +431,12 @@ def _person(surface: str, given: Sequence[str], family: Sequence[str], new: Sequ
 # Without the model
 
 
-def _stays_offline(one: _Asked, setting: Setting) -> bool:
+def _stays_offline(one: Asked, setting: Setting) -> bool:
     """Whether the vault says that the entity once had to do without the model: then it keeps its pseudonym."""
     return setting.book is not None and setting.book.recall(OFFLINE, one.name) is not None
 
 
-def _offline(company: _Company, lacking: Sequence[_Asked], remarks: list[str]) -> dict[str, Renderer]:
+def _offline(company: _Company, lacking: Sequence[Asked], remarks: list[str]) -> dict[str, Renderer]:
     if not lacking:
         return {}
     setting = company.setting
@@ -450,7 +450,7 @@ def _offline(company: _Company, lacking: Sequence[_Asked], remarks: list[str]) -
 
 
 def _remark(
-    company: _Company, asked: Sequence[_Asked], lacking: Sequence[_Asked], trouble: str, remarks: list[str]
+    company: _Company, asked: Sequence[Asked], lacking: Sequence[Asked], trouble: str, remarks: list[str]
 ) -> None:
     counts = company.counts
     if counts.get("requests"):

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from allonym.kb.roman import romanised
 from allonym.names import plain
 
-_TOKEN = re.compile(r"(?:[^\W\d_]\.){2,}|[^\W_]+(?:['’ʼ‐‑-][^\W_]+)*\.?")
+_TOKEN = re.compile(r"[Pp][Hh]\.\s?[Dd]\.?(?!\w)|(?:[^\W\d_]\.){2,}|[^\W_]+(?:['’ʼ‐‑-][^\W_]+)*\.?")
 ARTICLES = frozenset({"al", "el", "ul", "ben"})
 """Small words that a hyphen joins to a family name."""
 
@@ -42,6 +42,7 @@ class _Tables:
     before_given: frozenset[str]
     doubtful: frozenset[str]
     suffixes: frozenset[str]
+    degrees: frozenset[str]
     particles: frozenset[str]
     joined: frozenset[str]
     small: frozenset[str]
@@ -68,6 +69,7 @@ def tables() -> _Tables:
         frozenset(raw["before_given"].split()),
         doubtful,
         suffixes,
+        frozenset(raw["degrees"].split()),
         particles,
         joined,
         frozenset(raw["small"].split()),
@@ -90,7 +92,8 @@ def parse(surface: str) -> tuple[Piece, ...]:
     at = 0
     for match in _TOKEN.finditer(surface):
         token = match[0]
-        if _compact(token):
+        behind = len(tokens) > 1 and "," in surface[at : match.start()]
+        if _compact(token) and not (behind and plain(token).replace(".", "") in tables().degrees):
             for i, letter in enumerate(token[::2]):
                 tokens.append((surface[at : match.start()] if not i else "", letter + "."))
         else:
@@ -103,7 +106,7 @@ def parse(surface: str) -> tuple[Piece, ...]:
             if sign:
                 tokens.append((sign, tail))
         at = match.end()
-    kinds = _kinds([t for _, t in tokens])
+    kinds = _kinds([t for _, t in tokens], {i - 1 for i, (before, _) in enumerate(tokens) if "," in before})
     out: list[Piece] = []
     for (before, token), kind in zip(tokens, kinds, strict=True):
         if before:
@@ -131,15 +134,21 @@ def _behind(token: str) -> tuple[str, str, str]:
     return token, "", ""
 
 
-def _kinds(tokens: list[str]) -> list[str]:
+def _kinds(tokens: list[str], commas: set[int]) -> list[str]:
+    """What each token is for, by the tokens and which of them a comma stands behind."""
     known = tables()
     words = [plain(t).replace(".", "") for t in tokens]
     first, last = 0, len(tokens)
-    while first < last - 1 and words[first] in known.titles and not _is_name(tokens, words, first, last):
+    while (
+        first < last - 1
+        and words[first] in known.titles
+        and first not in commas  # "Maj, Adam"
+        and not _is_name(tokens, words, first, last)
+    ):
         first += 1
         if first < last - 2 and words[first] in _AND and words[first + 1] in known.titles:
             first += 1
-    while last - 1 > first and words[last - 1] in known.suffixes and len(words[last - 1]) > 1:
+    while last - 1 > first and _is_suffix(tokens[last - 1], words[last - 1], last - 1 - first):
         last -= 1
     while last - 1 > first and ROMAN.fullmatch(tokens[last - 1]):
         last -= 1
@@ -150,6 +159,7 @@ def _kinds(tokens: list[str]) -> list[str]:
         if (
             token.casefold() in known.particles
             and i < last - 1
+            and i not in commas  # "Das, Aachal"
             and not token.endswith(".")
             and (token.islower() or (len(word) > 1 and not _given_al(words, i, first)))
         ):
@@ -171,6 +181,16 @@ def _kinds(tokens: list[str]) -> list[str]:
     return kinds + ["suffix"] * (len(tokens) - last)
 
 
+def _is_suffix(token: str, word: str, before: int) -> bool:
+    """Whether a word is no name behind ``before`` others: not Jackie Chan, Jack Ma, Abiye Şama."""
+    known = tables()
+    if word in known.joined:
+        return token.islower() and token.isascii()
+    if word in known.degrees:
+        return (before > 1 and sum(map(str.isupper, token)) > 1) or (word in ("ii", "iii") and token.islower())
+    return word in known.suffixes
+
+
 def _is_name(tokens: list[str], words: list[str], i: int, last: int) -> bool:
     """Whether a word that may be a title is more likely the given name: ``Dean Martin``, not ``Dean A. Martin``."""
     if words[i] not in tables().doubtful or tokens[i].endswith(".") or not tokens[i][:1].isupper():
@@ -180,7 +200,7 @@ def _is_name(tokens: list[str], words: list[str], i: int, last: int) -> bool:
 
 def _given_al(words: list[str], i: int, first: int) -> bool:
     """``Al Smith``, ``Della Reese``, ``Ben Adams``: no particles, where they come first."""
-    return i == first and words[i] in ("al", "della", "ben", "san", "santa", "do", "e", "i")
+    return i == first and words[i] in ("al", "della", "ben", "san", "santa", "do", "e", "i", "thi", "des", "bin")
 
 
 def title_gender(pieces: tuple[Piece, ...]) -> tuple[str, str]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from hashlib import sha256
 
-from allonym.checksums.general import _BASE58, _BECH32, _polymod, luhn
+from allonym.checksums.alphabets import BASE58, BECH32, polymod
+from allonym.checksums.general import luhn
 from allonym.replace.shapes import Draws
 
 # First digits of a brand to the first six of the numbers that payment processors publish for tests.
@@ -64,7 +65,7 @@ def wallet(text: str, draws: Draws) -> str | None:
     if one and front.lower() in ("bc", "tb", "ltc", "bcrt", "addr") and len(data) > 6:
         return _bech32(front, data, draws)
     if len(text) > 40:  # Monero: only the network's two characters are fixed
-        return text[:2] + "".join(draws.pick(_BASE58) for _ in text[2:])
+        return text[:2] + "".join(draws.pick(BASE58) for _ in text[2:])
     return _base58(text, draws)
 
 
@@ -77,9 +78,9 @@ def _hexadecimal(text: str, draws: Draws) -> str:
 def _base58(text: str, draws: Draws) -> str | None:
     number = 0
     for c in text:
-        if c not in _BASE58:
+        if c not in BASE58:
             return None
-        number = number * 58 + _BASE58.index(c)
+        number = number * 58 + BASE58.index(c)
     if number.bit_length() > 200:
         return None
     version = number.to_bytes(25, "big")[:1]
@@ -96,7 +97,7 @@ def _in_base58(raw: bytes) -> str:
     out = ""
     while number:
         number, rest = divmod(number, 58)
-        out = _BASE58[rest] + out
+        out = BASE58[rest] + out
     return "1" * (len(raw) - len(raw.lstrip(b"\0"))) + out
 
 
@@ -104,11 +105,11 @@ def _bech32(front: str, data: str, draws: Draws) -> str:
     """BIP 173 and 350: the witness version stays, the program is drawn, six characters check."""
     low = data.lower()
     prefix = [ord(c) >> 5 for c in front.lower()] + [0] + [ord(c) & 31 for c in front.lower()]
-    constant = _polymod(prefix + [_BECH32.find(c) for c in low])
-    first = _BECH32.find(low[0])
+    constant = polymod(prefix + [BECH32.find(c) for c in low])
+    first = BECH32.find(low[0])
     values = [first] + [draws.below(32) for _ in range(len(low) - 7)]
     values[-1] &= 16  # the last five bits are filled up with zeros
-    check = _polymod(prefix + values + [0] * 6) ^ (constant if constant in (1, 0x2BC830A3) else 1)
+    check = polymod(prefix + values + [0] * 6) ^ (constant if constant in (1, 0x2BC830A3) else 1)
     values += [check >> 5 * (5 - i) & 31 for i in range(6)]
-    out = "".join(_BECH32[v] for v in values)
+    out = "".join(BECH32[v] for v in values)
     return f"{front}1{out.upper() if data.isupper() else out}"

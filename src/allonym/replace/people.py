@@ -266,6 +266,8 @@ def _plays(person: Person, word: str, new: str | None) -> None:
     parts, news = units(word), new.split("-")
     if len(parts) > 1 and len(parts) == len(news):
         person.new.update(zip(parts, news, strict=True))
+    elif len(parts) > 1:
+        person.new.setdefault(parts[0], news[0])
 
 
 def _family(cast: Cast, word: str, origin: str, particles: str = "") -> str | None:

@@ -21,7 +21,7 @@ from allonym.names import near
 from allonym.replace.aligned import align, passages
 from allonym.replace.cast import LEAST_WORD, Ledger, Renderer, words
 from allonym.replace.keyed import subkey
-from allonym.replace.llm import _Asked, _fullest, _renderer, _telling
+from allonym.replace.llm import Asked, fullest, renderer, telling
 from allonym.replace.mention import Mention, Setting, Wanted, traits
 from allonym.replace.pseudonym import played
 from allonym.replace.pseudonym import prepare as offline_players
@@ -69,7 +69,7 @@ def prepare(wanted: Sequence[Wanted], setting: Setting, remarks: list[str]) -> _
         proposals, elsewhere = _proposals([wanted[i] for i in members], wanted, setting, dict(options))
         rejected += elsewhere
         for i, offered in zip(members, proposals, strict=True):
-            fit = [value for value in offered if _fits(value, _fullest(wanted[i]), originals)]
+            fit = [value for value in offered if _fits(value, fullest(wanted[i]), originals)]
             given = _first(ledger, _name(wanted[i], setting), fit)
             refused += len(offered) - len(fit)
             if given is not None:
@@ -80,8 +80,8 @@ def prepare(wanted: Sequence[Wanted], setting: Setting, remarks: list[str]) -> _
         f"pseudonym; {refused} proposals were refused, {rejected} changes elsewhere rejected"
     )
     own = {
-        (one.entity.label, one.entity.key): _renderer(
-            _Asked("", setting.policy.taxonomy.lineage(one.entity.label)[-1], "", one), values[i]
+        (one.entity.label, one.entity.key): renderer(
+            Asked("", setting.policy.taxonomy.lineage(one.entity.label)[-1], "", one), values[i]
         )
         for i, one in enumerate(wanted)
         if i in values
@@ -131,7 +131,7 @@ def seq2seq(
 
 def _told(value: str) -> str:
     """By what a substitute is told from others: a number as a whole, else by its own words."""
-    return "".join(words(value)) if any(c.isdigit() for c in value) else _telling(value)
+    return "".join(words(value)) if any(c.isdigit() for c in value) else telling(value)
 
 
 def _name(one: Wanted, setting: Setting) -> str:
@@ -167,7 +167,7 @@ def _proposals(
             if i is None or value is None:
                 continue
             surface = text[slice(*place)]
-            if _fullest(some[i]) in surface and value != surface:
+            if fullest(some[i]) in surface and value != surface:
                 out[i].append(value)
     return out, rejected
 
@@ -190,7 +190,11 @@ def _fits(value: str, like: str, originals: frozenset[str]) -> bool:
 
 def _tells(word: str, original: str) -> bool:
     """Whether a word of a proposal gives an original away: holds it, begins or ends like it, or shares most of it."""
-    if word == original or (len(original) > LEAST_WORD and original in word) or near(word, original):
+    if word == original or (len(original) > LEAST_WORD and original in word):
+        return True
+    if not word.isalpha() or not original.isalpha():
+        return False
+    if near(word, original):
         return True
     if min(len(word), len(original)) <= LEAST_WORD:
         return False
@@ -205,7 +209,7 @@ def _shape(text: str) -> str:
 
 def _first(ledger: Ledger, name: str, values: Sequence[str]) -> str | None:
     return ledger.assign(
-        KIND, name, lambda attempt: values[attempt] if attempt < len(values) else None, telling=_telling
+        KIND, name, lambda attempt: values[attempt] if attempt < len(values) else None, telling=telling
     )
 
 

@@ -26,6 +26,20 @@ def may_begin_code(scan: Scan, word: str) -> bool:
     return scan.index.may_be_code(word.upper()) or bool(scan.index.nationals and word[0].isdigit())
 
 
+def code_ahead(scan: Scan, i: int) -> bool:
+    """Whether the first six letters and digits from a word on can be those of a code."""
+    word = scan.words[i]
+    if word.startswith("00") or scan.text[scan.starts[i] - 1 : scan.starts[i]] == "+":
+        return True
+    code = word
+    while len(code) < 6:
+        i += 1
+        if i >= scan.count or len(scan.gaps[i]) > 3:
+            break
+        code += scan.words[i]
+    return i >= scan.count or scan.index.may_be_code(code.upper())
+
+
 def coded(scan: Scan, i: int) -> Iterator[Hit]:
     """Numbers and codes in other groups than their own."""
     index, text = scan.index, scan.text

@@ -9,7 +9,7 @@ from operator import add
 
 from allonym.restore import gaps
 from allonym.restore.exact import literal, plainly, shortly
-from allonym.restore.figures import coded, dated, may_begin_code, may_begin_date
+from allonym.restore.figures import code_ahead, coded, dated, may_begin_code, may_begin_date
 from allonym.restore.forms import ADDRESS, CODE, TAG, Form, pieces
 from allonym.restore.hits import Hit, Match, chosen, fitted, width
 from allonym.restore.index import Index, Reading
@@ -113,15 +113,19 @@ class Scan:
         """The words that a replacement may begin with."""
         index, words = self.index, self.words
         begins: set[str] = set()
+        codes: set[str] = set()
         dates = bool(index.dates)
         for word in set(words):
             readings = index.readings(word)
-            code = (word[0].isdigit() or word.isupper()) and may_begin_code(self, word)
-            if code or any(index.may_begin(r.key) for r in readings):
+            if any(index.may_begin(r.key) for r in readings):
                 begins.add(word)
+            elif (word[0].isdigit() or word.isupper()) and may_begin_code(self, word):
+                codes.add(word)
             if dates and word not in begins and may_begin_date(word):
                 begins.add(word)
         hot = [i for i in range(self.count) if words[i] in begins] if begins else []
+        if codes:
+            hot = sorted({*hot, *(i for i in range(self.count) if words[i] in codes and code_ahead(self, i))})
         lows = self.lows
         joined = [i for i, known in enumerate(map(index.vocabulary.get, map(add, lows, lows[1:]))) if known]
         if _BROKEN.search(self.text):

@@ -1,0 +1,21 @@
+"""Letters of wallet addresses, and the check that Bech32 makes with them (BIP 173)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
+BECH32 = "qpzry9x8gf2tvdw0s3jn54khce6mua7l"
+
+
+def polymod(values: Sequence[int]) -> int:
+    """The remainder of five-bit values under the generator of Bech32."""
+    generators = (0x3B6A57B2, 0x26508E6D, 0x1EA119FA, 0x3D4233DD, 0x2A1462B3)
+    check = 1
+    for value in values:
+        top = check >> 25
+        check = (check & 0x1FFFFFF) << 5 ^ value
+        for i, generator in enumerate(generators):
+            if top >> i & 1:
+                check ^= generator
+    return check
