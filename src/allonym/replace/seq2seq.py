@@ -17,7 +17,7 @@ from typing import Any, cast
 
 from allonym.document import Interval
 from allonym.errors import PolicyError
-from allonym.names import near
+from allonym.names import near, plain
 from allonym.replace.aligned import align, passages
 from allonym.replace.cast import LEAST_WORD, Ledger, Renderer, words
 from allonym.replace.keyed import subkey
@@ -33,6 +33,7 @@ ALIKE = 0.65
 
 _STUTTER = re.compile(r"(?i)(\w)\1\1|\b(\w+)(?:\W+\2\b)+")
 _WORD = re.compile(r"[^\W\d_]+")
+_IDEOGRAPHS = "\u2e80"  # and kana and Hangul, which follow
 LONGEST = 80
 """Characters of a proposal."""
 
@@ -69,7 +70,7 @@ def prepare(wanted: Sequence[Wanted], setting: Setting, remarks: list[str]) -> _
         proposals, elsewhere = _proposals([wanted[i] for i in members], wanted, setting, dict(options))
         rejected += elsewhere
         for i, offered in zip(members, proposals, strict=True):
-            fit = [value for value in offered if _fits(value, fullest(wanted[i]), originals)]
+            fit = [value for value in offered if _fits(value, wanted[i], originals)]
             given = _first(ledger, _name(wanted[i], setting), fit)
             refused += len(offered) - len(fit)
             if given is not None:
@@ -172,8 +173,9 @@ def _proposals(
     return out, rejected
 
 
-def _fits(value: str, like: str, originals: frozenset[str]) -> bool:
-    """Whether a proposal can stand for a surface: of a plausible form, and without a word of any original."""
+def _fits(value: str, one: Wanted, originals: frozenset[str]) -> bool:
+    """Whether a proposal can stand for an entity: of a plausible form, and without a word of any original."""
+    like = fullest(one)
     if not 1 < len(value) <= LONGEST or not value.isprintable() or any(c in "<>[]{}\\|" for c in value):
         return False
     if any(c.isdigit() for c in like + value) and _shape(value) != _shape(like):
@@ -185,7 +187,7 @@ def _fits(value: str, like: str, originals: frozenset[str]) -> bool:
     own = words(value)
     if len(value) > 2 * len(like) + 10 or _STUTTER.search(value):
         return False
-    return bool(own) and not any(_tells(w, o) for o in originals for w in own)
+    return bool(own) and not any(_tells(w, o) for o in originals for w in own) and not _repeats(own, one.surfaces)
 
 
 def _tells(word: str, original: str) -> bool:
@@ -201,6 +203,25 @@ def _tells(word: str, original: str) -> bool:
     if word[:4] == original[:4] or word[-4:] == original[-4:]:
         return True
     return SequenceMatcher(None, word, original, autojunk=False).ratio() > ALIKE
+
+
+def _repeats(own: Sequence[str], surfaces: Sequence[str]) -> bool:
+    """Whether words of a proposal repeat a short name of their own entity, or a part of it.
+
+    That is a word of two letters or more (``Li Wu`` as ``Li Chen``; ``van`` and ``of`` may be the same), one that the
+    other begins or ends with (``Kim`` as ``Kimberly``, ``Giacomo`` as ``Gia``), or a sign of a script without spaces.
+    """
+    for name in {name for surface in surfaces for name in _WORD.findall(surface)}:
+        old = plain(name)
+        for word in own:
+            short, long = sorted((old, word), key=len)
+            if len(short) >= LEAST_WORD and (long.startswith(short) or long.endswith(short)):
+                return True
+            if word == old and len(word) > 1 and not name.islower():
+                return True
+            if any(c >= _IDEOGRAPHS and c in old for c in word):
+                return True
+    return False
 
 
 def _shape(text: str) -> str:
