@@ -1,4 +1,4 @@
-"""What a model learns that ``allonym train seq2seq`` begins from nothing, and what the operator ``seq2seq`` lets through.
+"""What a model learns that ``allonym train seq2seq`` begins from nothing, and what the operator lets through.
 
 usage: python benchmarks/seq2seq.py [--texts 6000] [--steps 800] [--size small] [--seed 1] [--fresh 200] [--out FOLDER]
 
@@ -8,10 +8,11 @@ The learning curve is measured on texts of another seed with the names that trai
 measured on ``--fresh`` further texts of such names, with a seed (``--test-seed``) that nothing else uses; every text is
 a scope of its own.
 
-A word of an original is one of three letters or more that a detected mention has and the text beside the mentions has
-not. It is a kind word where it only says what is named (Road, Group, LLP, Dr), by the lists with which pseudonyms are
-made, for names of that family; else it is a telling one. Three places are told apart where one still stands in the
-final text: the replacement of its own mention, the replacement of another mention, and text beside all of them.
+A word of an original is one of three letters or more (two in the name of a person) that a detected mention has and the
+text beside the mentions has not. It is a kind word where it only says what is named: Road, Group, LLP by the lists with
+which pseudonyms are made, Dr, van, Jr where a name is read so; all others are telling. Three places are told apart
+where a word still stands in the final text: the replacement of its own mention, that of another one, and the text
+beside all of them.
 
 Prints the curve, the shares of words that the models' own output and the final texts leak, who gets the model's
 substitute, all words that stayed with their kinds, and, last, one line of JSON. Seconds are of the processor.
@@ -38,10 +39,11 @@ import transformers
 
 from allonym import pipeline
 from allonym.document import Document, Span
-from allonym.plan import Edit, Plan
+from allonym.plan import Plan
 from allonym.policy import Policy, Rule
 from allonym.replace.aligned import passages
 from allonym.replace.cast import LEAST_WORD, words
+from allonym.replace.naming import parse
 from allonym.replace.rewriter import Rewriter, load
 from allonym.train.parallel import Pair, pairs
 from allonym.train.seq2seq import SIZES, Options, begun, fit
@@ -50,7 +52,9 @@ from allonym.train.synthetic import generate
 KEY = b"the key of this benchmark, 32 byte"
 TEST_SEED = 20261121
 FAMILIES = ("PERSON", "LOCATION", "ORGANIZATION")
+SHORT_NAME = 2
 OWN, OTHERS, BESIDE = "its own mention", "another's mention", "beside the mentions"
+_KIND_LISTS = ("before", "first", "of", "last", "tail", "words", "box", "legal", "generic", "sorts")
 _TAKEN = re.compile(r"seq2seq: (\d+) of (\d+) entities")
 
 
@@ -77,30 +81,14 @@ class Stay:
 
 
 @cache
-def kind_words(family: str) -> frozenset[str]:
-    """Words that say only what is named, for the names of a family."""
-    read = {n: tomllib.loads(files("allonym.replace").joinpath(n).read_text("utf-8")) for n in _LISTS}
-    naming, patterns = read["naming.toml"], read["patterns.toml"]
-    people = [naming[n] for n in ("titles_m", "titles_f", "titles", "suffixes", "degrees", "particles", "small")]
-    if family == "PERSON":
-        return _set(people)
-    streets = [t for street in patterns["streets"].values() if isinstance(street, dict) for t in _ends(street)]
-    lands = [*(patterns["places"]["words"][n] for n in ("before", "of", "last")), patterns["places"]["generic"]]
-    places = [*lands, *streets, patterns["units"]["words"], patterns["units"]["box"], naming["small"]]
-    if family == "LOCATION":
-        return _set(places)
-    return _set([*places, *(patterns["organisations"][n] for n in ("legal", "generic", "sorts")), *people])
-
-
-_LISTS = ("naming.toml", "patterns.toml")
-
-
-def _ends(street: dict[str, str]) -> list[str]:
-    return [street[n] for n in ("first", "last", "tail") if n in street]
-
-
-def _set(texts: Iterable[str | Sequence[str]]) -> frozenset[str]:
-    return frozenset(w for text in texts for w in words(text if isinstance(text, str) else " ".join(text)))
+def kind_words() -> frozenset[str]:
+    """Words that say only what place or organization is named."""
+    known = tomllib.loads(files("allonym.replace").joinpath("patterns.toml").read_text("utf-8"))
+    streets = [street for street in known["streets"].values() if isinstance(street, dict)]
+    tables = (*streets, known["places"]["words"], known["units"], known["organisations"], known["places"])
+    return frozenset(
+        word for table in tables for name in _KIND_LISTS if name in table for word in words(str(table[name]))
+    )
 
 
 def family(label: str, policy: Policy) -> str:
@@ -108,8 +96,16 @@ def family(label: str, policy: Policy) -> str:
     return policy.taxonomy.lineage(label)[-1]
 
 
-def is_telling(word: str, label: str, policy: Policy) -> bool:
-    return word not in kind_words(family(label, policy))
+def names_words(surface: str, of: str) -> dict[str, bool]:
+    """The words of a surface by which its family ``of`` knows it: to whether they are telling."""
+    if of != "PERSON":
+        return {word: word not in kind_words() for word in words(surface) if len(word) >= LEAST_WORD}
+    out: dict[str, bool] = {}
+    for piece in parse(surface):
+        for word in words(piece.text) if piece.kind != "initial" else ():
+            if len(word) >= SHORT_NAME:
+                out[word] = out.get(word, False) or piece.kind == "name"
+    return out
 
 
 def policy_of_names() -> Policy:
@@ -133,9 +129,9 @@ def cases(texts: Iterable[Document], policy: Policy) -> list[Case]:
         beside = set(words(_beside(document.text, [(s.start, s.end) for s in spans])))
         found: dict[bool, set[str]] = {True: set(), False: set()}
         for span in spans:
-            for word in words(document.text[span.start : span.end]):
-                if len(word) >= LEAST_WORD and word not in beside:
-                    found[is_telling(word, span.label, policy)].add(word)
+            known = names_words(document.text[span.start : span.end], family(span.label, policy))
+            for word in known.keys() - beside:
+                found[known[word]].add(word)
         out.append(Case(document, spans, frozenset(found[True]), frozenset(found[False] - found[True])))
     return out
 
@@ -182,23 +178,15 @@ def finals(some: Sequence[Case], policy: Policy) -> tuple[Counter[str], list[Sta
 def stayed(case: Case, plan: Plan, policy: Policy) -> list[Stay]:
     """The words of originals that stand in a final text, each with its place."""
     out = []
-    known = case.telling | case.kinds
     for edit in plan.edits:
-        own, put = _long(edit.original), _long(edit.replacement)
-        out += [_stay(word, OWN, edit, is_telling(word, edit.label, policy)) for word in sorted(own & put)]
+        before, after = edit.original or "", edit.replacement
+        known, put = names_words(before, family(edit.label, policy)), set(words(after))
+        out += [Stay(w, OWN, edit.label, known[w], before, after) for w in sorted(known.keys() & put)]
         # A kind word belongs to everybody; a telling one must not turn up in the name of somebody else.
-        out += [_stay(word, OTHERS, edit, True) for word in sorted(put - own) if word in case.telling]
+        out += [Stay(w, OTHERS, edit.label, True, before, after) for w in sorted(case.telling & put - known.keys())]
     rest = set(words(_beside(case.document.text, [(e.start, e.end) for e in plan.edits])))
-    out += [Stay(word, BESIDE, "", word in case.telling, "", "") for word in sorted(known & rest)]
+    out += [Stay(w, BESIDE, "", w in case.telling, "", "") for w in sorted((case.telling | case.kinds) & rest)]
     return out
-
-
-def _long(text: str) -> set[str]:
-    return {word for word in words(text) if len(word) >= LEAST_WORD}
-
-
-def _stay(word: str, where: str, edit: Edit, telling: bool) -> Stay:
-    return Stay(word, where, edit.label, telling, edit.original, edit.replacement)
 
 
 def share(counts: Counter[str], part: str, whole: str) -> float:
@@ -210,13 +198,15 @@ def show_row(row: dict[str, Any]) -> None:
     print(f"{row['step']:6}" + "".join(f"{row[name]:10.3f}" for name in names), flush=True)
 
 
-def show_stays(stays: Sequence[Stay]) -> None:
-    """Kind words by how often they stay; each telling word with what it stood in."""
-    kinds = Counter(s.word for s in stays if not s.telling)
-    print(f"kind words that stayed ({sum(kinds.values())}): {', '.join(f'{w} {n}' for w, n in kinds.most_common())}")
+def show_stays(stays: Sequence[Stay], policy: Policy) -> None:
+    """Kind words by family and by how often they stay; each telling word with what it stood in."""
+    for name in FAMILIES:
+        kinds = Counter(s.word for s in stays if not s.telling and s.label and family(s.label, policy) == name)
+        told = ", ".join(f"{word} {n}" for word, n in kinds.most_common())
+        print(f"kind words that stayed in their own mention, {name}: {kinds.total()}{': ' * bool(told)}{told}")
     for stay in stays:
         if stay.telling:
-            print(f"  telling: {stay.word} in {stay.where}: {stay.label} {stay.before!r} -> {stay.after!r}")
+            print(f"telling word in {stay.where}: {stay.word}: {stay.label} {stay.before!r} -> {stay.after!r}")
 
 
 def main() -> None:
@@ -233,7 +223,7 @@ def main() -> None:
     if args.test_seed in (args.seed, args.seed + 1):
         parser.error("--test-seed must be neither --seed nor the one after it: these texts are trained and judged on")
     torch.set_num_threads(1)
-    transformers.utils.logging.disable_progress_bar()
+    transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     with tempfile.TemporaryDirectory() as made:
         run(args, args.out or Path(made))
 
@@ -282,7 +272,7 @@ def run(args: argparse.Namespace, out: Path) -> None:
         }
         lap(name)
     print()
-    show_stays(stays)
+    show_stays(stays, policy)
     rows = [{k: round(v, 4) for k, v in row.items()} for row in curve]
     print(json.dumps({"benchmark": "seq2seq", **figures, "curve": rows, "cpu_s": seconds}))
 

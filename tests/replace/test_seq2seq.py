@@ -105,6 +105,28 @@ def test_a_name_that_gives_the_original_away_is_refused(play):
         assert told not in out and "Maud" not in out
 
 
+@pytest.mark.parametrize(
+    ("name", "proposal"),
+    [
+        ("Li Wu", "Li Chen"),
+        ("Kim Horn", "Kimberly Dole"),
+        ("Giacomo Horn", "Gia Dole"),
+        ("Bo", "Bo Dole"),
+        ("王伟", "王明"),
+        ("김민수", "김영희"),
+    ],
+)
+def test_a_short_name_does_not_stay(play, name, proposal):
+    out, notes = play(Model(**{name: proposal}), f"Then {name} left.", {name: "PERSON"})
+    assert any("0 of 1 entities have the model's substitute" in note for note in notes)
+    assert proposal not in out
+
+
+def test_particles_and_function_words_may_stay(play):
+    out, _ = play(Model(Haan="Vries", Ada="Eva"), "Then Ada de Haan left.", {"Ada de Haan": "PERSON"})
+    assert out == "Then Eva de Vries left."
+
+
 def test_the_model_is_told_what_it_must_not_write(play):
     told = []
 

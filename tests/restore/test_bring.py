@@ -175,13 +175,15 @@ def test_tokens_in_a_rewritten_text():
     assert restore(f"{moved} {GENUINE}", plan=plan, key=KEY).text == "Rome / Jane's Jane"
 
 
-def test_brackets_that_the_whole_text_explains():
+def test_signs_around_a_tag_are_the_texts():
     _, plan = build(("a", "PERSON", "Jane"), " met ", ("b", "PERSON", "Ann"), " and ", ("c", "PERSON", "Eve"))
     for text, expected in (
-        ("[[PERSON_1]] met [[PERSON_2]]", "Jane met Ann"),
+        ("[[PERSON_1]] met [[PERSON_2]]", "[Jane] met [Ann]"),
         ("[[PERSON_1]]: Hi.\n[[PERSON_2]]: Hi.", "[Jane]: Hi.\n[Ann]: Hi."),
         ("[[PERSON_1]] met [PERSON_2], [[PERSON_3]]", "[Jane] met Ann, [Eve]"),
-        ("(PERSON_1) met (PERSON_2)", "Jane met Ann"),
+        ("(PERSON_1) met (PERSON_2)", "(Jane) met (Ann)"),
+        ("[`PERSON_1`] met `PERSON_2`", "[`Jane`] met `Ann`"),
+        ("{PERSON_1} met [ PERSON_2 ]", "Jane met Ann"),
         ("(PERSON_1) met PERSON_2", "(Jane) met Ann"),
         ("see [[PERSON_1]](#a) and [[PERSON_2]](#b)", "see [Jane](#a) and [Ann](#b)"),
     ):

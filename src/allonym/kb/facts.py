@@ -81,36 +81,26 @@ def _nationalities(store: Store, places: Geography, own: int) -> None:
         number = store.entity("nationality", english[0], own, country=country, region=region, usable=not region)
         for form, text in zip(_FORMS, english, strict=True):
             store.label(number, "en", text, form)
-        if english[1].endswith("man"):
-            store.label(number, "en", english[1][:-3] + "woman", "noun_f")
-            store.alias(number, english[1][:-3] + "men", "en")
+        if english[1] == f"{english[0]}man":  # a Frenchman, but neither a German nor an Omani
+            store.label(number, "en", f"{english[0]}woman", "noun_f")
+            store.alias(number, f"{english[0]}men", "en")
+            store.alias(number, f"{english[0]}women", "en")
         for entry in more:
             language, _, text = entry.partition("=")
             if language == "also":
                 _named(store, number, [entry])
                 continue
-            for form, one in zip(_FORMS, text.split("|"), strict=True):
-                store.label(number, language, one, form)
-            for form, one in _feminine(language, text.split("|")[1]):
+            if language == "en":
+                store.label(number, "en", text, "noun_f")
+                continue
+            forms = text.split("|")
+            if language == "de" and len(forms) == 3:
+                forms.append(f"{forms[1].removesuffix('e')}in")
+            for form, one in zip((*_FORMS, "noun_f"), forms, strict=False):
                 store.label(number, language, one, form)
         target = places.regions.get((country, region)) if region else places.countries.get(country)
         if target is not None:
             store.relate(number, "country", target)
-
-
-def _feminine(language: str, noun: str) -> Iterator[tuple[str, str]]:
-    """The noun for a woman, where it is made by rule."""
-    if language == "de":
-        umlaut = {"Franzose": "Französin", "Deutscher": "Deutsche", "Israeli": "Israelin", "Saudi": "Saudi"}
-        yield "noun_f", umlaut.get(noun, f"{noun.removesuffix('e')}in")
-    elif language == "pl":
-        for end, other in (("czyk", "ka"), ("anin", "anka"), ("ak", "aczka"), ("ec", "ka")):
-            if noun.endswith(end):
-                special = {"Polak": "Polka", "Słowak": "Słowaczka", "Niemiec": "Niemka", "Ukrainiec": "Ukrainka"}
-                special |= {"Słoweniec": "Słowenka", "Czarnogórzec": "Czarnogórka", "Ślązak": "Ślązaczka"}
-                special |= {"Bośniak": "Bośniaczka", "Austriak": "Austriaczka"}
-                yield "noun_f", special.get(noun, noun.removesuffix(end) + other)
-                return
 
 
 def _groups(store: Store, own: int) -> None:

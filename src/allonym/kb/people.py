@@ -208,6 +208,49 @@ def borrowed(name: Name, typical: Mapping[str, frozenset[str]]) -> bool:
     return bool(known & away) and not known & (_WEST - away)
 
 
+_ISLES = frozenset("english american irish scottish welsh".split())
+_RELATED = (
+    _ISLES,
+    frozenset("spanish latin portuguese filipino".split()),
+    frozenset("german dutch scandinavian ashkenazi".split()),
+    frozenset("polish czech slovenian croatian".split()),
+    frozenset("russian ukrainian bulgarian".split()),
+)
+"""Origins that share given names."""
+_SYLLABLES = frozenset("chinese korean vietnamese punjabi".split())
+"""Origins in which the same words are given and family names."""
+
+
+def related(origin: str) -> frozenset[str]:
+    """The origins that share given names with one, itself included."""
+    return next((group for group in _RELATED if origin in group), frozenset({origin}))
+
+
+def foreign(name: Name, weights: Mapping[tuple[str, str], Mapping[str, int]]) -> bool:
+    """Whether an English or American list has a name that is far more typical of another origin.
+
+    Args:
+        weights: part and plain name to the weights by origin.
+    """
+    if name.origin not in ("english", "american"):
+        return False
+    known = weights.get((name.part, fold(name.name)), {})
+    here = max((weight for origin, weight in known.items() if origin in _ISLES), default=0)
+    there = max((weight for origin, weight in known.items() if origin not in _ISLES), default=0)
+    return there >= here + OFFERED
+
+
+def ambiguous(name: Name, women: Mapping[str, frozenset[str]]) -> bool:
+    """Whether a family name is read as a woman's given name in its origin or in a related one.
+
+    Args:
+        women: plain given names of women to their origins.
+    """
+    if name.part != "last" or name.origin in _SYLLABLES:
+        return False
+    return bool(women.get(fold(name.name), frozenset()) & related(name.origin))
+
+
 def write_names(store: Store, places: frozenset[str]) -> None:
     """All names, how they end, and the famous ones.
 
@@ -224,10 +267,19 @@ def write_names(store: Store, places: frozenset[str]) -> None:
         if first and not typical[fold(name.name)] & _ELSEWHERE:
             typical[fold(name.name)].add(name.origin)
     known = {folded: frozenset(origins) for folded, origins in typical.items()}
+    weights: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)
+    given: dict[str, set[str]] = defaultdict(set)
+    for name in names:
+        by_origin = weights[name.part, fold(name.name)]
+        by_origin[name.origin] = max(name.weight, by_origin.get(name.origin, 0))
+        if name.part == "first" and name.gender == "f":
+            given[fold(name.name)].add(name.origin)
+    women = {folded: frozenset(origins) for folded, origins in given.items()}
     banned = frozenset().union(*unfit(), places)
     for name in names:
         weight = 1 if borrowed(name, known) else name.weight
-        store.name(name.name, name.part, name.origin, name.gender, weight, fit(name, banned, known))
+        usable = fit(name, banned, known) and not foreign(name, weights) and not ambiguous(name, women)
+        store.name(name.name, name.part, name.origin, name.gender, weight, usable)
     store.endings(endings(names))
     for given, family in famous():
         store.famous(given, family)

@@ -208,8 +208,9 @@ def _tells(word: str, original: str) -> bool:
 def _repeats(own: Sequence[str], surfaces: Sequence[str]) -> bool:
     """Whether words of a proposal repeat a short name of their own entity, or a part of it.
 
-    That is a word of two letters or more (``Li Wu`` as ``Li Chen``; ``van`` and ``of`` may be the same), one that the
-    other begins or ends with (``Kim`` as ``Kimberly``, ``Giacomo`` as ``Gia``), or a sign of a script without spaces.
+    That is a word of two letters (``Li Wu`` as ``Li Chen``; ``de`` and ``of`` may be the same), one of three or more
+    that the other begins or ends with (``Kim`` as ``Kimberly``, ``Giacomo`` as ``Gia``), or a sign of a script without
+    spaces.
     """
     for name in {name for surface in surfaces for name in _WORD.findall(surface)}:
         old = plain(name)

@@ -177,7 +177,7 @@ def restore(
             _log(vault, scope, done.restored, 0)
             return done
     restorer = Restorer(known, key=key)
-    matches = _brackets(restorer._matches(text))
+    matches = restorer._matches(text)
     notes: list[str] = []
     if plan is not None:
         if lost:
@@ -346,22 +346,6 @@ def _counted(matches: list[Match], index: Index, wanted: Mapping[str, int]) -> l
                 kept.update(found)
                 left[row] -= len(found)
     return [m._replace(sure=True) if i in kept else m for i, m in enumerate(matches) if i in kept or not doubtful(m)]
-
-
-def _brackets(matches: list[Match]) -> list[Match]:
-    """Second pairs of brackets, and round ones, where the whole text tells whether they are the rewriter's."""
-    shapes = Counter(m.shape for m in matches)
-    slip = any(m.shape == "double" and m.rule == "double brackets" for m in matches)
-    doubled = slip and not (shapes["own"] or shapes["bare"] or shapes["round"])
-    rounded = shapes["round"] > 1 and not (shapes["bare"] or shapes["own"] or shapes["double"])
-    out = []
-    for m in matches:
-        if m.other is not None:
-            wide = doubled if m.shape == "double" else rounded
-            if wide != (m.other[0] > m.start):
-                m = m._replace(start=m.other[0], end=m.other[1])
-        out.append(m)
-    return out
 
 
 def _out(match: Match, raw: str) -> str:

@@ -42,12 +42,10 @@ def plainly(scan: Scan, i: int, done: int) -> Match | None:
             return None
         if end - start != len(form.text):
             return None
-        shape = ""
         if form.kind == TAG:
             reach = gaps.tag_reach(form, text, start + len(form.head), end - len(form.tail), "")
-            if reach is None or reach[:3] != (start, end, "") or reach.other is not None:
+            if reach != (start, end, ""):
                 return None
-            shape = reach.shape
         elif (
             form.kind == ADDRESS
             or form.head
@@ -59,7 +57,7 @@ def plainly(scan: Scan, i: int, done: int) -> Match | None:
         a, b = scan.view.start(start), scan.view.end(end)
         if scan.view.kinds(a, b):
             return None
-        return Match(a, b, form.target, "exact", form.label, form.row, True, length, shape=shape)
+        return Match(a, b, form.target, "exact", form.label, form.row, True, length)
     return None
 
 

@@ -69,23 +69,19 @@ class Reach(NamedTuple):
     Attributes:
         start, end: the tag.
         rule: how it differs from the tag that is known; empty: not.
-        shape: ``own``: within its brackets; ``bare``: it lost them; ``round``: it stands in round ones instead;
-            ``double``: within a second pair. Empty: it has none.
-        other: where it would end if the signs around it, round brackets or a second pair, were counted the other way.
     """
 
     start: int
     end: int
     rule: str = ""
-    shape: str = ""
-    other: tuple[int, int] | None = None
 
 
 def tag_reach(form: Form, text: str, start: int, end: int, infix: str) -> Reach | None:
     """How far a tag reaches around its words at ``start`` to ``end``; None where it is no tag.
 
-    A second pair of brackets is taken for a slip of the rewriter, but not at the beginning of a sentence or line,
-    where brackets around a name are common (``[Doctor] What is it?``).
+    Signs around a whole tag are never its own: not a second pair of brackets (``[[PERSON_1]]``), not round ones around
+    a tag that lost its brackets, not marks between brackets and words. They may be the text's (``[Doctor] What?``),
+    and nobody can tell.
 
     Args:
         infix: what stands before the last of its words.
@@ -94,12 +90,7 @@ def tag_reach(form: Form, text: str, start: int, end: int, infix: str) -> Reach 
     if text.startswith(tail, end) and text.endswith(head, 0, start) and start >= len(head):
         a, b = start - len(head), end + len(tail)
         if head and head[-1] in OPENING and tail and tail[-1] in CLOSING:
-            n = len(head)
-            m = len(tail.lstrip('"'))
-            closed = text[b : b + m] == tail[len(tail) - m :]
-            if text[a - n : a] == head and closed and a >= n and len(set(head)) == 1:
-                return _doubled(text, a - n, b + m, n, m)
-            return Reach(a, b, "", "own")
+            return Reach(a, b)
         if not head and not tail and not _like_tag(form, text[start:end], infix):
             return None
         return Reach(a, b) if _apart(form, text, a, b) else None
@@ -113,34 +104,27 @@ def tag_reach(form: Form, text: str, start: int, end: int, infix: str) -> Reach 
             if text[a - 1 : a] == opener and text[b : b + 1] == closer and a > 0:
                 a, b = a - 1, b + 1
         inner = text[a:start] + text[end:b]
-        rule = "spacing" if any(map(str.isspace, inner)) else "" if own and text[a:start] == head else "brackets"
-        if own and text[a - 1 : a] == opener and text[b : b + 1] == closer and a > 0:
-            return _doubled(text, a - 1, b + 1, 1, 1)._replace(rule=rule)
-        return Reach(a, b, rule, "own")
-    if bracketed and opener in _MATE and opener in head and opener != "(" and _open_end(text, after, opener):
+        marks = {c for c in inner if not c.isspace()} - {*head, *tail, opener, closer}
+        if '"' in tail:
+            marks -= _QUOTES
+        if not marks and (own or len("".join(inner.split())) == 2):
+            spaced = any(map(str.isspace, inner))
+            return Reach(a, b, "spacing" if spaced else "" if own and text[a:start] == head else "brackets")
+    elif bracketed and opener in _MATE and opener in head and opener != "(" and _open_end(text, after, opener):
         return Reach(before, _quoted(text, end, tail, infix), "brackets") if _apart(form, text, before, end) else None
-    if bracketed and closer in _MATES and closer in tail and closer != ")" and not _opened(text, start, closer):
-        if not _apart(form, text, start, after + 1):
-            return None
-        return Reach(start, after + 1, "brackets")
+    elif (
+        bracketed
+        and closer in _MATES
+        and closer in tail
+        and closer != ")"
+        and not _opened(text, start, closer)
+        and "\n" not in text[end:after]  # else it is the mark of a quoted line
+    ):
+        return Reach(start, after + 1, "brackets") if _apart(form, text, start, after + 1) else None
     a, b = start, _quoted(text, end, tail, infix)
     if not _apart(form, text, a, b) or not _like_tag(form, text[start:end], infix):
         return None
-    if not bracketed:
-        return Reach(a, b)
-    if opener == "(" and closer == ")":
-        return Reach(a, b, "brackets", "round", (before, after + 1))
-    return Reach(a, b, "brackets", "bare")
-
-
-def _doubled(text: str, start: int, end: int, left: int, right: int) -> Reach:
-    """A tag within a second pair of its brackets, ``left`` and ``right`` characters of them."""
-    if text[end : end + 1] == "(":  # the text of a Markdown link
-        return Reach(start + left, end - right, "", "own")
-    line = text[max(0, start - LOOK_ROUND) : start].rpartition("\n")[2].rstrip()
-    if line[-1:] in ".!?:…" or (len(line) < LOOK_ROUND and not any(map(str.isalnum, line))):
-        return Reach(start + left, end - right, "", "double", (start, end))
-    return Reach(start, end, "double brackets", "double", (start + left, end - right))
+    return Reach(a, b, "brackets" if bracketed else "")
 
 
 def _quoted(text: str, end: int, tail: str, infix: str) -> int:

@@ -30,7 +30,6 @@ class Match(NamedTuple):
         words: how many words it has.
         why: why it is left.
         sure: whether nothing else can stand there; if not, only the whole text can tell.
-        shape, other: of a tag, see :class:`allonym.restore.gaps.Reach`; places of the text.
     """
 
     start: int
@@ -43,8 +42,6 @@ class Match(NamedTuple):
     words: int = 1
     why: str = ""
     sure: bool = True
-    shape: str = ""
-    other: tuple[int, int] | None = None
 
     def __repr__(self) -> str:
         return f"Match({self.start}, {self.end}, {self.rule!r}, {self.label!r})"
@@ -63,8 +60,6 @@ class Hit:
     seen: str
     out: str | None = None
     sure: bool = True
-    shape: str = ""
-    other: tuple[int, int] | None = None
 
     def cost(self) -> int:
         return sum(_COST.get(r, 2) for r in self.rules) + 20 * (not self.sure)

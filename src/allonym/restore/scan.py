@@ -219,8 +219,7 @@ class Scan:
         whole = not form.rule and not any(hit.endings)
         rule = "+".join(dict.fromkeys(rules)) or "exact"
         keys = len(form.keys)
-        other = None if hit.other is None else (self.view.start(hit.other[0]), self.view.end(hit.other[1]))
-        return Match(a, b, out, rule, form.label, form.row, whole, keys, why, hit.sure, hit.shape, other)
+        return Match(a, b, out, rule, form.label, form.row, whole, keys, why, hit.sure)
 
     # Words
 

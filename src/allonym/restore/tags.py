@@ -45,10 +45,10 @@ def tag_hit(
         reach = gaps.tag_reach(form, window, start - low, core - low, infix)
         if reach is not None:
             a = low + reach.start
-            reach = gaps.Reach(a, end, reach.rule, reach.shape) if reach.end == core - low else None
+            reach = gaps.Reach(a, end, reach.rule) if reach.end == core - low else None
     if reach is None:
         return None
-    a, b, rule, shape, other = reach
+    a, b, rule = reach
     words = (
         form.words
         if stem == "".join(x for p in zip(form.words, [*form.gaps, ""], strict=True) for x in p)
@@ -62,7 +62,7 @@ def tag_hit(
     plain = text[a:b]
     if not rules and plain != form.text and plain != View(form.text).text:
         rules = ["signs"]
-    return Hit(a, b, last_token, form, rules, endings, plain, shape=shape, other=other)
+    return Hit(a, b, last_token, form, rules, endings, plain)
 
 
 def _grown_word(form: Form, seen: str) -> bool:
