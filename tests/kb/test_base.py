@@ -66,6 +66,14 @@ def one(text: str, *kinds: str, **more: str) -> Item:
         ("nurse", "occupation", "nurse", ""),
         ("Heathrow", "facility", "Heathrow Airport", "GB"),
         ("Elm Street", "street", "Elm Street", "US"),
+        ("Koeln", "city", "Cologne", "DE"),
+        ("Nuernberg", "city", "Nuremberg", "DE"),
+        ("Neukoelln", "city", "Neukölln", "DE"),
+        *((text, "country", "United States", "US") for text in ("US", "U.S.", "USA", "America", "United States")),
+        *((text, "country", "United Kingdom", "GB") for text in ("UK", "U.K.", "Britain", "Great Britain", "the UK")),
+        ("Holland", "country", "Netherlands", "NL"),
+        ("Frenchwoman", "nationality", "French", "FR"),
+        ("student of history", "occupation", "history student", ""),
     ],
 )
 def test_things_are_found_in_other_languages_and_spellings(text, kind, label, country):
@@ -140,6 +148,34 @@ def test_labels():
     assert elm["en", "pattern"].replace("{}", elm["en", "stem"]) == "Elm Street"
     forms.clear()
     assert KB.labels(polish)
+
+
+def test_nouns_for_women():
+    english = {KB.labels(item).get(("en", "noun_f"), "") for item in KB.pool("nationality")}
+    assert english == {"", "Frenchwoman", "Irishwoman", "Dutchwoman", "Filipina"}
+    labels = {text: KB.labels(one(text, "nationality")) for text in ("Polish", "Afghan", "Swiss", "Germans")}
+    assert labels["Polish"]["pl", "noun_f"] == "Polka" and labels["Polish"]["de", "noun_f"] == "Polin"
+    assert labels["Afghan"]["pl", "noun_f"] == "Afganka" and labels["Swiss"]["pl", "noun_f"] == "Szwajcarka"
+    assert labels["Germans"]["de", "noun_f"] == "Deutsche"
+
+
+@pytest.mark.parametrize("word", "coach analyst driver pupil student trainer tutor caretaker clerk manager".split())
+def test_common_occupations_have_a_field(word):
+    item = one(word, "occupation")
+    assert item.label == word and item.industry and len(KB.pool("occupation", industry=item.industry)) > 20
+
+
+@pytest.mark.parametrize(
+    ("text", "country"),
+    [
+        *((text, "US") for text in ("Manhattan", "Queens", "Brooklyn", "The Bronx", "Staten Island", "Harlem")),
+        *((text, "GB") for text in ("Camden Town", "Islington", "Soho")),
+        *((text, "DE") for text in ("Friedrichshain", "Kreuzberg", "Neukölln")),
+        *(("Mokotów", "PL"), ("Copacabana", "BR"), ("Shibuya", "JP")),
+    ],
+)
+def test_districts_of_large_cities_are_known_but_no_substitutes(text, country):
+    assert one(text, "city", country=country) not in KB.pool("city")
 
 
 @pytest.mark.parametrize(
@@ -233,6 +269,24 @@ def test_no_pool_holds_an_unfit_name():
 def test_unusable_names_are_known_nevertheless():
     assert KB.name_facts("Grace") and KB.gender("Grace") == "f"
     assert "Grace" not in KB.names("first", "english", "f")
+
+
+def test_names_are_those_of_their_origin():
+    drawn = {name for o in ("english", "american") for g in "fmn" for name in KB.names("first", o, g)}
+    foreign = "Kahu Manawa Taine Anaru Huia Diallo Abdul Mohammed Giuseppe Carlos Giulia Sione"
+    assert not drawn & set(foreign.split())
+    assert {"Kahu", "Anaru"} <= set(KB.names("first", "polynesian"))
+    for origin in ("english", "american"):
+        assert min(len(KB.names("first", origin, g)) for g in "fm") >= 150
+        families = set(KB.names("last", origin))
+        assert {"Thompson", "Harrison", "McCarthy"} <= families
+        assert not families & {"Garcia", "Helen", "Schmitt", "Hansen", "Mcbride", "Obrien"}
+
+
+@pytest.mark.parametrize("origin", ["english", "american", "german", "french", "spanish", "polish", "italian"])
+def test_no_family_name_is_a_womans_given_name(origin):
+    given = {fold(name) for name in KB.names("first", origin, "f")}
+    assert not given & {fold(name) for name in KB.names("last", origin)}
 
 
 def test_names_by_gender():

@@ -18,7 +18,11 @@ LEAST = 15_000  # inhabitants of a city
 _NATIVE, _FOREIGN = 100_000, 750_000
 """Inhabitants from which a city's other names are kept: those with letters of its country, and all in Latin letters."""
 _LATIN = re.compile(r"[A-Za-zÀ-ɏ'’ .-]+")
-_BAD_CITY = re.compile(r"\b[A-Z]{2,}\b|^[^A-Za-zÀ-ɏ]|[\d(),/;]|[^A-Za-zÀ-ɏḀ-ỿ'’ʻ .-]")
+_BAD_CITY = re.compile(
+    r"(?i:\b(?:city cent(?:re|er)|downtown|district|quartier|circo\w+|osiedle|rejon)\b)"
+    r"|\b[A-Z]{2,}\b|^[^A-Za-zÀ-ɏ]|[\d(),/;]|[^A-Za-zÀ-ɏḀ-ỿ'’ʻ .-]"
+)
+_SPELT = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue"})
 
 
 _METROPOLIS = 500_000
@@ -221,6 +225,8 @@ def _cities(store: Store, data: Any, out: Geography, codes: dict[tuple[str, str]
             out.famous.add(plain_name)
         if name != city["name"]:
             store.alias(number, city["name"])
+        if country in ("DE", "AT", "CH"):
+            store.alias(number, named.get("de", city["name"]).translate(_SPELT))
         for language, text in named.items():
             if language == "also":
                 for one in text.split(";"):

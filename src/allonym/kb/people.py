@@ -21,6 +21,7 @@ TYPICAL = 80  # weight of names from lists that were written for an origin
 OFFERED = 20  # weight of a locale from which on its names may be substitutes
 _SHAPE = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*(?: [^\W\d_]+(?:['’-][^\W\d_]+)*){0,2}")
 _PARTICLES = frozenset("van von der den de del della di da du le la ter ten dos mac mc al el te".split())
+_MC = re.compile(r"^Mc([a-z])(?=[a-z]{2})")
 _PLACEHOLDERS = frozenset({"doe", "john", "jane", "mustermann", "max"})
 
 
@@ -96,6 +97,7 @@ def _weighted(
         name = romanised(" ".join(raw.split()), script)
         if name.isupper():
             name = name.capitalize()
+        name = _MC.sub(lambda m: "Mc" + m[1].upper(), name)
         if not name or (fold(name) in _PLACEHOLDERS and origin in ("latin", "polish", "vietnamese")):
             continue
         # A frequency says how typical a name is: from the locale's weight down to a third of it.
@@ -268,13 +270,13 @@ def write_names(store: Store, places: frozenset[str]) -> None:
             typical[fold(name.name)].add(name.origin)
     known = {folded: frozenset(origins) for folded, origins in typical.items()}
     weights: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)
-    given: dict[str, set[str]] = defaultdict(set)
+    womens: dict[str, set[str]] = defaultdict(set)
     for name in names:
         by_origin = weights[name.part, fold(name.name)]
         by_origin[name.origin] = max(name.weight, by_origin.get(name.origin, 0))
         if name.part == "first" and name.gender == "f":
-            given[fold(name.name)].add(name.origin)
-    women = {folded: frozenset(origins) for folded, origins in given.items()}
+            womens[fold(name.name)].add(name.origin)
+    women = {folded: frozenset(origins) for folded, origins in womens.items()}
     banned = frozenset().union(*unfit(), places)
     for name in names:
         weight = 1 if borrowed(name, known) else name.weight

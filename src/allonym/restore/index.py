@@ -14,7 +14,6 @@ from allonym.restore.words import (
     Ending,
     bases,
     common_words,
-    deletions,
     folded,
     lowered,
     one_slip,
@@ -115,7 +114,7 @@ class Index:
         self._aliases: dict[str, str] = {}
         self._parts: dict[str, list[Form]] = {}
         self._expanded: dict[int, bool] = {}
-        self._slips: dict[str, str | tuple[str, ...]] | None = None
+        self._slips: dict[tuple[int, str], list[str]] | None = None
         self._starting: set[str] = set()
         self._acronyms: dict[str, list[Form]] = {}
         self._initials: dict[tuple[str, ...], list[Form]] | None = None
@@ -338,30 +337,27 @@ class Index:
             return
         if self._slips is None:
             self._slips = self._slip_table()
-        table, vocabulary = self._slips, self.vocabulary
         seen: set[str] = set()
-        for less in (key, *deletions(key)):
-            listed = table.get(less)
-            if listed is not None:
-                seen.update((listed,) if isinstance(listed, str) else listed)
-            if less is not key and less in vocabulary and _may_slip(less, vocabulary[less]):
-                seen.add(less)
+        for size in (len(key) - 1, len(key), len(key) + 1):
+            half = size // 2
+            seen.update(self._slips.get((size, key[:half]), ()))
+            seen.update(self._slips.get((-size, key[half - size :]), ()))
+        half = len(key) // 2
+        crossed = key[: half - 1] + key[half] + key[half - 1] + key[half + 1 :]
+        if _may_slip(crossed, self.vocabulary.get(crossed, 0)):
+            seen.add(crossed)
         for word in sorted(seen):
             if one_slip(word, key):
                 yield word
 
-    def _slip_table(self) -> dict[str, str | tuple[str, ...]]:
-        table: dict[str, str | tuple[str, ...]] = {}
-        for word, flags in list(self.vocabulary.items()):
-            if not _may_slip(word, flags):
-                continue
-            for i in range(len(word)):
-                less = word[:i] + word[i + 1 :]
-                had = table.setdefault(less, word)
-                if had is not word and had != word:
-                    listed = (had,) if isinstance(had, str) else had
-                    if word not in listed:
-                        table[less] = (*listed, word)
+    def _slip_table(self) -> dict[tuple[int, str], list[str]]:
+        """Words by their halves: one slip leaves one half as it is, unless it swaps the letters between them."""
+        table: dict[tuple[int, str], list[str]] = {}
+        for word, flags in self.vocabulary.items():
+            if _may_slip(word, flags):
+                size = len(word)
+                table.setdefault((size, word[: size // 2]), []).append(word)
+                table.setdefault((-size, word[size // 2 :]), []).append(word)
         return table
 
     def may_begin(self, key: str) -> bool:

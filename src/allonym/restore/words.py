@@ -50,12 +50,6 @@ def spelled_out(word: str) -> str:
     return folded(out) if out != lowered(word) else ""
 
 
-def deletions(word: str) -> Iterator[str]:
-    """The word with each of its letters left out once."""
-    for i in range(len(word)):
-        yield word[:i] + word[i + 1 :]
-
-
 def one_slip(a: str, b: str) -> bool:
     """Whether one letter too many, too few, another or two neighbours swapped make one of the other."""
     if abs(len(a) - len(b)) > 1 or a == b:
