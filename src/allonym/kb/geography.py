@@ -26,7 +26,7 @@ _SPELT = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "O
 
 
 _METROPOLIS = 500_000
-_SHARE = 3  # times the inhabitants that a city has more than its parts
+_SHARE = 5  # times the inhabitants that a city has more than its parts
 _RADIUS = 5.0  # kilometres of a city of a million; the area grows with the number of inhabitants
 
 

@@ -253,13 +253,24 @@ def ambiguous(name: Name, women: Mapping[str, frozenset[str]]) -> bool:
     return bool(women.get(fold(name.name), frozenset()) & related(name.origin))
 
 
+def _shared(names: list[Name]) -> list[Name]:
+    """The names; American given names that the British and Irish lists offer too are offered."""
+    offered = {(fold(n.name), n.gender) for n in names if n.offered and n.part == "first" and n.origin in _ISLES}
+    return [
+        n._replace(offered=True)
+        if (n.part, n.origin) == ("first", "american") and (fold(n.name), n.gender) in offered
+        else n
+        for n in names
+    ]
+
+
 def write_names(store: Store, places: frozenset[str]) -> None:
     """All names, how they end, and the famous ones.
 
     Args:
         places: plain names of countries, regions and large cities, which are no substitutes for people.
     """
-    names = merged([*listed(), *from_faker()])
+    names = _shared(merged([*listed(), *from_faker()]))
     typical: dict[str, set[str]] = defaultdict(set)
     for name in names:
         if name.weight == TYPICAL or (name.offered and name.part == "last" and name.origin in _HOME):

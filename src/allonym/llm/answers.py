@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 
-_THOUGHTS = re.compile(r"<think>.*?</think>", re.DOTALL)
+_OPEN, _CLOSE = "<think>", "</think>"
 _DEEPEST = 64
 
 
 def parsed(content: str) -> Mapping[str, object] | None:
     """The first whole JSON object in an answer; None where there is none."""
-    text = _THOUGHTS.sub("", content)
+    text = _spoken(content)
     decoder = json.JSONDecoder()
     at = text.find("{")
     for _ in range(_DEEPEST):
@@ -28,6 +27,16 @@ def parsed(content: str) -> Mapping[str, object] | None:
     return None
 
 
+def _spoken(content: str) -> str:
+    """The answer without its thoughts. Each end is looked for once: an answer may be 16 MiB of beginnings."""
+    pieces: list[str] = []
+    at = 0
+    while (start := content.find(_OPEN, at)) >= 0 and (end := content.find(_CLOSE, start)) >= 0:
+        pieces.append(content[at:start])
+        at = end + len(_CLOSE)
+    return "".join((*pieces, content[at:]))
+
+
 def _outermost(text: str, at: int) -> bool:
     before = text[:at]
     return before.count("{") == before.count("}")
@@ -38,7 +47,7 @@ def mended(content: str) -> Mapping[str, object] | None:
     whole = parsed(content)
     if whole is not None:
         return whole
-    text = _THOUGHTS.sub("", content)
+    text = _spoken(content)
     start = text.find("{")
     if start < 0:
         return None
