@@ -43,7 +43,7 @@ from allonym.plan import Plan
 from allonym.policy import Policy, Rule
 from allonym.replace.aligned import passages
 from allonym.replace.cast import LEAST_WORD, words
-from allonym.replace.naming import parse
+from allonym.replace.naming import ARTICLES, parse
 from allonym.replace.rewriter import Rewriter, load
 from allonym.train.parallel import Pair, pairs
 from allonym.train.seq2seq import SIZES, Options, begun, fit
@@ -104,7 +104,7 @@ def names_words(surface: str, of: str) -> dict[str, bool]:
     for piece in parse(surface):
         for word in words(piece.text) if piece.kind != "initial" else ():
             if len(word) >= SHORT_NAME:
-                out[word] = out.get(word, False) or piece.kind == "name"
+                out[word] = out.get(word, False) or (piece.kind == "name" and word not in ARTICLES)
     return out
 
 

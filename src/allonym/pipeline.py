@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 TextOrDocument = str | Document
 AnyPolicy = str | Path | Policy
+GIVEN_MONTHS = frozenset("April May June August January Avril Juni".split())
+"""Months that are given names as well."""
 _LEAST = 0.05  # chance from which on :func:`explain` shows what the tagger saw
 
 
@@ -287,6 +289,7 @@ def _told_better(text: str, kept: list[Span], policy: Policy) -> list[Span]:
     others = [s for s in kept if s.source != TAGGER]
     if not others or len(others) == len(kept):
         return kept
+    others = _without_given_names(text, others, kept)
     others.sort(key=lambda s: (s.start, -s.end))
     reach, ends = 0, []
     for s in others:
@@ -314,9 +317,22 @@ def _told_better(text: str, kept: list[Span], policy: Policy) -> list[Span]:
             ):
                 out.append(span)
             else:
-                worth = [(a, b) for a, b in left if sum(map(str.isalnum, text[a:b])) > 1]
-                out += [replace(span, start=a, end=b) for a, b in worth]
+                for a, b in left:
+                    said = text[a:b]
+                    if sum(map(str.isalnum, said)) > 1:
+                        a, b = a + len(said) - len(said.lstrip()), b - len(said) + len(said.rstrip())
+                        out.append(replace(span, start=a, end=b))
     return out
+
+
+def _without_given_names(text: str, others: list[Span], kept: list[Span]) -> list[Span]:
+    """Without the dates that are the given name of somebody whom the tagger found: "April Stone"."""
+    months = [s for s in others if s.end - s.start < 10 and text[s.start : s.end] in GIVEN_MONTHS]
+    if not months:
+        return others
+    people = [s for s in kept if s.source == TAGGER and s.label.startswith("PERSON")]
+    given = {m for m in months for p in people if p.start <= m.start and m.end < p.end}
+    return [s for s in others if s not in given]
 
 
 @lru_cache(maxsize=64)

@@ -150,3 +150,21 @@ def test_open_quote_says_what_is_lost(run, tmp_path):
     out, report = run("a.csv", b'id,text\n1,ok\n2,"open\n3,x\n')
     assert out == b"id,text\n1,ok\n" and report.quarantined == 1
     assert "all rows from here on" in (tmp_path / "out-a.csv.quarantine.jsonl").read_text()
+
+
+def test_a_header_stays_whatever_its_words_mean(run):
+    data = b"city,comment\nx,a@example.com\n"
+    assert run("a.csv", data, fields=["comment"])[0] == b"city,comment\nx," + MAIL + b"\n"
+    assert run("b.csv", data)[0].startswith(b"city,comment\n")
+    # A first row that may be data is treated as such.
+    assert b"example.com" not in run("c.csv", b"Ada Brook,a@example.com\nx,y\n")[0]
+
+
+def test_a_row_tells_whom_it_is_about(run, policy):
+    from allonym.policy import Rule
+
+    strict = policy.with_(subject="who", consistent="subject", default=Rule("wild_tag"))
+    data = b"who,text\np1,a@example.com\np2,a@example.com\np1,a@example.com\n"
+    out, report = run("a.csv", data, strict, key=b"k" * 16, fields=["text"])
+    first, second, third = out.decode().splitlines()[1:]
+    assert first == third and first.split(",")[1] != second.split(",")[1] and report.quarantined == 0

@@ -111,3 +111,11 @@ def test_parts_are_the_whole_name(monkeypatch):
         assert "".join(p.text for p in parts(atlas, tokenised(name))) == name
     sorts = [p.sort for p in parts(atlas, tokenised("University of Warsaw")) if p.text.strip()]
     assert sorts == ["kept", "kept", "place"]
+
+
+def test_a_country_or_region_in_a_name_stays_only_where_the_policy_keeps_it():
+    for text in ("{Texas Roadhouse|ORGANIZATION}", "{Poland Spring|ORGANIZATION}", "{American Airlines|ORGANIZATION}"):
+        told = text[1:].split()[0]
+        for key in (KEY, KEY[::-1], KEY + b"!"):
+            assert told not in play(text, key=key)
+    assert play("{Polish Zentrix Foundation|ORGANIZATION}", keep=("COUNTRY",)).startswith("Polish ")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import click
@@ -131,9 +132,13 @@ def anonymize(
         raise click.UsageError("--originals goes with --plans")
     if unique and vault:
         raise click.UsageError("--unique goes without --vault: a vault does the same")
+    if vault is None and (secret_file or secret_env or secret_keyring):
+        raise click.UsageError("--secret-file, --secret-env and --secret-keyring go with --vault")
     chosen = chosen_policy(policy, label, dictionary, exclude_terms, operating_point)
     if subject_field is not None:
-        chosen = chosen.with_(subject=subject_field)
+        # What names the subject identifies, wherever it stands in the record.
+        names = {**chosen.metadata, "GENERIC_ID": (*chosen.metadata.get("GENERIC_ID", ()), subject_field)}
+        chosen = chosen.with_(subject=subject_field, metadata=MappingProxyType(names))
     key = read_key(key_file)
     if dry_run:
         if key is None and vault:
@@ -214,7 +219,7 @@ def _dry_run(
     mentions: Counter[tuple[str, str]] = Counter()
     edits: list[tuple[object, ...]] = []
     count = 0
-    for document in documents(source, fields=field, format=format):
+    for document in documents(source, fields=field, format=format, named=False):
         plan = anonymize(document, chosen, key=key, scope=scope).plan
         count += 1
         mentions.update((e.label, e.operator.partition("@")[0]) for e in plan.edits)

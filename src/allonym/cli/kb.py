@@ -34,6 +34,10 @@ def build(out: Path) -> None:
     """Build the knowledge base from open libraries and our own facts, into OUT (kb.sqlite).
 
     The same libraries give the same bytes. Needs the extra: pip install 'allonym[kb]'
+
+    \b
+    Example:
+      allonym kb build mine.sqlite
     """
     from allonym.kb.build import build as write
 

@@ -79,12 +79,14 @@ def check(name: str) -> None:
     Example:
       allonym policy check mine.toml && echo fine
     """
+    from allonym.document import Document
     from allonym.pipeline import anonymize
     from allonym.policy import Policy
     from allonym.replace.keyed import MIN_KEY_BYTES
 
     one = Policy.load(name)
-    anonymize("", one.with_(every=True, exclude=(), countries=()), key=bytes(MIN_KEY_BYTES))
+    sample = Document("", "", {one.subject: "somebody"} if one.subject else {})
+    anonymize(sample, one.with_(every=True, exclude=(), countries=()), key=bytes(MIN_KEY_BYTES))
     _show(one, every=False)
     click.secho("ok", fg="green", err=True)
 

@@ -37,10 +37,12 @@ def decoded(data: bytes, where: str) -> str:
         raise DataError(f"{where} is not UTF-8: byte {error.start} does not fit") from None
 
 
-def documents(source: str, *, fields: Sequence[str] = (), format: str | None = None) -> Iterator[Document]:
+def documents(
+    source: str, *, fields: Sequence[str] = (), format: str | None = None, named: bool = True
+) -> Iterator[Document]:
     """The documents of a file, a folder, or standard input where ``source`` is ``-``, as a run would see them."""
     from allonym.files import read_documents
 
     if source == "-":
         tell_terminal()
-    yield from read_documents(source, fields=fields, format=format)
+    yield from read_documents(source, fields=fields, format=format, named=named)

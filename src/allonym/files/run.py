@@ -28,6 +28,7 @@ from allonym.files.runreport import RunReport, make_report
 from allonym.plan import digest
 from allonym.policy import Policy
 from allonym.replace.cast import Corpus
+from allonym.replace.keyed import subkey
 
 if TYPE_CHECKING:
     from allonym.replace import Keeper
@@ -174,6 +175,9 @@ def anonymize_path(
         "originals": originals,
         **settings,
     }
+    if vault is not None and not isinstance(vault, Corpus):
+        # With another vault, what was written before could be undone from neither.
+        identity["vault"] = subkey(vault.operator_key, "journal").hex()[:32]
     journal = None
     if out is not None and str(source) != "-":
         journal = Journal(out, identity, key, resume=resume, overwrite=overwrite)
@@ -504,9 +508,13 @@ def _digest(path: Path) -> str:
 
 
 def read_documents(
-    source: str | Path, *, fields: Sequence[str] | None = None, format: str | None = None
+    source: str | Path, *, fields: Sequence[str] | None = None, format: str | None = None, named: bool = True
 ) -> Iterator[Document]:
     """The documents of a file, a folder or standard input (``-``), lazily, as a run would see them.
+
+    Args:
+        source, fields, format: as for :func:`anonymize_path`.
+        named: give those without an id the name of their file, which a run does not.
 
     Raises:
         UsageError: no such file, format or field.
@@ -528,6 +536,6 @@ def read_documents(
             if isinstance(piece, Failure):
                 raise DataError(f"{item.name}: {item.format.unit} {line + piece.line}: {piece.reason}")
             if isinstance(piece, Draft) and piece.counted:
-                id = piece.document.id or item.name
+                id = piece.document.id or (item.name if named else "")
                 yield piece.document if id == piece.document.id else replace(piece.document, id=id)
         line += parsed.lines

@@ -8,13 +8,20 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import BinaryIO, cast
 
-from allonym.batch import named_parts
+from allonym.batch import TEXT_KEYS, as_words, named_parts
 from allonym.errors import DataError, UnknownNameError
 from allonym.files.encoding import Encoding, cut, sniff
 from allonym.files.fields import ID_NAMES, is_id, metadata
 from allonym.files.record import Chunk, Draft, Failure, Format, Job, Parsed, Piece, Tally
 
 DELIMITERS = ",;\t|"
+_COLUMN = re.compile(r"[^\W\d][\w .\-/()]{0,39}")
+_COLUMNS = frozenset(
+    "comment comments note notes review reviews question answer remark remarks description title subject date time "
+    "year month age gender sex city town country state address street phone email mail e mail price amount score "
+    "rating category type label status language source url link number count".split()
+)
+"""Names of columns, as words, that are no data where they stand in a first row."""
 _UNDECODED = re.compile("[\ud800-\udfff]")
 
 
@@ -155,6 +162,8 @@ def _parse(chunk: Chunk, job: Job) -> Parsed:
         row = cells(body, delimiter)
         if _UNDECODED.search(body):
             pieces.append(Failure("", number, f"not valid {codec.upper()}"))
+        elif chunk.first and number == 1 and _is_header(row, job):
+            pieces.append(encoding.encode(match.group()))
         elif chunk.first and number == 1:
             # Where a file has no header, its first row is data and may hold anything.
             header = _draft(
@@ -170,10 +179,21 @@ def _parse(chunk: Chunk, job: Job) -> Parsed:
                 (tally.treated if wanted else tally.left)[names[i]] += 1
                 if wanted:
                     chosen.append(i)
-            meta = _meta(row, columns) if job.policy.metadata else {}
+            meta = _meta(row, columns) if job.policy.metadata or job.policy.subject else {}
             id = _row_id(row, columns)
             pieces.append(_draft(id, row, chosen, columns, delimiter, end, encoding, meta, number))
     return Parsed(pieces, number, tally)
+
+
+def _is_header(row: list[Cell], job: Job) -> bool:
+    """Whether the first row surely names columns: those that were asked for, or such as every table has."""
+    names = [cell.value.strip() for cell in row]
+    if job.fields:
+        return set(job.fields) <= set(names)
+    told = {as_words(name) for name in names}
+    known = {as_words(key) for keys in job.policy.metadata.values() for key in keys}
+    plain = all(_COLUMN.fullmatch(name) for name in names) and len(told) == len(names)
+    return plain and bool(told & (known | TEXT_KEYS | ID_NAMES | _COLUMNS))
 
 
 def _meta(row: list[Cell], columns: tuple[str, ...]) -> dict[str, object]:

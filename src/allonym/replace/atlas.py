@@ -400,6 +400,10 @@ class Atlas:
 
     # Places
 
+    def keeps(self, kind: str) -> bool:
+        """Whether the policy lets countries (``country``) or regions (``region``) be seen."""
+        return not _plays(self.cast.setting.policy, kind.upper())
+
     def plays(self, item: Item) -> bool:
         """Whether the policy puts another country or region for this one."""
         if item.kind == "country":

@@ -232,19 +232,20 @@ def _swapped(names: _Names, text: str) -> str | None:
 
 
 def _place(names: _Names, text: str) -> str | None:
-    item = nation(names.atlas, text)
+    atlas = names.atlas
+    item = nation(atlas, text)
     if item is not None:
         from allonym.replace.things import nationality
 
-        if names.atlas.country(item.country) == item.country:
-            return text  # the policy lets its country be seen
-        return nationality(names.atlas, item, text)
-    atlas = names.atlas
+        return text if atlas.keeps("country") else nationality(atlas, item, text)
     place = known_place(atlas, text)
     if place is not None and place.kind in ("country", "region") and not atlas.plays(place):
-        return text  # the policy lets it be seen
-    known = names.atlas.cast.places.get(plain(text))
-    new = shown(names.atlas, text)
+        if atlas.keeps(place.kind):
+            return text
+        other = atlas.substitute(place)
+        return None if other is None else recased(text, atlas.kb.label(other, atlas.language))
+    known = atlas.cast.places.get(plain(text))
+    new = shown(atlas, text)
     return new if new is not None else str(getattr(known, "label", "")) or None
 
 

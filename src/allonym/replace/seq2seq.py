@@ -23,6 +23,7 @@ from allonym.replace.cast import LEAST_WORD, Ledger, Renderer, words
 from allonym.replace.keyed import subkey
 from allonym.replace.llm import Asked, fullest, renderer, telling
 from allonym.replace.mention import Mention, Setting, Wanted, traits
+from allonym.replace.naming import tables
 from allonym.replace.pseudonym import played
 from allonym.replace.pseudonym import prepare as offline_players
 from allonym.replace.rewriter import load
@@ -206,19 +207,19 @@ def _tells(word: str, original: str) -> bool:
 
 
 def _repeats(own: Sequence[str], surfaces: Sequence[str]) -> bool:
-    """Whether words of a proposal repeat a short name of their own entity, or a part of it.
+    """Whether words of a proposal repeat a short name of their own entity, or a part of a name.
 
-    That is a word of two letters (``Li Wu`` as ``Li Chen``; ``de`` and ``of`` may be the same), one of three or more
-    that the other begins or ends with (``Kim`` as ``Kimberly``, ``Giacomo`` as ``Gia``), or a sign of a script without
-    spaces.
+    That is a word of two letters or more that equals the other, or that one begins or ends with: ``Li Wu`` as ``Li
+    Chen``, ``Kim`` as ``Kimberly``, ``Giacomo`` as ``Gia``; but ``de`` and ``of`` may be the same. In a script without
+    spaces it is any sign.
     """
     for name in {name for surface in surfaces for name in _WORD.findall(surface)}:
+        if name in tables().particles or name in tables().small:
+            continue
         old = plain(name)
         for word in own:
             short, long = sorted((old, word), key=len)
-            if len(short) >= LEAST_WORD and (long.startswith(short) or long.endswith(short)):
-                return True
-            if word == old and len(word) > 1 and not name.islower():
+            if len(short) > 1 and (long.startswith(short) or long.endswith(short)):
                 return True
             if any(c >= _IDEOGRAPHS and c in old for c in word):
                 return True
