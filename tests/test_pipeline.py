@@ -283,3 +283,20 @@ def test_a_match_over_a_range_border_is_one():
     )
     text = " ".join([long] * 40)
     assert [len(s) for s in allonym.detect(text, policy)] == [3000] * 40
+
+
+def test_a_month_that_is_a_given_name_is_one():
+    made = allonym.anonymize("April Stone met June Carter in May 2020.")
+    assert made.text == "[PERSON_1] met [PERSON_2] in [DATE_1]."
+    assert "April" not in allonym.anonymize("It was in April.").text
+
+
+def test_the_plural_of_a_family_name_is_a_family():
+    made = allonym.anonymize("Anna Kowalczyk is here. What do the Kowalczyks do at the weekend?")
+    assert "ORGANIZATION" not in made.text and "Kowalczyk" not in made.text
+
+
+def test_what_is_left_of_a_name_beside_a_rule_has_no_space_around_it():
+    text = "April Stone met June Carter and May Hughes."
+    for span in allonym.detect(text):
+        assert text[span.start : span.end].strip() == text[span.start : span.end]

@@ -361,6 +361,26 @@ def _wanted(document: Document, policy: Policy, found: Iterable[Span]) -> list[S
         kept += repeats(document.text, tagged, kept, policy.taxonomy)
     if bars["PERSON"] <= SCORE and kept:
         kept += echoes(document.text, kept, policy.taxonomy)
+    if tagged and bars["PERSON"] <= 1:
+        kept = _families(document.text, kept)
     if policy.exclusions and kept:
         kept = list(filter_excluded(document, kept, policy)[0])
     return kept
+
+
+def _families(text: str, kept: list[Span]) -> list[Span]:
+    """With "Millers" as people where the tagger took them for an organization and somebody is called Miller."""
+    plurals = [
+        s
+        for s in kept
+        if s.source == TAGGER and s.label == "ORGANIZATION" and text[s.end - 1] == "s" and s.end - s.start > 4
+    ]
+    if not plurals:
+        return kept
+    names = {
+        text[s.start : s.end].split()[-1]
+        for s in kept
+        if s.label.startswith("PERSON") and text[s.start : s.end].split()
+    }
+    wrong = {s for s in plurals if (said := text[s.start : s.end])[:-1] in names or said.removesuffix("es") in names}
+    return [replace(s, label="PERSON") if s in wrong else s for s in kept]

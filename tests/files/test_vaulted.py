@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from allonym.errors import DataError, VaultError
+from allonym.errors import DataError, UsageError, VaultError
 from allonym.files import anonymize_path
 from allonym.pipeline import anonymize, restore
 from allonym.vault import Vault
@@ -52,6 +52,27 @@ def test_a_run_again_gives_the_same_and_adds_nothing(tmp_path, policy):
         anonymize_path(tmp_path / "in.jsonl", tmp_path / name, policy, format="jsonl", vault=vault)
         made.append(((tmp_path / name).read_bytes(), len(vault.known(""))))
     assert made[0] == made[1]
+
+
+def test_a_run_goes_on_with_its_own_vault_alone(tmp_path, policy):
+    (tmp_path / "in.jsonl").write_text(rows(30))
+    vault, other = (Vault.create(tmp_path / name, SECRET) for name in ("v.vault", "other.vault"))
+    whole, out = tmp_path / "whole.jsonl", tmp_path / "out.jsonl"
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        anonymize_path(
+            tmp_path / "in.jsonl", out, policy, vault=vault, scope="s", batch_size=300, progress=interrupted
+        )
+    assert not out.exists() and vault.known("s")
+    with pytest.raises(UsageError, match="vault"):
+        anonymize_path(tmp_path / "in.jsonl", out, policy, vault=other, scope="s", batch_size=300, resume=True)
+    assert not other.known("s")
+    anonymize_path(tmp_path / "in.jsonl", out, policy, vault=vault, scope="s", batch_size=300, resume=True)
+    anonymize_path(tmp_path / "in.jsonl", whole, policy, vault=vault, scope="s")
+    assert out.read_bytes() == whole.read_bytes()
 
 
 def test_records_that_fail_leave_the_others_alone(run, tmp_path, failing):

@@ -19,8 +19,11 @@ TEXT = json.dumps(VALUE)
         f'<think>first {{maybe}} {{"entities": 3}}</think>\n{TEXT}',
         f"as {{asked}}: {TEXT}",
         json.dumps(VALUE, indent=4),
+        f"<think>{{}}</think>{TEXT}<think>",
+        f"<think></think></think>{TEXT}<think>{{}}</think>",
+        "<think>" * 500_000 + TEXT,  # thoughts without an end, looked for once
     ],
-    ids=range(6),
+    ids=range(9),
 )
 def test_json_in_words(content):
     assert parsed(content) == mended(content) == VALUE

@@ -143,3 +143,16 @@ def test_dates_of_a_subject_keep_their_distance():
         out = anonymize(Document(text, text, {"patient": "p1"}), policy, key=KEY).text
         days.append(date.fromisoformat(out[8:18]))
     assert (days[1] - days[0]).days == 14 and days[0] != date(2019, 5, 3)
+
+
+def test_a_document_moves_to_the_country_that_is_asked_for():
+    from allonym.errors import PolicyError
+    from allonym.policy import Rule
+
+    moving = POLICY.with_(default=Rule("pseudonym", {"country": "PT"}))
+    out = made("Leeds. Madrid. Leeds.", policy=moving).text
+    from allonym.kb import KnowledgeBase
+
+    assert KnowledgeBase.open().find(out.split(".")[0], ("city",), "PT")
+    with pytest.raises(PolicyError, match="XX"):
+        made("Leeds", policy=POLICY.with_(default=Rule("pseudonym", {"country": "XX"})))

@@ -56,7 +56,11 @@ def prepare(wanted: Sequence[Wanted], setting: Setting, remarks: list[str]) -> d
         KnowledgeBaseError: the knowledge base cannot be read.
     """
     named = next((str(w.options["kb"]) for w in wanted if w.options.get("kb")), "")
-    cast = Cast.of(setting, KnowledgeBase.open(named or None), remarks, wanted)
+    kb = KnowledgeBase.open(named or None)
+    for code in {str(w.options.get("country", "")) for w in wanted} - {""}:
+        if not any(item.country == code for item in kb.pool("country")):
+            raise PolicyError(f"operator 'pseudonym': the knowledge base knows no country {code!r} to move to")
+    cast = Cast.of(setting, kb, remarks, wanted)
     families = by_family(wanted, setting)
     out: dict[str, Renderer] = {}
     for module, names in ORDER:
