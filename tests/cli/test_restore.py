@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 import allonym
 
 KEY = "correct horse battery"
@@ -97,6 +99,7 @@ def test_a_vault_brings_its_scope_back_and_writes_it_down(run, tmp_path, monkeyp
     from allonym.vault import Vault
 
     monkeypatch.setenv("ALLONYM_VAULT_KEY", KEY)
+    monkeypatch.setenv("LOGNAME", "login")
     where = str(tmp_path / "study.vault")
     with Vault.create(where, KEY) as vault, vault.book("study") as book:
         book.remember("[PERSON_1]", "Ada Brook", "PERSON", "tag@1", "ada brook")
@@ -105,8 +108,12 @@ def test_a_vault_brings_its_scope_back_and_writes_it_down(run, tmp_path, monkeyp
     done = run(*args, "study", stdin=answer)
     assert done.out == "Dear Ada Brook, and [PERSON_2]" and done.code == 1
     assert run(*args, "study", "--stream", stdin=answer).out == done.out
-    assert run(*args, "other", stdin=answer).out == answer.decode()
+    nix = run(*args, "nix", stdin=answer)
+    assert (nix.code, nix.out) == (1, "")
+    assert "knows nothing in scope 'nix'; it has: 'study'" in nix.err
+    assert run(*args, "study", "--actor", "ada", stdin=b"").code == 0
     with Vault.open(where, KEY) as vault:
+        assert [e.actor for e in vault.audit()][1:] == ["login", "login", "ada"]
         lines = [(e.action, e.scope, dict(e.counts)) for e in vault.audit() if e.action == "restore"]
     assert lines[:2] == [
         ("restore", "study", {"restored": 1, "unknown": 1}),
@@ -115,3 +122,84 @@ def test_a_vault_brings_its_scope_back_and_writes_it_down(run, tmp_path, monkeyp
     assert lines[2][2] == {"restored": 0, "unknown": 0}
     monkeypatch.delenv("ALLONYM_VAULT_KEY")
     assert run(*args, "study", stdin=answer).code == 2
+
+
+@pytest.fixture
+def study(tmp_path, monkeypatch):
+    """A vault, and a folder of texts that it knows."""
+    from allonym.vault import Vault
+
+    monkeypatch.setenv("ALLONYM_VAULT_KEY", KEY)
+    where = str(tmp_path / "study.vault")
+    with Vault.create(where, KEY) as vault, vault.book("study") as book:
+        book.remember("[PERSON_1]", "Ada Brook", "PERSON", "tag@1", "ada brook")
+        book.remember("45", "43", "AGE", "pseudonym@1", "43")
+    (tmp_path / "safe" / "deep").mkdir(parents=True)
+    (tmp_path / "safe" / "a.txt").write_bytes(b"Dear [person_1],\r\npage 45")
+    (tmp_path / "safe" / "deep" / "b.srt").write_bytes(b"1\n00:00:01,000 --> 00:00:02,000\n[PERSON_1]: Hi.\n")
+    return where
+
+
+def test_a_folder_comes_back_with_its_names(run, study, tmp_path):
+    from allonym.vault import Vault
+
+    safe, back = tmp_path / "safe", tmp_path / "back"
+    args = ("restore", str(safe), "-o", str(back), "--vault", study, "--scope", "study")
+    done = run(*args, "--actor", "ada")
+    assert (done.code, done.out) == (0, "")
+    assert done.err.splitlines()[-1] == "restored: 2 files, 2 replacements undone, 0 not"
+    assert "ordinary words" in done.err
+    assert (back / "a.txt").read_bytes() == b"Dear Ada Brook,\r\npage 45"
+    assert (back / "deep" / "b.srt").read_bytes().endswith(b"\nAda Brook: Hi.\n")
+    assert sorted(p.name for p in back.rglob("*")) == ["a.txt", "b.srt", "deep"]
+    with Vault.open(study, KEY) as vault:
+        (entry,) = (e for e in vault.audit() if e.action == "restore")
+    assert (entry.actor, entry.scope) == ("ada", "study")
+    assert dict(entry.counts) == {"files": 2, "restored": 2, "unknown": 0}
+    again = run(*args)
+    assert again.code == 2 and "exists" in again.err
+    (safe / "a.txt").write_text("[PERSON_2]")
+    more = run(*args, "--overwrite")
+    assert more.code == 1 and more.err.splitlines()[-1] == "error: 2 files, 1 replacements undone, 1 not"
+    assert (back / "a.txt").read_text() == "[PERSON_2]"
+
+
+def test_a_folder_is_refused_before_anything_is_written(run, study, tmp_path):
+    safe, back = tmp_path / "safe", tmp_path / "back"
+    vault = ("--vault", study, "--scope", "study")
+    assert "-o FOLDER is required" in run("restore", str(safe), *vault).err
+    inside = run("restore", str(safe), "-o", str(safe / "x"), *vault)
+    assert inside.code == 2 and "inside" in inside.err
+    plan = tmp_path / "plan.json"
+    plan.write_text("{}")
+    one = run("restore", str(safe), "-o", str(back), "--plan", str(plan))
+    assert one.code == 2 and "not for a folder" in one.err
+    (safe / "table.csv").write_text("name\n[PERSON_1]\n")
+    (safe / "deep" / "x.bin").write_text("?")
+    other = run("restore", str(safe), "-o", str(back), *vault)
+    assert other.code == 2 and "deep/x.bin, table.csv" in other.err
+    (safe / "table.csv").unlink()
+    (safe / "deep" / "x.bin").unlink()
+    (safe / "z.txt").write_bytes(b"\xff\xfe\xfa")
+    broken = run("restore", str(safe), "-o", str(back), *vault)
+    assert broken.code == 1 and "z.txt is not UTF-8" in broken.err
+    assert not back.exists()
+    into = run("restore", str(safe / "a.txt"), "-o", str(safe), *vault)
+    assert into.code == 2 and "is a folder" in into.err
+
+
+def test_a_folder_comes_back_with_a_key(run, tmp_path, monkeypatch):
+    monkeypatch.setenv("ALLONYM_KEY", KEY)
+    safe = run("anonymize", "-", "-p", encrypting(tmp_path), "-q", stdin=TEXT.encode()).out
+    (tmp_path / "safe").mkdir()
+    (tmp_path / "safe" / "a.md").write_bytes(safe.encode())
+    assert run("restore", str(tmp_path / "safe"), "-o", str(tmp_path / "back")).code == 0
+    assert (tmp_path / "back" / "a.md").read_bytes() == TEXT.encode()
+
+
+@pytest.mark.parametrize("name", ["secret-file", "secret-env", "secret-keyring", "actor"])
+def test_what_belongs_to_a_vault_needs_one(run, tmp_path, monkeypatch, name):
+    monkeypatch.setenv("ALLONYM_KEY", KEY)
+    (tmp_path / "x").write_text(KEY)
+    done = run("restore", "-", f"--{name}", str(tmp_path / "x"), stdin=b"")
+    assert done.code == 2 and f"--{name} goes with --vault" in done.err

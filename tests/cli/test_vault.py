@@ -85,8 +85,8 @@ def test_init_over_a_vault_leaves_it_and_no_new_secret(run, vault, tmp_path):
 def test_info_needs_no_secret_and_shows_no_value(run, vault, key):
     locked, opened = run("vault", "info", "v"), run("vault", "info", "v", "--secret-file", key)
     assert locked.code == opened.code == 0
-    assert re.search(r"letters +1 +1 +1 +0", opened.out)
-    assert re.search(r"scope [0-9a-f]{8} +1 +1 +1 +0", locked.out)
+    assert re.search(r"letters +1 +1 +1 +0 +0", opened.out)
+    assert re.search(r"scope [0-9a-f]{8} +1 +1 +1 +0 +-", locked.out)
     assert "letters" not in locked.out
     for done in (locked, opened):
         assert "Zaphrandel" not in done.out + done.err
@@ -94,7 +94,16 @@ def test_info_needs_no_secret_and_shows_no_value(run, vault, key):
     (line,) = run("vault", "info", "v", "--secret-file", key, "--json").out.splitlines()
     found = json.loads(line)
     assert (found["key"], found["schema"], found["keep_days"]) == ("random", 2, None)
-    assert found["scopes"][0] == {"scope": "letters", "known": 1, "assigned": 1, "subjects": 1, "expired": 0}
+    counts = {"known": 1, "assigned": 1, "subjects": 1, "expired": 0, "shared": 0}
+    assert found["scopes"][0] == {"scope": "letters", **counts}
+
+
+def test_info_counts_replacements_that_several_share(run, vault, key):
+    with vault.book("calls") as book:
+        book.remember("[PERSON_1]", "Quorvax", "PERSON", "tag@1", "Quorvax")
+    shown = run("vault", "info", "v", "--secret-file", key).out
+    assert re.search(r"calls +2 +0 +0 +0 +1", shown)
+    assert re.search(r"letters +1 +1 +1 +0 +0", shown)
 
 
 def test_rotate_gives_it_another_secret(run, vault, key, tmp_path):
@@ -129,8 +138,32 @@ def test_purge_asks_first(run, vault, key):
     assert done.code == 0
     assert [one.name for one in vault.info().scopes] == ["letters"]
     assert vault.audit()[-1].actor == "ops"
-    assert run("vault", "purge", "v", "--secret-file", key).code == 2
+    none = run("vault", "purge", "v", "--secret-file", key)
+    assert none.code == 2 and "--scope, --subject or --expired" in none.err
+    assert run("vault", "purge", "v", "--secret-file", key, "--subject", "x", "--expired").code == 2
     assert run("vault", "purge", "v", "--secret-file", key, "--expired", "--yes").code == 0
+
+
+def test_purge_of_what_is_not_there_fails(run, vault, key):
+    args = ("vault", "purge", "v", "--secret-file", key, "--yes")
+    for more in (["--subject", "patient 18"], ["--subject", "patient 17", "--scope", "calls"]):
+        done = run(*args, *more)
+        assert done.code == 1 and "nothing of this subject is in the vault" in done.err
+        assert "patient" not in done.err and "deleted" not in done.err
+    done = run(*args, "--scope", "nix")
+    assert done.code == 1 and "has no scope 'nix'; it has: 'letters', 'calls'" in done.err
+    assert run(*args, "--scope", "nix", "--expired").code == 1
+    assert len(vault.known("letters")) == 1
+
+
+def test_a_damaged_secret_is_told(run, vault, key, tmp_path):
+    line = (tmp_path / key).read_text().strip()
+    at = len("allonym-vault-key-1:") + 10
+    for wrong in (f"{line[:at]}{'A' if line[at] != 'A' else 'B'}{line[at + 1 :]}", line[1:], line[:-2]):
+        (tmp_path / "wrong.key").write_text(wrong + "\n")
+        done = run("vault", "audit", "v", "--secret-file", "wrong.key")
+        assert done.code in (1, 2) and "damaged" in done.err
+        assert wrong[-20:] not in done.err
 
 
 def test_export_and_import_carry_everything(run, vault, key, tmp_path):
@@ -150,6 +183,11 @@ def test_export_and_import_carry_everything(run, vault, key, tmp_path):
     done = run("vault", "import", "w", "x", "--secret-file", "w.key", "--from-secret-file", key)
     assert "1 originals and 0 choices; 2 were here already" in done.err
     assert run("vault", "import", "w", "x", "--secret-file", "w.key", "--rename", "calls").code == 2
+    args = ("vault", "import", "w", "x", "--secret-file", "w.key", "--from-secret-file", key)
+    done = run(*args, "--rename", "zz=s2")
+    assert done.code == 2 and "has no scope 'zz' to rename; it has: 'letters', 'calls'" in done.err
+    with Vault.open("w", secret_from_file("w.key")) as other:
+        assert [one.name for one in other.info().scopes] == ["letters", "old calls", "calls"]
 
 
 def test_import_tells_conflicts(run, vault, key):

@@ -63,9 +63,7 @@ def test_a_run_goes_on_with_its_own_vault_alone(tmp_path, policy):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        anonymize_path(
-            tmp_path / "in.jsonl", out, policy, vault=vault, scope="s", batch_size=300, progress=interrupted
-        )
+        anonymize_path(tmp_path / "in.jsonl", out, policy, vault=vault, scope="s", batch_size=300, progress=interrupted)
     assert not out.exists() and vault.known("s")
     with pytest.raises(UsageError, match="vault"):
         anonymize_path(tmp_path / "in.jsonl", out, policy, vault=other, scope="s", batch_size=300, resume=True)
@@ -77,7 +75,9 @@ def test_a_run_goes_on_with_its_own_vault_alone(tmp_path, policy):
 
 def test_records_that_fail_leave_the_others_alone(run, tmp_path, failing):
     vault = Vault.create(tmp_path / "v.vault", SECRET)
-    out, report = run("a.jsonl", b'{"t":"a@example.com"}\n{"t":"BOOM b@example.com"}\n{"t":"c@example.com"}\n', vault=vault)
+    out, report = run(
+        "a.jsonl", b'{"t":"a@example.com"}\n{"t":"BOOM b@example.com"}\n{"t":"c@example.com"}\n', vault=vault
+    )
     assert report.quarantined == 1 and out.count(b"EMAIL_ADDRESS") == 2
     assert {k.original for k in vault.known("")} == {"a@example.com", "c@example.com"}
 
@@ -85,7 +85,9 @@ def test_records_that_fail_leave_the_others_alone(run, tmp_path, failing):
 def test_a_subject_is_forgotten(tmp_path, policy):
     (tmp_path / "in.jsonl").write_text(rows(9))
     vault = Vault.create(tmp_path / "v.vault", SECRET)
-    anonymize_path(tmp_path / "in.jsonl", tmp_path / "o.jsonl", policy.with_(subject="patient"), fields=["text"], vault=vault)
+    anonymize_path(
+        tmp_path / "in.jsonl", tmp_path / "o.jsonl", policy.with_(subject="patient"), fields=["text"], vault=vault
+    )
     before = {k.original for k in vault.known("")}
     vault.purge(subject="p1")
     after = {k.original for k in vault.known("")}

@@ -221,7 +221,10 @@ def test_a_vault_restores_its_scope_and_notes_it(tmp_path):
         done = restore(text, vault=vault, scope="a")
         assert done.text == f"Dear MS CONNOR, Jane [PERSON:e1:{'A' * 52}]"
         assert (done.restored, done.unknown) == (2, 1)
-        assert restore(text, vault=vault, scope="b").text == text
+        with pytest.raises(RestoreError, match="this vault knows nothing in scope 'b'; it has: 'a'"):
+            restore(text, vault=vault, scope="b")
+        restore("", vault=vault, scope="a", actor="ada")
+        assert vault.audit()[-1].actor == "ada"
         _, plan = build(("j", "PERSON", "Jane"), " slept")
         both = restore("[PERSON_1] and Emma", plan=plan, vault=vault, scope="a", key=KEY)
         assert both.text == "Jane and Sarah" and both.unknown == 0
@@ -232,6 +235,9 @@ def test_what_restore_needs():
     made, plan = build(("a", "PERSON", "Jane"), " slept")
     with pytest.raises(UsageError, match="needs plan="):
         restore(made)
+    for wrong in ("study.vault", b"study.vault", Vault, 7):
+        with pytest.raises(UsageError, match=r"vault must be a Vault: Vault.open\('...', secret\)"):
+            restore(made, vault=wrong)
     with pytest.raises(UsageError, match="16 bytes"):
         restore(made, key=b"short")
     with pytest.raises(RestoreError, match="holds no originals"):

@@ -119,12 +119,20 @@ def test_with_the_plan_only_their_number_tells():
     assert "".join(restore_stream(["The patient: 45."], plan=plan)) == "The patient: 45."
 
 
+def test_with_the_plan_a_rare_word_comes_back_wherever_it_stands():
+    plan = plan_of("the nurse said", "the ophthalmologist said", "nurse", "ophthalmologist", "OCCUPATION")
+    text = "Ophthalmologist: the ophthalmologist said, the opthalmologist came"
+    done = restore(text, plan=plan)
+    assert done.text == "Nurse: the nurse said, the opthalmologist came"
+    assert restore("one opthalmologist came", plan=plan).text == "one nurse came"
+
+
 def test_a_word_in_small_letters_is_no_name_within_a_sentence():
-    rows = [known("Przemyśl", "Łódź", "CITY"), known("Holder", "Connor", "PERSON", "p")]
+    rows = [known("Przemyśl", "Łódź", "CITY"), known("Peñas", "Toledo", "CITY", "p")]
     restorer = Restorer(rows)
-    text = "Ciężki przemysł rośnie. The holder of it went."
+    text = "Ciężki przemysł rośnie. The penas of it went."
     assert restorer.restore(text).text == text
-    assert restorer.restore("mieszka w przemyśl, holder też").text == "mieszka w łódź, connor też"
+    assert restorer.restore("mieszka w przemysl, nie w penas").text == "mieszka w łódź, nie w toledo"
     for size in (1, 3, 7):
         pieces = [text[i : i + size] for i in range(0, len(text), size)]
         assert "".join(restorer.stream(pieces)) == text

@@ -129,3 +129,13 @@ def test_what_is_held_back_is_bounded(piece):
         most = max(most, size - done - len(made))
         done += len(made)
     assert most <= 2000
+
+
+def test_a_space_that_the_plan_put_between_two_mentions_is_no_part_of_either():
+    text, edits = (
+        "Jo, x",
+        (Edit(0, 2, "PERSON_1", "PERSON", 1, "tag@1", "Jo"), Edit(2, 4, " CITY_1 ", "CITY", 2, "tag@1", ", ")),
+    )
+    plan = Plan(digest(text), edits, (), digest("PERSON_1 CITY_1 x"))
+    for chunks in (["PERSON_1 CITY_1 y"], "PERSON_1 CITY_1 y"):
+        assert "".join(restore_stream(chunks, plan=plan)) == restore("PERSON_1 CITY_1 y", plan=plan).text == "Jo , y"

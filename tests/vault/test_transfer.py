@@ -111,7 +111,10 @@ def test_scopes_that_get_another_name_do_not_meet(file_vault, second, tmp_path):
         with vault.book("letters") as book:
             book.remember(f"[PERSON_{book.number('tag')}]", person, "PERSON", "tag@1", person)
     file_vault.export(tmp_path / "x", SECRET)
-    done = second.import_(tmp_path / "x", SECRET, rename={"letters": "old letters", "nothing": "x"})
+    with pytest.raises(UsageError, match="no scope 'nothing' to rename; it has: 'letters'"):
+        second.import_(tmp_path / "x", SECRET, rename={"letters": "old letters", "nothing": "x"})
+    assert [one.name for one in second.info().scopes] == ["letters"]
+    done = second.import_(tmp_path / "x", SECRET, rename={"letters": "old letters"})
     assert (done.known, done.conflicts, done.ambiguous) == (1, 0, 0)
     assert second.one("old letters", "[PERSON_1]").original == "Ada"
     assert second.one("letters", "[PERSON_1]").original == "Bob"

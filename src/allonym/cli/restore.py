@@ -6,7 +6,8 @@ import codecs
 import io
 import json
 import sys
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, cast
 
@@ -19,6 +20,7 @@ from allonym.errors import AllonymError, DataError, PlanMismatch, UsageError
 
 if TYPE_CHECKING:
     from allonym.restore import Restored
+    from allonym.vault import Vault
 
 PLAIN = ("txt", "md", "srt", "vtt")
 """Formats whose bytes are the text. In others an original may need quoting, so putting it back could break the file."""
@@ -27,18 +29,19 @@ _PLAN = "Plan of this text with its originals, as `allonym anonymize --plans PAT
 
 
 @click.command(short_help="Bring originals back.")
-@click.argument("source", metavar="FILE|-")
+@click.argument("source", metavar="FILE|FOLDER|-")
 @click.option("--plan", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="PATH", help=_PLAN)
 @key_option
 @vault_options
 @click.option(
     "-o",
     "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=click.Path(path_type=Path),
     metavar="TARGET",
-    help="Where to write; by default standard output.",
+    help="Where to write; by default standard output. For a FOLDER, a folder.",
 )
 @click.option("--overwrite", is_flag=True, help="Replace a TARGET that exists.")
+@click.option("--actor", metavar="NAME", help="With --vault: who does this, for its audit log; by default your login.")
 @click.option("--stream", is_flag=True, help="Write what is decided while the rest still arrives; nothing is counted.")
 @click.option("--explain", is_flag=True, help="List each mention that was brought back, with its rule, on stderr.")
 def restore(
@@ -52,11 +55,12 @@ def restore(
     secret_keyring: str | None,
     output: Path | None,
     overwrite: bool,
+    actor: str | None,
     stream: bool,
     explain: bool,
 ) -> None:
     """Bring the originals of a text back: with the vault that kept them, the plan that replaced them, or the key that
-    encrypted them.
+    encrypted them. Of a FOLDER, all files come back under their names in the folder TARGET, with a vault or a key.
 
     The text may have been rewritten since. Ends with exit code 1 where something could not be brought back.
 
@@ -65,6 +69,7 @@ def restore(
       allonym restore letter-safe.txt --key-file secret.key -o letter.txt
       allonym restore letter-safe.txt --plan letter-plan.json --explain
       allonym restore answer.txt --vault study.vault --secret-file study.key --scope study
+      allonym restore safe/ -o again/ --vault study.vault --secret-file study.key
       my-model < safe.txt | allonym restore - --stream --plan plan.json
     """
     from allonym.plan import Plan
@@ -76,6 +81,22 @@ def restore(
         raise UsageError("--plan, --vault or --key-file is required (or ALLONYM_KEY)")
     if stream and explain:
         raise UsageError("--explain needs the whole text: it goes without --stream")
+    if vault is None:
+        _check_without_vault(secret_file, secret_env, secret_keyring, actor)
+    who = _login() if actor is None else actor
+    if Path(source).is_dir():
+        if plan is not None or stream or explain:
+            raise UsageError("--plan, --stream and --explain are for one text, not for a folder")
+        files = _files(source, output, overwrite)
+        keeper = open_vault(vault, secret_file, secret_env, secret_keyring) if vault else None
+        try:
+            _folder(files, keeper, key, scope, who)
+        finally:
+            if keeper is not None:
+                keeper.close()
+        return
+    if output is not None and output.is_dir():
+        raise UsageError(f"{output} is a folder; the TARGET of one text is a file")
     if output is not None and output.exists() and not overwrite:
         raise UsageError(f"{output} exists; --overwrite replaces it")
     _check_plain(source)
@@ -83,10 +104,11 @@ def restore(
     keeper = open_vault(vault, secret_file, secret_env, secret_keyring) if vault else None
     try:
         if stream:
-            _pour(restore_stream(_arriving(source), plan=made, vault=keeper, key=key, scope=scope), output)
+            arriving = _arriving(source)
+            _pour(restore_stream(arriving, plan=made, vault=keeper, key=key, scope=scope, actor=who), output)
             return
         text = decoded(stdin_bytes() if source == "-" else Path(source).read_bytes(), source)
-        done = bring_back(text, plan=made, vault=keeper, key=key, scope=scope)
+        done = bring_back(text, plan=made, vault=keeper, key=key, scope=scope, actor=who)
     finally:
         if keeper is not None:
             keeper.close()
@@ -96,10 +118,85 @@ def restore(
         output.write_bytes(done.text.encode("utf-8"))
     if explain:
         _explained(done)
+    for one in done.notes:
+        note(one)
     if done.unknown:
-        for one in done.notes:
-            note(one)
         raise DataError(f"{done.restored} replacements undone, {done.unknown} not")
+
+
+def _check_without_vault(file: Path | None, environment: str | None, keyring: str | None, actor: str | None) -> None:
+    names = ("secret-file", "secret-env", "secret-keyring", "actor")
+    for name, value in zip(names, (file, environment, keyring, actor), strict=True):
+        if value is not None:
+            raise UsageError(f"--{name} goes with --vault")
+
+
+def _login() -> str:
+    """The name of the login; empty where the system does not tell."""
+    import getpass
+
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):
+        return ""
+
+
+def _files(source: str, output: Path | None, overwrite: bool) -> list[tuple[Path, Path]]:
+    """The files of a folder and where each goes, after all is seen to that can be before anything is written.
+
+    Raises:
+        UsageError: there is no target, a file is there already, or a file of the folder is no plain text.
+        DataError: a file is not UTF-8.
+    """
+    from allonym.files.items import check_apart, check_free, list_items
+
+    if output is None:
+        raise UsageError(f"{source} is a folder: -o FOLDER is required")
+    items = list_items(source, output, None)[0]
+    if not items:
+        raise UsageError(f"there are no files in {source}")
+    others = [i.name for i in items if i.refused or i.packed or i.format is None or i.format.name not in PLAIN]
+    if others:
+        raise UsageError(
+            f"restore works on plain text ({', '.join(PLAIN)}); the folder {source} also has: {', '.join(others)}"
+        )
+    check_apart(items, ())
+    files = [(i.source, i.target) for i in items if i.source is not None and i.target is not None]
+    check_free([target for _, target in files], (), overwrite)
+    for path, _ in files:
+        decoded(path.read_bytes(), str(path))
+    return files
+
+
+def _folder(
+    files: Sequence[tuple[Path, Path]], vault: Vault | None, key: bytes | str | None, scope: str, actor: str
+) -> None:
+    """Restore all files with one index. Each is there whole or not at all; the vault's log gets one line."""
+    from allonym.files.output import PartFile
+    from allonym.restore import Restorer
+
+    restorer = Restorer((), key=key) if vault is None else Restorer.from_vault(vault, scope, key=key)
+    counts, notes = Counter[str](), dict[str, None]()
+    try:
+        for path, target in files:
+            done = restorer.restore(decoded(path.read_bytes(), str(path)))
+            part = PartFile(target)
+            try:
+                part.write(done.text.encode("utf-8"))
+                part.finish()
+            finally:
+                part.close(remove=True)
+            counts.update(files=1, restored=done.restored, unknown=done.unknown)
+            notes.update(dict.fromkeys(done.notes))
+    finally:
+        if vault is not None:
+            vault.record("restore", scope=scope, actor=actor, counts=counts)
+    for one in notes:
+        note(one)
+    told = f"{counts['files']} files, {counts['restored']} replacements undone, {counts['unknown']} not"
+    if counts["unknown"]:
+        raise DataError(told)
+    note(told, label="restored:")
 
 
 def _explained(done: Restored) -> None:

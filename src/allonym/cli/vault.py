@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -11,7 +11,7 @@ import click
 
 from allonym.cli.options import open_vault, other_secret_options, read_vault_secret, secret_options
 from allonym.cli.terminal import json_line, note, table
-from allonym.errors import UsageError
+from allonym.errors import UsageError, VaultError
 
 if TYPE_CHECKING:
     from allonym.vault import Secret, VaultInfo
@@ -87,18 +87,23 @@ def info(
 ) -> None:
     """What a vault holds, in numbers, never a value. It needs no secret; with it, scopes are shown by their names.
 
+    The column "shared", only with the secret: replacements that stand for the originals of several entities, so that
+    they come back only with the plan of their document.
+
     \b
     Examples:
       allonym vault info letters.vault
       allonym vault info letters.vault --secret-file letters.key --json
     """
+    from allonym.restore import Restorer
     from allonym.vault import Vault
 
     secret = read_vault_secret(secret_file, secret_env, secret_keyring)
     with Vault.open(where, secret) as opened:
         found = opened.info()
+        shared = {} if opened.locked else {o.name: Restorer(opened.known(o.name)).shared for o in found.scopes}
     if as_json:
-        click.echo(json_line(_as_dict(found)))
+        click.echo(json_line(_as_dict(found, shared)))
         return
     kept = f"{found.keep_days} days" if found.keep_days else "until purged"
     table(
@@ -113,8 +118,11 @@ def info(
     )
     if found.scopes:
         click.echo()
-        rows = [(one.name or "(no name)", one.known, one.assigned, one.subjects, one.expired) for one in found.scopes]
-        table(["scope", "originals", "choices", "subjects", "expired"], rows, right=(1, 2, 3, 4))
+        rows = [
+            (o.name or "(no name)", o.known, o.assigned, o.subjects, o.expired, shared.get(o.name, "-"))
+            for o in found.scopes
+        ]
+        table(["scope", "originals", "choices", "subjects", "expired", "shared"], rows, right=(1, 2, 3, 4, 5))
 
 
 @vault.command(short_help="Give a vault another secret.")
@@ -181,13 +189,25 @@ def purge(
       allonym vault purge letters.vault --expired --yes
       allonym vault purge letters.vault --subject patient-17
     """
+    from allonym.vault.records import scope_names
+
     with open_vault(where, secret_file, secret_env, secret_keyring) as opened:
-        if not yes and (scope is not None or subject is not None or expired):
+        if subject == "" or (scope is None and subject is None and not expired):
+            raise UsageError("what to delete is required: --scope, --subject or --expired")
+        if subject is not None and expired:
+            raise UsageError("--subject and --expired do not go together")
+        scopes = [one.name for one in opened.info().scopes]
+        if not yes:
             what = (
                 "what has expired" if expired else "all of this subject" if subject is not None else "this whole scope"
             )
             click.confirm(f"Delete {what} from {where} for good?", abort=True, err=True)
+        # Also where there is nothing: the purge before may have left traces, which this one removes.
         done = opened.purge(scope=scope, subject=subject, expired=expired, actor=actor)
+    if scope is not None and scope not in scopes:
+        raise VaultError(f"{where} has no scope {scope!r}; it has: {scope_names(scopes)}")
+    if subject is not None and not done.subjects:
+        raise VaultError("nothing of this subject is in the vault" + (f" in scope {scope!r}" if scope else ""))
     found = f"{done.known} originals, {done.assigned} choices, {done.subjects} subjects, {done.scopes} scopes"
     left = "no trace left in its files" if done.checked == "files" else "none left in its tables"
     note(f"{found}; {left}", label="deleted:")
@@ -335,9 +355,10 @@ def _new_secret(
     return read_secret(line, str(new_file))
 
 
-def _as_dict(found: VaultInfo) -> dict[str, object]:
+def _as_dict(found: VaultInfo, shared: Mapping[str, int]) -> dict[str, object]:
     scopes = [
         {"scope": o.name, "known": o.known, "assigned": o.assigned, "subjects": o.subjects, "expired": o.expired}
+        | {"shared": shared.get(o.name)}
         for o in found.scopes
     ]
     top = {"where": found.where, "schema": found.schema, "created": found.created.isoformat(), "key": found.key}

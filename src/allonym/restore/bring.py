@@ -15,7 +15,8 @@ from allonym.restore.index import Index
 from allonym.restore.scan import Scan
 from allonym.restore.sealed import Opener, opener
 from allonym.restore.view import UNFINISHED
-from allonym.vault.records import Known
+from allonym.vault import check_vault
+from allonym.vault.records import Known, scope_names
 
 if TYPE_CHECKING:
     from allonym.vault import Vault
@@ -24,6 +25,7 @@ _NO_TOKENS = frozenset({"suppress", "mask", "generalise", "article"})
 """Operators whose replacements may stand for anything, so that a rewritten text does not tell what stood there."""
 
 _OUTER = " \n\r\t.,;:!?'’sS"
+_ORDINARY = "numbers and other ordinary words that are known as replacements were left"
 _CONTEXT = 2048
 """Characters of what is written already that a stream keeps to look at."""
 
@@ -80,12 +82,38 @@ class Restorer:
         self._index = Index(known)
         self._opener: Opener | None = None if key is None else opener(require_key(key, "encrypt"))
 
+    @classmethod
+    def from_vault(cls, vault: Vault, scope: str = "", *, key: bytes | str | None = None) -> Restorer:
+        """What a vault knows of a scope. What it restores is not written into the audit log.
+
+        Raises:
+            UsageError: the vault is none, or the key is too short.
+            RestoreError: the vault has no such scope.
+            VaultError: the vault cannot be read.
+        """
+        return cls(_sources(None, vault, key, scope)[0], key=key)
+
     def __repr__(self) -> str:
         return f"Restorer({len(self._index)} replacements)"
 
     def restore(self, text: str) -> Restored:
         """``text`` with every replacement undone that is known without a guess; nothing else in it changes."""
-        return _written(text, [m for m in self._matches(text) if m.sure])
+        matches = self._matches(text)
+        done = _written(text, [m for m in matches if m.sure])
+        return replace(done, notes=(*done.notes, *self._ordinary(matches)))
+
+    @property
+    def shared(self) -> int:
+        """How many replacements stand for several entities, so that they do not come back alone."""
+        return sum(row.target() is None for row in self._index.rows)
+
+    def _ordinary(self, matches: Iterable[Match], planned: Mapping[str, int] | None = None) -> tuple[str, ...]:
+        """That matches were left which any text may hold and no plan knows; empty: none was."""
+        rows = self._index.rows
+        for m in matches:
+            if m.row >= 0 and not m.sure and rows[m.row].ordinary and rows[m.row].text not in (planned or ()):
+                return (_ORDINARY,)
+        return ()
 
     def stream(self, chunks: Iterable[str]) -> Iterator[str]:
         """As :meth:`restore`, piece by piece: what comes out, joined, is what it makes of the pieces joined.
@@ -143,6 +171,7 @@ def restore(
     vault: Vault | None = None,
     key: bytes | str | None = None,
     scope: str = "",
+    actor: str = "",
 ) -> Restored:
     """Undo what a plan did, what a vault's scope knows, or what a key encrypted, in one pass from left to right.
 
@@ -163,10 +192,11 @@ def restore(
         vault: the vault that kept what was replaced; the restore is written into its audit log.
         key: the secret that was given when the text was anonymised.
         scope: the vault's scope.
+        actor: who does it, for the vault's audit log.
 
     Raises:
-        UsageError: neither a plan, a vault nor a key was given, or the key is too short.
-        RestoreError: the plan holds no originals and there is nothing else.
+        UsageError: neither a plan, a vault nor a key was given, the vault is none, or the key is too short.
+        RestoreError: the plan holds no originals and there is nothing else, or the vault has no such scope.
         VaultError: the vault cannot be read.
     """
     known, lost = _sources(plan, vault, key, scope)
@@ -174,21 +204,24 @@ def restore(
         original = invert(text, plan)
         if original is not None:
             done = _inverted(original, plan)
-            _log(vault, scope, done.restored, 0)
+            _log(vault, scope, actor, done.restored, 0)
             return done
     restorer = Restorer(known, key=key)
     matches = restorer._matches(text)
     notes: list[str] = []
+    expected: list[tuple[int, Known]] = []
     if plan is not None:
         if lost:
             notes.append("passages that were removed, masked or generalised cannot be brought back into a changed text")
         expected = _tokens(plan)
+    notes += restorer._ordinary(matches, Counter(one.replacement for _, one in expected))
+    if plan is not None:
         matches, missing, more = _as_planned(matches, restorer._index, expected)
         lost += missing
         notes += more
     done = _written(text, [m for m in matches if m.sure])
     done = replace(done, unknown=done.unknown + lost, notes=tuple(dict.fromkeys((*notes, *done.notes))))
-    _log(vault, scope, done.restored, done.unknown)
+    _log(vault, scope, actor, done.restored, done.unknown)
     return done
 
 
@@ -199,6 +232,7 @@ def restore_stream(
     vault: Vault | None = None,
     key: bytes | str | None = None,
     scope: str = "",
+    actor: str = "",
 ) -> Iterator[str]:
     """As :func:`restore`, for a text that arrives in pieces, such as a language model's answer.
 
@@ -210,20 +244,20 @@ def restore_stream(
     """
     known, _ = _sources(plan, vault, key, scope)
     restorer = Restorer(known, key=key)
-    return _streamed(restorer, chunks, vault, scope)
+    return _streamed(restorer, chunks, vault, scope, actor)
 
 
-def _streamed(restorer: Restorer, chunks: Iterable[str], vault: Vault | None, scope: str) -> Iterator[str]:
+def _streamed(restorer: Restorer, chunks: Iterable[str], vault: Vault | None, scope: str, actor: str) -> Iterator[str]:
     counts = Counter[str]()
     try:
         yield from restorer._stream(chunks, counts)
     finally:
-        _log(vault, scope, counts["restored"], counts["unknown"])
+        _log(vault, scope, actor, counts["restored"], counts["unknown"])
 
 
-def _log(vault: Vault | None, scope: str, restored: int, unknown: int) -> None:
+def _log(vault: Vault | None, scope: str, actor: str, restored: int, unknown: int) -> None:
     if vault is not None:
-        vault.record("restore", scope=scope, counts={"restored": restored, "unknown": unknown})
+        vault.record("restore", scope=scope, actor=actor, counts={"restored": restored, "unknown": unknown})
 
 
 def _sources(
@@ -235,6 +269,7 @@ def _sources(
             "restore needs plan=... (what anonymize returned), vault=... (where it kept the originals) or key=... "
             "(what it encrypted with)"
         )
+    check_vault(vault, "known")
     if key is not None:
         require_key(key, "encrypt")
     known: list[Known] = []
@@ -250,11 +285,19 @@ def _sources(
             )
     if vault is not None:
         found = vault.known(scope)
+        if not found:
+            _check_scope(vault, scope)
         if not known:
             return found, lost
         there = {one.replacement for one in known}
         known += (one for one in found if one.replacement not in there)
     return known, lost
+
+
+def _check_scope(vault: Vault, scope: str) -> None:
+    names = [one.name for one in vault.info().scopes]
+    if scope not in names:
+        raise RestoreError(f"this vault knows nothing in scope {scope!r}; it has: {scope_names(names)}")
 
 
 def _lost(edit: Edit) -> bool:
@@ -287,7 +330,8 @@ def _bare(replacement: str, original: str) -> tuple[str, str]:
     for end in range(ends, 0, -1):
         tail = kept[-end:]
         if tail.strip(" \n\r\t.,;:!?") in ("", "'s", "’s", "'S", "’S", "'", "’"):
-            return replacement[a : len(replacement) - end], original[a : len(original) - end]
+            token = replacement[a : len(replacement) - end]
+            return token.lstrip(" ") or token, original[a : len(original) - end]
     # A space that was put between two words belongs to neither.
     return replacement[a:].strip(" ") or replacement[a:], original[a:]
 
@@ -303,6 +347,7 @@ def _as_planned(
     """What the whole text tells beyond its places: surfaces in order, slips that are none, and what is missing."""
     notes: list[str] = []
     wanted = Counter(one.replacement for _, one in expected)
+    there = {m.row for m in matches}
     matches = _counted(matches, index, wanted)
     whole = Counter(m.row for m in matches if m.row >= 0 and m.whole)
     seen = {m.row for m in matches if m.row >= 0}
@@ -312,7 +357,10 @@ def _as_planned(
             continue
         if i not in seen:
             missing += 1
-            notes.append(f"a replacement for {row.label} is no longer in the text")
+            if row.ordinary and i in there:
+                notes.append(f"a number or word for {row.label} stands there more or less often than it was put there")
+            else:
+                notes.append(f"a replacement for {row.label} is no longer in the text")
         elif len(set(row.originals)) > 1 and row.target() is not None and whole[i] and whole[i] != len(row.originals):
             notes.append(f"one {row.label} came back under its fullest name throughout")
     used = Counter[int]()
@@ -331,7 +379,8 @@ def _counted(matches: list[Match], index: Index, wanted: Mapping[str, int]) -> l
     """The matches without those of which there are more than the plan made; what only their number tells is in it."""
 
     def doubtful(m: Match) -> bool:
-        return not m.sure or (m.words == 1 and "typo" in m.rule)
+        expected = m.row >= 0 and index.rows[m.row].rare and index.rows[m.row].text in wanted
+        return not (m.sure or expected) or (m.words == 1 and "typo" in m.rule)
 
     left = Counter({i: wanted.get(row.text, 0) for i, row in enumerate(index.rows)})
     left.subtract(m.row for m in matches if m.row >= 0 and m.whole and not doubtful(m))
@@ -345,7 +394,7 @@ def _counted(matches: list[Match], index: Index, wanted: Mapping[str, int]) -> l
             if len(found) == left[row] or (left[row] > 0 and all(matches[i].sure for i in found)):
                 kept.update(found)
                 left[row] -= len(found)
-    return [m._replace(sure=True) if i in kept else m for i, m in enumerate(matches) if i in kept or not doubtful(m)]
+    return [m._replace(sure=True) for i, m in enumerate(matches) if i in kept or not doubtful(m)]
 
 
 def _out(match: Match, raw: str) -> str:

@@ -34,7 +34,13 @@ def plainly(scan: Scan, i: int, done: int) -> Match | None:
         form = forms[0]
         start, end = scan.starts[i] - len(form.head), scan.ends[last - 1] + len(form.tail)
         text = scan.text
-        if len(forms) > 1 or form.target is None or start < done or not text.startswith(form.text, start):
+        if (
+            len(forms) > 1
+            or form.target is None
+            or form.ordinary
+            or start < done
+            or not text.startswith(form.text, start)
+        ):
             return None
         if not scan.final and not settled(scan, form, end):
             return None

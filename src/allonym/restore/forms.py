@@ -54,9 +54,10 @@ class Form:
         keys: its words folded.
         gaps: what stands between the words.
         head, tail: what stands before the first and after the last word.
+        ordinary: whether it is a number or word that any text may hold, so that it tells nothing alone.
     """
 
-    __slots__ = ("gaps", "head", "keys", "kind", "label", "row", "rule", "tail", "target", "text", "words")
+    __slots__ = ("gaps", "head", "keys", "kind", "label", "ordinary", "row", "rule", "tail", "target", "text", "words")
 
     def __init__(self, text: str, target: str | None, label: str, kind: str, row: int, rule: str = "") -> None:
         self.text = text
@@ -65,6 +66,7 @@ class Form:
         self.kind = kind
         self.row = row
         self.rule = rule
+        self.ordinary = False
         if text.isascii() and text.isalpha():
             self.words = [text]
             self.keys: tuple[str, ...] = (text.lower(),)
@@ -81,7 +83,8 @@ class Form:
 
 
 @lru_cache(maxsize=1024)
-def _family(label: str) -> str:
+def family(label: str) -> str:
+    """The label at the root of one."""
     return TAXONOMY.lineage(label)[-1]
 
 
@@ -92,10 +95,10 @@ def kind_of(replacement: str, original: str, label: str, operator: str) -> str:
         return TAG
     if "@" in replacement or "://" in replacement:
         return ADDRESS
-    family = _family(label)
+    root = family(label)
     if _DIGITS.search(replacement) is not None:
         if (
-            family == "DATE_TIME"
+            root == "DATE_TIME"
             and (found := read_date(replacement)) is not None
             and found.month is not None
             and read_date(original) is not None
@@ -103,11 +106,11 @@ def kind_of(replacement: str, original: str, label: str, operator: str) -> str:
             return DATE
         if _CODE.fullmatch(replacement) is not None and len(_DIGITS.findall(replacement)) >= 4:
             return CODE
-    if family == "PERSON":
+    if root == "PERSON":
         return PERSON
-    if family == "ORGANIZATION":
+    if root == "ORGANIZATION":
         return ORGANIZATION
-    if family == "LOCATION":
+    if root == "LOCATION":
         return LOCATION
     return PLAIN
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from allonym.names import plain
+from allonym.names import alike, person, plain, same_person, split_name
 from allonym.replace.keyed import TOKEN
 from allonym.restore import forms
 from allonym.restore.fit import digits_of, known_date, national, style
 from allonym.restore.forms import CODE, DATE, PERSON, TAG, Form
+from allonym.restore.ordinary import is_ordinary, is_rare
 from allonym.restore.words import (
     Ending,
     bases,
@@ -44,28 +45,35 @@ class Row:
         originals: what it stood for, as often as it did, in reading order.
         entities: whose it is, in the same order.
         label: of the first.
+        kind: of the replacement, see :func:`forms.kind_of`.
+        ordinary: whether any text may hold it, see :func:`is_ordinary`.
+        rare: whether few do all the same, see :func:`is_rare`.
     """
 
-    __slots__ = ("entities", "label", "originals", "text")
+    __slots__ = ("entities", "kind", "label", "ordinary", "originals", "rare", "text")
 
-    def __init__(self, text: str, label: str) -> None:
+    def __init__(self, text: str, label: str, kind: str) -> None:
         self.text = text
         self.label = label
+        self.kind = kind
+        self.ordinary = is_ordinary(text, label)
+        self.rare = self.ordinary and is_rare(text)
         self.originals: list[str] = []
         self.entities: list[str] = []
 
     def target(self) -> str | None:
-        """The fullest original; None where several entities have different ones."""
+        """The fullest original; None where several entities have different ones that cannot be one person's names."""
         first = self.originals[0]
         if len(self.originals) == 1:
             return first
         distinct = dict.fromkeys(self.originals)
         if len(distinct) == 1:
             return first
-        if len(set(self.entities)) > 1 and len({plain(o) for o in distinct}) > 1:
-            return None
         like = style(self.text)
-        return max(distinct, key=lambda o: (len(plain(o)), style(o) == like, "\n" not in o, -len(o)))
+        fullest = max(distinct, key=lambda o: (len(plain(o)), style(o) == like, "\n" not in o, -len(o)))
+        if len(set(self.entities)) > 1 and len({plain(o) for o in distinct}) > 1:
+            return fullest if self.kind == PERSON and _one_person(distinct, fullest) else None
+        return fullest
 
 
 class Index:
@@ -130,7 +138,8 @@ class Index:
                 if not one.replacement.strip():
                     continue
                 at = by_text[one.replacement] = len(self.rows)
-                self.rows.append(Row(one.replacement, one.label))
+                kind = forms.kind_of(one.replacement, one.original, one.label, one.operator)
+                self.rows.append(Row(one.replacement, one.label, kind))
                 first.append(one)
             row = self.rows[at]
             row.originals.append(one.original)
@@ -144,9 +153,10 @@ class Index:
                 lengths.sort(reverse=True)
 
     def _add(self, number: int, one: Known) -> None:
-        target = self.rows[number].target()
-        kind = forms.kind_of(one.replacement, one.original, one.label, one.operator)
-        form = Form(one.replacement, target, one.label, kind, number)
+        row = self.rows[number]
+        kind = row.kind
+        form = Form(one.replacement, row.target(), one.label, kind, number)
+        form.ordinary = row.ordinary
         if not form.keys or (kind != TAG and forms.is_unspaced(one.replacement)):
             self.literal.setdefault(one.replacement[0], []).append(form)
             return
@@ -176,7 +186,7 @@ class Index:
                         self._starting.add(folded(letters))
                         self._acronyms.setdefault(letters, []).append(form)
                         self.vocabulary.setdefault(folded(letters), _NAME)
-            elif kind == CODE:
+            elif kind == CODE and not form.ordinary:
                 self._add_code(form, one)
             elif kind == DATE:
                 told = known_date(one.replacement)
@@ -382,6 +392,21 @@ class Index:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+
+def _one_person(originals: Iterable[str], fullest: str) -> bool:
+    """Whether names can all be those of one person: the whole ones of each other, single words of the fullest."""
+    named = [person(plain(o)) for o in originals]
+    if len({gender for _, gender in named if gender}) > 1:
+        return False
+    whole, single = [w for w, _ in named if len(w) > 1], [w[0] for w, _ in named if len(w) == 1]
+    full = person(plain(fullest))[0]
+    if not all(same_person(a, b) for i, a in enumerate(whole) for b in whole[:i]):
+        return False
+    if len(full) == 1:
+        return all(word == full[0] or alike(word, full[0]) for word in single)
+    given, family, _ = split_name(full)
+    return all(word in given or word in family or alike(word, given[0]) for word in single)
 
 
 def _may_slip(word: str, flags: int) -> bool:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from allonym.restore import fit, gaps
 from allonym.restore.forms import ADDRESS, CLOSING, OPENING, PERSON, Form, pieces
 from allonym.restore.hits import Hit
 from allonym.restore.words import Ending, common_words, folded, lowered
+
+_AROUND = 40
+_SENTENCE = re.compile(r"[.!?\n]")
 
 if TYPE_CHECKING:
     from allonym.restore.scan import Scan
@@ -58,13 +62,30 @@ def name_hit(
             rules = [*rules, "case"]
     if not rules and seen != form.text:
         rules = ["case" if seen.casefold() == form.text.casefold() else "diacritics"]
-    return weighed(Hit(start, end, last, form, rules, endings, seen))
+    hit = weighed(Hit(start, end, last, form, rules, endings, seen))
+    if hit is None or not hit.sure or rules == ["case"] or len(form.keys) > 1 or seen[:1] == seen[:1].upper():
+        return hit
+    if form.rule or not form.text[:1].isupper() or not seen.islower():
+        return hit
+    if not scan.final and end + _AROUND > len(text):
+        scan.short = True
+    # Within a sentence a word in small letters is hardly a name in yet another form, unless all is in small letters.
+    hit.sure = _all_small(text, start, end)
+    return hit if hit.sure or "typo" not in rules else None
+
+
+def _all_small(text: str, start: int, end: int) -> bool:
+    """Whether no capital letter stands in the sentence, as far as it is near."""
+    before = _SENTENCE.split(text[max(0, start - _AROUND) : start])[-1]
+    after = _SENTENCE.split(text[end : end + _AROUND], maxsplit=1)[0]
+    return (before + after).islower() or not any(map(str.isalpha, before + after))
 
 
 def weighed(hit: Hit) -> Hit | None:
     """The hit, unsure where only the number of such places can tell, or None where it is none."""
     hit.sure = sure(hit.form, hit.seen, hit.rules)
     if hit.sure or (not hit.form.rule and not {"typo", "inflected", "plural"} & set(hit.rules)):
+        hit.sure = hit.sure and not hit.form.ordinary
         return hit
     return None
 

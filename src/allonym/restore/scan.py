@@ -330,7 +330,10 @@ class Scan:
             if any(r.ending is not None for r in path[:-1]) and not typos and any(e for e in endings[:-1]):
                 rules = ["typo" if r in ("plural", "inflected") else r for r in rules]
                 endings[:-1] = [None] * (len(endings) - 1)
-            return tag_hit(self, form, start, end, last, rules, endings, infix)
+            hit = tag_hit(self, form, start, end, last, rules, endings, infix)
+            if hit is not None and form.ordinary:
+                hit.sure = False
+            return hit
         return name_hit(self, form, start, end, last, rules, endings)
 
     def token_after(self, place: int) -> int:

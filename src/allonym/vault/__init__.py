@@ -14,6 +14,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from allonym.errors import UsageError
+
 if TYPE_CHECKING:
     from allonym.vault.book import Book
     from allonym.vault.keys import (
@@ -53,12 +55,26 @@ __all__ = [
     "Secret",
     "Vault",
     "VaultInfo",
+    "check_vault",
     "new_secret",
     "read_secret",
     "secret_from_environment",
     "secret_from_file",
     "secret_from_keyring",
 ]
+
+
+def check_vault(given: object, needs: str = "book") -> None:
+    """See that what was given as a vault is one, or keeps book as one does; None passes.
+
+    Args:
+        needs: the method that will be called.
+
+    Raises:
+        UsageError: it is something else, such as the path of a vault.
+    """
+    if given is not None and (isinstance(given, type) or not callable(getattr(given, needs, None))):
+        raise UsageError(f"vault must be a Vault: Vault.open('...', secret); got {type(given).__name__}")
 
 
 def __getattr__(name: str) -> object:

@@ -92,7 +92,9 @@ def read_secret(given: bytes | str, where: str) -> Secret:
         except ValueError:
             secret = b""
         if len(secret) != 32:
-            raise UsageError(f"{where}: the line begins like a vault key, but what follows is not 32 bytes in base64")
+            raise UsageError(
+                f"{where}: the line begins like a vault key, but what follows is not 32 bytes in base64: it is damaged"
+            )
     return check_secret(secret, where)
 
 
@@ -166,7 +168,8 @@ def key_encryption_key(secret: Secret, how: Derivation, where: str) -> bytes:
         raise VaultError(f"{where}: unknown derivation of the key, {how['kind']!r}; a newer version may know it")
     if not isinstance(secret, wanted):
         kinds = ("a passphrase", "random bytes") if wanted is str else ("random bytes", "a passphrase")
-        raise WrongKey(f"{where} opens with {kinds[0]}, got {kinds[1]}")
+        hint = "" if wanted is str else ", or the secret is damaged"
+        raise WrongKey(f"{where} opens with {kinds[0]}, got {kinds[1]}{hint}")
     try:
         salt = bytes.fromhex(how["salt"])
     except ValueError:
@@ -327,7 +330,7 @@ def unlocked(values: Mapping[str, bytes], secret: Secret, where: str) -> Keys:
     outer = key_encryption_key(secret, derivation(values, where), where)
     data = unwrap(outer, values.get("data", b""), "data")
     if data is None:
-        raise WrongKey(f"the secret does not open {where}")
+        raise WrongKey(f"the secret does not open {where}, or the secret is damaged")
     generation = values.get("generation", b"").decode("ascii", "replace")
     lasting = unwrap(data, values.get("lasting", b""), "lasting", generation)
     operator = unwrap(data, values.get("operator", b""), "operator", generation)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -126,3 +126,8 @@ class Merged:
     conflicts: int
     ambiguous: int
     operator_key: bool
+
+
+def scope_names(names: Iterable[str]) -> str:
+    """Scopes as a message lists them."""
+    return ", ".join(repr(name) if name else "'' (no name)" for name in names) or "none"

@@ -40,7 +40,7 @@ from allonym.vault.keys import (
     unpack,
     unseal,
 )
-from allonym.vault.records import Merged
+from allonym.vault.records import Merged, scope_names
 
 _MAGIC = b"allonym-vault-export 1\n"
 _PIECE = 1 << 16
@@ -147,7 +147,8 @@ def read(
 
     Raises:
         WrongKey: the secret does not open the file.
-        VaultError: the file is no export, was changed, or is cut off. The transaction must then be undone.
+        UsageError: a scope that is to get another name is not in the file. The transaction must then be undone.
+        VaultError: the file is no export, was changed, or is cut off. Likewise.
     """
     empty = connection.execute(sa.select(store.scopes.c.id).limit(1)).scalar() is None
     incoming = _Incoming(connection, sealer, rename, now)
@@ -155,6 +156,8 @@ def read(
         for row in _opened(data, check_secret(secret), str(path)):
             incoming.take(row)
     incoming.finish()
+    if missing := [name for name in rename if name not in incoming.names]:
+        raise UsageError(f"{path} has no scope {missing[0]!r} to rename; it has: {scope_names(incoming.names)}")
     return incoming.merged(adopted=empty), incoming.operator
 
 
@@ -167,7 +170,7 @@ class _Incoming:
         self._sealer = sealer
         self._rename = rename
         self._now = now
-        self._scopes = 0
+        self.names: list[str] = []
         self._counts = {"known": 0, "assigned": 0, "same": 0, "conflicts": 0, "ambiguous": 0}
         self._book: Book | None = None
         self._tokens: set[str] = set()
@@ -179,7 +182,7 @@ class _Incoming:
             self.operator = bytes.fromhex(values[0])
         elif what == "scope":
             self.finish()
-            self._scopes += 1
+            self.names.append(values[0])
             name = self._rename.get(values[0], values[0])
             self._book = Book(self._connection, self._sealer, name, None, None, self._now)
         elif self._book is None:
@@ -234,7 +237,7 @@ class _Incoming:
 
     def merged(self, *, adopted: bool) -> Merged:
         """What was taken in."""
-        return Merged(scopes=self._scopes, operator_key=adopted and len(self.operator) == 32, **self._counts)
+        return Merged(scopes=len(self.names), operator_key=adopted and len(self.operator) == 32, **self._counts)
 
 
 def _opened(data: BufferedReader, secret: Secret, where: str) -> Iterator[Row]:
@@ -248,7 +251,7 @@ def _opened(data: BufferedReader, secret: Secret, where: str) -> Iterator[Row]:
         raise VaultError(f"{where}: its first lines were changed or are damaged") from None
     key = key_encryption_key(secret, derivation({"derivation": how}, where), where)
     if not hmac.compare_digest(check.encode(), _check(key).encode()):
-        raise WrongKey(f"the secret does not open {where}")
+        raise WrongKey(f"the secret does not open {where}, or the secret is damaged")
     aead, head = AESGCM(expanded(key, "export")), (_MAGIC + line).hex()
     number, last = 0, False
     while not last:

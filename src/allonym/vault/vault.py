@@ -384,6 +384,7 @@ class Vault:
 
         Raises:
             WrongKey: the secret does not open the file.
+            UsageError: a scope that is to get another name is not in the file.
             VaultError: the file is no export, was changed, or is cut off.
         """
         with self._writing(alone=True) as (connection, sealer):

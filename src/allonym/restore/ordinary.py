@@ -1,0 +1,61 @@
+"""Replacements that stand in any text: numbers and words that say nothing of where they come from."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from importlib.resources import files
+
+from allonym.replace.calendars import named
+from allonym.restore.forms import family
+from allonym.restore.words import common_words, folded
+
+_LONGEST = 60
+_MOST_DIGITS = 4
+_NUMBER = re.compile(r"['’]?[0-9]{1,4}(?:[.,][0-9]{1,3})?(?:\s?%|st|nd|rd|th|s)?")
+_WORDS = re.compile(r"[^\W\d_]+(?:[ \-\u00a0\u2010\u2011][^\W\d_]+)*")
+_BETWEEN = re.compile(r"[ \-\u00a0\u2010\u2011]")
+_COMMON_NOUNS = frozenset(
+    "AGE AWARD DATE_TIME EVENT FAMILY_RELATION GENDER IMMIGRATION_STATUS LANGUAGE LAW MARITAL_STATUS MEDICAL_TERM "
+    "NUMERIC OCCUPATION ORIGIN OTHER_IDENTIFYING_ATTRIBUTE PRODUCT PRONOUN SEXUAL_ORIENTATION TRADE_UNION".split()
+)
+"""Families whose words in small letters are no names; those of others are names or codes, unless they are common."""
+
+
+@lru_cache(maxsize=1)
+def number_words() -> frozenset[str]:
+    """Words of ``numbers.txt``, folded."""
+    lines = (files("allonym.restore") / "numbers.txt").read_text(encoding="utf-8").splitlines()
+    return frozenset(folded(w) for line in lines if not line.startswith("#") for w in line.split())
+
+
+def is_ordinary(replacement: str, label: str) -> bool:
+    """Whether a replacement is a bare number of up to four digits, a number in words, a year, month, weekday or season
+    alone, or one ordinary word in small letters, so that a text may well hold it without anybody having put it there.
+    """
+    if len(replacement) > _LONGEST:
+        return False
+    bare = replacement.strip().rstrip(".,;:")
+    if _NUMBER.fullmatch(bare):
+        return sum(map(str.isdigit, bare)) <= _MOST_DIGITS
+    if not _WORDS.fullmatch(bare):
+        return False
+    words = [folded(w) for w in _BETWEEN.split(bare)]
+    small, plain = bare.islower(), family(label) in _COMMON_NOUNS
+    if (small or plain) and number_words().issuperset(words):
+        return True
+    if len(words) > 1:
+        return False
+    return (plain or words[0] in common_words()) if small else (plain and _of_calendar(bare))
+
+
+def is_rare(replacement: str) -> bool:
+    """Whether what is ordinary is a word that few texts hold, such as that for an occupation: a text that was made of
+    one with it in place of a name has it from there.
+    """
+    word = folded(replacement.strip())
+    return word.isalpha() and not (word in common_words() or word in number_words() or _of_calendar(word))
+
+
+def _of_calendar(word: str) -> bool:
+    return any(named(kind, word) is not None for kind in ("month", "weekday", "season"))
