@@ -123,3 +123,19 @@ def test_in_memory_a_failure_leaves_nothing_in_the_vault(tmp_path, policy, monke
     with pytest.raises(DataError):
         anonymize("Mail b@example.com", policy, vault=vault, scope="s")
     assert [k.original for k in vault.known("s")] == ["a@example.com"]
+
+
+def test_articles_come_back_with_what_they_belong_to(tmp_path):
+    from allonym.policy import Policy, TermList
+
+    lists = (TermList("OCCUPATION", ("midwife", "nurse")), TermList("NATIONALITY", ("American", "Ukrainian")))
+    policy = Policy.load("default").with_(detectors=("lexicon",), dictionary=lists)
+    vault = Vault.create(tmp_path / "v.vault", SECRET)
+    text = "She is a midwife and met an American and a Ukrainian nurse."
+    made = anonymize(text, policy, vault=vault)
+    assert "an [OCCUPATION_1]" in made.text and "a [NATIONALITY_1]" in made.text
+    assert restore(made.text, vault=vault).text == text
+    assert restore(f"So: {made.text}", plan=made.plan).text == f"So: {text}"
+    # An article that somebody else wrote stays as it is.
+    assert restore("a [OCCUPATION_1]", vault=vault).text == "a midwife"
+    assert restore("The [OCCUPATION_1].", vault=vault).text == "The midwife."

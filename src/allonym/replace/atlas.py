@@ -479,14 +479,17 @@ class Atlas:
 
         def told(value: str) -> str:
             label = value.partition("|")[0]
-            item = shown.get(value)
+            item = shown.get(value) or self._shown(kind, value)
             there = self.kb.label(item, self.language) if item is not None and self.language != "en" else label
             return telling(label) if there == label else f"{telling(label)} {telling(there)}"
 
         value = self.cast.ledger.assign(kind, key, propose, telling=told)
         if value is None or value in shown:
             return shown.get(value) if value else None
-        # Given before, or from the vault, maybe written with another knowledge base.
+        return self._shown(kind, value)
+
+    def _shown(self, kind: str, value: str) -> Item | None:
+        """The item of a value that was given before, or is the vault's, maybe written with another knowledge base."""
         label, _, rest = value.partition("|")
         country, _, region = rest.partition("|")
         found = self.kb.find(label, (kind,), country) or self.kb.find(label, KINDS, country)

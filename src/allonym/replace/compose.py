@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from allonym.policy import Policy
 
 ESCAPED_LABEL = "OTHER_IDENTIFYING_ATTRIBUTE"
+ARTICLE = "article@1"
 _WORDS = re.compile(r"[^\W_]+")
 UNNUMBERED = "\0tag"
 """The tag of an entity that is numbered only if an operator returns its tag."""
@@ -380,7 +381,9 @@ def _edits(text: str, items: list[_Item], setting: Setting, english: bool, numbe
                 found = text[place[0] : place[1]]
                 fitting = with_article(found, out)
                 if fitting is not None and fitting != found:
-                    edits.append(Edit(*place, fitting, entity.label, 0, "article@1", found))
+                    edits.append(Edit(*place, fitting, entity.label, 0, ARTICLE, found))
+                    if setting.book is not None and not way.traits.lossy:
+                        setting.book.remember(out, found, entity.label, ARTICLE, "")
         out = lead + out + trail
         edits.append(Edit(low, high, out, entity.label, serial, name, text[low:high]))
         done, stands = high, out[-1:] or left

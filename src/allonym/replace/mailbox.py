@@ -86,37 +86,42 @@ class Mailboxes:
         roles = word_list("roles")
         if all(r in roles for r in runs if r.isalpha()) and not any(r.isdigit() for r in runs) and not plus:
             return key
-        proposed = partial(self._proposed, key, base, plus + tag)
+        # Read before the ledger is asked: what is given while it is read is given whether a vault knows the key or not.
+        pieces = self._pieces(runs, self._person(runs) or self._half_known(runs) or self._stranger(runs))
+        behind = plus + "".join(self._neutral(r) if r.isalpha() else r for r in _runs(tag))
+        proposed = partial(self._proposed, key, pieces, behind)
         return self.cast.ledger.assign("local part", key, proposed, telling=_one_word)
 
     def made_of_a_name(self, label: str) -> str | None:
         """The same for a domain that is made of one person's name, such as ``sarah-connor``; None for others."""
         runs = _runs(label.casefold())
         found = self._person(runs) if any(len(r) > 4 for r in runs) else None
-        return None if found is None else self._written(label, runs, found, 0)
+        return None if found is None else self._written(label, self._pieces(runs, found), 0)
 
-    def _proposed(self, key: str, base: str, tag: str, attempt: int) -> str | None:
-        runs = _runs(base)
-        found = self._person(runs) or self._half_known(runs) or self._stranger(runs)
-        new = self._written(key, runs, found, attempt)
-        if attempt >= _SINGLE or (attempt and not any(r.isdigit() for r in runs)):
+    def _proposed(self, key: str, pieces: Sequence[str], behind: str, attempt: int) -> str | None:
+        new = self._written(key, pieces, attempt)
+        if attempt >= _SINGLE or (attempt and not any(p.isdigit() for p in pieces)):
             new += digits_for(self.cast, "local part", key, "00" if attempt < _SINGLE else "0000", attempt)
-        if tag:
-            new += "+" + "".join(self._neutral(r) if r.isalpha() else r for r in _runs(tag[1:]))
+        new += behind
         return "" if new == key else new
 
-    def _written(self, key: str, runs: Sequence[str], parts: tuple[Person, list[Parts]] | None, attempt: int) -> str:
-        out = ""
+    def _pieces(self, runs: Sequence[str], parts: tuple[Person, list[Parts]] | None) -> list[str]:
+        """What stands for each run; a number is left, since it differs from attempt to attempt."""
+        out: list[str] = []
         for at, run in enumerate(runs):
-            if run.isdigit():
-                out += digits_for(self.cast, "local part", f"{key} {at}", run, attempt)
-            elif not run.isalpha():
-                out += run
+            if not run.isalpha():
+                out.append(run)
             elif parts is not None:
-                out += "".join(self._part(parts[0], p) for p in parts[1][at])
+                out.append("".join(self._part(parts[0], p) for p in parts[1][at]))
             else:
-                out += self._neutral(run)
+                out.append(self._neutral(run))
         return out
+
+    def _written(self, key: str, pieces: Sequence[str], attempt: int) -> str:
+        return "".join(
+            digits_for(self.cast, "local part", f"{key} {at}", piece, attempt) if piece.isdigit() else piece
+            for at, piece in enumerate(pieces)
+        )
 
     def _part(self, person: Person, part: Part) -> str:
         if not part.word:

@@ -15,6 +15,8 @@ from allonym.replace.cast import Cast
 _TESTS = ("192.0.2", "198.51.100", "203.0.113")
 _IP = re.compile(r"(?P<ip>\d{1,3}(?:\.\d{1,3}){3}|[0-9A-Fa-f:]*:[0-9A-Fa-f:.]*)(?P<rest>%\w+)?")
 
+_LOCAL = re.compile(r"(?:127|10|192\.168|172\.(?:1[6-9]|2[0-9]|3[01]))\.")
+
 
 def renumbered(cast: Cast, surface: str) -> str | None:
     """Another address for the one in a surface; what is around it (a port, a prefix length) stays.
@@ -40,8 +42,11 @@ def renumbered(cast: Cast, surface: str) -> str | None:
 
 
 def _of(cast: Cast, old: ipaddress.IPv4Address | ipaddress.IPv6Address) -> str | None:
-    four = isinstance(old, ipaddress.IPv4Address)
-    proposed = partial(_four if four else _six, cast, str(old if four else old.exploded))
+    if isinstance(old, ipaddress.IPv4Address):
+        network = "" if _LOCAL.match(str(old)) else _network(cast, str(old).rpartition(".")[0])
+        proposed = partial(_four, cast, str(old), network)
+    else:
+        proposed = partial(_six, cast, old.exploded)
     return cast.ledger.assign("ip address", str(old), proposed, telling=lambda value: "ip" + _letters(value))
 
 
@@ -50,7 +55,18 @@ def _letters(value: str) -> str:
     return value.replace(".", "x").replace(":", "y")
 
 
-def _four(cast: Cast, old: str, attempt: int) -> str:
+def _network(cast: Cast, network: str) -> str:
+    """The network for documentation that stands for a public one; some of more than three share one."""
+    given = cast.ledger.assign(
+        "ip network",
+        network,
+        lambda other: cast.ledger.pick(_TESTS, "ip network", network, other),
+        telling=lambda value: "net" + _letters(value),
+    )
+    return given or cast.ledger.pick(_TESTS, "ip network", network)
+
+
+def _four(cast: Cast, old: str, public: str, attempt: int) -> str:
     number = partial(cast.ledger.number, "ip host", old, attempt)
     parts = old.split(".")
     network = ".".join(parts[:3])
@@ -65,17 +81,11 @@ def _four(cast: Cast, old: str, attempt: int) -> str:
         middle = cast.ledger.number("ip network", network)
         new = f"172.{16 + middle % 16}.{middle // 16 % 256}.{1 + number() % 254}"
     else:
-        given = cast.ledger.assign(
-            "ip network",
-            network,
-            lambda other: cast.ledger.pick(_TESTS, "ip network", network, other),
-            telling=lambda value: "net" + _letters(value),
-        )
-        # More than three networks: some share one. More than 762 addresses: the others get some of RFC 2544.
+        # More than 762 addresses: the others get some of RFC 2544.
         if attempt >= 32:
             middle = number()
             return f"198.{18 + middle % 2}.{middle // 2 % 256}.{1 + middle // 512 % 254}"
-        new = f"{given or cast.ledger.pick(_TESTS, 'ip network', network)}.{1 + number() % 254}"
+        new = f"{public}.{1 + number() % 254}"
     return "" if new == old else new
 
 

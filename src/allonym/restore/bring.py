@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from allonym.errors import RestoreError, UsageError
 from allonym.plan import Edit, Plan, invert
+from allonym.replace.context import article, with_article
 from allonym.replace.keyed import require_key
 from allonym.restore.hits import Match
 from allonym.restore.index import Index
@@ -28,6 +30,7 @@ _OUTER = " \n\r\t.,;:!?'’sS"
 _ORDINARY = "numbers and other ordinary words that are known as replacements were left"
 _CONTEXT = 2048
 """Characters of what is written already that a stream keeps to look at."""
+_ARTICLE = "article@"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +82,10 @@ class Restorer:
     """
 
     def __init__(self, known: Iterable[Known], *, key: bytes | str | None = None) -> None:
-        self._index = Index(known)
+        listed = list(known)
+        # Replacements before which the planner adapted an article: it is adapted back, where the text is there whole.
+        self._articles = frozenset(one.replacement for one in listed if one.operator.startswith(_ARTICLE))
+        self._index = Index(one for one in listed if not one.operator.startswith(_ARTICLE))
         self._opener: Opener | None = None if key is None else opener(require_key(key, "encrypt"))
 
     @classmethod
@@ -99,8 +105,30 @@ class Restorer:
     def restore(self, text: str) -> Restored:
         """``text`` with every replacement undone that is known without a guess; nothing else in it changes."""
         matches = self._matches(text)
-        done = _written(text, [m for m in matches if m.sure])
+        done = self._written(text, [m for m in matches if m.sure])
         return replace(done, notes=(*done.notes, *self._ordinary(matches)))
+
+    def _written(self, text: str, matches: Iterable[Match]) -> Restored:
+        pieces: list[str] = []
+        found: list[Found] = []
+        notes: list[str] = []
+        at = size = unknown = 0
+        for m in matches:
+            out = _out(m, text)
+            between = text[at : m.start]
+            if m.out is None:
+                unknown += 1
+                notes.append(m.why)
+            elif m.row >= 0 and self._index.rows[m.row].text in self._articles:
+                between = _before(text, at, m.start, m.end, out)
+            size += len(between)
+            if m.out is not None:
+                found.append(Found(size, size + len(out), m.rule, m.label))
+            pieces += (between, out)
+            size += len(out)
+            at = m.end
+        pieces.append(text[at:])
+        return Restored("".join(pieces), len(found), unknown, tuple(dict.fromkeys(notes)), tuple(found))
 
     @property
     def shared(self) -> int:
@@ -219,7 +247,7 @@ def restore(
         matches, missing, more = _as_planned(matches, restorer._index, expected)
         lost += missing
         notes += more
-    done = _written(text, [m for m in matches if m.sure])
+    done = restorer._written(text, [m for m in matches if m.sure])
     done = replace(done, unknown=done.unknown + lost, notes=tuple(dict.fromkeys((*notes, *done.notes))))
     _log(vault, scope, actor, done.restored, done.unknown)
     return done
@@ -277,6 +305,7 @@ def _sources(
     if plan is not None:
         if all(e.original is not None for e in plan.edits):
             known += (one for _, one in _tokens(plan))
+            known += _articles(plan)
             lost = sum(_lost(e) for e in plan.edits)
         elif vault is None and key is None:
             raise RestoreError(
@@ -401,21 +430,21 @@ def _out(match: Match, raw: str) -> str:
     return raw[match.start : match.end] if match.out is None else match.out
 
 
-def _written(text: str, matches: Iterable[Match]) -> Restored:
-    pieces: list[str] = []
-    found: list[Found] = []
-    notes: list[str] = []
-    at = size = unknown = 0
-    for m in matches:
-        out = _out(m, text)
-        size += m.start - at
-        if m.out is None:
-            unknown += 1
-            notes.append(m.why)
-        else:
-            found.append(Found(size, size + len(out), m.rule, m.label))
-        pieces += (text[at : m.start], out)
-        size += len(out)
-        at = m.end
-    pieces.append(text[at:])
-    return Restored("".join(pieces), len(found), unknown, tuple(dict.fromkeys(notes)), tuple(found))
+def _before(text: str, low: int, start: int, end: int, out: str) -> str:
+    """What stands before a mention, its English article as what comes back wants it if it was as the mention wanted."""
+    place = article(text, start, low)
+    if place is not None:
+        a, b = place
+        said = text[a:b]
+        wanted = with_article(said, out)
+        if wanted is not None and with_article(said, text[start:end]) == said:
+            return text[low:a] + wanted + text[b:start]
+    return text[low:start]
+
+
+def _articles(plan: Plan) -> Iterator[Known]:
+    """The replacements before which a plan adapted an article."""
+    for edit, following in pairwise(plan.edits):
+        if edit.operator.startswith(_ARTICLE) and following.original is not None:
+            token, _ = _bare(following.replacement, following.original)
+            yield Known(token, edit.original or "", following.label, edit.operator, "")
