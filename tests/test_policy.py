@@ -566,7 +566,5 @@ def test_a_name_is_replaced_alike_as_far_as_the_policy_says(consistent, alike):
     from allonym.pipeline import anonymize
 
     policy = Policy.load("wild-tags").with_(detectors=("rules",), subject="who", consistent=consistent)
-    made = [
-        anonymize(Document(n, "a@example.com", {"who": n}), policy, key=KEY).text for n in ("one", "two", "one")
-    ]
+    made = [anonymize(Document(n, "a@example.com", {"who": n}), policy, key=KEY).text for n in ("one", "two", "one")]
     assert (made[0] == made[1]) is alike and made[0] == made[2]

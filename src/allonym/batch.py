@@ -58,6 +58,7 @@ class Result:
         error: why it failed; None where it did not. Never quotes the document.
         labels, operators: how many mentions of each label, how many edits by each operator.
         characters: code points of its parts.
+        offline: how many entities got an offline pseudonym because a model had no usable value for them.
     """
 
     id: str
@@ -67,10 +68,11 @@ class Result:
     labels: Mapping[str, int] = field(default_factory=lambda: _NOTHING)
     operators: Mapping[str, int] = field(default_factory=lambda: _NOTHING)
     characters: int = 0
+    offline: int = 0
 
     def __reduce__(self) -> tuple[object, ...]:
         counts = (dict(self.labels), dict(self.operators))
-        return (Result, (self.id, self.parts, self.plan, self.error, *counts, self.characters))
+        return (Result, (self.id, self.parts, self.plan, self.error, *counts, self.characters, self.offline))
 
 
 def reason(error: Exception) -> str:
@@ -167,6 +169,7 @@ def _one(
             MappingProxyType(_counts(done.report, "labels")),
             MappingProxyType(_counts(done.report, "operators")),
             _length(document),
+            cast(int, done.report["offline"]),
         )
     except (UsageError, VaultError):
         raise

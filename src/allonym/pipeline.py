@@ -29,6 +29,7 @@ from allonym.plan import Plan, parts_after, replaced
 from allonym.policy import Policy
 from allonym.replace import Book, make_plan, subject_of
 from allonym.replace.keyed import subkey
+from allonym.replace.remarks import without_model
 from allonym.resolve import Decision, decide, resolve
 from allonym.restore import Restored
 from allonym.restore import restore as _restore
@@ -51,7 +52,8 @@ class Anonymized:
         text: the anonymised text.
         parts: the document's parts after the edits; the whole text where it has none.
         plan: the edits that were made; it holds the originals in memory.
-        report: additive counts without any text: ``labels``, ``operators``, ``mentions``, ``entities``, ``characters``.
+        report: additive counts without any text: ``labels``, ``operators``, ``mentions``, ``entities``, ``characters``,
+            and ``offline``: entities for which a model had no usable value, so that they got an offline pseudonym.
     """
 
     text: str
@@ -124,8 +126,11 @@ def anonymize(
     """
     policy = Policy.load(policy)
     document = _document(text_or_document)
-    if key is None and vault is not None:
-        key = vault.operator_key
+    if vault is not None:
+        from allonym.vault import check_vault
+
+        check_vault(vault)
+        key = vault.operator_key if key is None else key
     spans = find(document, policy, key)
     if vault is None:
         return replace_found(document, spans, policy, key=key, scope=scope)
@@ -172,6 +177,7 @@ def replace_found(
         "mentions": sum(labels.values()),
         "labels": dict(sorted(labels.items())),
         "operators": dict(sorted(Counter(e.operator.partition("@")[0] for e in plan.edits).items())),
+        "offline": without_model(plan.notes),
     }
     return Anonymized(text, parts, plan, MappingProxyType(report))
 

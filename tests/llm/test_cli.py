@@ -4,6 +4,7 @@ import pytest
 from tests.llm import server as at
 
 from allonym.cli import main
+from allonym.files.record import Tally
 
 pytest.importorskip("httpx", reason="httpx is not installed")
 
@@ -187,3 +188,31 @@ def test_many_processes_share_the_endpoint_and_its_answers(call, server, folder)
         assert (code, err) == (0, "")
         assert (target / "one.txt").read_text(encoding="utf-8") == "From Norhaven to Eldmouth."
     assert len(server.seen) == 2
+
+
+def test_a_run_tells_how_many_values_are_not_the_models(call, server, folder):
+    server.then = at.status(401)
+    report = folder / "run.json"
+    run = ("anonymize", folder / "texts", folder / "safe", *options(folder), "--report", report)
+    code, _, err = call(*run)
+    assert code == 0
+    assert "model: 3 values came from the offline pseudonyms" in err
+    assert json.loads(report.read_text())["offline"] == 3
+    assert not [w for w in ("Lisbon", "Madrid", "Vienna") if w in err + report.read_text()]
+    server.then = at.well
+    _, _, err = call(*run, "--overwrite")
+    assert "offline" not in err
+
+
+def test_two_processes_count_together(call, server, folder):
+    server.then = at.status(401)
+    _, _, err = call("anonymize", folder / "texts", folder / "safe", *options(folder), "--workers", "2")
+    assert "model: 3 values came from the offline pseudonyms" in err
+
+
+def test_the_count_outlives_an_interrupted_run():
+    tally = Tally(documents=2, offline=3)
+    tally.add(Tally.from_dict(json.loads(json.dumps(tally.to_dict()))))
+    assert tally.offline == 6
+    before = {name: value for name, value in tally.to_dict().items() if name != "offline"}
+    assert Tally.from_dict(before).offline == 0

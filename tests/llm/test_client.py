@@ -152,7 +152,7 @@ def test_what_may_pass_is_tried_again(server, client, behaviour):
 def test_after_all_tries_it_is_an_error_that_tells_nothing(server, client, behaviour, caplog):
     caplog.set_level(logging.DEBUG)
     server.then = behaviour
-    with pytest.raises(EndpointError, match=r"^llm: .* from http://127\.0\.0\.1:\d+, asked 3 times$") as caught:
+    with pytest.raises(EndpointError, match=r"^llm: the endpoint http://127\.0\.0\.1:\d+ .*, asked 3 times$") as caught:
         client().ask(request())
     assert len(server.seen) == 3
     assert all(CANARY.encode() in data for data in server.seen)
@@ -166,7 +166,7 @@ def test_waits_grow_and_an_endpoint_may_say_how_long(server, client):
     assert all(0.5 * 2 ** (n - 1) * 0.5 <= wait <= 0.5 * 2**n for n, wait in enumerate(server.waits))
     server.waits.clear()
     server.first.extend([at.status(429, Retry_After="7"), at.status(503, Retry_After="Wed, 21 Oct 2037 07:28:00 GMT")])
-    with pytest.raises(EndpointError, match=r"HTTP 503 .* asked 2 times"):
+    with pytest.raises(EndpointError, match=r"HTTP 503, asked 2 times"):
         client().ask(request())
     assert server.waits == [7.0]
 
@@ -191,7 +191,7 @@ def test_what_will_not_pass_is_not_tried_again(server, client, code):
 @pytest.mark.parametrize("behaviour", [at.silent, at.dripping], ids=["silent", "dripping"])
 def test_an_answer_that_takes_too_long(server, client, behaviour):
     server.then = behaviour
-    with pytest.raises(EndpointError, match=r"no (whole )?answer within 0\.2 s .*asked once"):
+    with pytest.raises(EndpointError, match=r"no (whole )?answer within 0\.2 s, asked once"):
         client(timeout=0.2, retries=0).ask(request())
 
 
@@ -211,7 +211,9 @@ def test_nobody_is_there(server, client):
     one = client(retries=1)
     server.stop()
     server.stop = lambda: None
-    with pytest.raises(EndpointError, match="ConnectError from http://127"):
+    with pytest.raises(
+        EndpointError, match=r"^llm: the endpoint http://127\.0\.0\.1:\d+ cannot be reached, asked 2 times$"
+    ):
         one.ask(request())
 
 

@@ -180,3 +180,18 @@ def test_a_scope_never_runs_out_of_domains_or_names():
 def test_whatever_is_found_something_comes_out(surface, label):
     out = one(surface, label)
     assert out.strip()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{Rose Rose|PERSON} of {Lima|LOCATION}. {Rose|PERSON} wrote from {rose.rose@acme.com|EMAIL_ADDRESS}.",
+        "{harriet.sandringham@acme.com|EMAIL_ADDRESS}, then {Ms Sandringham|PERSON}, {x.y+kite@acme.com|EMAIL_ADDRESS}",
+        "{8.8.8.8|IP_ADDRESS} {8.8.8.9|IP_ADDRESS} {9.9.9.9|IP_ADDRESS} {1.1.1.1|IP_ADDRESS} {2.2.2.2|IP_ADDRESS}",
+    ],
+)
+def test_with_a_book_the_same_document_gives_the_same_again(text):
+    for number in range(40):
+        book, key = CorpusBook(), number.to_bytes(32)
+        first = play(text, key=key, scope="s", book=book)
+        assert play(text, key=key, scope="s", book=book) == first

@@ -217,3 +217,10 @@ def test_a_shape_that_cannot_be_met_gives_nothing():
     ledger = Cast.of(Setting(Document("", ""), Policy(name="p"), KEY), None, []).ledger
     surface = read("::--")
     assert drawn(surface, shape_of(surface, ("GENERIC_ID",)), Draws(ledger, "x", "", 0)) is None
+
+
+def test_an_end_follows_the_one_number_in_full_that_ends_so():
+    for size in range(3, 14):
+        full, other = "58203947162839", "11111111110003"
+        out = marked(f"{{{full}|ACCOUNT_NUMBER}} {{{other}|ACCOUNT_NUMBER}} {{{full[-size:]}|ACCOUNT_NUMBER}}").split()
+        assert out[0].endswith(out[2]) and len(out[2]) == size

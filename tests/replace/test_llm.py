@@ -15,6 +15,7 @@ from allonym.errors import EndpointError, UsageError
 from allonym.llm import Reply
 from allonym.policy import Policy
 from allonym.replace import llm as module
+from allonym.replace import proposed
 from allonym.replace.cast import words
 from allonym.replace.mention import Setting, Wanted
 
@@ -93,6 +94,36 @@ def test_what_other_operators_replace_is_covered(server, asking):
     module.prepare([wanted(text, "Lisbon", "CITY", 1)], setting, [])
     (user,) = [body["messages"][-1]["content"] for body in server.bodies]
     assert re.search(r'^\[\.\.\.\] went to <CITY "[0-9A-F]{8}">\. A \[\.\.\.\]\.$', user, re.MULTILINE)
+
+
+MISSED = {
+    "王伟": "说：王伟在上海。",
+    "李小龍": "我見李小龍。",
+    "Li": "Li went home, lI too",
+    "Bob": "then bob left",
+    "12-34": "12-34, 12 34, 1234",
+    "AB 12 34 56": "12 34 56, AB123456, 123.456",
+    "47": "the 47",
+    "Connor": "C o n n o r, C-o-n-n-o-r, CONNOR, sconnor7@mail.example, Con\u00adnor",
+    "Müller": "Mueller, MULLER",
+    "Groß": "Gross",
+    "محمد": "ومحمد",
+}
+
+
+@pytest.mark.parametrize("name", MISSED)
+def test_no_repeat_that_the_detector_missed_is_sent(server, asking, name):
+    text = f"{name} came by.\nThey say: {MISSED[name]}. So it is."
+    one = Wanted(
+        Entity("k", "PERSON", (Span(0, len(name), "PERSON"),)), {}, 1, "PERSON", "[PERSON_1]", (text[: len(name)],)
+    )
+    module.prepare([one], Setting(Document("", text), asking(), KEY), [])
+    assert server.bodies
+    for body in server.bodies:
+        user = body["messages"][-1]["content"]
+        assert re.search(r'<PERSON "[0-9A-F]{8}"> came by\.\nThey say: ', user)
+        told = user.partition("They say: ")[2].partition("So it is.")[0]
+        assert not re.search(r"[^\W_]", re.sub(r"[说在上海我見]|then|the|went home|too|left|@?mail\.example", "", told))
 
 
 def test_names_mode_sends_the_names_and_no_text(server, asking):
@@ -338,8 +369,8 @@ def test_a_vault_keeps_who_had_to_do_without_the_model(server, asking):
 
 def test_offline_pseudonyms_repeat_no_value_of_the_model(server, asking, monkeypatch):
     seen = []
-    real = module.offline_players
-    monkeypatch.setattr(module, "offline_players", lambda w, s, r: (seen.append(s.document.text), real(w, s, r))[1])
+    real = proposed.offline_players
+    monkeypatch.setattr(proposed, "offline_players", lambda w, s, r: (seen.append(s.document.text), real(w, s, r))[1])
     server.first.append(at.made(few))
     server.then = at.answer("no")
     made = run(asking(rest=LISTS), CITIES)
@@ -404,7 +435,7 @@ RENDERED = [
 @pytest.mark.parametrize(("name", "value", "forms"), RENDERED, ids=range(len(RENDERED)))
 def test_surfaces_of_one_person(name, value, forms):
     one = Wanted(Entity("k", "PERSON", (Span(0, 1, "PERSON"),)), {}, 1, "PERSON", "[PERSON_1]", (name,))
-    render = module.renderer(module.Asked("0", "PERSON", "k", one), value)
+    render = proposed.renderer(one, "PERSON", value)
     told = dict(form.split("=") for form in forms.split("|"))
     assert {surface: render(surface) for surface in told} == told
 
@@ -461,7 +492,7 @@ def test_no_answer_brings_an_original_through(first, second, broken):
         patch.setattr(module, "client_for", lambda *a: client)
         players = module.prepare(people, setting, [])
     out = {
-        n: players.online[("CITY", n.lower())](n) if ("CITY", n.lower()) in players.online else None
+        n: players.own[("CITY", n.lower())](n) if ("CITY", n.lower()) in players.own else None
         for n in ("Lisbon", "Madrid", "Vienna")
     }
     given_ = [v for v in out.values() if v is not None]

@@ -6,6 +6,7 @@ J; ``{i:slot}`` the initial of a slot, ``{u:slot}`` its capitals; see ``made_of`
 """
 
 import re
+import unicodedata
 from functools import lru_cache
 
 import pytest
@@ -20,7 +21,7 @@ from allonym.policy import Policy, Rule
 from allonym.replace.cast import Cast, CorpusBook
 from allonym.replace.mention import Setting, Wanted
 from allonym.replace.naming import folded, for_woman, parse, plural
-from allonym.replace.people import family_name, recast
+from allonym.replace.people import _forms, family_name, recast
 
 KEYS = [KEY, b"another key for the tests 32 byte", b"a third key for the tests, 32 byt"]
 SLOT = re.compile(r"\{(?:(\w+):)?(\w+)\}")
@@ -287,3 +288,36 @@ def test_whatever_is_found_something_else_comes_out(surfaces):
         letters = re.findall(r"[^\W\d_]{4,}", plain(surface))
         kept = {p.kind for p in parse(surface)} & {"title", "suffix", "particle"}
         assert kept or not any(re.search(rf"(?<!\w){re.escape(w)}(?!\w)", plain(out)) for w in letters)
+
+
+@pytest.mark.parametrize("text", ["Sarah_Connor_77", "Sarah Connor (1984)", "Sarah Connor 7-7", "Sarah Connor ٣٤"])
+def test_digits_at_a_name_become_others(text):
+    out = play(f"{{{text}|PERSON}}")
+    assert out == play(f"{{{text}|PERSON}}")
+    old, new = re.findall(r"\d+", text), re.findall(r"\d+", out)
+    assert [len(n) for n in new] == [len(n) for n in old]
+    assert all(n != o for n, o in zip(new, old, strict=True))
+
+
+def test_as_many_digits_as_a_code_has_become_a_tag():
+    assert play("{Sarah Connor 078-05-1120|PERSON}") == "[PERSON_1]"
+
+
+def test_accents_that_stand_apart_are_read_with_their_letters():
+    for name in ("Jose\u0301 Rui\u0301z", "S\u0301arah Connor", "Anton Dvor\u030ca\u0301k"):
+        out = play(f"{{{name}|PERSON}}")
+        assert out == play(f"{{{unicodedata.normalize('NFC', name)}|PERSON}}")
+        assert not set(out) & set("\u0301\u030c")
+
+
+def test_korean_names_in_ji_are_names_and_honorifics_are_none():
+    assert [p.text for p in parse("Kim Min-ji") if p.kind == "name"] == ["Kim", "Min-ji"]
+    assert [p.text for p in parse("Gandhi-ji") if p.kind == "name"] == ["Gandhi"]
+    assert [p.text for p in parse("Min-san") if p.kind == "name"] == ["Min"]
+    out = play("{Kim Min-ji|PERSON}, {Min-ji|PERSON}")
+    assert "Min" not in out and out.split(", ")[0].endswith(out.split(", ")[1])
+
+
+def test_a_long_word_has_few_near_forms():
+    assert _forms("Connor") >= {"connor", "onnor", "conno"}
+    assert _forms("c" * 5000) == {"c" * 5000}

@@ -156,3 +156,26 @@ def test_a_document_moves_to_the_country_that_is_asked_for():
     assert KnowledgeBase.open().find(out.split(".")[0], ("city",), "PT")
     with pytest.raises(PolicyError, match="XX"):
         made("Leeds", policy=POLICY.with_(default=Rule("pseudonym", {"country": "XX"})))
+
+
+def test_one_knowledge_base_for_all_rules(tmp_path):
+    from shutil import copy
+
+    from allonym.errors import KnowledgeBaseError, PolicyError
+    from allonym.kb import KnowledgeBase
+    from allonym.policy import Rule
+
+    path = str(copy(KnowledgeBase.open().path, tmp_path / "own.sqlite"))
+    own, shipped = Rule("pseudonym", {"kb": path}), Rule("pseudonym")
+    policy = POLICY.with_(default=shipped, rules={"PERSON": own})
+    assert made("Sarah Connor in Leeds", policy=policy).text == made("Sarah Connor in Leeds").text
+    other = Rule("pseudonym", {"kb": str(copy(path, tmp_path / "other.sqlite"))})
+    with pytest.raises(PolicyError, match="same knowledge base"):
+        made("in Leeds", policy=POLICY.with_(default=other, rules={"PERSON": own}))
+    broken = tmp_path / "broken.sqlite"
+    broken.write_text("no knowledge")
+    for wrong in (tmp_path / "none.sqlite", broken):
+        file = tmp_path / "policy.toml"
+        file.write_text(f'extends = "pseudonyms"\n[rules.PERSON]\noperator = "pseudonym"\nkb = "{wrong.as_posix()}"\n')
+        with pytest.raises(KnowledgeBaseError, match=wrong.name):
+            Policy.load(str(file))

@@ -27,9 +27,7 @@ def entities(text: str, *names: str) -> list[Entity]:
 
 
 def made(text: str, *names: str, key: bytes = KEY, scope: str = "", book=None, **options: object) -> str:
-    plan = make_plan(
-        Document("d", text), entities(text, *names), policy(**options), key=key, scope=scope, book=book
-    )
+    plan = make_plan(Document("d", text), entities(text, *names), policy(**options), key=key, scope=scope, book=book)
     out, at = [], 0
     for edit in plan.edits:
         out += [text[at : edit.start], edit.replacement]

@@ -183,6 +183,8 @@ def anonymize(
         raise click.exceptions.Exit(130) from None
     if not quiet and to != "-":
         click.echo(done.to_text(), err=True, nl=False)
+    if done.offline and to == "-" and not quiet:
+        note(f"{done.offline:,} values that a language model was asked for came from the offline pseudonyms")
     if done.exit_code:
         left = [(done.quarantined, "record"), (len(done.refused), "file")]
         told = " and ".join(f"{n:,} {what}{'s' if n > 1 else ''}" for n, what in left if n)

@@ -86,6 +86,7 @@ class Tally:
     documents: int = 0
     characters: int = 0
     quarantined: int = 0
+    offline: int = 0
     labels: Counter[str] = field(default_factory=Counter)
     operators: Counter[str] = field(default_factory=Counter)
     treated: Counter[str] = field(default_factory=Counter)
@@ -96,12 +97,13 @@ class Tally:
         self.documents += other.documents
         self.characters += other.characters
         self.quarantined += other.quarantined
+        self.offline += other.offline
         for name in ("labels", "operators", "treated", "left"):
             getattr(self, name).update(getattr(other, name))
 
     def to_dict(self) -> dict[str, object]:
         """Plain numbers for JSON."""
-        counts = {n: getattr(self, n) for n in ("documents", "characters", "quarantined")}
+        counts = {n: getattr(self, n) for n in ("documents", "characters", "quarantined", "offline")}
         return counts | {n: dict(sorted(getattr(self, n).items())) for n in ("labels", "operators", "treated", "left")}
 
     @classmethod
@@ -196,6 +198,7 @@ def treat(parsed: Parsed, job: Job, found: Sequence[Found] | None = None) -> Tre
                 tally.characters += result.characters
                 tally.labels.update(result.labels)
                 tally.operators.update(result.operators)
+                tally.offline += result.offline
                 if result.plan is not None:
                     plans.append((result.id, piece.line, result.plan))
         out.append(data)

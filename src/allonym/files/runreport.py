@@ -29,6 +29,7 @@ class RunReport:
         files: files written.
         refused: (file, reason) of files that were not written, of a folder.
         labels, operators: mentions per label, edits per operator.
+        offline: names and other values that a model should have given, but that came from the offline pseudonyms.
         treated, left: how often each field was treated, and left as it is.
         settings: policy, its fingerprint, whether a key was given, fields and format.
         versions: of allonym, Python and the packages that decide on findings.
@@ -49,6 +50,7 @@ class RunReport:
     versions: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     digest: str = ""
     seconds: float = 0.0
+    offline: int = 0
 
     @property
     def exit_code(self) -> int:
@@ -88,6 +90,8 @@ class RunReport:
                 lines.append(f"{title}: {', '.join(counts)}")
         if self.settings.get("folder"):
             lines.append("file names are kept as they are; look whether they name anybody")
+        if self.offline:
+            lines.append(f"model: {self.offline:,} values came from the offline pseudonyms; the plans' notes say why")
         if self.quarantined:
             lines.append(f"{self.quarantined:,} records in quarantine: they are not in the output")
         for name, why in self.refused:
@@ -122,6 +126,7 @@ def make_report(
         versions=MappingProxyType(versions()),
         digest=digest,
         seconds=seconds,
+        offline=tally.offline,
     )
 
 

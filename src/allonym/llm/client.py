@@ -248,15 +248,15 @@ class Client:
                 if reply is not None:
                     self._mode = max(self._mode, mode)  # what it took will do for the next request
                     return data, reply
-                failure = "an answer that is none of chat completions"
+                failure = "gave an answer that is none of chat completions"
             elif not failure:
-                failure = f"HTTP {status}"
+                failure = f"answered HTTP {status}"
                 if status not in _PASSING and status < 500:
-                    raise EndpointError(f"llm: {failure} from {self._where}{_HINTS.get(status, '')}")
+                    raise EndpointError(f"llm: the endpoint {self._where} {failure}{_HINTS.get(status, '')}")
             tries += 1
             if tries > self._retries or asked > LONGEST_WAIT:
                 again = "once" if tries == 1 else f"{tries} times"
-                raise EndpointError(f"llm: {failure} from {self._where}, asked {again}")
+                raise EndpointError(f"llm: the endpoint {self._where} {failure}, asked {again}")
             self._count(retries=1)
             wait = asked or min(LONGEST_WAIT, 2.0 ** (tries - 2)) * (0.5 + random.random() / 2)
 
@@ -282,14 +282,14 @@ class Client:
                     pieces.append(piece)
                     size += len(piece)
                     if size > _LARGEST:
-                        return 0, b"", "an answer of more than 16 MiB", 0.0
+                        return 0, b"", "gave an answer of more than 16 MiB", 0.0
                     if monotonic() > end:
-                        return 0, b"", f"no whole answer within {self._timeout:g} s", 0.0
+                        return 0, b"", f"gave no whole answer within {self._timeout:g} s", 0.0
                 return answer.status_code, b"".join(pieces), "", _retry_after(answer.headers.get("retry-after", ""))
         except httpx.TimeoutException:
-            return 0, b"", f"no answer within {self._timeout:g} s", 0.0
+            return 0, b"", f"gave no answer within {self._timeout:g} s", 0.0
         except httpx.HTTPError as error:
-            return 0, b"", type(error).__name__, 0.0
+            return 0, b"", _said(error), 0.0
 
     def _connections(self) -> Any:
         try:
@@ -319,6 +319,17 @@ class Client:
 
 
 _HINTS = {401: "; is the key in the variable of llm.key_env right?", 404: "; are llm.url and llm.model right?"}
+
+
+def _said(error: Exception) -> str:
+    """What failed on the way, for people; httpx's own words may quote the request."""
+    import httpx
+
+    if isinstance(error, httpx.ConnectError):
+        return "cannot be reached"
+    if isinstance(error, httpx.NetworkError | httpx.RemoteProtocolError):
+        return "broke the connection off"
+    return f"could not be asked ({type(error).__name__})"
 
 
 class _Pace:

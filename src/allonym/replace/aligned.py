@@ -7,6 +7,7 @@ place of the source only where it lies in that place and nowhere beside it.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
@@ -41,9 +42,10 @@ def passages(text: str, places: Iterable[Interval], length: int = LENGTH) -> lis
             start = at
         while end - start > length:
             spaces = _free(_SPACE, text, held) if spaces is None else spaces
-            inside = [s for s in spaces if start < s < end]
-            cut = max((s for s in inside if s - start <= length), default=min(inside, default=end))
-            if cut == end:
+            first = bisect_right(spaces, start)
+            last = bisect_right(spaces, start + length, first) - 1  # the last one that leaves it short enough
+            cut = spaces[max(first, last)] if first < len(spaces) else end
+            if cut >= end:
                 break
             out.append((start, cut))
             start = cut

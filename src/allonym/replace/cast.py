@@ -184,7 +184,11 @@ def by_family(wanted: Iterable[Wanted], setting: Setting) -> dict[str, list[Want
 
 
 class CorpusBook:
-    """A :class:`Book` in memory, for one pass over a corpus. It keeps no originals."""
+    """A :class:`Book` in memory, for one pass over a corpus.
+
+    Its keys are words of originals as they stand, unlike a vault's. They are in memory only and go with the book; what
+    :meth:`remember` is told is not kept.
+    """
 
     def __init__(self) -> None:
         self._values: dict[tuple[str, str], str] = {}

@@ -26,6 +26,7 @@ from allonym.replace.shapes import ANY, Draws, drawn, shape_of
 
 LEAST_TAIL = 3
 """Characters that a shortened number has at least."""
+_TAILS = (LEAST_TAIL, 4, 6, 8, 12)  # lengths of ends by which a number is looked up
 LEAST_NUMBER = 5
 """Digits of a number that is taken for a code though nothing names it."""
 
@@ -109,6 +110,7 @@ class _Desk:
         self._cast = cast
         self._originals = originals
         self._given: dict[str, str | None] = {}
+        self._by_tail: dict[str, list[tuple[str, str]]] = {}  # ends of some lengths -> originals and substitutes
 
     def renderer(self, code: _Code) -> Renderer:
         """What renders the surfaces of an entity."""
@@ -135,15 +137,23 @@ class _Desk:
         new = self._tail(key)
         if new is None and (code.label != "NUMERIC" or len(key) >= LEAST_NUMBER):
             new = self._assign(code.family, key, lambda attempt: self._another(code, surface, attempt))
+        return self._give(key, new)
+
+    def _give(self, key: str, new: str | None) -> str | None:
         self._given[key] = new
+        if new and len(key) == len(new):
+            for size in _TAILS:
+                if len(key) > size:
+                    self._by_tail.setdefault(key[-size:], []).append((key, new))
         return new
 
     def _tail(self, key: str) -> str | None:
         """The end of the one substitute whose original ends like this."""
         if len(key) < LEAST_TAIL:
             return None
-        ends = [(was, new) for was, new in self._given.items() if new and len(was) > len(key) and was.endswith(key)]
-        found = {new[-len(key) :] for was, new in ends if len(was) == len(new)}
+        size = max(size for size in _TAILS if size <= len(key))
+        ends = self._by_tail.get(key[-size:], ())
+        found = {new[-len(key) :] for was, new in ends if len(was) > len(key) and was.endswith(key)}
         return found.pop() if len(found) == 1 and key not in found else None
 
     def _another(self, code: _Code, surface: Surface, attempt: int) -> str | None:
@@ -206,7 +216,7 @@ class _Desk:
             return phones.another(was, Draws(self._cast.ledger, "PHONE_NUMBER", was.key, attempt), attempt)
 
         if was.digits not in self._given:
-            self._given[was.digits] = self._assign("PHONE_NUMBER", was.key, another)
+            self._give(was.digits, self._assign("PHONE_NUMBER", was.key, another))
         return self._given[was.digits]
 
     def _local(self, code: _Code, surface: Surface) -> str | None:
@@ -223,8 +233,7 @@ class _Desk:
                 key,
                 lambda attempt: phones.local(key, Draws(self._cast.ledger, "PHONE_NUMBER", key, attempt)),
             )
-        self._given[key] = new
-        return new
+        return self._give(key, new)
 
     def _wallet(self, text: str) -> str | None:
         return self._assign(

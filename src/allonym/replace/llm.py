@@ -13,26 +13,34 @@ from __future__ import annotations
 
 import hmac
 import re
-import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
-from functools import cache, lru_cache
-from importlib.resources import files
+from dataclasses import dataclass, field
 from typing import Literal, cast
 
-from allonym.document import Interval, merge, subtract
 from allonym.errors import EndpointError
 from allonym.llm.answers import mended
 from allonym.llm.client import Client, Recorded, Request, client_for
 from allonym.llm.templates import messages
 from allonym.names import plain
 from allonym.plan import digest
-from allonym.replace.cast import LEAST_WORD, Ledger, Renderer, words
+from allonym.replace.cast import Ledger, Renderer, words
+from allonym.replace.covering import strays
 from allonym.replace.keyed import subkey
 from allonym.replace.mention import Mention, Setting, Wanted, traits
-from allonym.replace.naming import parse, plural, recased, singular
-from allonym.replace.pseudonym import played
-from allonym.replace.pseudonym import prepare as offline_players
+from allonym.replace.proposed import (
+    Players,
+    family_of,
+    fullest,
+    lists,
+    name_parts,
+    name_words,
+    named,
+    offline,
+    opened,
+    renderers,
+    telling,
+)
+from allonym.replace.remarks import lacked
 
 WORDS = 1200
 """Words of a window of text."""
@@ -45,14 +53,7 @@ OFFLINE = "llm offline"
 _COVER = "[...]"
 _CODE = re.compile(r"[0-9A-F]{8,}|E[0-9]+")
 _HEX = re.compile(r"(?=([0-9A-F]{8}))")
-_WORD = re.compile(r"[^\W_]+")
 _BLANK = re.compile(r"\s+")
-
-
-@cache
-def _lists() -> Mapping[str, frozenset[str]]:
-    text = files("allonym").joinpath("llm", "words.toml").read_text(encoding="utf-8")
-    return {name: frozenset(row) for name, row in tomllib.loads(text).items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,15 +81,7 @@ class _Company:
         self.counts[name] = self.counts.get(name, 0) + more
 
 
-@dataclass(frozen=True, slots=True)
-class _Players:
-    """Who is rendered by what, by label and key of the entity; both maps are disjoint."""
-
-    online: Mapping[tuple[str, str], Renderer] = field(repr=False)
-    offline: Mapping[str, Renderer] = field(repr=False)
-
-
-def prepare(wanted: Sequence[Wanted], setting: Setting, remarks: list[str]) -> _Players:
+def prepare(wanted: Sequence[Wanted], setting: Setting, remarks: list[str]) -> Players:
     """A value for each entity: the vault's, else the model's, else an offline pseudonym.
 
     Raises:
@@ -97,9 +90,8 @@ def prepare(wanted: Sequence[Wanted], setting: Setting, remarks: list[str]) -> _
     """
     key = subkey(setting.key, "llm cache")
     client = client_for(setting.policy.llm, key)
-    ledger = Ledger(setting.document.text, subkey(setting.key, "llm", setting.scope), setting.book, remarks)
-    originals = frozenset(w for one in wanted for s in one.surfaces for w in words(s) if len(w) >= LEAST_WORD)
-    company = _Company(setting, client, ledger, originals - _lists()["generic"])
+    ledger, originals = opened("llm", wanted, setting, remarks)
+    company = _Company(setting, client, ledger, originals - lists()["generic"])
     asked = _coded(wanted, setting)
     for one in asked:
         known = ledger.assign(KIND, one.name, lambda _: None, telling=telling)
@@ -126,7 +118,8 @@ def prepare(wanted: Sequence[Wanted], setting: Setting, remarks: list[str]) -> _
     if strict:
         raise EndpointError(trouble or f"llm: no usable values for {len(strict)} of {len(asked)} entities")
     _remark(company, asked, lacking, trouble, remarks)
-    return _Players(_renderers(company, asked), _offline(company, lacking, remarks))
+    valued = [(one.wanted, company.values[one.code]) for one in asked if one.code in company.values]
+    return Players(renderers(valued, setting), _offline(company, lacking, remarks))
 
 
 @traits(keyed=True, repeats=True, prepare=prepare)
@@ -148,12 +141,7 @@ def llm(
         on_failure: what happens to an entity for which the model has no usable value after all tries: ``offline``
             gives it what the operator ``pseudonym`` would, ``fail`` makes the document fail.
     """
-    players = cast(_Players, setting.prepared["llm"])
-    render = players.online.get((mention.entity.label, mention.entity.key))
-    if render is None:
-        return played(mention, setting, players.offline)
-    out = render(mention.text)
-    return mention.tag if not out or out.casefold() == mention.text.casefold() else out
+    return cast(Players, setting.prepared["llm"]).play(mention, setting)
 
 
 # Asking
@@ -166,8 +154,7 @@ def _coded(wanted: Sequence[Wanted], setting: Setting) -> list[Asked]:
     taken = set(_HEX.findall(setting.document.text))
     out = []
     for one in wanted:
-        family = setting.policy.taxonomy.lineage(one.entity.label)[-1]
-        name = f"{family}\0{one.entity.key}"
+        name = named(one, setting)
         attempt = 0
         while True:
             message = f"{about}\0{name}\0{attempt}".encode("utf-8", "surrogatepass")
@@ -176,7 +163,7 @@ def _coded(wanted: Sequence[Wanted], setting: Setting) -> list[Asked]:
                 break
             attempt += 1
         taken.add(code)
-        out.append(Asked(code, family, name, one))
+        out.append(Asked(code, family_of(one, setting), name, one))
     return out
 
 
@@ -253,7 +240,7 @@ def _schema(codes: Iterable[str]) -> Mapping[str, object]:
 def _windows(setting: Setting, every: Sequence[Asked]) -> list[tuple[str, list[str]]]:
     """Windows of the text with a tag for each mention, and the codes that stand in each, in reading order.
 
-    Mentions that other operators replace are covered, too; so is each word of an original that stands elsewhere.
+    Mentions that other operators replace are covered, too; so is what tells of them elsewhere.
     """
     text = setting.document.text
     places = setting.places
@@ -264,7 +251,7 @@ def _windows(setting: Setting, every: Sequence[Asked]) -> list[tuple[str, list[s
     }
     pieces: list[tuple[str, str]] = []  # text or tag, and its code
     at = 0
-    for start, end in sorted({*tags, *places, *_strays(text, [*places, *tags])}):
+    for start, end in sorted({*tags, *places, *strays(text, [*places, *tags])}):
         pieces.append((text[at:start], ""))
         pieces.append(tags.get((start, end), (_COVER, "")))
         at = end
@@ -272,28 +259,10 @@ def _windows(setting: Setting, every: Sequence[Asked]) -> list[tuple[str, list[s
     return list(_cut(pieces))
 
 
-def _strays(text: str, mentions: Sequence[Interval]) -> Iterable[Interval]:
-    """Words outside of all mentions that hold a word of one: but for short words in small letters."""
-    inside = {w for a, b in mentions for w in words(text[a:b]) if len(w) >= LEAST_WORD}
-    taken = merge(mentions)
-    for a, b in subtract((0, len(text)), taken):
-        for match in _WORD.finditer(text, a, b):
-            word = match[0]
-            if len(word) < LEAST_WORD or (len(word) == LEAST_WORD and word.islower()):
-                continue
-            if any(_holds(w, inside) for w in words(word)):
-                yield match.span()
-
-
-@lru_cache(maxsize=4096)
-def _inner(word: str) -> tuple[str, ...]:
-    """The word, and the stretches of four letters and more in it."""
-    size = min(len(word), 40)
-    return (word, *(word[a:b] for a in range(size - 3) for b in range(a + 4, size + 1)))
-
-
 def _holds(word: str, originals: Set[str]) -> bool:
-    return any(part in originals for part in _inner(word))
+    """Whether a word is one of the originals, or holds one of four letters and more in its first 40."""
+    size = min(len(word), 40)
+    return word in originals or any(word[a:b] in originals for a in range(size - 3) for b in range(a + 4, size + 1))
 
 
 def _cut(pieces: Sequence[tuple[str, str]]) -> Iterable[tuple[str, list[str]]]:
@@ -322,18 +291,12 @@ def _flat(text: str) -> str:
 # What comes back
 
 
-def telling(value: str) -> str:
-    """The words by which a value is told from others: not ``University of`` and its like."""
-    own = [w for w in _WORD.findall(value) if plain(w) not in _lists()["generic"]]
-    return " ".join(own) or value
-
-
 def _fitting(value: str, one: Asked, originals: frozenset[str]) -> str:
     """The value if it is plausible for its entity and echoes no original; else empty."""
     value = value.strip().strip("\"'“”").strip()
     if not value or len(value) > LONGEST or not value.isprintable() or any(c in "<>[]{}\\|" for c in value):
         return ""
-    if plain(value) in _lists()["placeholders"] or not any(c.isalnum() for c in value):
+    if plain(value) in lists()["placeholders"] or not any(c.isalnum() for c in value):
         return ""
     like = fullest(one.wanted)
     letters = any(c.isalpha() for c in value)
@@ -341,91 +304,11 @@ def _fitting(value: str, one: Asked, originals: frozenset[str]) -> str:
         return ""
     if ("@" in like) != ("@" in value) or (not any(c.isalpha() for c in like) and letters):
         return ""
-    if one.family == "PERSON" and len(_named(value)) < min(2, len(_names(like))):
+    if one.family == "PERSON" and len(name_parts(value)) < min(2, len(name_words(like))):
         return ""
     if any(_holds(w, originals) for w in words(value)):
         return ""
     return value
-
-
-def fullest(wanted: Wanted) -> str:
-    return max(wanted.surfaces, key=lambda s: (len(s.split()), len(s)))
-
-
-# Rendering
-
-
-def _renderers(company: _Company, asked: Sequence[Asked]) -> dict[tuple[str, str], Renderer]:
-    out: dict[tuple[str, str], Renderer] = {}
-    for one in asked:
-        value = company.values.get(one.code)
-        if value is not None:
-            entity = one.wanted.entity
-            out[entity.label, entity.key] = renderer(one, value)
-    return out
-
-
-def renderer(one: Asked, value: str) -> Renderer:
-    if one.family != "PERSON":
-        return lambda surface: recased(value, surface)
-    old = _names(fullest(one.wanted))
-    new = _named(value)
-    titled = any(p.kind == "title" for s in one.wanted.surfaces for p in parse(s))
-    family = old[-1:] if len(old) > 1 or titled else []
-    given = old[: len(old) - len(family)]
-    return lambda surface: _person(surface, given, family, new)
-
-
-def _cased(new: str, old: str) -> str:
-    """``new`` in the case of ``old``, as ``recased``; but a particle keeps its small letter."""
-    return new if old[:1].isupper() and not old.isupper() else recased(new, old)
-
-
-def _names(surface: str) -> list[str]:
-    return [plain(p.text) for p in parse(surface) if p.kind == "name"]
-
-
-def _named(value: str) -> list[str]:
-    """The words of a name, particles together with what they belong to: ``Anna``, ``van Dijk``."""
-    out: list[str] = []
-    before = ""
-    for piece in parse(value):
-        if piece.kind == "particle":
-            before += f"{piece.text} "
-        elif piece.kind == "name":
-            out.append(before + piece.text)
-            before = ""
-    return out or [value]
-
-
-def _person(surface: str, given: Sequence[str], family: Sequence[str], new: Sequence[str]) -> str:
-    """A surface of a person's name with the words of another one: what is no name stays, initials and plurals too."""
-    firsts = list(new[:-1]) or list(new)
-    pieces = parse(surface)
-    if len(given) + len(family) > 1 and _names(surface) == [*given, *family]:
-        pieces = tuple(p for p in pieces if p.kind != "particle")
-        firsts += [""] * (len(given) - len(firsts))
-        firsts = [*firsts[: max(0, len(given) - 1)], " ".join(f for f in firsts[max(0, len(given) - 1) :] if f)]
-    out = ""
-    for piece in pieces:
-        word = plain(piece.text)
-        if piece.kind == "name":
-            many = next((w for w in singular(word) if w in family), "") if word not in (*given, *family) else ""
-            if word in given:
-                put = firsts[given.index(word)] if given.index(word) < len(firsts) else ""
-            elif word in family or many:
-                put = plural(new[-1]) if many else new[-1]
-            else:
-                return recased(" ".join(new), surface)
-            put = _cased(put, piece.text)
-        elif piece.kind == "initial":
-            at = next((i for i, w in enumerate(given) if w[:1] == word[:1]), -1)
-            of = firsts[min(at, len(firsts) - 1)] if at >= 0 else new[-1]
-            put = _cased(of[:1].upper(), piece.text) + piece.text[1:]
-        else:
-            put = "" if piece.kind == "particle" else piece.text
-        out += put if put.strip() or not out.endswith(" ") else ""
-    return out.strip() or recased(firsts[0], surface)
 
 
 # Without the model
@@ -437,16 +320,11 @@ def _stays_offline(one: Asked, setting: Setting) -> bool:
 
 
 def _offline(company: _Company, lacking: Sequence[Asked], remarks: list[str]) -> dict[str, Renderer]:
-    if not lacking:
-        return {}
-    setting = company.setting
-    if setting.book is not None:
+    book = company.setting.book
+    if book is not None:
         for one in lacking:
-            setting.book.enter(OFFLINE, one.name, one.name)
-    # The model's values count as words of the document, so that no pseudonym repeats one.
-    text = "\n".join((setting.document.text, *company.values.values()))
-    beside = replace(setting, document=replace(setting.document, text=text))
-    return dict(offline_players([replace(one.wanted, options={}) for one in lacking], beside, remarks))
+            book.enter(OFFLINE, one.name, one.name)
+    return offline([one.wanted for one in lacking], company.values.values(), company.setting, remarks)
 
 
 def _remark(
@@ -458,5 +336,4 @@ def _remark(
         told = [f"{counts[n]} {n.replace('_', ' ')}" for n in names if counts.get(n)]
         remarks.append(f"llm: {', '.join(told)}")
     if lacking:
-        why = f" ({trouble})" if trouble else ""
-        remarks.append(f"llm: {len(lacking)} of {len(asked)} entities got an offline pseudonym{why}")
+        remarks.append(lacked("llm", len(lacking), len(asked), trouble))

@@ -7,13 +7,15 @@
   ("last Tuesday", "yesterday", "gestern") stay: they say nothing without the date.
 - An age moves by one or two years, the same for all ages, and dates of birth by as many years more than other dates,
   so that an age still is what date and date of birth tell. No age becomes less than one year.
-- Holidays, days of an unnamed month and whatever else cannot be read become tags.
+- Holidays, days of an unnamed month and whatever else cannot be read become tags, and so does what holds a word that
+  is in no list of :mod:`allonym.replace.staying`: it may be a name.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from math import floor
 from typing import cast as typed
 
@@ -23,6 +25,7 @@ from allonym.replace.cast import Cast, Renderer
 from allonym.replace.cast import words as words_of
 from allonym.replace.dates import LONGEST, month_moved, moved, read_date, shift, years
 from allonym.replace.mention import Wanted
+from allonym.replace.staying import is_age, is_time, only_time
 
 MOST_YEARS = 2
 """The most years that an age moves either way."""
@@ -99,11 +102,12 @@ def recast(cast: Cast, wanted: Sequence[Wanted]) -> dict[str, Renderer]:
     for one in wanted:
         lineage = policy.taxonomy.lineage(one.entity.label)
         if "AGE" in lineage:
-            out[one.entity.key] = lambda text: _age(text, older)
+            out[one.entity.key] = partial(_if, is_age, lambda text: _age(text, older))
         elif "TIME" in lineage or "DURATION" in lineage:
             out[one.entity.key] = _as_it_is
         elif lineage[-1] == "DATE_TIME":
-            out[one.entity.key] = _dated(cast, one, -older if "DATE_OF_BIRTH" in lineage else 0)
+            dated = _dated(cast, one, -older if "DATE_OF_BIRTH" in lineage else 0)
+            out[one.entity.key] = partial(_if, only_time, dated)
     return out
 
 
@@ -125,8 +129,14 @@ def age_shift(cast: Cast, ages: Sequence[str]) -> int:
     return some[0]
 
 
+def _if(known: Callable[[str], bool], render: Renderer, text: str) -> str | None:
+    """What is rendered, where it keeps no word that may be somebody's name."""
+    out = render(text)
+    return out if out is not None and known(out) else None
+
+
 def _as_it_is(text: str) -> str | None:
-    return text
+    return text if is_time(text) else None
 
 
 def _dated(cast: Cast, one: Wanted, more: int) -> Renderer:

@@ -26,6 +26,7 @@ ELIDED = re.compile(r"(?:[dlDL]|[dn]ell|D[ei]ll)['’ʼ](?=[^\W\d_]{3})")
 
 _AND = frozenset({"and", "und", "et", "y", "i", "e", "og", "och"})
 _HYPHEN = re.compile("[‐‑-]")
+_VOWELS = re.compile("[aeiouy]+")
 _SINGLE = re.compile(r"[^\W_]")
 
 
@@ -45,6 +46,7 @@ class _Tables:
     degrees: frozenset[str]
     particles: frozenset[str]
     joined: frozenset[str]
+    part_of_name: frozenset[str]  # those that behind a head of one syllable are none
     small: frozenset[str]
     family_endings: tuple[str, ...]
     particle_origins: Mapping[str, str]
@@ -72,6 +74,7 @@ def tables() -> _Tables:
         frozenset(raw["degrees"].split()),
         particles,
         joined,
+        frozenset(raw["part_of_name"].split()),
         frozenset(raw["small"].split()),
         tuple(raw["family_endings"].split()),
         raw["particle_origins"],
@@ -129,7 +132,10 @@ def _compact(token: str) -> bool:
 def _behind(token: str) -> tuple[str, str, str]:
     """The honorific that a hyphen joins to a name (``Tanaka-san``), the hyphen, and what is before it."""
     signs = list(_HYPHEN.finditer(token))
-    if signs and plain(token[signs[-1].end() :]) in tables().joined:
+    word = plain(token[signs[-1].end() :]) if signs else ""
+    if word in tables().joined and not (
+        word in tables().part_of_name and len(_VOWELS.findall(plain(token[: signs[-1].start()]))) == 1
+    ):
         return token[: signs[-1].start()], signs[-1][0], token[signs[-1].end() :]
     return token, "", ""
 

@@ -37,6 +37,7 @@ from allonym.replace.naming import (
     tables,
     units,
 )
+from allonym.replace.network import digits_for
 from allonym.replace.who import FAMILY, FAMILY_FIRST, GIVEN, Person, Reading, default_origin, family_origin, pieces_of
 
 if TYPE_CHECKING:
@@ -47,10 +48,13 @@ if TYPE_CHECKING:
 # two names joined, of which there are always enough.
 _ALIKE, _OWN, _ENGLISH, _ANY = 20, 34, 46, 54
 _ENOUGH = 12  # names that a narrower pool must have
+_LONG = 32  # letters from which on nobody mistakes a name for another by one of them
 _LETTERS = "ABCDEGHJKLMNPRSTVW"
 _WRITTEN = re.compile(r"(?:Ma?c|O['’]|D['’]|Fitz|De|Di|La|Le|Van)?[^\W\d_a-z][^\W\d_A-Z]*(?:-[^\W\d_]+)*")
 _LOGIN = re.compile(r"(?P<lead>(?i:user(?:\s?name)?|login|account)\s+)?(?P<name>[a-z]{2,}[a-z0-9]*(?:[._-][a-z0-9]+)*)")
 _CALLED = re.compile(r"\b(?i:user(?:\s?name)?|login|account)[\s:]+\Z")
+_DIGITS = re.compile(r"\d+")
+_FEW_DIGITS = 4  # such as a year's; more may be a number of its own
 _OF_WOMEN = ("ová", "ská", "cká", "ska", "cka", "dzka")
 _PREFIX = re.compile(r"(?:(O['’])|(Ma?c)[A-Z])")
 
@@ -204,9 +208,11 @@ def _given_so_far(cast: Cast) -> _Given:
 
 
 def _forms(name: str) -> set[str]:
-    """A name and what is left of it without any one letter: near names share one of them."""
+    """A name and what is left of it without any one letter: near names share one of them. A long one is told anyway."""
     word = plain(name)
-    return {word, *(word[:i] + word[i + 1 :] for i in range(len(word)))} if len(word) > 3 else {word}
+    if not 3 < len(word) <= _LONG:
+        return {word}
+    return {word, *(word[:i] + word[i + 1 :] for i in range(len(word)))}
 
 
 def _keep_apart(cast: Cast, name: str, key: str) -> None:
@@ -431,7 +437,10 @@ def _render(cast: Cast, person: Person, surface: str) -> str | None:
     out, at = "", 0
     for piece in pieces:
         if piece.kind not in ("name", "initial"):
-            out += piece.text
+            said = _renumbered(cast, piece.text)
+            if said is None:
+                return None
+            out += said
             continue
         initial = piece.kind == "initial"
         new = _initial(cast, person, piece.text, names, at) if initial else _word(cast, person, piece.text)
@@ -440,6 +449,16 @@ def _render(cast: Cast, person: Person, surface: str) -> str | None:
         out += new
         at += 1
     return out if at else None
+
+
+def _renumbered(cast: Cast, text: str) -> str | None:
+    """What stands between names, with other digits for its digits; None where they are as many as those of a code."""
+    runs = _DIGITS.findall(text)
+    if not runs:
+        return text
+    if sum(map(len, runs)) > _FEW_DIGITS:
+        return None
+    return _DIGITS.sub(lambda run: digits_for(cast, "number at a name", run[0], run[0]), text)
 
 
 def _tells_nothing(person: Person, pieces: Sequence[Piece], name: Piece) -> bool:

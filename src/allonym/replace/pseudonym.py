@@ -9,15 +9,18 @@ document; see :mod:`allonym.replace.cast`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from importlib import import_module
 from typing import Any, Literal, cast
+from unicodedata import normalize
 
 from allonym.errors import PolicyError
 from allonym.kb import KnowledgeBase
 from allonym.replace.apart import kept_apart
 from allonym.replace.cast import Cast, Renderer, by_family
 from allonym.replace.mention import Mention, Setting, Wanted, traits
+from allonym.replace.staying import is_age, is_time, is_title
 
 ORDER = (
     ("places", ("LOCATION",)),
@@ -39,8 +42,8 @@ ORDER = (
 )
 """Which module finds substitutes for which families, in the order in which they are asked."""
 
-_MAY_STAY = frozenset({"DATE_TIME", "AGE", "NUMERIC"})
-"""Families of which some surfaces stay as they are: a weekday or ``yesterday`` says nothing by itself."""
+_MAY_STAY: Mapping[str, Callable[[str], bool]] = {"DATE_TIME": is_time, "AGE": is_age}
+"""Families of which some surfaces stay as they are, and which: a weekday or ``yesterday`` says nothing by itself."""
 
 
 def prepare(wanted: Sequence[Wanted], setting: Setting, remarks: list[str]) -> dict[str, Renderer]:
@@ -53,10 +56,20 @@ def prepare(wanted: Sequence[Wanted], setting: Setting, remarks: list[str]) -> d
 
     Raises:
         UsageError: there is no key.
+        PolicyError: rules name different knowledge bases, or a country that theirs does not know.
         KnowledgeBaseError: the knowledge base cannot be read.
     """
-    named = next((str(w.options["kb"]) for w in wanted if w.options.get("kb")), "")
-    kb = KnowledgeBase.open(named or None)
+    # By the policy, not by what this document happens to hold: it would be refused for some documents only.
+    rules = (setting.policy.default, *setting.policy.rules.values())
+    options = (*(r.options for r in rules if r.operator == "pseudonym"), *(w.options for w in wanted))
+    named = sorted({str(o["kb"]) for o in options if o.get("kb")})
+    if len(named) > 1:
+        raise PolicyError(
+            f"operator 'pseudonym': all rules of a policy must name the same knowledge base, got {', '.join(named)}"
+        )
+    kb = KnowledgeBase.open(named[0] if named else None)
+    # Letters with their accents apart would be read as two.
+    wanted = [replace(w, surfaces=tuple(normalize("NFC", s) for s in w.surfaces)) for w in wanted]
     for code in {str(w.options.get("country", "")) for w in wanted} - {""}:
         if not any(item.country == code for item in kb.pool("country")):
             raise PolicyError(f"operator 'pseudonym': the knowledge base knows no country {code!r} to move to")
@@ -79,6 +92,8 @@ def _check(options: Mapping[str, Any], where: str) -> None:
     country = options.get("country", "")
     if country and not (len(country) == 2 and country.isascii() and country.isalpha() and country.isupper()):
         raise PolicyError(f"{where}.country must be a code of ISO 3166 with two capitals, such as PT, got {country!r}")
+    if options.get("kb"):
+        KnowledgeBase.open(str(options["kb"]))  # what is missing or damaged is said now, not at the first name
 
 
 @traits(keyed=True, repeats=True, prepare=prepare, check=_check)
@@ -115,11 +130,13 @@ def pseudonym(
 def played(mention: Mention, setting: Setting, players: Mapping[str, Renderer]) -> str:
     """What stands for a mention: its player's rendering, or the tag where there is none or nothing has changed."""
     render = players.get(mention.entity.key)
-    out = render(mention.text) if render is not None else None
+    out = render(normalize("NFC", mention.text)) if render is not None else None
     if not out or not out.strip():
         return mention.tag
-    if out.casefold() == mention.text.casefold():
+    if out.casefold() == normalize("NFC", mention.text).casefold():
         family = setting.policy.taxonomy.lineage(mention.entity.label)[-1]
-        stays = family in _MAY_STAY or mention.entity.label == "TITLE"  # of a "Dr" the substitute is one
-        return mention.text if stays else mention.tag
+        stays = (
+            is_title if mention.entity.label == "TITLE" else _MAY_STAY.get(family)
+        )  # of a "Dr" the substitute is one
+        return mention.text if stays is not None and stays(mention.text) else mention.tag
     return out

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from typing import Any, cast
 
@@ -19,13 +18,11 @@ from allonym.document import Interval
 from allonym.errors import PolicyError
 from allonym.names import near, plain
 from allonym.replace.aligned import align, passages
-from allonym.replace.cast import LEAST_WORD, Ledger, Renderer, words
-from allonym.replace.keyed import subkey
-from allonym.replace.llm import Asked, fullest, renderer, telling
+from allonym.replace.cast import LEAST_WORD, Ledger, words
 from allonym.replace.mention import Mention, Setting, Wanted, traits
 from allonym.replace.naming import tables
-from allonym.replace.pseudonym import played
-from allonym.replace.pseudonym import prepare as offline_players
+from allonym.replace.proposed import Players, fullest, named, offline, opened, renderers, telling
+from allonym.replace.remarks import lacked
 from allonym.replace.rewriter import load
 
 KIND = "seq2seq name"
@@ -39,15 +36,7 @@ LONGEST = 80
 """Characters of a proposal."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Players:
-    """Who is rendered by what, by label and key of the entity; both maps are disjoint."""
-
-    own: Mapping[tuple[str, str], Renderer] = field(repr=False)
-    offline: Mapping[str, Renderer] = field(repr=False)
-
-
-def prepare(wanted: Sequence[Wanted], setting: Setting, remarks: list[str]) -> _Players:
+def prepare(wanted: Sequence[Wanted], setting: Setting, remarks: list[str]) -> Players:
     """A substitute for each entity: the vault's, else the model's, else an offline pseudonym.
 
     Raises:
@@ -55,11 +44,10 @@ def prepare(wanted: Sequence[Wanted], setting: Setting, remarks: list[str]) -> _
         MissingExtra: transformers or torch is not installed.
         DataError: a model cannot be loaded.
     """
-    ledger = Ledger(setting.document.text, subkey(setting.key, "seq2seq", setting.scope), setting.book, remarks)
-    originals = frozenset(w for one in wanted for s in one.surfaces for w in words(s) if len(w) >= LEAST_WORD)
+    ledger, originals = opened("seq2seq", wanted, setting, remarks)
     values: dict[int, str] = {}
     for i, one in enumerate(wanted):
-        known = ledger.assign(KIND, _name(one, setting), lambda _: None, telling=_told)
+        known = ledger.assign(KIND, named(one, setting), lambda _: None, telling=_told)
         if known is not None:
             values[i] = known
     rejected = refused = 0
@@ -72,23 +60,19 @@ def prepare(wanted: Sequence[Wanted], setting: Setting, remarks: list[str]) -> _
         rejected += elsewhere
         for i, offered in zip(members, proposals, strict=True):
             fit = [value for value in offered if _fits(value, wanted[i], originals)]
-            given = _first(ledger, _name(wanted[i], setting), fit)
+            given = _first(ledger, named(wanted[i], setting), fit)
             refused += len(offered) - len(fit)
             if given is not None:
                 values[i] = given
     lacking = [one for i, one in enumerate(wanted) if i not in values]
     remarks.append(
-        f"seq2seq: {len(values)} of {len(wanted)} entities have the model's substitute, {len(lacking)} an offline "
-        f"pseudonym; {refused} proposals were refused, {rejected} changes elsewhere rejected"
+        f"seq2seq: {len(values)} of {len(wanted)} entities have the model's substitute; {refused} proposals were "
+        f"refused, {rejected} changes elsewhere rejected"
     )
-    own = {
-        (one.entity.label, one.entity.key): renderer(
-            Asked("", setting.policy.taxonomy.lineage(one.entity.label)[-1], "", one), values[i]
-        )
-        for i, one in enumerate(wanted)
-        if i in values
-    }
-    return _Players(own, _offline(lacking, list(values.values()), setting, remarks))
+    if lacking:
+        remarks.append(lacked("seq2seq", len(lacking), len(wanted)))
+    own = renderers(((wanted[i], value) for i, value in values.items()), setting)
+    return Players(own, offline(lacking, values.values(), setting, remarks))
 
 
 def _check(options: Mapping[str, Any], where: str) -> None:
@@ -123,21 +107,12 @@ def seq2seq(
         device: where the model runs, as PyTorch names it.
         allow_download: whether the model may be fetched from the network.
     """
-    players = cast(_Players, setting.prepared["seq2seq"])
-    render = players.own.get((mention.entity.label, mention.entity.key))
-    if render is None:
-        return played(mention, setting, players.offline)
-    out = render(mention.text)
-    return mention.tag if not out or out.casefold() == mention.text.casefold() else out
+    return cast(Players, setting.prepared["seq2seq"]).play(mention, setting)
 
 
 def _told(value: str) -> str:
     """By what a substitute is told from others: a number as a whole, else by its own words."""
     return "".join(words(value)) if any(c.isdigit() for c in value) else telling(value)
-
-
-def _name(one: Wanted, setting: Setting) -> str:
-    return f"{setting.policy.taxonomy.lineage(one.entity.label)[-1]}\0{one.entity.key}"
 
 
 def _proposals(
@@ -234,14 +209,3 @@ def _first(ledger: Ledger, name: str, values: Sequence[str]) -> str | None:
     return ledger.assign(
         KIND, name, lambda attempt: values[attempt] if attempt < len(values) else None, telling=telling
     )
-
-
-def _offline(
-    lacking: Sequence[Wanted], values: Sequence[str], setting: Setting, remarks: list[str]
-) -> Mapping[str, Renderer]:
-    if not lacking:
-        return {}
-    # The model's values count as words of the document, so that no pseudonym repeats one.
-    text = "\n".join((setting.document.text, *values))
-    beside = replace(setting, document=replace(setting.document, text=text))
-    return dict(offline_players([replace(one, options={}) for one in lacking], beside, remarks))

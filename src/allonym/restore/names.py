@@ -10,7 +10,7 @@ from allonym.restore.forms import ADDRESS, CLOSING, OPENING, PERSON, Form, piece
 from allonym.restore.hits import Hit
 from allonym.restore.words import Ending, common_words, folded, lowered
 
-_AROUND = 40
+_BEFORE, _AFTER = 300, 40
 _SENTENCE = re.compile(r"[.!?\n]")
 
 if TYPE_CHECKING:
@@ -63,21 +63,21 @@ def name_hit(
     if not rules and seen != form.text:
         rules = ["case" if seen.casefold() == form.text.casefold() else "diacritics"]
     hit = weighed(Hit(start, end, last, form, rules, endings, seen))
-    if hit is None or not hit.sure or rules == ["case"] or len(form.keys) > 1 or seen[:1] == seen[:1].upper():
+    if hit is None or not hit.sure or len(form.keys) > 1 or seen[:1] == seen[:1].upper():
         return hit
     if form.rule or not form.text[:1].isupper() or not seen.islower():
         return hit
-    if not scan.final and end + _AROUND > len(text):
+    if not scan.final and end + _AFTER > len(text):
         scan.short = True
-    # Within a sentence a word in small letters is hardly a name in yet another form, unless all is in small letters.
+    # Within a sentence a word in small letters is hardly a name, unless all is in small letters.
     hit.sure = _all_small(text, start, end)
     return hit if hit.sure or "typo" not in rules else None
 
 
 def _all_small(text: str, start: int, end: int) -> bool:
     """Whether no capital letter stands in the sentence, as far as it is near."""
-    before = _SENTENCE.split(text[max(0, start - _AROUND) : start])[-1]
-    after = _SENTENCE.split(text[end : end + _AROUND], maxsplit=1)[0]
+    before = _SENTENCE.split(text[max(0, start - _BEFORE) : start])[-1]
+    after = _SENTENCE.split(text[end : end + _AFTER], maxsplit=1)[0]
     return (before + after).islower() or not any(map(str.isalpha, before + after))
 
 

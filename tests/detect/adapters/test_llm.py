@@ -172,3 +172,12 @@ def test_the_cache_of_a_run(server, detecting, tmp_path):
         server.then = at.status(500)
         assert found(policy) == first
     assert not [p for p in (tmp_path / "kept").rglob("*.bin") if b"Quill" in p.read_bytes()]
+
+
+def test_a_very_long_string_is_looked_up_letter_by_letter(monkeypatch):
+    long = "Ada Brook of Veldt, " * 20
+    text = f"So {long.strip()} and {long.upper()} and {long}."
+    monkeypatch.setattr(adapter.re, "finditer", None)  # no pattern is made of it
+    first, last = adapter.occurrences(text, long)
+    assert text[slice(*first)] == text[slice(*last)] == long.strip()
+    assert adapter.occurrences(text, f"{long}x") == []

@@ -8,7 +8,7 @@ makes the document fail: a finding that is missing must not pass in silence.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import cast
 
 from allonym.detect.adapters import Adapter, Found
@@ -27,6 +27,8 @@ LEAST = 60
 """A window of more words than this is cut in two where the model's answer cannot be used; else it is asked again."""
 OTHER = "OTHER_IDENTIFYING_ATTRIBUTE"
 """The label of what the model gives a label that nobody knows."""
+LONGEST = 200
+"""Characters of a string that is looked up in other spellings, too; a longer one only letter by letter."""
 _SPACES = re.compile(r"\s+")
 _QUOTES = {"'": "['’‘ʼ]", "’": "['’‘ʼ]", '"': '["“”„]', "-": "[-‐‑–]"}
 
@@ -141,17 +143,26 @@ def _halves(text: str) -> list[str]:
     return [text[a:b] for a, b in windows(text, size * 0.6, min(OVERLAP, size * 0.15))]
 
 
+def _exactly(text: str, name: str) -> Iterator[tuple[int, int]]:
+    at = text.find(name)
+    while at >= 0:
+        yield at, at + len(name)
+        at = text.find(name, at + len(name))
+
+
 def occurrences(text: str, name: str) -> list[tuple[int, int]]:
     """Where a string stands in a text.
 
     Letter by letter where it does so anywhere; else with other blanks, quotation marks, hyphens or case. Inside of
-    words only where it stands nowhere else.
+    words only where it stands nowhere else. A string of more than 200 characters is looked up letter by letter alone.
     """
-    pieces = _SPACES.split(name.strip())
+    if len(name := name.strip()) > LONGEST:
+        return list(_exactly(text, name))
+    pieces = _SPACES.split(name)
     exact = r"\s+".join(re.escape(piece) for piece in pieces)
     loose = r"\s+".join("".join(_QUOTES.get(c, re.escape(c)) for c in piece) for piece in pieces)
-    if len(name.strip()) < 2 and name.isascii():
-        return [] if not name.strip().isalnum() else [m.span() for m in re.finditer(rf"(?<!\w){exact}(?!\w)", text)]
+    if len(name) < 2 and name.isascii():
+        return [] if not name.isalnum() else [m.span() for m in re.finditer(rf"(?<!\w){exact}(?!\w)", text)]
     for form, flags in ((exact, 0), (loose, re.IGNORECASE)):
         for pattern in (rf"(?<!\w){form}(?!\w)", form):
             if found := [m.span() for m in re.finditer(pattern, text, flags)]:

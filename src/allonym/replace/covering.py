@@ -1,0 +1,181 @@
+"""What a text still tells of its mentions outside of them: before a text leaves, this is covered as well.
+
+A mention that no detector found again, ``Connor`` as ``CONNOR``, ``C o n n o r`` or ``Conn\u00ador``, must not be sent.
+The text is read once, letter by letter in plain form, with the gaps between words left out; each place is looked up
+among what the mentions hold. Time is linear in the text.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import pairwise
+
+from allonym.document import Interval, merge, subtract
+from allonym.replace.cast import LEAST_WORD
+from allonym.replace.naming import parse
+
+LONGEST = 64
+"""Letters of a surface that are looked for; the rest of a longer one is covered by its words."""
+WITHIN = 4
+"""Letters from which on what a mention holds counts inside of other words, too."""
+APART = 6
+"""Letters from which on it counts however blanks divide it."""
+GAP = 3
+"""Signs between two letters or digits that belong together, at most."""
+
+_LETTERS = str.maketrans({"ł": "l", "ø": "o", "đ": "d", "ð": "d", "æ": "ae", "œ": "oe", "ı": "i"})
+_UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"})
+_SPELLED = re.compile(r"ae|oe|ue|aa")
+_WORD = re.compile(r"[^\W_]+")
+_NUMBER = re.compile(r"\d(?:\W{0,3}\d)*")
+_SHORT = re.compile(r"\b\w\w\b")
+_IDEOGRAPHS = re.compile("[\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+")
+_POSSESSIVE = re.compile(r"['’ʼ]s$", re.IGNORECASE)
+# Thai, Lao, Burmese, Khmer; ideographs, kana and Hangul
+_UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u2e80-\ud7ff\uf900-\ufaff\U0001b000-\U0003ffff]+"
+)
+
+
+@lru_cache(maxsize=4096)
+def _fold(sign: str) -> str:
+    """A character in plain form; empty for marks and for what is not seen."""
+    if sign.isascii():
+        return sign.lower()
+    out = ""
+    for c in unicodedata.normalize("NFKD", sign):
+        if unicodedata.category(c) not in ("Mn", "Me", "Cf"):
+            out += str(unicodedata.decimal(c)) if c.isdecimal() else c.casefold().translate(_LETTERS)
+    return out
+
+
+def _folded(text: str) -> str:
+    return "".join(map(_fold, text))
+
+
+@dataclass(slots=True)
+class _Told:
+    """What mentions hold, in plain form without gaps."""
+
+    whole: set[str] = field(default_factory=set, repr=False)  # also in small letters, though short
+    parts: set[str] = field(default_factory=set, repr=False)
+    divided: set[tuple[str, ...]] = field(default_factory=set, repr=False)  # surfaces of several words
+    lengths: dict[str, tuple[int, ...]] = field(default_factory=dict, repr=False)  # by the first two letters
+
+    def add(self, surface: str) -> None:
+        surface = _POSSESSIVE.sub("", surface.strip().rstrip(".,;:!?\"'()[]"))
+        composed = unicodedata.normalize("NFC", surface).lower()
+        plain = _folded(surface)
+        forms = {plain, _folded(composed.translate(_UMLAUTS)), _SPELLED.sub(lambda m: m[0][0], plain)}
+        for form in forms:
+            found = tuple(_WORD.findall(form))
+            self.whole.add("".join(found)[:LONGEST])
+            self.divided.add(found)
+            self.parts.update(w[:LONGEST] for w in found if len(w) >= LEAST_WORD)
+        self.whole.update(run[:LONGEST] for run in _IDEOGRAPHS.findall(plain))
+        if _SHORT.search(surface):
+            self.parts.update(_folded(p.text) for p in parse(surface) if p.kind == "name" and p.text[:1].isupper())
+        self.whole.update("".join(filter(str.isdigit, number))[:LONGEST] for number in _NUMBER.findall(plain))
+        self.whole.add("".join(filter(str.isdigit, plain))[:LONGEST])
+
+    def index(self) -> None:
+        sizes: dict[str, set[int]] = {}
+        for form in self.whole | self.parts:
+            if len(form) > 1:
+                sizes.setdefault(form[:2], set()).add(len(form))
+        self.lengths = {head: tuple(sorted(found, reverse=True)) for head, found in sizes.items()}
+
+
+def strays(text: str, mentions: Sequence[Interval]) -> Iterable[Interval]:
+    """Places outside of all mentions that tell what one of them is; disjoint, in reading order.
+
+    That is, whatever the case, the script, and invisible signs or accents:
+
+    - the whole surface of a mention, from two letters or digits on;
+    - each of its words, from three letters on, names from two, but a short one not in small letters (``the`` of ``the
+      Connors``);
+    - each of its numbers, from two digits on, whatever stands between the digits;
+    - any of these with ``ae`` for ``ä`` and the like, or ``ss`` for ``ß``, and the other way round;
+    - any of these spelled, ``C-o-n-n-o-r``, and any of six letters and more with gaps anywhere.
+
+    What has four letters and more counts inside of a word, too: the whole word is covered. In scripts without blanks
+    two letters will do.
+
+    Args:
+        text: the text.
+        mentions: where others are covered already, as intervals of code points.
+    """
+    told = _Told()
+    for surface in {text[a:b] for a, b in mentions}:
+        told.add(surface)
+    told.index()
+    if not told.lengths:
+        return []
+    gaps = subtract((0, len(text)), merge(mentions))
+    return merge(place for a, b in gaps for place in _found(text, a, b, told))
+
+
+def _found(text: str, start: int, end: int, told: _Told) -> Iterator[Interval]:
+    letters: list[str] = []
+    at: list[int] = []  # where each letter comes from
+    word: list[int] = []  # which word it belongs to
+    spans: list[list[int]] = []
+    before = -1  # where the last letter ended
+    inside = False
+    for i in range(start, end):
+        folded = _fold(text[i])
+        if not folded:
+            continue  # a mark, or nothing that is seen: the word goes on
+        if not any(map(str.isalnum, folded)):
+            inside = False
+            continue
+        if not inside:
+            if before >= 0 and i - before > GAP:
+                letters.append("\0")
+                at.append(before)
+                word.append(-1)
+            spans.append([i, i])
+            inside = True
+        for c in folded:
+            if c.isalnum():
+                letters.append(c)
+                at.append(i)
+                word.append(len(spans) - 1)
+        spans[-1][1] = before = i + 1
+    plain = "".join(letters)
+    for i in range(len(plain) - 1):
+        for size in told.lengths.get(plain[i : i + 2], ()):
+            form = plain[i : i + size]
+            whole = form in told.whole
+            if len(form) < size or not (whole or form in told.parts):
+                continue
+            j = i + size
+            place = (at[i], at[j - 1] + 1)
+            if _counts(text[slice(*place)], plain, word, i, j, whole, told):
+                if not _UNSPACED.fullmatch(form):
+                    place = (spans[word[i]][0], spans[word[j - 1]][1])
+                yield place
+                break
+
+
+def _counts(surface: str, plain: str, word: Sequence[int], i: int, j: int, whole: bool, told: _Told) -> bool:
+    """Whether letters that equal what a mention holds are it, and no part of other words by chance."""
+    form = plain[i:j]
+    if _UNSPACED.fullmatch(form):
+        return True
+    digits = form.isdigit()
+    opens = i == 0 or word[i - 1] != word[i] or (digits and not plain[i - 1].isdigit())
+    closes = j == len(plain) or word[j] != word[j - 1] or (digits and not plain[j].isdigit())
+    if word[i] == word[j - 1]:
+        return len(form) >= WITHIN or (opens and closes and (whole or not surface.islower()))
+    if not (opens and closes):
+        return False
+    if digits or len(form) >= APART:
+        return True
+    cuts = [i, *(k for k in range(i + 1, j) if word[k] != word[k - 1]), j]
+    pieces = tuple(plain[a:b] for a, b in pairwise(cuts))
+    return pieces in told.divided or all(len(piece) == 1 for piece in pieces)

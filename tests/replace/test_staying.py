@@ -1,0 +1,55 @@
+"""Which words may stay in a time, an age or a form of address."""
+
+import pytest
+from tests.replace.pseudonyms import play
+
+from allonym.replace.staying import is_age, is_time, is_title, only_time
+
+TIMES = ("half past five", "5:30 pm EST", "10:15 Uhr", "12 godzin", "two weeks", "w zeszłym roku", "vor drei Jahren")
+TIMES += ("il y a deux ans", "hace tres semanas", "6 and a half years", "północ", "2020年5月", "from 9 to 5 o'clock")
+AGES = ("her 40th birthday", "45-year-old", "in her late thirties", "34 lata", "50 Jahre alt", "aged forty-two")
+TITLES = ("Dr.", "Dr. med.", "Vice President", "Ph.D.", "Herr", "Mr. and Mrs.", "the Rev.")
+
+
+@pytest.mark.parametrize("text", TIMES)
+def test_words_of_time_may_stay(text):
+    assert only_time(text) and is_time(text)
+    assert not only_time(f"{text} Connor")
+
+
+@pytest.mark.parametrize("text", AGES)
+def test_words_of_age_may_stay(text):
+    assert is_age(text)
+    assert not is_age(f"Sarah's {text}")
+
+
+@pytest.mark.parametrize("text", TITLES)
+def test_forms_of_address_may_stay(text):
+    assert is_title(text)
+    assert not is_title(f"{text} Connor")
+
+
+def test_numbers_that_are_longer_than_those_of_times_may_not_stay():
+    assert not is_time("0781120 pm") and not is_time("4111 1111 1111 1111")
+    assert is_time("from 10:15 to 11:45")
+    assert not is_age("40 in 1980")
+
+
+@pytest.mark.parametrize(
+    ("label", "text"),
+    [
+        ("AGE", "sarah's 40th birthday"),
+        ("TIME", "the year connor died"),
+        ("TIME", "5:30 pm Kate"),
+        ("DURATION", "the year connor died"),
+        ("DATE", "last connor week"),
+        ("TITLE", "Sarah"),
+    ],
+)
+def test_what_holds_another_word_becomes_a_tag(label, text):
+    assert play(f"She said {{{text}|{label}}}.") == f"She said [{label}_1]."
+
+
+@pytest.mark.parametrize(("label", "text"), [("TIME", "noon"), ("DATE", "yesterday"), ("TITLE", "Dr.")])
+def test_what_tells_nothing_stays(label, text):
+    assert play(f"She said {{{text}|{label}}}.") == f"She said {text}."
