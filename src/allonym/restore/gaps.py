@@ -204,6 +204,8 @@ def _like_tag(form: Form, seen: str, infix: str) -> bool:
         return seen == "".join(form.words) or not form.head
     if "\n" in infix:
         return False
+    if len(form.keys[0]) > 3 and seen[:1].isupper():  # "Person 1": the planner keeps clear of those in the source
+        return True
     return all(w in seen for w in form.words) and any(len(w) > 1 and w.isupper() for w in form.words)
 
 
