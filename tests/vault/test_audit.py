@@ -29,7 +29,7 @@ def test_each_line_says_when_who_what_and_how_many(vault, clock, monkeypatch):
     last = lines[-1]
     assert (last.scope, last.actor, last.counts) == ("letters", "user 4", {"restored": 4, "unknown": 0})
     assert last.time == datetime(2024, 5, 1, 12, tzinfo=UTC)
-    assert vault.verify_audit() == 6
+    assert len(vault.audit()) == 6
 
 
 def test_a_scope_that_is_gone_has_no_name_in_the_log(vault):
@@ -60,7 +60,7 @@ def test_the_database_refuses_to_change_the_log(vault, where):
         with pytest.raises(VaultError), place.writing() as connection:
             connection.execute(sa.text(statement))
     place.close()
-    assert vault.verify_audit() == 6
+    assert len(vault.audit()) == 6
 
 
 def tampered(file, *statements: str) -> None:
@@ -97,14 +97,14 @@ def tampered(file, *statements: str) -> None:
 )
 def test_every_change_without_the_key_is_seen(file_vault, file, statements):
     fill(file_vault)
-    assert file_vault.verify_audit() == 6
+    assert len(file_vault.audit()) == 6
     tampered(file, *statements)
     with pytest.raises(VaultError, match="audit log"):
-        file_vault.verify_audit()
+        len(file_vault.audit())
 
 
 def test_the_log_goes_on_under_another_data_key(file_vault):
     fill(file_vault)
     file_vault.rotate(SECRET, data=True)
     file_vault.record("restore", counts={"restored": 1})
-    assert file_vault.verify_audit() == 8
+    assert len(file_vault.audit()) == 8

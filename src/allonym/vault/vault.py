@@ -426,10 +426,6 @@ class Vault:
         with self._reading() as (connection, sealer):
             return tuple(log.entries(connection, sealer, _names(connection, sealer)))
 
-    def verify_audit(self) -> int:
-        """How many lines the audit log has, after each was checked; raises as :meth:`audit` does."""
-        return len(self.audit())
-
     # Inside
 
     def _open(self) -> Sealer:
