@@ -25,12 +25,11 @@ if TYPE_CHECKING:
         detect,
         detect_many,
         explain,
-        restore,
         restore_many,
     )
     from allonym.plan import Edit, Plan
     from allonym.policy import Policy
-    from allonym.restore import Restored, restore_stream
+    from allonym.restore import Restored, restore, restore_stream
     from allonym.vault import Vault
 
 __version__ = "0.1.0"
@@ -47,11 +46,10 @@ _HOMES = {
         "detect_many",
         "explain",
         "restore_many",
-        "restore",
     ),
     "plan": ("Edit", "Plan"),
     "policy": ("Policy",),
-    "restore": ("Restored", "restore_stream"),
+    "restore": ("Restored", "restore", "restore_stream"),
     "vault": ("Vault",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

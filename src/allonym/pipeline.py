@@ -31,8 +31,7 @@ from allonym.replace import Book, make_plan, subject_of
 from allonym.replace.keyed import subkey
 from allonym.replace.remarks import without_model
 from allonym.resolve import Decision, decide, resolve
-from allonym.restore import Restored
-from allonym.restore import restore as _restore
+from allonym.restore import Restored, restore
 
 if TYPE_CHECKING:
     from allonym.vault import Vault
@@ -180,25 +179,6 @@ def replace_found(
         "offline": without_model(plan.notes),
     }
     return Anonymized(text, parts, plan, MappingProxyType(report))
-
-
-def restore(
-    text: str,
-    *,
-    plan: Plan | None = None,
-    vault: Vault | None = None,
-    key: bytes | str | None = None,
-    scope: str = "",
-) -> Restored:
-    """Bring originals back, also into a text that was rewritten: with the plan that replaced them, the vault that kept
-    them, or the key that encrypted them. See :func:`allonym.restore.restore`.
-
-    Raises:
-        UsageError: neither a plan, a vault nor a key was given.
-        RestoreError: the plan holds no originals.
-        VaultError: the vault cannot be read.
-    """
-    return _restore(text, plan=plan, vault=vault, key=key, scope=scope)
 
 
 def detect_many(texts: Iterable[TextOrDocument], policy: AnyPolicy = "default") -> Iterator[tuple[Span, ...]]:
