@@ -30,6 +30,7 @@ from allonym.plan import Edit, Plan, digest, replaced
 from allonym.replace.context import article, attached, core, grown, removed, with_article
 from allonym.replace.keyed import LOOSE_TOKEN, require_key, seal
 from allonym.replace.mention import (
+    PLAIN,
     Book,
     Mention,
     Operator,
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 ESCAPED_LABEL = "OTHER_IDENTIFYING_ATTRIBUTE"
 ARTICLE = "article@1"
 _WORDS = re.compile(r"[^\W_]+")
+_NONE_GIVEN: Mapping[Span, tuple[str, str]] = MappingProxyType({})
 UNNUMBERED = "\0tag"
 """The tag of an entity that is numbered only if an operator returns its tag."""
 
@@ -169,6 +171,7 @@ def make_plan(
     scope: str = "",
     notes: Iterable[str] = (),
     book: Book | None = None,
+    given: Mapping[Span, tuple[str, str]] = _NONE_GIVEN,
 ) -> Plan:
     """The plan that replaces each mention of each entity as the policy says.
 
@@ -181,6 +184,8 @@ def make_plan(
         notes: remarks to keep in the plan, beside those of ``linked``.
         book: the scope's pages of a vault: entities that it knows keep their replacements, and what is replaced is
             written into it.
+        given: mention to replacement and operator where both are settled already, whatever the policy says, e.g.
+            ``("Acme", "swap@1")``. The sentence around it is kept right as everywhere.
 
     Raises:
         UsageError: the policy uses a keyed operator and there is no key, or an operator's options are wrong.
@@ -196,7 +201,7 @@ def make_plan(
     if book is not None and inner != scope:
         book = _Pages(book, digest(inner))
     numbers = _Numbers(text, book)
-    items = _items(entities, policy, numbers, book is not None)
+    items = _items(entities, policy, numbers, book is not None, given)
     _check_apart(text, items)
     if exact and ("e1" in text or "E1" in text):
         items = _with_tokens(text, items)
@@ -288,21 +293,38 @@ def _prepared(text: str, items: list[_Item], setting: Setting, remarks: list[str
     return replace(setting, prepared=MappingProxyType(prepared))
 
 
-def _items(entities: Sequence[Entity], policy: Policy, numbers: _Numbers, late: bool) -> list[_Item]:
+def _items(
+    entities: Sequence[Entity],
+    policy: Policy,
+    numbers: _Numbers,
+    late: bool,
+    given: Mapping[Span, tuple[str, str]],
+) -> list[_Item]:
     items: list[_Item] = []
     for serial, entity in enumerate(sorted(entities, key=_start), 1):
         way = _way(policy, entity.label)
-        if way.traits.keeps:
+        spans = entity.spans
+        if given:
+            for span in spans:
+                if span in given:
+                    items.append((span.start, span.end, serial, span, entity, _settled(way, *given[span]), 0, "", 0))
+            spans = tuple(s for s in spans if s not in given)
+        if way.traits.keeps or not spans:
             continue
         if late and way.traits.prepare is not None:
             number, tag = 0, UNNUMBERED  # most of these get no tag, so a number is drawn only for those that do
         else:
             number = numbers.next(way, entity.key)
             tag = way.style.format(label=way.label, n=number)
-        for index, span in enumerate(entity.spans):
+        for index, span in enumerate(spans):
             items.append((span.start, span.end, serial, span, entity, way, number, tag, index))
     items.sort(key=itemgetter(0, 1))
     return items
+
+
+def _settled(way: _Way, replacement: str, operator: str) -> _Way:
+    """As ``way``, but with a replacement that is known already."""
+    return replace(way, name=operator, call=lambda mention, setting: replacement, traits=PLAIN)
 
 
 def _check_apart(text: str, items: list[_Item]) -> None:

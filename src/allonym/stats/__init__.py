@@ -1,0 +1,55 @@
+"""Estimates with intervals, and the statistics that the papers use."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+__all__ = ["Estimate", "mean"]
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A measured or estimated number: no figure in a report stands alone.
+
+    Attributes:
+        value: the estimate; NaN where there is none.
+        low, high: its interval, ``low <= value <= high``; both are ``value`` where it is exact.
+        n: how many observations it rests on.
+        method: how value and interval came about, e.g. ``mean, SD over draws``, ``delta method, 95 %``, ``exact``.
+    """
+
+    value: float
+    low: float
+    high: float
+    n: int
+    method: str
+
+    @classmethod
+    def exact(cls, value: float, n: int = 1) -> Estimate:
+        """A number that was counted or computed, not estimated."""
+        return cls(value, value, value, n, "exact")
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values for JSON; what is no finite number becomes None."""
+        return {
+            "value": _finite(self.value),
+            "low": _finite(self.low),
+            "high": _finite(self.high),
+            "n": self.n,
+            "method": self.method,
+        }
+
+
+def mean(values: Sequence[float]) -> Estimate:
+    """Mean of draws, with one standard deviation (n - 1) to either side; NaN of none."""
+    n = len(values)
+    if not n:
+        return Estimate(float("nan"), float("nan"), float("nan"), 0, "mean, SD over draws")
+    centre = sum(values) / n
+    spread = (sum((v - centre) ** 2 for v in values) / (n - 1)) ** 0.5 if n > 1 else 0.0
+    return Estimate(centre, centre - spread, centre + spread, n, "mean, SD over draws")
+
+
+def _finite(value: float) -> float | None:
+    return value if value - value == 0 else None
