@@ -6,7 +6,7 @@ from importlib.resources import files
 
 import pytest
 
-from allonym.cli.demo import EXAMPLES
+from allonym.cli.demo import CORPUS, EXAMPLES
 
 # What the examples hold that rules and lists must find.
 IDENTIFIERS = [
@@ -42,6 +42,6 @@ def test_other_policies(run, name):
 def test_save_writes_the_examples_into_a_new_folder(run, tmp_path):
     folder = tmp_path / "try"
     assert run("demo", "--save", str(folder)).code == 0
-    assert {p.name for p in folder.iterdir()} == set(EXAMPLES)
+    assert {p.name for p in folder.iterdir()} == {*EXAMPLES, CORPUS}
     again = run("demo", "--save", str(folder))
     assert again.code == 1 and "File exists" in again.err

@@ -26,6 +26,9 @@ EXAMPLES: Mapping[str, tuple[str, tuple[str, ...]]] = {
 }
 """File name to what it is, and which of its fields are treated; none: all text."""
 
+CORPUS = "calls.jsonl"
+"""Eight invented earnings calls, saved beside the examples, for ``allonym swap``."""
+
 _KEY = b"a key for the demonstration only"
 
 
@@ -55,9 +58,9 @@ def demo(policy: str, save: Path | None) -> None:
     folder = files("allonym").joinpath("examples")
     if save is not None:
         save.mkdir(parents=True)
-        for name in EXAMPLES:
+        for name in (*EXAMPLES, CORPUS):
             (save / name).write_bytes(folder.joinpath(name).read_bytes())
-        click.echo(f"{len(EXAMPLES)} files in {save}; now: allonym anonymize {save} {save}-safe")
+        click.echo(f"{len(EXAMPLES) + 1} files in {save}; now: allonym anonymize {save} {save}-safe")
         return
     chosen = chosen_policy(policy)
     mentions: Counter[str] = Counter()
