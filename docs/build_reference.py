@@ -18,12 +18,19 @@ from pathlib import Path
 import click
 
 import allonym
-from allonym import cli, errors, registry, replace
+from allonym import cli, errors, intruder, registry, replace, report, stats, swap
 from allonym.detect.rules import builtin_rules
 from allonym.files import SUFFIXES, get_format, readers
+from allonym.intruder import intruders
 from allonym.labels import SCHEMES, TAXONOMY
 from allonym.pattern import PatternRule
 from allonym.policy import DETECT_KEYS, KEYS, LABEL_KEYS, TAG_KEYS, Policy, presets
+from allonym.registry import Registry
+from allonym.stats import paired, partition
+from allonym.swap import settings as swap_settings
+from allonym.swap.categories import CATEGORIES
+from allonym.swap.embedding import embedders
+from allonym.swap.sections import sections
 
 FOLDER = Path(__file__).resolve().parent / "reference"
 HEAD = "<!-- Written by docs/build_reference.py. Do not edit. -->\n\n"
@@ -176,7 +183,7 @@ def example(found: re.Match[str]) -> str:
 
 def markdown(doc: str) -> str:
     """A docstring as Markdown: double backticks become single, roles lose their names, sections become lists."""
-    doc = re.sub(r":(?:func|class|meth|mod|attr|exc):`~?\.?([^`]+)`", r"`\1`", doc)
+    doc = re.sub(r":(?:func|class|meth|mod|attr|exc|data):`~?\.?([^`]+)`", r"`\1`", doc)
     doc = doc.replace("``", "`")
     doc = re.sub(r":?:\n\n((?:    .*\n|\n)*    .*)", example, doc)
     lines: list[str] = []
@@ -239,26 +246,137 @@ def signature(name: str, value: object) -> str:
     return f"```python\n{shown}\n```\n"
 
 
+def named(name: str, value: object, level: str) -> str:
+    """One public name: its call, what it says of itself, its methods and properties."""
+    out = [f"\n{level} `{name}`\n\n"]
+    if isinstance(value, Registry):
+        shown = ", ".join(map(code, value.names()))
+        return f"{out[0]}Registry of {value.kind}s: {shown}; see `{name}.register`, `{name}.names`.\n"
+    if not callable(value):
+        return f"{out[0]}`{value!r}`\n"
+    error = inspect.isclass(value) and issubclass(value, BaseException)
+    if not error and not getattr(value, "_is_protocol", False):
+        out.append(signature(name, value) + "\n")
+    out.append(markdown(inspect.getdoc(value) or ""))
+    if inspect.isclass(value):
+        for method, held in vars(value).items():
+            if method.startswith("_") or not (inspect.isfunction(held) or isinstance(held, classmethod | property)):
+                continue
+            bound = getattr(value, method)
+            call = "" if isinstance(held, property) else f"{signature(method, bound)}\n"
+            out.append(f"\n{level}# `{name}.{method}`\n\n{call}{markdown(inspect.getdoc(bound) or '')}")
+    return "".join(out)
+
+
 def python() -> str:
     out = ["# Python\n\nThe public names; everything else may change between minor versions.\n"]
     for name in allonym.__all__:
-        value = getattr(allonym, name)
-        out.append(f"\n## `{name}`\n\n")
-        if not callable(value):
-            out.append("The version of this package, as a string.\n")
-            continue
-        if not (inspect.isclass(value) and issubclass(value, BaseException)):
-            out.append(signature(name, value) + "\n")
-        out.append(markdown(inspect.getdoc(value) or ""))
-        if inspect.isclass(value):
-            for method, held in vars(value).items():
-                if method.startswith("_") or not (inspect.isfunction(held) or isinstance(held, classmethod)):
-                    continue
-                bound = getattr(value, method)
-                out.append(
-                    f"\n### `{name}.{method}`\n\n{signature(method, bound)}\n{markdown(inspect.getdoc(bound) or '')}"
-                )
+        if name == "__version__":
+            out.append("\n## `__version__`\n\nThe version of this package, as a string.\n")
+        else:
+            out.append(named(name, getattr(allonym, name), "##"))
     return "".join(out)
+
+
+def python_of_swapping() -> str:
+    out = [
+        "# Python of swapping\n\n`allonym.swap` with what it is made of and what reads its results. It needs the "
+        "extra `swap`. The names here may still change between minor versions.\n"
+    ]
+    for module in (swap, intruder, report, stats, partition, paired):
+        about = (inspect.getdoc(module) or "").partition("\n\n")[0]
+        out.append(f"\n## `{module.__name__}`\n\n{markdown(about)}")
+        public = getattr(module, "__all__", None) or [
+            name
+            for name, value in vars(module).items()
+            if not name.startswith("_") and getattr(value, "__module__", "") == module.__name__
+        ]
+        out += [named(name, getattr(module, name), "###") for name in public]
+    return "".join(out)
+
+
+def swapping() -> str:
+    made = {name: swap_settings.Settings.load(name) for name in swap_settings.presets()}
+    rows = []
+    for name, default, says in swap_settings.described():
+        group, _, key = name.partition(".")
+        others = [f"{preset} {toml(getattr(getattr(s, group), key))}" for preset, s in made.items()]
+        differs = [o for o, s in zip(others, made.values(), strict=True) if getattr(getattr(s, group), key) != default]
+        rows.append([code(name), code(toml(default)), allowed(group, key), inline(says), "; ".join(map(code, differs))])
+    groups = dict.fromkeys(name.partition(".")[0] for name, _, _ in swap_settings.described())
+    out = [
+        "# Settings of swapping\n\nA file of settings is TOML, with tables as below; `extends` names a preset or "
+        "another file. Unknown keys are errors. Presets: "
+        + "; ".join(f"`{name}`: {s.description[:1].lower()}{s.description[1:-1]}" for name, s in made.items())
+        + ".\n\nWhat is found in texts, and what becomes of direct identifiers, says the [policy](policies.md) "
+        "`swap`. Python: `allonym.swap.Settings`, in [Python of swapping](swapping-python.md).\n\n## Categories\n\n"
+        f"`[categories]` gives each a state: {', '.join(map(code, swap.corpus.STATES))}. Any label is a category too, "
+        "by its own name. `[fallback]` says what becomes of entities that were not exchanged, by category, `*` for "
+        f"the others: {', '.join(map(code, swap_settings.FALLBACKS))}.\n\n",
+        table(
+            ["category", "labels", *(f"state in {code(n)}" for n in made), *(f"fall-back in {code(n)}" for n in made)],
+            [
+                [
+                    code(name),
+                    f"{code(label)} and below",
+                    *(code(s.categories.get(name, "")) or "not looked for" for s in made.values()),
+                    *(code(s.fallback_for(name)) for s in made.values()),
+                ]
+                for name, label in CATEGORIES.items()
+            ],
+        ),
+    ]
+    for group in groups:
+        kind = type(getattr(swap_settings.Settings(), group))
+        about = inline((inspect.getdoc(kind) or "").partition("\n")[0])
+        head = ["setting", "default", "values", "meaning", "in presets"]
+        own = [row for row in rows if row[0].startswith(f"`{group}.")]
+        out.append(f"\n## `[{group}]`\n\n{about}\n\n{table(head, own)}")
+    out.append(
+        "\n## What can be added by name\n\nBy `register`, or by an entry point of an installed package; see "
+        "[extending](../how-to/extend.md).\n\n"
+    )
+    kinds = [
+        (embedders, "allonym.swap.embedding.embedders", "`embed.name`"),
+        (intruders, "allonym.intruder.intruders", "`check.intruders`"),
+        (sections, "allonym.swap.sections.sections", "`read.section`"),
+    ]
+    out.append(
+        table(
+            ["kind", "setting", "names", "registry", "entry points"],
+            [[k.kind, s, ", ".join(map(code, k.names())), code(w), code(f"allonym.{k.kind}s")] for k, w, s in kinds],
+        )
+    )
+    for name in made:
+        text = files("allonym.swap").joinpath("presets", f"{name}.toml").read_text(encoding="utf-8")
+        out.append(f"\n## Preset `{name}`\n\n```toml\n{text.rstrip()}\n```\n")
+    return "".join(out)
+
+
+def allowed(group: str, key: str) -> str:
+    """What a setting may be."""
+    kind = type(getattr(swap_settings.Settings(), group))
+    about = next(f.metadata for f in dataclasses.fields(kind) if f.name == key)
+    if about["one_of"]:
+        return ", ".join(map(code, about["one_of"]))
+    low, high = about["low"], about["high"]
+    return "" if low is None else f"from {low:g} to {high:g}" if high is not None else f"{low:g} or more"
+
+
+def inline(text: str) -> str:
+    """A line of a docstring as the content of a table's cell."""
+    return cell(markdown(text).strip())
+
+
+def toml(value: object) -> str:
+    """A setting as it stands in a file."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(toml, value))}]"
+    if isinstance(value, str):
+        return f'"{value}"'
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def formats() -> str:
@@ -333,6 +451,8 @@ PAGES = {
     "formats.md": formats,
     "operators.md": operators,
     "python.md": python,
+    "swapping.md": swapping,
+    "swapping-python.md": python_of_swapping,
     "errors.md": error_tree,
     "cli.md": command_line,
 }

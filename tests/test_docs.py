@@ -7,6 +7,7 @@ import io
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import click
@@ -14,7 +15,12 @@ import pytest
 
 from allonym import registry
 from allonym.files import readers
+from allonym.intruder import intruders
 from allonym.policy import Policy, presets
+from allonym.swap.embedding import embedders
+from allonym.swap.sections import sections
+from allonym.swap.settings import Settings, described
+from allonym.swap.settings import presets as swap_presets
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -35,7 +41,7 @@ WITH_PYTHON = [page for page in WRITTEN if any(kind == "python" for kind, _ in b
 
 @pytest.mark.parametrize("page", WITH_PYTHON, ids=page_id)
 def test_python_blocks_do_what_they_say(page, monkeypatch):
-    for kind in (registry.detectors, registry.operators):
+    for kind in (registry.detectors, registry.operators, embedders, intruders, sections):
         monkeypatch.setattr(kind, "_table", dict(kind._table))
     names: dict[str, object] = {"__name__": "docs"}
     printed = None
@@ -54,19 +60,23 @@ def test_some_pages_have_python():
     assert {"README.md", "docs/tutorial.md"} <= {page_id(page) for page in WITH_PYTHON}
 
 
-def test_policies_in_the_documentation_are_valid(tmp_path):
+OF_SWAPPING = {name.partition(".")[0] for name, _, _ in described()} | {"categories", "fallback"}
+
+
+def test_policies_and_settings_in_the_documentation_are_valid(tmp_path):
     (tmp_path / "companies.csv").write_text("name\nQuill\n", encoding="utf-8")
     (tmp_path / "users.csv").write_text("full_name\nAda Brook\n", encoding="utf-8")
     (tmp_path / "companies.txt").write_text("Quill\n", encoding="utf-8")
-    read = 0
+    read = {Policy: 0, Settings: 0}
     for page in WRITTEN:
         for kind, text in blocks(page):
             if kind == "toml" and "[project" not in text:
-                path = tmp_path / f"policy{read}.toml"
+                what = Settings if OF_SWAPPING & set(tomllib.loads(text)) else Policy
+                path = tmp_path / f"{what.__name__}{read[what]}.toml"
                 path.write_text(text, encoding="utf-8")
-                Policy.load(path)
-                read += 1
-    assert read >= 3
+                what.load(path)
+                read[what] += 1
+    assert read[Policy] >= 3 and read[Settings] >= 1
 
 
 def test_links_lead_somewhere():
@@ -94,6 +104,7 @@ def test_every_page_is_in_the_table_of_contents():
         ("README.md", tuple(f".{name}" for name in readers.names())),
         ("docs/explanation/operators.md", registry.operators.names()),
         ("docs/explanation/detection.md", registry.detectors.names()),
+        ("docs/how-to/swap.md", swap_presets()),
     ],
 )
 def test_tables_written_by_hand_miss_nothing(page, names):
@@ -122,7 +133,10 @@ def test_shell_examples_use_commands_and_options_that_exist():
 
 SHELL = """
 set -euo pipefail
-allonym() { "$PYTHON" -m allonym "$@"; }
+allonym() {
+  if [ "$1" = swap ]; then set -- "$@" --embedder lsa; fi  # in seconds, where the encoder takes minutes
+  "$PYTHON" -m allonym "$@"
+}
 mkdir -p calls interviews
 printf 'Pam: This is Pam Quill. Mail pam@example.com\\nJim: Hello Pam.\\n' > calls/one.txt
 cp calls/one.txt interviews/one.txt
@@ -134,6 +148,20 @@ printf 'An answer.\\n' | tee answer.txt > summary.txt
 printf 'a key for the tests only, 32 byte' > secret.key
 printf 'extends = "default"\\n[default]\\noperator = "encrypt"\\n' > encrypting.toml
 printf 'extends = "default"\\n' > mine.toml
+mkdir letters
+"$PYTHON" - <<END
+import csv, json, pathlib
+from importlib.resources import files
+with open("companies.csv", "w", newline="") as table:
+    rows = csv.writer(table)
+    rows.writerow(["file", "company", "ticker", "executives", "sector"])
+    calls = (files("allonym") / "examples" / "calls.jsonl").read_text(encoding="utf-8").splitlines()
+    for call in map(json.loads, calls[:2] + calls[4:6]):  # two of either sector
+        pathlib.Path("letters", call["id"] + ".txt").write_text(call["text"], encoding="utf-8")
+        rows.writerow(
+            [call["id"] + ".txt", call["company"], call["ticker"], "; ".join(call["executives"]), call["industry"]]
+        )
+END
 """
 WITH_SHELL = [page for page in WRITTEN if any(kind == "sh" and "allonym " in text for kind, text in blocks(page))]
 
@@ -143,8 +171,9 @@ def test_shell_blocks_run(page, tmp_path):
     lines = [
         line for kind, text in blocks(page) if kind == "sh" for line in text.splitlines() if "pip install" not in line
     ]
-    fresh = "rm -rf safe safe.csv letter-safe.txt big-safe.jsonl plans.jsonl; "
-    script = SHELL + "\n".join(fresh + line if "anonymize " in line else line for line in lines)
+    fresh = "rm -rf safe safe.csv safe.jsonl letter-safe.txt big-safe.jsonl plans.jsonl report.html; "
+    writes = re.compile(r"allonym (?:anonymize|swap) ")
+    script = SHELL + "\n".join(fresh + line if writes.match(line) else line for line in lines)
     done = subprocess.run(
         ["bash", "-c", script],
         cwd=tmp_path,

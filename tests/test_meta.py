@@ -63,6 +63,7 @@ NEIGHBOURS = {
     ("labels", "errors"),  # errors are what every floor raises
     ("checksums", "errors"),
     ("pattern", "errors"),
+    ("stats", "errors"),
     ("policy", "registry"),  # a policy names detectors
     ("schema", "policy"),  # the JSON schema is made from the policy's table of keys
     ("schema", "registry"),

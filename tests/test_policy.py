@@ -14,8 +14,8 @@ from allonym.labels import TAXONOMY
 from allonym.policy import KEYS, Policy, Rule, TermList, presets, read_terms
 
 PRESETS = (
-    *("default", "earnings", "gdpr", "hipaa-safe-harbor", "pseudonyms", "reversible", "sanitize", "textwash"),
-    *("transcripts", "wild-tags"),
+    *("default", "earnings", "gdpr", "hipaa-safe-harbor", "pseudonyms", "reversible", "sanitize", "swap"),
+    *("textwash", "transcripts", "wild-tags"),
 )
 KEY = b"a key only for the tests, 32 byte"
 

@@ -194,13 +194,21 @@ LLM_KEYS: Mapping[str, Key] = MappingProxyType(
         "concurrency": Key("count", 4, "requests at the same time, for each process"),
         "json_mode": Key("json", "schema", "how JSON is asked for; what the endpoint refuses falls back to the next"),
         "cache": Key("folder", "", "folder of encrypted answers, for calls with a key; empty: none are kept"),
-        "prompts": Key("prompts", MappingProxyType({}), "tables tags, names, detect, decode, whose parts replace ours"),
+        "prompts": Key(
+            "prompts", MappingProxyType({}), "tables tags, names, detect, decode, summarise, whose parts replace ours"
+        ),
     }
 )
 """The keys of a policy's table ``[llm]``."""
 
 LLM_PROMPTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {"tags": ("entities",), "names": ("entities",), "detect": ("labels", "text"), "decode": ("entities", "text")}
+    {
+        "tags": ("entities",),
+        "names": ("entities",),
+        "detect": ("labels", "text"),
+        "decode": ("entities", "text"),
+        "summarise": ("text",),
+    }
 )
 """Prompt to what its part ``user`` must hold in braces."""
 

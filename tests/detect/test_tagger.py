@@ -20,7 +20,7 @@ from allonym.detect.many import detect_each
 from allonym.detect.tagger import bars_of, build, spans, whole_names
 from allonym.document import Document, Span
 from allonym.errors import DataError, UsageError
-from allonym.models.tagger import Tagged, TaggerModel, load
+from allonym.models.tagger import Tagged, TaggerModel, _load, load
 from allonym.models.tags import LABELS, PARTS, tag_names
 from allonym.models.words import words
 from allonym.policy import Policy
@@ -124,7 +124,7 @@ def test_neither_order_nor_company_nor_threads_nor_repetition_matter(texts: list
 
 
 def build_fresh(**table: Any) -> Detector:
-    load.cache_clear()  # nothing is remembered from earlier calls
+    _load.cache_clear()  # nothing is remembered from earlier calls
     return build(policy(**table))
 
 

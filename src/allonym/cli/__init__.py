@@ -23,6 +23,7 @@ COMMANDS: Mapping[str, str] = {
     "anonymize": "allonym.cli.anonymize:anonymize",
     "detect": "allonym.cli.detect:detect",
     "restore": "allonym.cli.restore:restore",
+    "swap": "allonym.cli.swap:swap",
     "vault": "allonym.cli.vault:vault",
     "policy": "allonym.cli.policy:policy",
     "labels": "allonym.cli.labels:labels",

@@ -1,12 +1,13 @@
 """Files: readers and writers per format, runs over files and folders, checkpoint and resume.
 
-``anonymize_path`` treats a file, a folder or a pipe; ``read_documents`` only reads. What a format cannot treat makes
-it refuse the file: nothing is ever half done.
+``anonymize_path`` treats a file, a folder or a pipe; ``read_documents`` only reads; ``rewrite_path`` writes what was
+read with other texts. What a format cannot treat makes it refuse the file: nothing is ever half done.
 """
 
 from __future__ import annotations
 
 from allonym.files.formats import SUFFIXES, format_of, get_format, readers
+from allonym.files.rewrite import rewrite_path
 from allonym.files.run import anonymize_path, read_documents
 from allonym.files.runreport import RunReport
 from allonym.files.text import read_transcript
@@ -20,4 +21,5 @@ __all__ = [
     "read_documents",
     "read_transcript",
     "readers",
+    "rewrite_path",
 ]

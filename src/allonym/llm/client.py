@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -19,7 +19,7 @@ from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from threading import BoundedSemaphore, Lock
 from time import monotonic, sleep, time
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 from urllib.parse import urlsplit
 
 from allonym.errors import EndpointError, MissingExtra, PolicyError, UsageError
@@ -28,12 +28,15 @@ from allonym.llm.cache import Cache
 from allonym.llm.templates import Messages
 
 PATH = "/chat/completions"
+EMBEDDINGS = "/embeddings"
 MODES = ("schema", "object", "none")
 LONGEST_WAIT = 300.0
 """Seconds that one wait before a further try lasts at most; an endpoint that asks for more counts as failed."""
 _LARGEST = 16 * 2**20  # bytes of an answer
 _PASSING = frozenset({408, 409, 425, 429})
 _REFUSED_FORM = frozenset({400, 404, 415, 422, 501})
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +177,10 @@ class Client:
         if record is not None:
             record[name] = self.body(request)
             raise Recorded("llm: the request was written down, not sent")
-        data, reply = self._sent(request)
+        data, reply, mode = self._sent(
+            self._url, lambda mode: self.body(request, mode), _reply, "chat completions", self._mode
+        )
+        self._mode = max(self._mode, mode)  # what it took will do for the next request
         self._count(requests=1, prompt_tokens=reply.prompt_tokens, completion_tokens=reply.completion_tokens)
         if self.cache is not None:
             self.keep(name, data)
@@ -230,25 +236,54 @@ class Client:
         self.cache.put(name, data)
         return True
 
-    def _sent(self, request: Request) -> tuple[bytes, Reply]:
+    def embed(self, texts: Sequence[str], *, dimensions: int = 0) -> tuple[tuple[float, ...], ...]:
+        """The vectors of some texts, as the endpoint for embeddings beside that for chat completions gives them.
+
+        Args:
+            texts: sent in one request; none may be empty. Nothing of them is kept.
+            dimensions: how long the vectors shall be, for models that offer a choice; 0: not said.
+
+        Raises:
+            EndpointError: there were none after all tries, or not one of the same length for each text.
+            UsageError: the environment variable of ``key_env`` is not set.
+        """
+        body: dict[str, object] = {"model": self._model, "input": list(texts), "encoding_format": "float"}
+        if dimensions:
+            body["dimensions"] = dimensions
+        if _RECORD.get() is not None:
+            raise Recorded("llm: nothing is sent while requests are written down")
+        url = self._url.removesuffix(PATH) + EMBEDDINGS
+        last = len(MODES) - 1  # nothing to fall back to
+        _, (vectors, tokens), _ = self._sent(url, lambda _: body, lambda d: _vectors(d, len(texts)), "embeddings", last)
+        self._count(requests=1, prompt_tokens=tokens)
+        return vectors
+
+    def _sent(
+        self,
+        url: str,
+        body: Callable[[int], Mapping[str, object]],
+        read: Callable[[bytes], T | None],
+        form: str,
+        mode: int,
+    ) -> tuple[bytes, T, int]:
+        """The answer, what was read from it, and the way of asking for JSON that the endpoint took."""
         headers = self._headers()
-        tries, wait, mode = 0, 0.0, self._mode
+        tries, wait = 0, 0.0
         while True:
             if wait:
                 sleep(wait)
-            payload = json.dumps(self.body(request, mode)).encode()
+            payload = json.dumps(body(mode)).encode()
             with self._room:
                 self._pace.wait()
-                status, data, failure, asked = self._once(payload, headers)
+                status, data, failure, asked = self._once(url, payload, headers)
             if status in _REFUSED_FORM and mode < len(MODES) - 1:
                 mode, wait = mode + 1, 0.0
                 continue
             if status == 200:
-                reply = _reply(data)
+                reply = read(data)
                 if reply is not None:
-                    self._mode = max(self._mode, mode)  # what it took will do for the next request
-                    return data, reply
-                failure = "gave an answer that is none of chat completions"
+                    return data, reply, mode
+                failure = f"gave an answer that is none of {form}"
             elif not failure:
                 failure = f"answered HTTP {status}"
                 if status not in _PASSING and status < 500:
@@ -268,7 +303,7 @@ class Client:
         if http is not None and process == os.getpid():
             http.close()
 
-    def _once(self, payload: bytes, headers: Mapping[str, str]) -> tuple[int, bytes, str, float]:
+    def _once(self, url: str, payload: bytes, headers: Mapping[str, str]) -> tuple[int, bytes, str, float]:
         """Status, body, what failed (empty: nothing), and the seconds that the endpoint asks to wait."""
         http = self._connections()
         import httpx
@@ -277,7 +312,7 @@ class Client:
         pieces: list[bytes] = []
         size = 0
         try:
-            with http.stream("POST", self._url, content=payload, headers=headers) as answer:
+            with http.stream("POST", url, content=payload, headers=headers) as answer:
                 for piece in answer.iter_bytes():
                     pieces.append(piece)
                     size += len(piece)
@@ -367,7 +402,7 @@ def _checked(url: str) -> str:
     if named:
         raise PolicyError("llm.url must not hold a user or a password; llm.key_env names the variable with the key")
     url = url.rstrip("/")
-    return url if url.endswith(PATH) else url + PATH
+    return url.removesuffix(PATH).removesuffix(EMBEDDINGS) + PATH
 
 
 def _retry_after(value: str) -> float:
@@ -397,5 +432,20 @@ def _reply(data: bytes) -> Reply | None:
         text = content if isinstance(content, str) else ""
         paid = [n if isinstance(n, int) else 0 for n in (prompt, completion)]
         return Reply(text, bool(whole and text), paid[0], paid[1])
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError):
+        return None
+
+
+def _vectors(data: bytes, n: int) -> tuple[tuple[tuple[float, ...], ...], int] | None:
+    """The vectors of ``n`` texts in the body of an answer, in their order, and the tokens paid for; None where there is
+    not one of the same length for each."""
+    try:
+        body = json.loads(data)
+        rows = {int(row["index"]): tuple(float(x) for x in row["embedding"]) for row in body["data"]}
+        vectors = tuple(rows[i] for i in range(n))
+        fine = len(body["data"]) == n and len({len(v) for v in vectors}) == 1 and len(vectors[0]) > 0
+        finite = all(x - x == 0 for v in vectors for x in v)
+        tokens = (body.get("usage") or {}).get("prompt_tokens")
+        return (vectors, tokens if isinstance(tokens, int) else 0) if fine and finite else None
     except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError):
         return None

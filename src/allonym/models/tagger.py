@@ -128,7 +128,11 @@ class TaggerModel:
         return tags, parts
 
 
-@cache
 def load(folder: Path = ENGLISH, threads: int = 1, gpu: bool = False) -> TaggerModel:
     """The tagger in ``folder``, loaded once per process; by default the English one that ships with allonym."""
+    return _load(folder, threads, gpu)
+
+
+@cache
+def _load(folder: Path, threads: int, gpu: bool) -> TaggerModel:
     return TaggerModel(folder, threads=threads, gpu=gpu)

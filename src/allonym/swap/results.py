@@ -1,4 +1,4 @@
-"""What a search found: every release with its risk and utility, and what it rests on. Plain data for JSON and reports."""
+"""What a search found: releases with their risk and utility, and what these rest on. Plain data for JSON and reports."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from allonym.stats import Estimate
 class Release:
     """One way to release the corpus (P1's w): which categories are exchanged, and how far.
 
-    Estimates are means over the drawn sequences, with their standard deviation.
+    Estimates are means over the drawn sequences, with their standard deviation; risks have the interval of the model as
+    well (delta method, 95 %).
 
     Attributes:
         index: its number in :attr:`Releases.releases`.

@@ -40,7 +40,7 @@ def existing(path: str, what: str) -> str:
 
 
 @contextmanager
-def loading(detector: str, model: str, *, allow_download: bool = False) -> Iterator[None]:
+def loading(detector: str, model: str, *, allow_download: bool = False, floor: str = "detect") -> Iterator[None]:
     """What goes wrong inside becomes a :class:`DataError` that names the model; hubs are switched off meanwhile.
 
     The switches are those of the Hugging Face libraries: environment variables, which they read when they are imported,
@@ -60,7 +60,7 @@ def loading(detector: str, model: str, *, allow_download: bool = False) -> Itera
     except Exception as error:  # no text has been read yet, but messages of libraries hold pages of advice
         hint = "" if allow_download else "; models are not fetched unless the table says allow_download = true"
         reason = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
-        raise DataError(f"detect.{detector}: cannot load the model {model!r} ({reason}){hint}") from None
+        raise DataError(f"{floor}.{detector}: cannot load the model {model!r} ({reason}){hint}") from None
     finally:
         if not allow_download:
             for name, before in set_before.items():

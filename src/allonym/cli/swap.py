@@ -1,0 +1,557 @@
+"""``allonym swap``: a corpus whose documents exchange the names that would betray them."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from allonym.cli.options import field_option, format_option, key_option, read_key
+from allonym.cli.progress import PATIENCE
+from allonym.cli.terminal import console, json_line, note, on_terminal, table
+from allonym.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from allonym.intruder import Item
+    from allonym.swap import Corpus, Made, Release, Releases, Settings
+    from allonym.swap.grid import Setting
+    from allonym.swap.state import State
+
+_OUT = click.Path(dir_okay=False, path_type=Path)
+STAGES: Mapping[str, str] = {
+    "read": "reading",
+    "embed": "vectors",
+    "mixture": "clusters",
+    "tables": "tables",
+    "sequences": "exchanges",
+    "drawn": "releases",
+    "check entities": "intruder 1",
+    "check words": "intruder 2",
+    "grid": "grid",
+}
+
+
+def _presets(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    from allonym.swap.settings import presets
+
+    names = [CompletionItem(n) for n in presets() if n.startswith(incomplete)]
+    return names or [CompletionItem(incomplete, type="file")]
+
+
+def _states(ctx: click.Context, param: click.Parameter, value: str | None) -> dict[str, str]:
+    """``Organization=swap,Date=fixed``; a name without a state is swapped."""
+    out = {}
+    for part in (value or "").split(","):
+        if part.strip():
+            name, equals, state = part.partition("=")
+            out[name.strip()] = state.strip() if equals else "swap"
+    return out
+
+
+def _sizes(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[float, ...]:
+    try:
+        return tuple(float(v) for v in (value or "").split(",") if v.strip())
+    except ValueError:
+        raise click.BadParameter("numbers such as 1e6,1e12 are required", ctx=ctx, param=param) from None
+
+
+@click.command(short_help="Exchange names between the documents of a corpus.")
+@click.argument("source", metavar="CORPUS")
+@click.option("-o", "--output", metavar="OUT", help="The corpus as released, in the format of CORPUS.")
+@click.option(
+    "--protect", required=True, metavar="KEY", help="Metadata that nobody may guess: company, author, hospital."
+)
+@click.option(
+    "--report", type=_OUT, metavar="FILE", help="One self-contained HTML page: plots, tables, texts side by side."
+)
+@click.option("--no-texts", is_flag=True, help="With --report and --json: leave the chunks' texts out.")
+@click.option("--json", "as_json", type=_OUT, metavar="FILE", help="Every number, as JSON.")
+@click.option("--plan", type=_OUT, metavar="FILE", help="What is replaced where, one plan per document, as JSON lines.")
+@click.option(
+    "-s",
+    "--settings",
+    "--preset",
+    "settings",
+    default="default",
+    show_default=True,
+    metavar="NAME|FILE",
+    shell_complete=_presets,
+    help="default, p1 (the paper's protocol), earnings, or a TOML file.",
+)
+@click.option(
+    "-p", "--policy", default="swap", show_default=True, metavar="NAME|FILE",
+    help="What is looked for, and what replaces direct identifiers and what falls back.",
+)  # fmt: skip
+@field_option
+@format_option
+@click.option("--metadata", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
+              help="Table with metadata per document: a column id or file, and KEY.")  # fmt: skip
+@click.option(
+    "--section", metavar="NAME", help="Part of the documents that is used: all, or presentation of earnings calls."
+)
+@click.option("--rest", type=click.Choice(["drop", "anonymize"]), default="drop", show_default=True,
+              help="What becomes of text outside the section.")  # fmt: skip
+@click.option("--categories", callback=_states, metavar="NAME=STATE,...",
+              help="swap, fixed, change or free, e.g. Person=fixed. Others keep their state.")  # fmt: skip
+@click.option(
+    "--swap-size", type=click.IntRange(1), metavar="N", help="Categories exchanged together: all subsets of N."
+)
+@click.option("--clusters", type=click.IntRange(0), metavar="K", help="Components of the mixture; 0: chosen by BIC.")
+@click.option("--family", type=click.Choice(["pkbd", "spcauchy", "auto"]), help="Their density.")
+@click.option("--embedder", metavar="NAME", help="encoder, lsa, sentence-transformers or openai.")
+@click.option("--population", callback=_sizes, metavar="N,...", help="Population sizes for the risk, e.g. 1e6,1e12.")
+@click.option(
+    "--draws", type=click.IntRange(1), metavar="M", help="Sequences of exchanges drawn per set of categories."
+)
+@click.option("--risk-cap", type=float, metavar="R", help="Choose: the most useful release of at most this risk.")
+@click.option(
+    "--utility-floor", type=float, metavar="U", help="Choose: the least risky release of at least this utility."
+)
+@click.option(
+    "--slope", type=float, metavar="A", help="Choose: where a line risk = A utility + b touches the frontier."
+)
+@click.option("--offset", type=float, metavar="B", help="With --slope: the release nearest to that line.")
+@click.option("--check/--no-check", default=True, show_default=True, help="Let intruders guess KEY, before and after.")
+@click.option("--intruder", multiple=True, metavar="NAME", help="entities, words or llm. Repeatable.")
+@click.option("--background", type=click.Path(exists=True, path_type=Path), metavar="PATH",
+              help="Further texts with KEY, which intruders learn from too.")  # fmt: skip
+@click.option("--label", metavar="KEY", help="Metadata whose prediction tells the utility for a task, such as sector.")
+@click.option("--grid", is_flag=True, help="Say how the choice hangs on thresholds, clusters, family and weights.")
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Another seed draws other exchanges."
+)
+@key_option
+@click.option(
+    "--workers", type=click.IntRange(1), default=1, show_default=True, help="Processes; same bytes for any number."
+)
+@click.option("--dry-run", is_flag=True, help="Write nothing; show the releases and which one would be chosen.")
+@click.option("--resume", is_flag=True, help="Go on where an interrupted run of the same command stopped.")
+@click.option("--overwrite", is_flag=True, help="Replace outputs that exist.")
+@click.option("--quiet", "-q", is_flag=True, help="No progress, no notes, no summary.")
+def swap(
+    source: str,
+    output: str | None,
+    protect: str,
+    settings: str,
+    policy: str,
+    field: tuple[str, ...],
+    format: str | None,
+    metadata: Path | None,
+    section: str | None,
+    rest: str,
+    categories: dict[str, str],
+    swap_size: int | None,
+    clusters: int | None,
+    family: str | None,
+    embedder: str | None,
+    population: tuple[float, ...],
+    draws: int | None,
+    risk_cap: float | None,
+    utility_floor: float | None,
+    slope: float | None,
+    offset: float | None,
+    check: bool,
+    intruder: tuple[str, ...],
+    background: Path | None,
+    label: str | None,
+    grid: bool,
+    seed: int,
+    key_file: Path | None,
+    plan: Path | None,
+    as_json: Path | None,
+    report: Path | None,
+    no_texts: bool,
+    workers: int,
+    dry_run: bool,
+    resume: bool,
+    overwrite: bool,
+    quiet: bool,
+) -> None:
+    """Exchange named entities between the documents of CORPUS, so that nobody can tell whose each text is.
+
+    Documents are cut into chunks on one topic; direct identifiers are replaced; what is left changes places
+    between chunks of the same topic but another KEY. What cannot be exchanged falls back to a pseudonym, something
+    general, or nothing. CORPUS is never changed. (Greve and Sablica 2025, arXiv 2505.21128.)
+
+    \b
+    Examples:
+      allonym swap calls/ -o safe/ --protect company --report report.html
+      allonym swap reviews.csv -o safe.csv --protect author --field review --workers 2
+      allonym swap calls/ --protect company --preset p1 --clusters 20 --dry-run
+      allonym swap calls.jsonl -o safe.jsonl --protect company --categories Person=fixed --utility-floor 0.9
+    """
+    outputs = [path for path in (report, as_json, plan) if path is not None]
+    if dry_run and (output is not None or outputs or resume):
+        raise click.UsageError("--dry-run writes nothing: no -o, --report, --json, --plan or --resume")
+    if not dry_run and output is None and not outputs:
+        raise click.UsageError("an output is required: -o OUT, --report, --json or --plan; or --dry-run")
+    if no_texts and report is None and as_json is None:
+        raise click.UsageError("--no-texts goes with --report or --json")
+    if offset is not None and slope is None:
+        raise click.UsageError("--offset goes with --slope")
+    if source == "-":
+        raise click.UsageError("CORPUS is a file or folder; standard input cannot be written again")
+    if (intruder or background) and not check:
+        raise click.UsageError("--intruder and --background go with --check")
+    from allonym.swap.settings import Settings
+
+    given = {
+        "read.section": section,
+        "search.size": swap_size,
+        "mixture.clusters": clusters,
+        "mixture.family": family,
+        "embed.name": embedder,
+        "search.population": population or None,
+        "search.draws": draws,
+        "check.intruders": () if not check else intruder or None,
+    }
+    changes: dict[str, object] = {name: value for name, value in given.items() if value is not None}
+    changes |= {f"categories.{name}": state for name, state in _named(categories).items()}
+    rule = {"risk_cap": risk_cap, "utility_floor": utility_floor, "slope": slope, "offset": offset}
+    run = _Run(
+        source=source,
+        protect=protect,
+        settings=Settings.load(settings).with_(changes),
+        policy=policy,
+        reading={"fields": field or None, "format": format, "metadata": metadata, "rest": rest},
+        rule={name: value for name, value in rule.items() if value is not None},
+        key=read_key(key_file),
+        seed=seed,
+        workers=workers,
+        quiet=quiet,
+    )
+    if dry_run:
+        _show(*run.search(None))
+        note("nothing was written", label="dry run:")
+        return
+    target = None if output is None else Path(output)
+    _known(run, report)
+    _free(source, target, outputs, format, overwrite=overwrite)
+    state = _state(target or outputs[0], resume=resume, overwrite=overwrite)
+    try:
+        result = run.whole(state.folder, background=background, label=label, grid=grid, texts=not no_texts)
+    except KeyboardInterrupt:
+        note("interrupted; the same command with --resume goes on from here", label="error:")
+        raise click.exceptions.Exit(130) from None
+    except UsageError:
+        state.clear()
+        raise
+    except DataError:
+        if not any(state.folder.glob("*.json")):
+            state.clear()
+        raise
+    run.write(result, target, plan=plan, as_json=as_json, report=report, overwrite=overwrite)
+    state.clear()
+    if not quiet:
+        _tell(result, [path for path in (target, *outputs) if path is not None])
+        if shown := [str(path) for path in (report, as_json) if path is not None and not no_texts]:
+            note(f"{' and '.join(shown)} hold original texts: keep them as safe as the corpus, or use --no-texts")
+
+
+def _known(run: _Run, report: Path | None) -> None:
+    """Raises now where something would be found out only after the work was done."""
+    from allonym.intruder import open_intruder
+    from allonym.report import FORMATS
+    from allonym.swap.embedding import embedders
+
+    embedders.get(run.settings.embed.name, "--embedder")
+    for name in run.settings.check.intruders:
+        open_intruder(name, **run.intruder_options().get(name, {}))
+    if report is not None and report.suffix.lower() not in FORMATS:
+        raise UsageError(f"--report must end in {', '.join(FORMATS)}, got {report.suffix or 'no ending'}")
+
+
+def _named(categories: Mapping[str, str]) -> dict[str, str]:
+    """The categories by their proper names."""
+    from allonym.swap.categories import checked
+
+    return checked(categories) if categories else {}
+
+
+@dataclass(slots=True)
+class _Run:
+    """One call: what is read, how, and what is chosen."""
+
+    source: str
+    protect: str
+    settings: Settings
+    policy: str
+    reading: Mapping[str, Any]
+    rule: Mapping[str, float]
+    key: bytes | str | None
+    seed: int
+    workers: int
+    quiet: bool
+
+    def load(self, settings: Settings, advance: Any, source: str | Path | None = None) -> Corpus:
+        """The corpus, or another, as these settings read it."""
+        from allonym import swap
+
+        return swap.load(
+            source or self.source,
+            self.protect,
+            settings=settings,
+            policy=self.policy,
+            key=self.key,
+            workers=self.workers,
+            progress=advance,
+            **self.reading,
+        )
+
+    def intruder_options(self) -> dict[str, dict[str, object]]:
+        """What intruders must know: the endpoint of a language model, and what it is to guess."""
+        from allonym.policy import Policy
+
+        if "llm" not in self.settings.check.intruders:
+            return {}
+        return {"llm": {"settings": Policy.load(self.policy).llm, "subject": self.protect.replace("_", " ")}}
+
+    def search(self, state: Path | None) -> tuple[Releases, Release, str]:
+        """The releases, the chosen one, and why."""
+        with stages(wanted=not self.quiet) as advance:
+            return self._search(advance, state)
+
+    def _search(self, advance: Any, state: Path | None) -> tuple[Releases, Release, str]:
+        from allonym import swap
+
+        corpus = self.load(self.settings, advance)
+        found = swap.search(corpus, self.settings, seed=self.seed, progress=advance, state=state, workers=self.workers)
+        best = found.best(**self.rule)
+        return found, best, found.why(best, **self.rule)
+
+    def whole(self, state: Path, *, background: Path | None, label: str | None, grid: bool, texts: bool) -> Result:
+        """Search, make, check."""
+        from allonym import swap
+        from allonym.swap.task import task_utility
+
+        with stages(wanted=not self.quiet) as advance:
+            found, best, why = self._search(advance, state)
+            made = found.make(best, policy=self.policy, key=self.key)
+            checks = None
+            if self.settings.check.intruders:
+                outside = [] if background is None else _background(self.load(self.settings, None, background))
+                checks = found.check(
+                    best,
+                    made=made,
+                    policy=self.policy,
+                    key=self.key,
+                    background=outside,
+                    options=self.intruder_options(),
+                    progress=_renamed(advance),
+                )
+            task = task_utility(found.corpus, label, found.space.raw, made.vectors) if label else None
+            points: tuple[Setting, ...] = ()
+            if grid:
+                points = swap.grid(
+                    lambda t: self.load(self.settings.with_({"read.threshold": t}), None),
+                    self.settings,
+                    seed=self.seed,
+                    progress=advance,
+                    state=state,
+                    workers=self.workers,
+                )
+        told = found.to_dict(
+            made,
+            chosen=best,
+            why=why,
+            attacks=checks.attacks if checks else (),
+            guessed=checks.guessed() if checks else None,
+            task=task,
+            grid=points,
+            texts=texts,
+        )
+        return Result(found, made, told)
+
+    def write(
+        self,
+        result: Result,
+        target: Path | None,
+        *,
+        plan: Path | None,
+        as_json: Path | None,
+        report: Path | None,
+        overwrite: bool,
+    ) -> None:
+        """Every output, whole."""
+        from allonym.files.output import Lines, PartFile
+        from allonym.swap.reading import rewrite
+
+        parts: list[Lines | PartFile] = []
+        try:
+            if plan is not None:
+                lines = Lines(plan)
+                parts.append(lines)
+                for document, one in zip(result.releases.corpus.documents, result.made.plans, strict=True):
+                    lines.write(json_line({"id": document.id, **one.to_dict()}))
+            for path, text in ((as_json, result.as_json), (report, result.as_page)):
+                if path is not None:
+                    parts.append(part := PartFile(path))
+                    part.path.chmod(0o600)  # it may hold originals
+                    part.write(text(path).encode("utf-8", "backslashreplace"))
+            if target is not None:
+                rewrite(
+                    result.releases.corpus,
+                    self.source,
+                    target,
+                    result.made.plans,
+                    policy=self.policy,
+                    key=self.key,
+                    overwrite=overwrite,
+                )
+            for part_ in parts:
+                part_.finish()
+        except BaseException:  # nothing half written stays
+            for part_ in parts:
+                part_.close(remove=True)
+            raise
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a run found, and its plain values."""
+
+    releases: Releases
+    made: Made
+    told: dict[str, Any]
+
+    def as_json(self, path: Path) -> str:
+        """Every number, as JSON."""
+        return json.dumps(self.told, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+
+    def as_page(self, path: Path) -> str:
+        """The report, as the file's ending says."""
+        from allonym import report
+
+        return report.render(report.swap_page(self.told), report.FORMATS.get(path.suffix.lower(), "html"))
+
+
+def _background(corpus: Corpus) -> list[tuple[Item, str]]:
+    """Chunks of another corpus, as intruders see them, with the protected value of each."""
+    from allonym.swap.checks import item_before
+
+    return [(item_before(corpus, i), corpus.class_of(i)) for i in range(len(corpus.chunks))]
+
+
+def _renamed(advance: Any) -> Any:
+    """Progress of the checks: the stage is told with the intruder's name."""
+    if advance is None:
+        return None
+    return lambda stage, done, total: advance("drawn" if stage == "draws" else f"check {stage}", done, total)
+
+
+def _free(source: str, target: Path | None, outputs: Sequence[Path], format: str | None, *, overwrite: bool) -> None:
+    """Raises where an output exists, is named twice, or is the corpus itself."""
+    from allonym.files.items import check_apart, check_free, list_items
+
+    items = [] if target is None else list_items(source, target, format)[0]
+    if target is None and not Path(source).exists():
+        raise UsageError(f"there is no file or folder {source}")
+    check_apart(items, outputs)
+    check_free([item.target for item in items], outputs, overwrite)
+
+
+def _state(target: Path, *, resume: bool, overwrite: bool) -> State:
+    """The folder of finished stages, hidden beside the first output."""
+    from allonym.swap.state import State
+
+    folder = target.with_name(f".{target.name}.allonym-swap")
+    if folder.exists() and not resume:
+        if not overwrite:
+            raise UsageError(f"an unfinished run lies at {folder}: --resume goes on with it, --overwrite begins again")
+        State(folder).clear()
+    return State(folder)
+
+
+def _show(found: Releases, best: Release, why: str) -> None:
+    """The releases of the frontier and the chosen one as a table, and why it was chosen."""
+    sizes = found.settings.search.population
+    head = ["", "categories", "swaps", "chunks", "share", "utility", "cosine", *(f"risk {n:g}" for n in sizes)]
+    front = [r.index for r in found.frontier]
+    rows = []
+    for kind in dict.fromkeys(r.categories for r in found.releases):
+        own = [r for r in found.releases if r.categories == kind]
+        shown = [r for r in own if r.index in front or r == best or r == own[-1]]
+        for r in shown:
+            mark = "chosen" if r == best else "frontier" if r.index in front else ""
+            numbers = [
+                f"{r.utility.value:.4f}",
+                f"{r.cosine.value:.3f}",
+                *(f"{found.risk(r, n).value:.4f}" for n in sizes),
+            ]
+            counts = [f"{r.swaps:,}", f"{r.changed.value:,.0f}", f"{r.share.value:.1%}"]
+            rows.append([mark, " + ".join(kind), *counts, *numbers])
+    table(head, rows, right=tuple(range(2, len(head))))
+    click.echo()
+    click.echo(why)
+    for warning in found.warnings:
+        note(warning)
+
+
+def _tell(result: Result, paths: Sequence[Path]) -> None:
+    """The run in a few lines, on standard error."""
+    found, made, numbers = result.releases, result.made, result.made.numbers
+    chunks, population = len(found.corpus.chunks), found.population
+    moved, entities = sum(numbers["moved"].values()), sum(numbers["entities"].values())
+    risk = numbers["risk"][population]
+    fallen = [f"{n:,} by {name}" for name, n in numbers["fallen"].items() if n]
+    rows = [
+        ("exchanged", f"{' + '.join(made.release.categories)}: {moved:,} of {entities:,} entities"),
+        ("changed", f"{numbers['changed']:,} of {chunks:,} chunks, {numbers['words'].value:.1%} of all words"),
+        ("fell back", ", ".join(fallen) or "nothing"),
+        ("utility", f"{numbers['utility']:.4f}; a changed chunk keeps a cosine of {numbers['cosine']:.3f}"),
+        ("risk", f"1 before, {risk.value:.4f} [{risk.low:.2f}, {risk.high:.2f}] after, at N = {population:g}"),
+    ]
+    attacks = result.told["attacks"]
+    if attacks:
+        guesses = (f"{a['intruder']} {a['before']['value']:.2f} -> {a['after']['value']:.2f}" for a in attacks)
+        rows.append(("guessed", "; ".join(guesses)))
+    if task := result.told["task"]:
+        rows.append(
+            ("task", f"{task['label']} {task['before']['value']:.2f} before, {task['learnt']['value']:.2f} after")
+        )
+    rows.append(("written", ", ".join(map(str, paths))))
+    for name, said in rows:
+        click.echo(f"{click.style(f'{name:<11}', bold=True)}{said}", err=True)
+    for warning in found.warnings:
+        note(warning)
+
+
+@contextmanager
+def stages(*, wanted: bool) -> Iterator[Callable[[str, int, int], None] | None]:
+    """A function (stage, done, of how many) that draws one bar per stage; None where none is wanted or possible."""
+    if not (wanted and on_terminal(stderr=True)):
+        yield None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    began = time.monotonic()
+    bars = Progress(
+        TextColumn("{task.description:<10}"),
+        BarColumn(bar_width=30),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=console(stderr=True),
+        transient=True,
+    )
+    tasks: dict[str, Any] = {}
+
+    def advance(stage: str, done: int, total: int) -> None:
+        if stage not in tasks:
+            tasks[stage] = bars.add_task(STAGES.get(stage, stage), total=total)
+            if len(tasks) == 1 and time.monotonic() - began > PATIENCE:
+                bars.start()
+        if not bars.live.is_started and time.monotonic() - began > PATIENCE:
+            bars.start()
+        bars.update(tasks[stage], completed=done, total=total)
+
+    try:
+        yield advance
+    finally:
+        bars.stop()

@@ -1,0 +1,169 @@
+"""Write a source again in its own format, with other texts in its documents: every file whole, or none at all."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from allonym.document import Document
+from allonym.errors import DataError, UsageError
+from allonym.files.items import Item, check_apart, check_free, list_items
+from allonym.files.output import PartFile
+from allonym.files.record import Draft, Failure, Job, Parsed
+from allonym.files.run import BATCH, _Run
+from allonym.policy import Policy
+
+Parts = Callable[[int, Document], "tuple[str, ...] | None"]
+"""(number of the document, from 0, in the order of ``read_documents``; document) to its new parts; None: left out."""
+
+UNCOUNTED = -1
+"""The number of what is no document, such as a first row that may be a header or data."""
+
+
+def rewrite_path(
+    source: str | Path,
+    target: str | Path,
+    parts_of: Parts,
+    *,
+    fields: Sequence[str] | None = None,
+    format: str | None = None,
+    overwrite: bool = False,
+) -> int:
+    """Write a file or folder again with given texts; all bytes outside the documents' parts stay as they are.
+
+    Args:
+        source: a file, or a folder with all below it. Never changed.
+        target: a file, or a folder.
+        parts_of: the new parts of each document, as many as it has; None: the record is left out, and so is a file that
+            is one document. It is called once for each document, in the order in which
+            :func:`allonym.files.read_documents` gives them, and with ``UNCOUNTED`` for a row that is none.
+        fields, format: as the documents were read.
+        overwrite: replace what exists.
+
+    Returns:
+        How many documents were written.
+
+    Raises:
+        UsageError: source and target do not go together, the target exists, or a field is not there.
+        DataError: a file cannot be read, or the number of parts is not the document's. Nothing is written.
+    """
+    if str(source) == "-" or str(target) == "-":
+        raise UsageError("a source is written again from a file or folder to a file or folder, not in a pipe")
+    items, folder = list_items(source, target, format)
+    check_apart(items, [])
+    check_free([item.target for item in items], [], overwrite)
+    written = 0
+    outs: list[_Out] = []
+    with ExitStack() as stack:
+        for item, chunks in _files(items, folder, Job(Policy.load("default"), fields=tuple(fields or ()))):
+            assert item.target is not None
+            out = _Out(item, item.target)
+            stack.callback(out.close)
+            for parsed, numbers in chunks:
+                made, count = _rendered(parsed, numbers, parts_of, item)
+                out.write(made)
+                written += count
+                out.empty = out.empty and not count
+            outs.append(out)
+        for out in outs:
+            out.end()
+        for out in outs:
+            out.finish()
+    return written
+
+
+Numbers = Iterator[int]
+
+
+def _files(items: list[Item], folder: bool, job: Job) -> Iterator[tuple[Item, Iterator[tuple[Parsed, list[int]]]]]:
+    """Each file with its chunks taken apart, and the numbers of the documents in each."""
+    tasks = iter(_Run(items, job, None, folder, None, None).tasks(BATCH))
+    number = 0
+    task = next(tasks, None)
+
+    def chunks(index: int, item: Item) -> Iterator[tuple[Parsed, list[int]]]:
+        nonlocal task, number
+        line = 0
+        while task is not None and task.place.item == index:
+            if task.refused:
+                raise DataError(f"{item.name}: {task.refused}")
+            if task.chunk is not None and item.format is not None:
+                parsed = item.format.parse(task.chunk, job)
+                numbers = []
+                for piece in parsed.pieces:
+                    if isinstance(piece, Failure):
+                        raise DataError(f"{item.name}: {item.format.unit} {line + piece.line}: {piece.reason}")
+                    if isinstance(piece, Draft):
+                        numbers.append(number if piece.counted else UNCOUNTED)
+                        number += piece.counted
+                line += parsed.lines
+                yield parsed, numbers
+            task = next(tasks, None)
+
+    for index, item in enumerate(items):
+        some = chunks(index, item)
+        yield item, some
+        for _ in some:
+            pass
+
+
+def _rendered(parsed: Parsed, numbers: Sequence[int], parts_of: Parts, item: Item) -> tuple[bytes, int]:
+    """The bytes of a chunk with the new parts, and how many documents they hold."""
+    out: list[bytes | None] = []
+    count = 0
+    upcoming = iter(numbers)
+    for piece in parsed.pieces:
+        if isinstance(piece, bytes):
+            out.append(piece)
+        elif isinstance(piece, Draft):
+            number = next(upcoming)
+            document = piece.document if piece.document.id else replace(piece.document, id=item.name)
+            parts = parts_of(number, document)
+            wanted = len(document.parts) or 1
+            if parts is not None and len(parts) != wanted:
+                raise DataError(f"{item.name}: a document of {wanted} parts needs as many, got {len(parts)}")
+            out.append(None if parts is None else piece.render(parts))
+            count += parts is not None and piece.counted
+    joined = parsed.join(out) if parsed.join else b"".join(piece for piece in out if piece is not None)
+    return joined, count
+
+
+class _Out:
+    """A file that is being written; it is left out where its format is one document and that was left out."""
+
+    def __init__(self, item: Item, target: Path) -> None:
+        self.item = item
+        self.part = PartFile(target)
+        self.empty = True
+        self._done = False
+        self._writer: Any = None
+
+    def write(self, data: bytes) -> None:
+        kind = self.item.format
+        if kind is not None and kind.writer is not None:
+            if self._writer is None:
+                self._writer = kind.writer(self.part.stream)
+            self._writer.write(data)
+        elif data:
+            self.part.write(gzip.compress(data, mtime=0) if self.item.pack else data)
+
+    def end(self) -> None:
+        """Write what closes the file."""
+        if self._writer is not None:
+            self._writer.close()
+        elif self.item.pack and not self.part.length:
+            self.part.write(gzip.compress(b"", mtime=0))
+
+    def finish(self) -> None:
+        if self.empty and self.item.format is not None and not self.item.format.many:
+            return
+        self.part.finish()
+        self._done = True
+
+    def close(self) -> None:
+        if not self._done:
+            self.part.close(remove=True)

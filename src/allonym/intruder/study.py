@@ -1,0 +1,257 @@
+"""One intruder on texts before and after anonymisation: P1's predictive checks (3.2.2, 3.2.3), cross-fitted.
+
+The texts are parted into folds. What judges a fold has learnt from the original texts of all other folds only, so never
+from the text it judges, before or after, nor from an exact copy of it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from allonym.errors import UsageError
+from allonym.intruder.protocol import TOLD, Intruder, Item, Target
+from allonym.stats import Estimate, mean
+from allonym.stats.paired import McNemar, mcnemar
+
+BEFORE, AFTER = "before", "after"
+_BATCH = 20_000  # targets that are judged at once
+_NONE = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Guesses at one stage; a row per run and text.
+
+    Attributes:
+        run: int ``(n,)``; item: int ``(n,)``, index of the text; truth: int ``(n,)``, index of its class.
+        order: int ``(n, g)``: indices of classes, best guess first; -1: no guess.
+        scores: float ``(n, g)``.
+    """
+
+    run: NDArray[np.int64]
+    item: NDArray[np.int64]
+    truth: NDArray[np.int64]
+    order: NDArray[np.int64]
+    scores: NDArray[np.float64]
+
+    def right(self, guesses: int = 1) -> NDArray[np.bool_]:
+        """Whether the true class is among the first ``guesses``, row by row."""
+        found: NDArray[np.bool_] = (self.order[:, :guesses] == self.truth[:, None]).any(axis=1)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """What an intruder made of texts.
+
+    Attributes:
+        intruder: its name.
+        classes: names of the classes.
+        runs: how many runs were judged.
+        stages: ``before`` and ``after``, whose rows match, and those of :data:`TOLD` that the intruder can use.
+        terms: (term, weight): what spoke most for the true class where the intruder was right after anonymisation;
+            weights add up to 1 over all terms. Hidden from ``repr``.
+    """
+
+    intruder: str
+    classes: tuple[str, ...]
+    runs: int
+    stages: Mapping[str, Judged] = field(repr=False)
+    terms: tuple[tuple[str, float], ...] = field(default=(), repr=False)
+
+    def accuracy(self, stage: str, guesses: int = 1) -> Estimate:
+        """Share of texts whose class is among the first ``guesses``: mean and SD over the runs."""
+        rows = self.stages[stage]
+        texts = np.bincount(rows.run, minlength=self.runs)
+        right = np.bincount(rows.run, rows.right(guesses), minlength=self.runs)
+        return mean([float(r / n) for r, n in zip(right, texts, strict=True) if n])
+
+    @property
+    def table(self) -> tuple[int, int, int, int]:
+        """Texts of all runs: right before and after, right before only, right after only, never (P1 Table 3)."""
+        a, b = self.stages[BEFORE].right(), self.stages[AFTER].right()
+        return int((a & b).sum()), int((a & ~b).sum()), int((~a & b).sum()), int((~a & ~b).sum())
+
+    @property
+    def test(self) -> McNemar:
+        """McNemar's test of :attr:`table`. Runs share texts, as in P1, so p is smaller than for one run."""
+        return mcnemar(self.table)
+
+    @property
+    def chance(self) -> float:
+        """Share of the most frequent class among the judged texts; NaN where there are none."""
+        truth = self.stages[AFTER].truth
+        return float(np.bincount(truth).max() / len(truth)) if len(truth) else float("nan")
+
+    @property
+    def second(self) -> Estimate | None:
+        """Accuracy of the first two guesses after anonymisation; None where the intruder makes one guess only."""
+        return self.accuracy(AFTER, 2) if self.stages[AFTER].order.shape[1] > 1 else None
+
+    def outcomes(self, run: int) -> dict[int, tuple[bool, bool]]:
+        """Text to (right before, right after) in one run."""
+        rows = self.stages[AFTER]
+        mine = np.flatnonzero(rows.run == run)
+        a, b = self.stages[BEFORE].right(), rows.right()
+        return {int(rows.item[i]): (bool(a[i]), bool(b[i])) for i in mine}
+
+
+def fold_of(items: Sequence[Item], labels: Sequence[int], folds: int, seed: int) -> NDArray[np.int64]:
+    """The fold of each text: int ``(len(items),)`` below ``folds``.
+
+    Copies of a text share a fold; each class is spread evenly over the folds.
+    """
+    groups: dict[str, list[int]] = {}
+    for i, item in enumerate(items):
+        groups.setdefault(item.text, []).append(i)
+    by_class: dict[int, list[list[int]]] = {}
+    for group in groups.values():
+        by_class.setdefault(labels[group[0]], []).append(group)
+    rng = np.random.default_rng(seed)
+    out = np.zeros(len(items), np.int64)
+    at = 0
+    for label in sorted(by_class):
+        of_class = by_class[label]
+        for k in rng.permutation(len(of_class)):
+            out[of_class[k]] = at % folds
+            at += 1
+    return out
+
+
+def study(
+    intruder: Intruder,
+    items: Sequence[Item],
+    labels: Sequence[str],
+    runs: Sequence[Mapping[int, Item]],
+    *,
+    partners: Sequence[Mapping[int, Sequence[int]]] | None = None,
+    background: Sequence[tuple[Item, str]] = (),
+    folds: int = 10,
+    seed: int = 0,
+    terms: int = 20,
+    progress: Callable[[int, int], object] | None = None,
+) -> Study:
+    """Let an intruder guess the classes of texts before and after they were changed.
+
+    Args:
+        intruder: see :func:`allonym.intruder.open_intruder`.
+        items: all texts, before.
+        labels: the class of each: any labels.
+        runs: for each run, index of a changed text to what it became.
+        partners: for each run, index of a changed text to those that its terms were interchanged with; without it no
+            intruder is told anything.
+        background: further texts to learn from, with their classes; copies of judged texts are left out.
+        folds: parts of the texts; more take longer, and leave more to learn from.
+        seed: of the folds.
+        terms: how many of :attr:`Study.terms` are kept.
+        progress: called with the number of folds that are done, and of all.
+
+    Returns:
+        Guesses for the texts that a run changed. Without any, tables are empty.
+
+    Raises:
+        UsageError: lengths do not fit, a run changes a text that does not exist, or there are fewer than 2 folds.
+        EndpointError: an endpoint that the intruder asks did not answer.
+    """
+    _check(items, labels, runs, partners, folds)
+    classes = tuple(dict.fromkeys((*labels, *(name for _, name in background))))
+    index = {name: i for i, name in enumerate(classes)}
+    truth = np.array([index[name] for name in labels], np.int64)
+    rows = [(run, i) for run, changed in enumerate(runs) for i in sorted(changed)]
+    stages: dict[str, list[Target]] = {
+        BEFORE: [Target(items[i]) for _, i in rows],
+        AFTER: [Target(runs[run][i]) for run, i in rows],
+    }
+    if partners is not None:
+        for told in (t for t in TOLD if t in intruder.told):
+            stages[told] = [_told(told, run, i, items, runs, partners) for run, i in rows]
+    home = fold_of(items, truth.tolist(), folds, seed) if intruder.learns else np.zeros(len(items), np.int64)
+    of_row = home[[i for _, i in rows]] if rows else np.zeros(0, np.int64)
+    order: dict[str, Any] = {}
+    scores: dict[str, Any] = {}
+    told_off: Counter[str] = Counter()
+    used = np.unique(of_row)
+    for done, fold in enumerate(used, 1):
+        known = _known(items, truth, background, index, home == fold) if intruder.learns else ([], [])
+        judge = intruder.learn(*known, classes)
+        mine = np.flatnonzero(of_row == fold)
+        place: dict[Target, int] = {}
+        for targets in stages.values():
+            for r in mine:
+                place.setdefault(targets[r], len(place))
+        distinct = list(place)
+        ranked = [judge.rank(distinct[at : at + _BATCH]) for at in range(0, len(distinct), _BATCH)]
+        guesses, sure = np.concatenate([r.order for r in ranked]), np.concatenate([r.scores for r in ranked])
+        for stage, targets in stages.items():
+            here = [place[targets[r]] for r in mine]
+            order.setdefault(stage, np.full((len(rows), guesses.shape[1]), _NONE, np.int64))[mine] = guesses[here]
+            scores.setdefault(stage, np.full((len(rows), guesses.shape[1]), -np.inf))[mine] = sure[here]
+        won = [r for r in mine if order[AFTER][r, 0] == truth[rows[r][1]]]
+        told_off.update(judge.terms([stages[AFTER][r] for r in won], [int(truth[rows[r][1]]) for r in won]))
+        if progress is not None:
+            progress(done, len(used))
+    of_run = np.array([run for run, _ in rows], np.int64)
+    of_item = np.array([i for _, i in rows], np.int64)
+    empty = np.zeros((0, 1), np.int64)
+    judged = {
+        stage: Judged(
+            of_run, of_item, truth[of_item], order.get(stage, empty), scores.get(stage, empty.astype(np.float64))
+        )
+        for stage in stages
+    }
+    return Study(intruder.name, classes, len(runs), judged, _top(told_off, terms))
+
+
+def _check(
+    items: Sequence[Item],
+    labels: Sequence[str],
+    runs: Sequence[Mapping[int, Item]],
+    partners: Sequence[Mapping[int, Sequence[int]]] | None,
+    folds: int,
+) -> None:
+    if len(items) != len(labels) or (partners is not None and len(partners) != len(runs)):
+        raise UsageError("study: a label for each text, and partners for each run, are required")
+    if folds < 2:
+        raise UsageError(f"study: folds must be 2 or more, got {folds}")
+    for k, changed in enumerate(runs):
+        named = [*changed, *(j for others in (partners[k].values() if partners else ()) for j in others)]
+        if any(not 0 <= i < len(items) for i in named):
+            raise UsageError(f"study: run {k} names a text that is not among the {len(items)} texts")
+
+
+def _told(
+    told: str,
+    run: int,
+    i: int,
+    items: Sequence[Item],
+    runs: Sequence[Mapping[int, Item]],
+    partners: Sequence[Mapping[int, Sequence[int]]],
+) -> Target:
+    others = partners[run].get(i, ()) if told == "interchanged" else ()
+    return Target(runs[run][i], told, tuple(runs[run].get(j, items[j]) for j in others))
+
+
+def _known(
+    items: Sequence[Item],
+    truth: NDArray[np.int64],
+    background: Sequence[tuple[Item, str]],
+    index: Mapping[str, int],
+    judged: NDArray[np.bool_],
+) -> tuple[list[Item], list[int]]:
+    rest = np.flatnonzero(~judged).tolist()
+    hidden = {items[i].text for i in np.flatnonzero(judged).tolist()}
+    outside = [(item, index[name]) for item, name in background if item.text not in hidden]
+    known = [*(items[i] for i in rest), *(item for item, _ in outside)]
+    return known, [*(int(truth[i]) for i in rest), *(label for _, label in outside)]
+
+
+def _top(weights: Mapping[str, float], n: int) -> tuple[tuple[str, float], ...]:
+    total = sum(weights.values())
+    best = sorted(weights.items(), key=lambda pair: (-pair[1], pair[0]))[:n]
+    return tuple((term, weight / total) for term, weight in best) if total > 0 else ()

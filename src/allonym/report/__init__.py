@@ -1,0 +1,56 @@
+"""Reports: pages of blocks, as one self-contained HTML file, as Markdown, or as JSON.
+
+::
+
+    from allonym import report
+
+    page = report.swap_page(releases.to_dict())
+    report.write(page, "report.html")
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from allonym.errors import UsageError
+from allonym.report.html import html
+from allonym.report.markdown import markdown
+from allonym.report.page import Block, Page
+from allonym.report.swap import swap_page
+
+__all__ = ["Block", "Page", "html", "markdown", "render", "swap_page", "write"]
+
+FORMATS = {".html": "html", ".htm": "html", ".md": "markdown", ".json": "json"}
+
+
+def render(page: Page, form: str = "html") -> str:
+    """A page as ``html``, ``markdown`` or ``json``.
+
+    Raises:
+        UsageError: no such form.
+        MissingExtra: HTML needs Jinja2.
+    """
+    if form == "html":
+        return html(page)
+    if form == "markdown":
+        return markdown(page)
+    if form == "json":
+        return page.to_json()
+    raise UsageError(f"a report is written as html, markdown or json, not as {form!r}")
+
+
+def write(page: Page, path: str | Path) -> None:
+    """Write a page as its path's ending says: ``.html``, ``.md`` or ``.json``.
+
+    Raises:
+        UsageError: another ending, or the file cannot be written.
+    """
+    path = Path(path)
+    form = FORMATS.get(path.suffix.lower())
+    if form is None:
+        raise UsageError(f"report {path.name}: must end in {', '.join(FORMATS)}, got {path.suffix or 'no ending'}")
+    text = render(page, form)
+    try:
+        path.write_text(text, encoding="utf-8", errors="replace", newline="\n")
+    except OSError as error:
+        raise UsageError(f"cannot write report {path.name}: {error.strerror}") from None

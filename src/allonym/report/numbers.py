@@ -1,0 +1,184 @@
+"""How a report writes numbers: digits, percent, powers of ten, and intervals beside their estimate."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from allonym.report.page import Cell, Key, Kind, Table, Tag
+from allonym.stats import Estimate
+
+NOTHING = "–"
+PERCENT = "\u00a0%"
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+class Shown(NamedTuple):
+    """A value as text, its interval as text (empty where it has none), how both came about, and what to sort by."""
+
+    text: str
+    interval: str = ""
+    hint: str = ""
+    order: float | None = None
+
+    @property
+    def line(self) -> str:
+        """Text and interval on one line."""
+        return f"{self.text} {self.interval}" if self.interval else self.text
+
+
+def show(value: Cell, kind: Kind = "number", digits: int | None = None) -> Shown:
+    """A value of a table, an axis or a key figure as a report shows it.
+
+    Args:
+        value: None and NaN become a dash.
+        kind: how to write it.
+        digits: decimals (of percent, for shares); None: as many as make four significant ones.
+    """
+    if isinstance(value, (Tag, Key)):
+        return Shown(value.text)
+    if isinstance(value, str):
+        return Shown(value)
+    if isinstance(value, bool):
+        return Shown("yes" if value else "no", order=float(value))
+    if isinstance(value, Estimate):
+        return _estimate(value, kind, digits)
+    if value is None or value != value:
+        return Shown(NOTHING)
+    return Shown(write(float(value), kind, digits), order=_sortable(float(value)))
+
+
+def column_digits(table: Table) -> list[int | None]:
+    """The decimals of each column: its own, else what its numbers need in common."""
+    return [
+        c.digits if c.digits is not None or c.number != "number" else _common(r.cells[i] for r in table.rows)
+        for i, c in enumerate(table.columns)
+    ]
+
+
+def methods(table: Table) -> list[str]:
+    """Per column, how its estimates came about where all say the same, else nothing: each cell says it then."""
+    out = []
+    for i, column in enumerate(table.columns):
+        said = {show(r.cells[i], column.number).hint for r in table.rows if isinstance(r.cells[i], Estimate)}
+        out.append(said.pop() if len(said) == 1 else "")
+    return out
+
+
+def write(value: float, kind: Kind = "number", digits: int | None = None) -> str:
+    """A bare number as text."""
+    if value != value:
+        return NOTHING
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    if kind == "share":
+        return f"{_fixed(100 * value, 1 if digits is None else digits)}{PERCENT}"
+    if kind == "power":
+        return power(value)
+    if kind == "p":
+        return _p(value)
+    if kind == "count" and digits is None:
+        digits = 0 if value == round(value) else 1
+    if digits is not None and abs(value) < 1e9:
+        return _fixed(value, digits)
+    return _significant(value)
+
+
+def power(value: float) -> str:
+    """10⁶ for 1e6, 2.5 × 10⁷ for 2.5e7; numbers from 0.001 to a million that are no power of ten in full."""
+    if value <= 0 or value != value:
+        return _significant(value)
+    exponent = math.floor(math.log10(value) + 1e-12)
+    digits = f"{value / 10**exponent:.3g}"
+    raised = str(exponent).translate(_RAISED)
+    if digits == "1" and abs(exponent) >= 3:
+        return f"10{raised}"
+    if 1e-3 <= value < 1e6:
+        return f"{value:,.10g}"
+    return f"{digits}\u00a0×\u00a010{raised}"
+
+
+def _estimate(value: Estimate, kind: Kind, digits: int | None) -> Shown:
+    if value.value != value.value:
+        return Shown(NOTHING, hint=value.method)
+    if digits is None and kind == "number":
+        digits = _needed(value)
+    text = write(value.value, kind, digits)
+    order = _sortable(value.value)
+    hint = value.method if value.n <= 1 else f"{value.method}; n = {value.n:,}"
+    if value.low == value.high or value.low != value.low or value.high != value.high:
+        return Shown(text, "", hint, order)
+    if "SD" in value.method:
+        spread = _spread((value.high - value.low) / 2, kind, digits)
+        return Shown(text, f"±\u00a0{spread}", hint, order)
+    low, high = (write(v, kind, digits).removesuffix(PERCENT) for v in (value.low, value.high))
+    return Shown(text, f"[{low}, {high}]", hint, order)
+
+
+def _common(values: Iterable[Cell]) -> int | None:
+    # Values of very different sizes would lose their digits to common decimals: each keeps its own then.
+    needed = [d for v in values if (d := _digits(v)) is not None]
+    return max(needed) if needed and max(needed) - min(needed) <= 2 and max(needed) <= 6 else None
+
+
+def _spread(size: float, kind: Kind, digits: int | None) -> str:
+    if kind == "number" and digits and size < 0.5 * 10.0**-digits:
+        return f"<\u00a0{10.0**-digits:.{digits}f}"
+    return write(size, kind, digits).removesuffix(PERCENT)
+
+
+def _digits(value: Cell) -> int | None:
+    if isinstance(value, Estimate):
+        found = _needed(value)
+        value = value.value
+        if found is not None:
+            return found
+    if isinstance(value, (bool, str, Tag, Key)) or value is None or not math.isfinite(value) or value == round(value):
+        return None
+    return max(0, 3 - math.floor(math.log10(abs(value))))
+
+
+def _needed(value: Estimate) -> int | None:
+    # As many decimals as leave two digits of the interval's width, for value and limits alike; not where that is many.
+    width = (value.high - value.low) / 2
+    if not (0 < width < math.inf) or abs(value.value) >= 1e6:
+        return None
+    digits = max(0, 1 - math.floor(math.log10(width)))
+    # An interval over several powers of ten would round its estimate to nothing.
+    return digits if digits <= 6 and (value.value == 0 or abs(value.value) >= 5 * 10.0**-digits) else None
+
+
+def _fixed(value: float, digits: int) -> str:
+    text = f"{value:,.{digits}f}"
+    if text.startswith("-") and not text.strip("-0.,"):
+        text = text[1:]
+    return text.replace("-", "−")
+
+
+def _significant(value: float) -> str:
+    size = abs(value)
+    if value == 0:
+        return "0"
+    if size >= 1e6 or size < 1e-4:
+        exponent = math.floor(math.log10(size))
+        digits = f"{value / 10**exponent:.3g}".replace("-", "−")
+        if digits.lstrip("−") == "10":
+            digits, exponent = digits.replace("10", "1"), exponent + 1
+        return f"{digits}\u00a0×\u00a010{str(exponent).translate(_RAISED)}"
+    if value == round(value):
+        return _fixed(value, 0)
+    return _fixed(value, max(0, min(6, 3 - math.floor(math.log10(size)))))
+
+
+def _p(value: float) -> str:
+    if value <= 0:
+        return f"<\u00a010{'-300'.translate(_RAISED)}"
+    if value >= 0.001:
+        return _fixed(value, 3)
+    exponent = math.floor(math.log10(value))
+    return f"{value / 10**exponent:.1f}\u00a0×\u00a010{str(exponent).translate(_RAISED)}"
+
+
+def _sortable(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -1,0 +1,59 @@
+"""McNemar's test: did a change turn right answers into wrong ones more often than the other way round?
+
+McNemar 1947, doi:10.1007/BF02295996; with continuity correction Edwards 1948, doi:10.1007/BF02289261.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from scipy.special import bdtr
+
+from allonym.errors import UsageError
+
+__all__ = ["McNemar", "mcnemar"]
+
+
+@dataclass(frozen=True, slots=True)
+class McNemar:
+    """Tests of the same answers before and after.
+
+    Attributes:
+        statistic: (b - c)^2 / (b + c), chi squared with one degree of freedom; 0 where nothing changed.
+        corrected: the same with continuity correction, (|b - c| - 1)^2 / (b + c).
+        asymptotic, continuity: their p values.
+        exact: the p value of the two-sided binomial test, b of b + c at one half. Values below 1e-308 are 0.
+    """
+
+    statistic: float
+    corrected: float
+    asymptotic: float
+    continuity: float
+    exact: float
+
+
+def mcnemar(table: tuple[int, int, int, int]) -> McNemar:
+    """Compare paired right and wrong answers.
+
+    Args:
+        table: how many were right before and after, right before only (b), right after only (c), never right.
+
+    Raises:
+        UsageError: not four numbers of 0 or above.
+    """
+    if len(table) != 4 or any(x < 0 for x in table):
+        raise UsageError(f"mcnemar: four counts of 0 or above are required, got {tuple(table)}")
+    _, lost, won, _ = table
+    changed = lost + won
+    if not changed:
+        return McNemar(0.0, 0.0, 1.0, 1.0, 1.0)
+    statistic = (lost - won) ** 2 / changed
+    corrected = max(abs(lost - won) - 1, 0) ** 2 / changed
+    exact = min(1.0, 2 * float(bdtr(float(min(lost, won)), changed, 0.5)))
+    return McNemar(statistic, corrected, _tail(statistic), _tail(corrected), exact)
+
+
+def _tail(statistic: float) -> float:
+    """P(chi squared with one degree of freedom exceeds this)."""
+    return math.erfc(math.sqrt(statistic / 2))

@@ -1,0 +1,465 @@
+"""Ewens-Pitman's sampling formula: how many cells of a table are unique in the population it was drawn from.
+
+P1 (arXiv 2505.21128) section 2.4, equations (2.10) to (2.14); Pitman 1995, doi:10.1007/BF01213386; Hoshino 2001,
+Journal of Official Statistics 17(4). A partition puts n observations into k blocks (cells of a table); it is told by
+its frequencies ``{j: s_j}``, the number of blocks that hold j. The discount alpha lies in [0, 1), the strength theta
+above -alpha.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import digamma, gammaln, polygamma
+
+from allonym.errors import UsageError
+from allonym.stats import Estimate
+
+__all__ = [
+    "Partition",
+    "asymptotic_uniques",
+    "expected_uniques",
+    "fit_partition",
+    "frequencies",
+    "log_probability",
+    "log_stay",
+    "log_uniques",
+]
+
+Gradient = tuple[float, float]
+LogValue = Callable[[float, float], tuple[float, Gradient]]
+"""(theta, alpha) to the logarithm of a quantity, and its derivatives by theta and alpha."""
+
+_Z = 1.959963984540054
+_DROP = _Z * _Z / 2  # of the log-likelihood at the end of a 95 % interval
+_STARTS = (0.05, 0.3, 0.6, 0.85, 0.97)
+_LEAST = 1e-7  # an alpha below this is on its way to the boundary
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """The maximum likelihood fit of (2.10) to one table.
+
+    Attributes:
+        theta, alpha: strength and discount; NaN unless ``status`` is ``interior`` or ``alpha=0``.
+        log_likelihood: of (2.10), with its constant; 0 where the likelihood has no maximum but tends to 1.
+        status: ``interior``; ``alpha=0``, the maximum lies on the boundary (Ewens' formula); ``all-singletons`` or
+            ``one-block``, the likelihood only has a supremum; ``empty``, fewer than two observations.
+        n, k, singles: observations, blocks, and blocks of one (s_1).
+        covariance: of (theta, alpha), the inverse of the observed information; at ``alpha=0`` of theta alone.
+        se_theta, se_alpha: its roots; 0 for alpha on the boundary, NaN where nothing was fitted.
+        limit: (theta, alpha) at the far end of the 95 % likelihood interval where the estimate lies on a boundary:
+            the largest alpha for ``alpha=0``, the least theta of Ewens' formula for ``all-singletons``.
+    """
+
+    theta: float
+    alpha: float
+    log_likelihood: float
+    status: str
+    n: int
+    k: int
+    singles: int
+    covariance: tuple[tuple[float, float], tuple[float, float]]
+    se_theta: float
+    se_alpha: float
+    limit: tuple[float, float] | None = None
+
+    @property
+    def fitted(self) -> bool:
+        """Whether theta and alpha exist."""
+        return self.status in ("interior", "alpha=0")
+
+    @property
+    def strength(self) -> Estimate:
+        """theta with its 95 % interval, by the delta method on log(theta + alpha)."""
+        if not self.fitted:
+            return _nothing(self)
+        whole = self.estimate(
+            lambda theta, alpha: (math.log(theta + alpha), (1 / (theta + alpha), 1 / (theta + alpha)))
+        )
+        low = whole.low - self.alpha if self.limit is None else min(whole.low, self.limit[0])
+        return Estimate(
+            self.theta, min(low, self.theta), max(whole.high - self.alpha, self.theta), self.n, whole.method
+        )
+
+    @property
+    def discount(self) -> Estimate:
+        """alpha with its 95 % interval: by the delta method on logit(alpha), on the boundary by profile likelihood."""
+        if not self.fitted:
+            return _nothing(self)
+        if self.limit is not None:
+            return Estimate(0.0, 0.0, self.limit[1], self.n, "profile likelihood, 95 %")
+        odds = math.log(self.alpha / (1 - self.alpha))
+        far = _Z * self.se_alpha / (self.alpha * (1 - self.alpha))
+        low, high = _logistic(odds - far), _logistic(odds + far)
+        return Estimate(self.alpha, min(low, self.alpha), max(high, self.alpha), self.n, "delta method, 95 %")
+
+    def estimate(self, log_value: LogValue, *, degenerate: float = math.nan) -> Estimate:
+        """A positive quantity of theta and alpha, with its 95 % interval by the delta method on its logarithm.
+
+        On the boundary the interval also reaches the quantity at :attr:`limit`.
+
+        Args:
+            log_value: its logarithm with derivatives.
+            degenerate: its limit, for a table that has no fit.
+        """
+        if not self.fitted:
+            if self.limit is None or math.isnan(degenerate):
+                return Estimate(degenerate, degenerate, degenerate, self.n, f"by definition: {self.status}")
+            low = math.exp(log_value(*self.limit)[0])
+            return Estimate(
+                degenerate, min(low, degenerate), degenerate, self.n, "by definition, 95 % likelihood interval"
+            )
+        centre, (by_theta, by_alpha) = log_value(self.theta, self.alpha)
+        (tt, ta), (_, aa) = self.covariance
+        variance = by_theta * by_theta * tt + 2 * by_theta * by_alpha * ta + by_alpha * by_alpha * aa
+        far = _Z * math.sqrt(max(variance, 0.0)) if math.isfinite(variance) else math.inf
+        low, high = centre - far, centre + far
+        method = "delta method, 95 %"
+        if self.limit is not None:
+            end = log_value(*self.limit)[0]
+            low, high = min(low, end), max(high, end)
+            method = "delta method and profile likelihood, 95 %"
+        return Estimate(_exp(centre), _exp(low), _exp(high), self.n, method)
+
+
+def frequencies(counts: Iterable[int]) -> dict[int, int]:
+    """Block sizes to ``{j: s_j}``, j ascending.
+
+    Raises:
+        UsageError: a size below 1.
+    """
+    found = Counter(int(c) for c in counts)
+    return _checked({j: found[j] for j in sorted(found)})
+
+
+def log_probability(frequencies: Mapping[int, int], theta: float, alpha: float) -> float:
+    """Logarithm of (2.10): the probability of these frequencies among all partitions of n.
+
+    Raises:
+        UsageError: sizes or numbers below 1, alpha outside [0, 1), or theta not above -alpha.
+    """
+    _check(theta, alpha)
+    return _Data(_checked(frequencies)).log_likelihood(theta, alpha)
+
+
+def expected_uniques(theta: float, alpha: float, population: float) -> float:
+    """E[S_1], the expected number of blocks of one among ``population`` observations, exactly (2.13).
+
+    Stable up to 1e18 and beyond: no two large logarithms are subtracted.
+
+    Raises:
+        UsageError: parameters out of range, or a population below 1.
+    """
+    _check(theta, alpha)
+    return math.exp(log_uniques(population)(theta, alpha)[0])
+
+
+def asymptotic_uniques(theta: float, alpha: float, population: float, *, order: int = 1) -> float:
+    """E[S_1] for a large population: (2.14), the estimator of P1; too large unless ``population`` is far above theta.
+
+    Args:
+        theta, alpha: strength and discount.
+        population: N.
+        order: 2 also takes the next term of the expansion, with a relative error of order (theta / N) squared.
+
+    Raises:
+        UsageError: parameters out of range, or a population below 1.
+    """
+    _check(theta, alpha)
+    first = math.exp(log_uniques(population, asymptotic=True)(theta, alpha)[0])
+    return first if order == 1 else first * (1 + (alpha - 1) * (2 * theta + alpha - 2) / (2 * population))
+
+
+def log_uniques(population: float, *, asymptotic: bool = False) -> LogValue:
+    """log E[S_1] as a function of theta and alpha, with derivatives: (2.13), or (2.14) where ``asymptotic``.
+
+    Raises:
+        UsageError: a population below 1.
+    """
+    if not population >= 1:
+        raise UsageError(f"population: must be at least 1, got {population:g}")
+
+    def exact(theta: float, alpha: float) -> tuple[float, Gradient]:
+        far, near = population + theta + alpha - 1, theta + alpha
+        value = math.log(population) + _log_ratio(near, 1 - alpha) - _log_ratio(far, 1 - alpha)
+        by_theta = float(digamma(far) - digamma(population + theta) - digamma(near) + digamma(theta + 1))
+        return value, (by_theta, float(digamma(far) - digamma(near)))
+
+    def limit(theta: float, alpha: float) -> tuple[float, Gradient]:
+        near = theta + alpha
+        value = alpha * math.log(population) + _log_ratio(near, 1 - alpha)
+        by_theta = float(digamma(theta + 1) - digamma(near))
+        return value, (by_theta, math.log(population) - float(digamma(near)))
+
+    return limit if asymptotic else exact
+
+
+def log_stay(n: int, population: float) -> LogValue:
+    """Logarithm of the probability that a block of one among n still is one among ``population``.
+
+    By the rule of the next observation this is the product of 1 - (1 - alpha) / (theta + i) for i from n to N - 1:
+    (2.15) with s_1 replaced by its expectation. It lies in (0, 1] and is 1 at N = n.
+    """
+
+    def value(theta: float, alpha: float) -> tuple[float, Gradient]:
+        far, near = population + theta + alpha - 1, n + theta + alpha - 1
+        by_theta = digamma(far) - digamma(population + theta) - digamma(near) + digamma(n + theta)
+        chance = _log_ratio(near, 1 - alpha) - _log_ratio(far, 1 - alpha)
+        return chance, (float(by_theta), float(digamma(far) - digamma(near)))
+
+    return value
+
+
+def fit_partition(frequencies: Mapping[int, int]) -> Partition:
+    """Maximum likelihood estimate of theta and alpha.
+
+    Damped Newton steps in (log(theta + alpha), logit alpha) from several starts, with the absolute eigenvalues of the
+    Hessian because the likelihood is not concave everywhere, against Ewens' formula on the boundary alpha = 0.
+
+    Args:
+        frequencies: ``{j: s_j}``.
+
+    Raises:
+        UsageError: sizes or numbers below 1.
+    """
+    data = _Data(_checked(frequencies))
+    if data.n < 2:
+        return _degenerate(data, "empty")
+    if data.k == data.n:
+        least = brentq(lambda u: data.log_likelihood(math.exp(u), 0.0) + _DROP, -20.0, 60.0, xtol=1e-12)
+        return _degenerate(data, "all-singletons", (math.exp(least), 0.0))
+    if data.k == 1:
+        return _degenerate(data, "one-block")
+
+    theta = data.ewens()
+    top, on_boundary = data.log_likelihood(theta, 0.0), True
+    alpha = 0.0
+    if data.derivatives(theta, 0.0)[0][1] <= 0:
+        top += data.slack  # a maximum itself: another one must be higher, not only rounded up
+    for start in _STARTS:
+        found = _climb(data, data.match(start), math.log(start / (1 - start)))
+        if found is not None and found[2] > top:
+            theta, alpha, top = found
+            on_boundary = False
+    _, ((tt, ta), (_, aa)) = data.derivatives(theta, alpha)
+    top, limit = data.log_likelihood(theta, alpha), None
+    if on_boundary:
+        covariance = ((_inverse(-tt), 0.0), (0.0, 0.0))
+        limit = _profile_limit(data, theta, top)
+    else:
+        determinant = tt * aa - ta * ta
+        proper = tt < 0 and determinant > 0
+        covariance = (
+            ((-aa / determinant, ta / determinant), (ta / determinant, -tt / determinant))
+            if proper
+            else ((math.inf, 0.0), (0.0, math.inf))
+        )
+    return Partition(
+        theta,
+        alpha,
+        top,
+        "alpha=0" if on_boundary else "interior",
+        data.n,
+        data.k,
+        data.singles,
+        covariance,
+        math.sqrt(covariance[0][0]),
+        math.sqrt(covariance[1][1]),
+        limit,
+    )
+
+
+class _Data:
+    """One table: what the likelihood needs of it."""
+
+    def __init__(self, frequencies: Mapping[int, int]) -> None:
+        self.sizes: Any = np.array(list(frequencies), dtype=float)
+        self.times: Any = np.array(list(frequencies.values()), dtype=float)
+        self.n = sum(j * s for j, s in frequencies.items())
+        self.k = sum(frequencies.values())
+        self.singles = frequencies.get(1, 0)
+        self.slack = 1e-14 * self.n * math.log(self.n + 1)  # rounding of the likelihood
+        self._blocks: Any = np.arange(1, max(self.k, 1), dtype=float)
+        self._all: Any = np.arange(1, max(self.n, 1), dtype=float)
+        self._constant = float(
+            gammaln(self.n + 1) - self.times @ gammaln(self.sizes + 1) - gammaln(self.times + 1).sum()
+        )
+
+    def log_likelihood(self, theta: float, alpha: float) -> float:
+        if self.n < 2:
+            return 0.0
+        rising = _log_ratio(theta + 1, self.n - 1)
+        inside = self.times @ (gammaln(self.sizes - alpha) - gammaln(1 - alpha))
+        return float(np.log(theta + alpha * self._blocks).sum() - rising + inside) + self._constant
+
+    def derivatives(self, theta: float, alpha: float) -> tuple[Gradient, tuple[Gradient, Gradient]]:
+        """Gradient and Hessian by theta and alpha."""
+        one = 1 / (theta + alpha * self._blocks)
+        per = one * self._blocks
+        # For theta beyond n the digammas' difference would cancel.
+        if theta < self.n:
+            first = float(digamma(theta + self.n) - digamma(theta + 1))
+            second = float(polygamma(1, theta + 1) - polygamma(1, theta + self.n))
+        else:
+            inverse = 1 / (theta + self._all)
+            first, second = float(inverse.sum()), float(inverse @ inverse)
+        within = self.times @ (digamma(self.sizes - alpha) - digamma(1 - alpha))
+        squares = self.times @ (polygamma(1, 1 - alpha) - polygamma(1, self.sizes - alpha))
+        by_theta, by_alpha = float(one.sum()) - first, float(per.sum()) - float(within)
+        both = -float(one @ per)
+        return (by_theta, by_alpha), (
+            (second - float(one @ one), both),
+            (both, -float(per @ per) - float(squares)),
+        )
+
+    def ewens(self) -> float:
+        """The estimate of theta for alpha = 0: n - k is its expectation, the sum of i / (theta + i) over i < n."""
+        return math.exp(
+            brentq(
+                lambda u: float((self._all / (math.exp(u) + self._all)).sum()) - (self.n - self.k), -60, 60, xtol=1e-14
+            )
+        )
+
+    def match(self, alpha: float) -> float:
+        """log(theta + alpha) where the expected number of blocks is about k: a start."""
+        low, high = -30.0, 2 * math.log(self.n) + 7
+        while high - low > 1e-3:
+            middle = (low + high) / 2
+            theta = math.exp(middle) - alpha
+            growth = _log_ratio(theta + alpha, 1 - alpha) + _log_ratio(theta + self.n, alpha)
+            if (math.exp(growth) - theta) / alpha < self.k:
+                low = middle
+            else:
+                high = middle
+        return (low + high) / 2
+
+
+def _climb(data: _Data, a: float, b: float) -> tuple[float, float, float] | None:
+    """Newton from (log(theta + alpha), logit alpha) to theta, alpha and likelihood; None on the way to alpha = 0."""
+    theta, alpha = _natural(a, b)
+    here = data.log_likelihood(theta, alpha)
+    for _ in range(100):
+        (by_theta, by_alpha), ((tt, ta), (_, aa)) = data.derivatives(theta, alpha)
+        whole, bend = theta + alpha, alpha * (1 - alpha)
+        turn = bend * (1 - 2 * alpha)
+        gradient = np.array([by_theta * whole, (by_alpha - by_theta) * bend])
+        across = (ta - tt) * whole * bend
+        hessian = np.array(
+            [
+                [tt * whole * whole + by_theta * whole, across],
+                [across, (tt - 2 * ta + aa) * bend * bend + (by_alpha - by_theta) * turn],
+            ]
+        )
+        values, axes = np.linalg.eigh(hessian)
+        step = axes @ ((axes.T @ gradient) / np.maximum(np.abs(values), 1e-12 * np.abs(values).max() + 1e-300))
+        gain = float(gradient @ step)
+        length = float(np.sqrt(step @ step))
+        step *= min(1.0, 2.0 / length) if length else 0.0
+        for _ in range(40):
+            ahead = _natural(a + float(step[0]), b + float(step[1]))
+            there = data.log_likelihood(*ahead)
+            if there >= here - data.slack:
+                break
+            step /= 2
+        else:
+            return theta, alpha, here
+        a, b, (theta, alpha), here = a + float(step[0]), b + float(step[1]), ahead, there
+        if alpha < _LEAST:
+            return None
+        if gain < 1e-16:
+            break
+    return theta, alpha, here
+
+
+def _profile_limit(data: _Data, theta: float, top: float) -> tuple[float, float]:
+    """(theta, alpha) at the largest alpha whose profile likelihood is within 95 % of that at alpha = 0."""
+    best = math.log(theta)
+
+    def below(alpha: float) -> float:
+        return top - _DROP - _profile(data, alpha, best)[1]
+
+    low, high = 0.0, 0.5
+    while below(high) < 0:
+        low, high = high, (1 + high) / 2
+    alpha = float(brentq(below, low, high, xtol=1e-9, rtol=1e-9))
+    return math.exp(_profile(data, alpha, best)[0]) - alpha, alpha
+
+
+def _profile(data: _Data, alpha: float, a: float) -> tuple[float, float]:
+    """log(theta + alpha) that maximises the likelihood for a given alpha, and the likelihood there."""
+    here = data.log_likelihood(math.exp(a) - alpha, alpha)
+    for _ in range(100):
+        whole = math.exp(a)
+        (by_theta, _), ((tt, _), _) = data.derivatives(whole - alpha, alpha)
+        slope, bend = by_theta * whole, tt * whole * whole + by_theta * whole
+        step = max(-2.0, min(2.0, slope / max(abs(bend), 1e-300)))
+        for _ in range(40):
+            there = data.log_likelihood(math.exp(a + step) - alpha, alpha)
+            if there >= here:
+                break
+            step /= 2
+        else:
+            break
+        a, here = a + step, there
+        if abs(slope * step) < 1e-13:
+            break
+    return a, here
+
+
+def _log_ratio(x: float, step: float) -> float:
+    """log Gamma(x + step) - log Gamma(x), by Stirling's series without loss for large x."""
+    if x < 20:
+        return float(gammaln(x + step) - gammaln(x))
+    rest = _stirling(x + step) - _stirling(x)
+    return (x - 0.5) * math.log1p(step / x) - step + step * math.log(x + step) + rest
+
+
+def _stirling(x: float) -> float:
+    return (1 - (1 / 30 - 1 / (105 * x * x)) / (x * x)) / (12 * x)
+
+
+def _natural(a: float, b: float) -> tuple[float, float]:
+    alpha = _logistic(b)
+    return math.exp(a) - alpha, alpha
+
+
+def _logistic(odds: float) -> float:
+    return 1 / (1 + math.exp(-odds)) if odds > 0 else math.exp(odds) / (1 + math.exp(odds))
+
+
+def _exp(value: float) -> float:
+    return math.exp(value) if value < 709 else math.inf
+
+
+def _inverse(value: float) -> float:
+    return 1 / value if value > 0 else math.inf
+
+
+def _nothing(fit: Partition) -> Estimate:
+    return Estimate(math.nan, math.nan, math.nan, fit.n, f"none: {fit.status}")
+
+
+def _degenerate(data: _Data, status: str, limit: tuple[float, float] | None = None) -> Partition:
+    nan = math.nan
+    return Partition(nan, nan, 0.0, status, data.n, data.k, data.singles, ((nan, nan), (nan, nan)), nan, nan, limit)
+
+
+def _check(theta: float, alpha: float) -> None:
+    if not 0 <= alpha < 1:
+        raise UsageError(f"alpha: must lie in [0, 1), got {alpha:g}")
+    if not theta > -alpha or theta == math.inf:
+        raise UsageError(f"theta: must be finite and above -alpha ({-alpha:g}), got {theta:g}")
+
+
+def _checked(frequencies: Mapping[int, int]) -> dict[int, int]:
+    for size, times in frequencies.items():
+        if size < 1 or times < 1:
+            raise UsageError(f"frequencies: block sizes and their numbers must be at least 1, got {size}: {times}")
+    return dict(sorted(frequencies.items()))

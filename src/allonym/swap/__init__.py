@@ -1,0 +1,103 @@
+"""Named entity swapping: a corpus whose documents exchange the names that would betray them (P1, arXiv 2505.21128).
+
+>>> corpus = allonym.swap.load("calls/", protect="company")          # doctest: +SKIP
+>>> releases = allonym.swap.search(corpus, seed=1)                   # doctest: +SKIP
+>>> chosen = releases.best(utility_floor=0.9)                        # doctest: +SKIP
+>>> print(releases.explain(chosen))                                  # doctest: +SKIP
+>>> texts = releases.make(chosen).texts                              # doctest: +SKIP
+
+Needs the extra ``swap``.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from allonym.errors import MissingExtra
+
+if TYPE_CHECKING:
+    from allonym.swap.corpus import Chunk, Corpus, Slot, Value
+    from allonym.swap.embedding import Embedder, open_embedder
+    from allonym.swap.grid import grid
+    from allonym.swap.making import Made, make
+    from allonym.swap.mixture import SphericalMixture
+    from allonym.swap.reading import load
+    from allonym.swap.recoding import recoding
+    from allonym.swap.releases import Releases
+    from allonym.swap.results import Attack, Cluster, Outcome, Release, TableFit
+    from allonym.swap.search import search
+    from allonym.swap.settings import Settings, presets
+    from allonym.swap.table import tabulate
+
+_HOMES = {
+    "corpus": ("Chunk", "Corpus", "Slot", "Value"),
+    "embedding": ("Embedder", "open_embedder"),
+    "grid": ("grid",),
+    "making": ("Made", "make"),
+    "mixture": ("SphericalMixture",),
+    "reading": ("load",),
+    "recoding": ("recoding",),
+    "releases": ("Releases",),
+    "results": ("Attack", "Cluster", "Outcome", "Release", "TableFit"),
+    "search": ("search",),
+    "settings": ("Settings", "presets"),
+    "table": ("tabulate",),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+_NEEDED = ("scipy", "sklearn", "jinja2")
+
+__all__ = [
+    "Attack",
+    "Chunk",
+    "Cluster",
+    "Corpus",
+    "Embedder",
+    "Made",
+    "Outcome",
+    "Release",
+    "Releases",
+    "Settings",
+    "Slot",
+    "SphericalMixture",
+    "TableFit",
+    "Value",
+    "grid",
+    "load",
+    "make",
+    "open_embedder",
+    "presets",
+    "recoding",
+    "search",
+    "tabulate",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'allonym.swap' has no attribute {name!r}")
+    try:
+        value = getattr(import_module(f"allonym.swap.{_HOME_OF[name]}"), name)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] in _NEEDED:
+            raise MissingExtra("swapping", "swap") from None
+        raise
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+class _Package(ModuleType):
+    """Keeps the functions ``search`` and ``grid`` reachable although submodules have the same names."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name in _HOME_OF and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

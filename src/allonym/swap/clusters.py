@@ -1,0 +1,117 @@
+"""What the components of a mixture are like: sizes, a map of their means, and words that stand out."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from allonym.swap.corpus import Corpus
+from allonym.swap.results import Cluster
+
+WORDS = 6
+"""Words named per cluster."""
+
+_WORD = re.compile(r"[^\W\d_]{3,}")
+_TAG = re.compile(r"\[[^\[\]\n]{1,60}\]|<[^<>\n]{1,60}>")
+_CLEAR = 1.5  # least log odds ratio, in standard errors
+
+
+class Fitted(Protocol):
+    """What is read of a fitted mixture; shapes (K,), (K, d), (K,), (K,)."""
+
+    weights_: Any
+    means_: Any
+    rhos_: Any
+    degenerate_: Any
+
+
+def place(means: Any, weights: Any) -> Any:
+    """The means on a plane: first two principal directions of the weighted means.
+
+    Args:
+        means: (K, d) unit rows; weights: (K,), sum 1.
+
+    Returns:
+        (K, 2). Signs are settled so that each direction's largest coordinate is positive.
+    """
+    means, weights = np.asarray(means, np.float64), np.asarray(weights, np.float64)
+    centred = means - weights @ means
+    _, _, directions = np.linalg.svd(centred * np.sqrt(weights)[:, None], full_matrices=False)
+    at = centred @ directions[:2].T
+    at = np.pad(at, ((0, 0), (0, 2 - at.shape[1])))
+    largest = at[np.abs(at).argmax(axis=0), (0, 1)]
+    return at * np.where(largest < 0, -1.0, 1.0)
+
+
+def summaries(corpus: Corpus, mixture: Fitted, labels: Any) -> tuple[Cluster, ...]:
+    """One :class:`Cluster` per component, in the mixture's order.
+
+    Args:
+        labels: (n,) the component of each chunk.
+    """
+    labels = np.asarray(labels)
+    at = place(mixture.means_, mixture.weights_)
+    words = standing_out(corpus, labels, len(at))
+    documents = np.array([chunk.document for chunk in corpus.chunks])
+    return tuple(
+        Cluster(
+            size=int((labels == k).sum()),
+            documents=len(set(documents[labels == k].tolist())),
+            weight=float(mixture.weights_[k]),
+            rho=float(mixture.rhos_[k]),
+            x=float(at[k, 0]),
+            y=float(at[k, 1]),
+            words=words[k],
+            degenerate=bool(mixture.degenerate_[k]),
+        )
+        for k in range(len(at))
+    )
+
+
+def standing_out(corpus: Corpus, labels: Any, count: int) -> tuple[tuple[str, ...], ...]:
+    """Words that a cluster's chunks hold more often than the others (log odds, each chunk counts a word once).
+
+    Words of entities, of placeholders, and of fewer than three documents are left out, so that none names anybody.
+    """
+    labels = np.asarray(labels)
+    named = _entity_words(corpus)
+    inside: list[Counter[str]] = [Counter() for _ in range(count)]
+    homes: dict[str, set[int]] = {}
+    total: Counter[str] = Counter()
+    for chunk, label in zip(corpus.chunks, labels.tolist(), strict=True):
+        words = sorted({w.lower() for w in _WORD.findall(_TAG.sub(" ", chunk.text))} - named)
+        inside[label].update(words)
+        total.update(words)
+        for word in words:
+            homes.setdefault(word, set()).add(chunk.document)
+    n = len(corpus.chunks)
+    least = min(3, len(corpus.documents))
+    wide = {w for w in total if len(homes[w]) >= least}
+    sizes = np.bincount(labels, minlength=count)
+    out = []
+    for k in range(count):
+        size = int(sizes[k])
+        scored = [(_log_odds(c, size, total[w] - c, n - size), w) for w, c in inside[k].items() if w in wide and c > 1]
+        best = sorted((s for s in scored if s[0] > _CLEAR), key=lambda s: (-s[0], s[1]))
+        out.append(tuple(w for _, w in best[:WORDS]))
+    return tuple(out)
+
+
+def _log_odds(a: int, n: int, b: int, m: int) -> float:
+    """Log odds ratio over its standard error, half a chunk added to each cell (Haldane and Anscombe)."""
+    cells = np.array([a, n - a, b, m - b]) + 0.5
+    ratio = np.log(cells[0] * cells[3] / (cells[1] * cells[2]))
+    return float(ratio / np.sqrt((1 / cells).sum()))
+
+
+def _entity_words(corpus: Corpus) -> set[str]:
+    values = (v for chunk in corpus.chunks for v in chunk.values)
+    return {w.lower() for v in values for form in _forms(v.key, v.forms) for w in _WORD.findall(form)}
+
+
+def _forms(key: str, forms: Sequence[str]) -> tuple[str, ...]:
+    return (key, *forms)

@@ -1,0 +1,185 @@
+"""The documents of a corpus with their metadata, and what of a source is read so that it is not released by the way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+from types import MappingProxyType
+
+from allonym.batch import as_words, lead_in
+from allonym.detect.turns import with_turns
+from allonym.document import Document, Interval
+from allonym.errors import DataError, UnknownNameError
+from allonym.files import read_documents
+from allonym.swap.sections import everything
+
+_NOTHING: Mapping[str, Sequence[str]] = MappingProxyType({})
+_NAMING = ("id", "doc_id", "document", "file", "filename", "file_name", "path")
+_ALIASES = ("abbreviation", "abbreviations", "alias", "aliases", "ticker", "tickers", "symbol", "ticker_symbol")
+
+
+def read(
+    source: str | Path,
+    protect: str,
+    *,
+    fields: Sequence[str] | None = None,
+    beside: Sequence[str] = (),
+    format: str | None = None,
+    metadata: str | Path | None = None,
+) -> tuple[Document, ...]:
+    """The documents of a source with their metadata.
+
+    Args:
+        source, protect, format, metadata: as for :func:`load`.
+        fields: those of :func:`with_fields`.
+        beside: those of them that are no text of the corpus, but released with it.
+
+    Raises:
+        UsageError: no such file, format or field.
+        DataError: a file cannot be read, or there is no document with text.
+    """
+    found = read_documents(source, fields=fields, format=format)
+    documents = [with_turns(unnamed(d, [protect, *beside]) if fields else d) for d in found]
+    if metadata is not None:
+        documents = _described(documents, metadata)
+    if not any(everything(d) for d in documents):
+        raise DataError(f"{source}: there is no text in it" + (f" in {', '.join(fields)}" if fields else ""))
+    return tuple(documents)
+
+
+def with_fields(
+    source: str | Path,
+    protect: str,
+    fields: Sequence[str] | None,
+    format: str | None = None,
+    lists: Mapping[str, Sequence[str]] = _NOTHING,
+) -> tuple[str, ...] | None:
+    """The fields to read: those that are named, the protected one, and those that list direct identifiers, so that none
+    of these is released beside the text.
+
+    Args:
+        lists: label to metadata keys, as in :attr:`allonym.Policy.metadata`.
+    """
+    if not fields:
+        return None
+    first = next(iter(read_documents(source, format=format)), None)
+    if first is None:
+        return tuple(fields)
+    out = dict.fromkeys(fields)
+    value = value_of(first, protect)
+    names = [protect, *(k for k in first.meta if as_words(k) == as_words(protect.rpartition(".")[2]))]
+    if value and (path := _field(source, format, names, value)):
+        out[path] = None
+    meta = {**first.meta, **(inner if isinstance(inner := first.meta.get("meta"), Mapping) else {})}
+    for name in dict.fromkeys(k for keys in lists.values() for k in keys if meta.get(k)):
+        if path := _field(source, format, [name], ""):
+            out[path] = None
+    return tuple(out)
+
+
+def _field(source: str | Path, format: str | None, names: Sequence[str], value: str) -> str:
+    """The path of the first field of one of these names that is text, and holds the value if one is given."""
+    for path in dict.fromkeys(f"{outer}{name}" for name in names for outer in ("", "meta.", "metadata.")):
+        try:
+            document = next(iter(read_documents(source, fields=[path], format=format)), None)
+        except UnknownNameError:
+            continue
+        told = [] if document is None else [part.strip() for part in document.part_texts()]
+        if value in told if value else any(told):
+            return path
+    return ""
+
+
+def unnamed(document: Document, kept: Sequence[str]) -> Document:
+    """The document without the names of fields in front of short texts, so that these are text as others are; only the
+    fields of ``kept`` keep theirs."""
+    if document.turns or not document.parts:
+        return document
+    text = document.text
+    pieces: list[str] = []
+    places: list[Interval] = []
+    before = at = 0
+    for n, (a, b) in enumerate(document.parts):
+        lead = text[before:a].lstrip("\n")
+        told = any(lead == lead_in(name.rpartition(".")[2], text[a:b]) for name in kept)
+        between = ("\n" if n else "") + (lead if told else "")
+        at += len(between)
+        pieces += (between, text[a:b])
+        places.append((at, at + b - a))
+        at += b - a
+        before = b
+    return replace(document, text="".join(pieces), parts=tuple(places))
+
+
+def _described(documents: Sequence[Document], metadata: str | Path) -> list[Document]:
+    """The documents with the metadata of the table's row that names them by id or file."""
+    rows: dict[str, Mapping[str, object]] = {}
+    for row in read_documents(metadata, named=False):
+        names = [
+            row.id,
+            *(row.meta.get(k) for k in ("id", "doc_id", "document", "file", "filename", "file_name", "path")),
+        ]
+        for name in names:
+            if isinstance(name, str) and name:
+                rows.setdefault(name, row.meta)
+    if not rows:
+        raise DataError(f"{metadata}: a column id or file that names the documents is required")
+    out: list[Document] = []
+    found = 0
+    for document in documents:
+        path = PurePosixPath(document.id)
+        stem = path.name.partition(".")[0]
+        mine = next((rows[n] for n in (document.id, path.name, path.stem, stem) if n in rows), None)
+        found += mine is not None
+        out.append(document if mine is None else replace(document, meta={**document.meta, **mine}))
+    if not found:
+        raise DataError(f"{metadata}: no row names any of the {len(documents)} documents by id or file")
+    return out
+
+
+def classes_of(documents: Sequence[Document], protect: str) -> tuple[str, ...]:
+    """Each document's value of the protected metadata.
+
+    Raises:
+        UnknownNameError: no document has this key; the message says the nearest.
+        DataError: some lack it, or fewer than two documents or values are there.
+    """
+    values = [value_of(d, protect) for d in documents]
+    if not any(values):
+        known = sorted({str(k) for d in documents for k, v in d.meta.items() if isinstance(v, (str, int))})
+        raise UnknownNameError("metadata key", protect, known, "protect")
+    lacking = [d.id or f"number {i}" for i, (d, v) in enumerate(zip(documents, values, strict=True), 1) if not v]
+    if lacking:
+        raise DataError(
+            f"{len(lacking)} of {len(documents)} documents have no {protect!r}, the first is {lacking[0]!r}; "
+            "every document needs the metadata that is protected"
+        )
+    if len(documents) < 2:
+        raise DataError(f"one document has nobody to exchange with; two at least are required, with two {protect}s")
+    if len(set(values)) < 2:
+        raise DataError(f"all {len(documents)} documents have the same {protect!r}; two values at least are required")
+    return tuple(values)
+
+
+def value_of(document: Document, key: str) -> str:
+    """A document's metadata, by key as it is, as ``lower_case_words``, or as a dotted path; empty where it has none."""
+    value: object = document.meta.get(key, document.meta.get(as_words(key).replace(" ", "_")))
+    if value is None and "." in key:
+        value = document.meta
+        for name in key.split("."):
+            value = value.get(name) if isinstance(value, Mapping) else None
+        if value is None:
+            value = document.meta.get(key.rpartition(".")[2])
+    if isinstance(value, (list, tuple)) and len(value) == 1:
+        value = value[0]
+    return str(value).strip() if isinstance(value, (str, int)) and not isinstance(value, bool) else ""
+
+
+def aliases_of(document: Document, value: str, kind: str, given: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """Further names of a document's protected value, those of the user and those of its metadata."""
+    held: list[object] = [given.get(value, ())]
+    if kind in ("COMPANY", "ORGANIZATION"):
+        held += [document.meta.get(key) for key in _ALIASES]
+    names = [n for h in held for n in ([h] if isinstance(h, str) else h if isinstance(h, (list, tuple)) else ())]
+    return tuple(dict.fromkeys(n.strip() for n in names if isinstance(n, str) and len(n.strip()) > 1))

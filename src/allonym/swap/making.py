@@ -1,0 +1,270 @@
+"""A release made: the texts of one draw, what stands in them, and what the exchange and the fall-backs did."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import SequenceMatcher
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from allonym.plan import Plan
+from allonym.policy import Policy
+from allonym.stats import Estimate
+from allonym.swap import checks
+from allonym.swap.checks import Changed, Checks
+from allonym.swap.corpus import Corpus, Slot
+from allonym.swap.exchange import Sequence as Swaps
+from allonym.swap.results import Outcome, Release
+from allonym.swap.sampling import Grid, Moved, draw, measured, moved
+from allonym.swap.state import corpus_digest
+from allonym.swap.writing import Written, write
+
+if TYPE_CHECKING:
+    from allonym.intruder import Item
+    from allonym.swap.releases import Releases
+
+_WORD = re.compile(r"\w+|[^\w\s]")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Made:
+    """One draw of a release, written out.
+
+    Attributes:
+        release: what it is a draw of; draw: its number; swaps: how many were made.
+        sequence: all swaps of the draw, of which the first ``swaps`` count.
+        placed: slot to the slot whose entity stands there.
+        written: plans and texts, see :class:`allonym.swap.writing.Written`.
+        vectors: (n, d) of all chunks as released, covariates in them.
+        outcomes: one per chunk that is not what it was.
+        numbers: what the whole, fall-backs included, did: see :func:`make`.
+    """
+
+    release: Release
+    draw: int
+    swaps: int
+    sequence: Swaps
+    placed: Mapping[Slot, Slot] = field(repr=False)
+    written: Written
+    vectors: Any = field(repr=False)
+    outcomes: tuple[Outcome, ...] = field(repr=False)
+    numbers: Mapping[str, Any] = field(repr=False)
+
+    def __repr__(self) -> str:
+        return f"Made(release {self.release.index}, draw {self.draw}, {len(self.outcomes)} chunks changed)"
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The released documents."""
+        return tuple(self.written.texts)
+
+    @property
+    def plans(self) -> tuple[Plan, ...]:
+        """One plan per document, from its original text to the released one."""
+        return tuple(self.written.plans)
+
+
+def make(
+    releases: Releases,
+    release: Release,
+    *,
+    draw: int = 0,
+    policy: str | Policy | None = None,
+    key: bytes | str | None = None,
+    **options: Any,
+) -> Made:
+    """Draw a release and write its texts.
+
+    Args:
+        releases: of :func:`allonym.swap.search`.
+        release: the one that was chosen.
+        draw: number of the draw; those below ``settings.search.draws`` are the ones that were measured.
+        policy: what the fall-backs follow; by default the one that the corpus was read with.
+        key: secret of keyed fall-backs; by default one that follows from the corpus and the seed.
+        options: further ones of :func:`allonym.swap.writing.write`.
+
+    Returns:
+        :class:`Made`, whose ``numbers`` hold, fall-backs included: ``utility``, ``distance``, ``cosine`` of the changed
+        chunks, and ``flags``; chunks ``changed``, of these ``exchanged``, and those ``holding`` an entity of the
+        release's categories; ``swaps``; ``words`` changed, as a share; ``uniques`` of the release's table that are
+        changed, with ``risk`` and ``remaining`` by population size; ``entities`` and those ``moved``, by category; how
+        many have ``fallen`` back, by what became of them; chunks ``left``, by reason.
+    """
+    corpus = releases.corpus
+    one = _written(releases, release, draw, policy, key, options)
+    texts = one.texts(corpus)
+    now = moved(releases.space, texts)
+    vectors = np.array(releases.space.raw)
+    vectors[now.chunks] = now.raw
+    outcomes = _outcomes(releases, one, now)
+    numbers = _numbers(releases, release, one, texts, now)
+    return Made(release, draw, one.swaps, one.sequence, one.placed, one.written, vectors, outcomes, numbers)
+
+
+@dataclass(frozen=True, slots=True)
+class _One:
+    """A draw, written."""
+
+    swaps: int
+    sequence: Swaps
+    placed: Mapping[Slot, Slot]
+    written: Written
+
+    def texts(self, corpus: Corpus) -> dict[int, str]:
+        """Chunk to its text, of those that are not what they were."""
+        return {i: new.text for i, new in enumerate(self.written.chunk_texts) if new.text != corpus.chunks[i].text}
+
+
+def _written(
+    releases: Releases,
+    release: Release,
+    number: int,
+    policy: str | Policy | None,
+    key: bytes | str | None,
+    options: Mapping[str, Any],
+) -> _One:
+    corpus, settings = releases.corpus, releases.settings
+    swaps, sequence = sequence_of(releases, release, number)
+    placed = sequence.placed(swaps)
+    fallback = {c: settings.fallback_for(c) for c in corpus.swapped}
+    chosen = Policy.load(policy or settings.read.policy or "swap")
+    secret = key or own_key(corpus, releases.seed)
+    written = write(corpus, placed, policy=chosen, fallback=fallback, key=secret, **options)
+    return _One(swaps, sequence, placed, written)
+
+
+def own_key(corpus: Corpus, seed: int) -> bytes:
+    """A key for fall-backs where none is given: 32 bytes that nobody can tell who does not hold the originals."""
+    return blake2b(f"{seed} {corpus_digest(corpus)}".encode(), digest_size=32, person=b"swap fall-backs").digest()
+
+
+def sequence_of(releases: Releases, release: Release, number: int) -> tuple[int, Swaps]:
+    """A draw of a release: how many swaps of its sequence, and the sequence."""
+    from allonym.swap.search import seed_of
+
+    settings = releases.settings
+    sequence = draw(releases.space, release.categories, seed_of(releases.seed, release.categories, number))
+    prefixes = Grid(settings.exchange.swaps, settings.search.points).prefixes(len(sequence.swaps))
+    step = min(releases.places[release.index].step, len(prefixes) - 1)
+    return (prefixes[step] if prefixes else 0), sequence
+
+
+def check(
+    releases: Releases,
+    release: Release,
+    *,
+    made: Made | None = None,
+    background: Sequence[tuple[Item, str]] = (),
+    options: Mapping[str, Mapping[str, object]] | None = None,
+    progress: Callable[[str, int, int], object] | None = None,
+    policy: str | Policy | None = None,
+    key: bytes | str | None = None,
+    **how: Any,
+) -> Checks:
+    """See :meth:`allonym.swap.releases.Releases.check`."""
+    settings = releases.settings.check
+    runs = []
+    for number in range(settings.runs):
+        if made is not None and made.draw == number:
+            one = _One(made.swaps, made.sequence, made.placed, made.written)
+        else:
+            one = _written(releases, release, number, policy, key, how)
+        texts = one.texts(releases.corpus)
+        runs.append(Changed(texts, one.placed, {i: one.written.chunk_texts[i].marks for i in texts}))
+        if progress is not None:
+            progress("draws", number + 1, settings.runs)
+    return checks.check(
+        releases.corpus,
+        runs,
+        settings.intruders,
+        background=background,
+        options=options,
+        seed=releases.seed,
+        progress=progress,
+    )
+
+
+def _outcomes(releases: Releases, one: _One, now: Moved) -> tuple[Outcome, ...]:
+    corpus, space = releases.corpus, releases.space
+    partners: dict[int, dict[int, None]] = {}
+    for slot, donor in sorted(one.placed.items()):
+        partners.setdefault(slot.chunk, {})[donor.chunk] = None
+    out = []
+    for chunk, after, cosine in zip(now.chunks.tolist(), now.after.tolist(), now.cosines.tolist(), strict=True):
+        this, new = corpus.chunks[chunk], one.written.chunk_texts[chunk]
+        out.append(
+            Outcome(
+                document=this.document,
+                chunk=chunk,
+                cluster=int(space.labels[chunk]),
+                before=this.text,
+                after=new.text,
+                marks=tuple(new.marks),
+                marks_before=tuple(new.marks_before),
+                partners=tuple(partners.get(chunk, ())),
+                cosine=cosine,
+                distance=after - float(space.before[chunk]),
+            )
+        )
+    return tuple(out)
+
+
+def _numbers(
+    releases: Releases,
+    release: Release,
+    one: _One,
+    texts: Mapping[int, str],
+    now: Moved,
+) -> dict[str, Any]:
+    corpus = releases.corpus
+    changed = set(texts)
+    holding = sum(any(v.category in release.categories for v in chunk.values) for chunk in corpus.chunks)
+    entities = Counter(v.category for chunk in corpus.chunks for v in chunk.values if v.category in corpus.swapped)
+    gone = Counter(corpus.chunks[slot.chunk].values[slot.value].category for slot in one.placed)
+    value = measured(releases.space, now)
+    m = len(changed & releases.uniques[release.categories])
+    risks = releases.risks[release.categories]
+    bounded = releases.settings.search.risk == "bounded"
+    return {
+        "utility": value.value,
+        "distance": value.distance,
+        "cosine": float(now.cosines.mean()) if len(now.cosines) else 1.0,
+        "flags": list(value.flags),
+        "changed": len(changed),
+        "exchanged": len(one.sequence.changed(one.swaps)),
+        "holding": holding,
+        "swaps": one.swaps,
+        "words": changed_words(corpus, texts),
+        "uniques": m,
+        "risk": {n: (r.bounded_after(m) if bounded else r.after(m)) for n, r in risks.items()},
+        "remaining": {n: r.remaining(m) for n, r in risks.items()},
+        "entities": {c: entities[c] for c in corpus.swapped},
+        "moved": {c: gone[c] for c in corpus.swapped},
+        "fallen": dict(one.written.fallen),
+        "left": dict(one.sequence.left),
+    }
+
+
+def changed_words(corpus: Corpus, texts: Mapping[int, str]) -> Estimate:
+    """The share of the corpus's words that are others after the exchange; a word is a run of letters, or a sign.
+
+    Args:
+        texts: chunk to its new text.
+    """
+    total = changed = 0
+    for i, chunk in enumerate(corpus.chunks):
+        before = _WORD.findall(chunk.text)
+        total += len(before)
+        if i in texts and texts[i] != chunk.text:
+            changed += _different(before, _WORD.findall(texts[i]))
+    return Estimate.exact(changed / total if total else 0.0, total)
+
+
+def _different(before: list[str], after: list[str]) -> int:
+    moves = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
+    return sum(max(i2 - i1, j2 - j1) for tag, i1, i2, j1, j2 in moves if tag != "equal")

@@ -1,0 +1,258 @@
+"""What a search found: releases on a risk-utility plane, the choice of one, and why (P1 2.3, 3.2.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from allonym.errors import UnknownNameError, UsageError
+from allonym.stats import Estimate
+from allonym.swap import frontier as plane
+from allonym.swap.corpus import Corpus
+from allonym.swap.results import Cluster, Release, TableFit
+from allonym.swap.risk import RankStability, Risk, rank_stability
+from allonym.swap.sampling import Space
+from allonym.swap.selection import Fit
+from allonym.swap.settings import Settings
+
+if TYPE_CHECKING:
+    from allonym.intruder import Item
+    from allonym.swap.checks import Checks
+    from allonym.swap.making import Made
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a release comes from: its place in the grid of recorded prefixes, and entities moved, in the mean."""
+
+    step: int
+    moves: float
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Releases:
+    """Every candidate release of a corpus, measured.
+
+    Attributes:
+        releases: by set of categories, then by rate.
+        places: per release, where it comes from.
+        tables: the marginal table of each set of categories, with its Ewens-Pitman fit (P1 Table 1).
+        clusters: the components of the mixture that was chosen; fits: all that were tried; chosen_fit: that one.
+        dropped: sets of categories that are no candidates, and why.
+        risks, uniques: per set of categories, what its releases are judged by.
+        warnings, timings: for reports; seconds per stage.
+    """
+
+    corpus: Corpus
+    settings: Settings
+    seed: int
+    releases: tuple[Release, ...]
+    places: tuple[Place, ...]
+    tables: tuple[TableFit, ...]
+    clusters: tuple[Cluster, ...]
+    fits: tuple[Fit, ...]
+    chosen_fit: Fit
+    dropped: Mapping[tuple[str, ...], str]
+    warnings: tuple[str, ...]
+    timings: Mapping[str, float]
+    space: Space = field(repr=False)
+    risks: Mapping[tuple[str, ...], Mapping[float, Risk]] = field(repr=False)
+    uniques: Mapping[tuple[str, ...], frozenset[int]] = field(repr=False)
+
+    def __repr__(self) -> str:
+        return f"Releases({len(self.releases)} releases of {len(self.tables)} sets of categories)"
+
+    @property
+    def population(self) -> float:
+        """The population size at which a release is chosen."""
+        sizes = sorted(self.settings.search.population)
+        return self.settings.search.choose_at or sizes[len(sizes) // 2]
+
+    def risk(self, release: Release, population: float | None = None) -> Estimate:
+        """R of (2.16), with p or p* as the settings say.
+
+        Raises:
+            UsageError: it was not computed for this population size.
+        """
+        size = self.population if population is None else population
+        values = release.bounded if self.settings.search.risk == "bounded" else release.risk
+        if size not in values:
+            raise UsageError(f"population {size:g} is none of the search: {', '.join(f'{n:g}' for n in values)}")
+        return values[size]
+
+    def points(self, population: float | None = None) -> list[tuple[float, float]]:
+        """(utility, risk) of each release; utility at most 1."""
+        return [(min(r.utility.value, 1.0), self.risk(r, population).value) for r in self.releases]
+
+    @property
+    def frontier(self) -> tuple[Release, ...]:
+        """The releases that none beats in both risk and utility, at :attr:`population`."""
+        return self.frontier_at(self.population)
+
+    def frontier_at(self, population: float) -> tuple[Release, ...]:
+        """The same for another population size of the search."""
+        return tuple(self.releases[i] for i in plane.frontier(self.points(population)))
+
+    def best(
+        self,
+        *,
+        risk_cap: float | None = None,
+        utility_floor: float | None = None,
+        slope: float | None = None,
+        offset: float | None = None,
+        population: float | None = None,
+    ) -> Release:
+        """The release to choose.
+
+        With ``risk_cap`` the one of highest utility whose risk is at most that (2.6); with ``utility_floor`` the one of
+        lowest risk whose utility is at least that; with ``slope`` the one that the line R = slope U + b touches, with
+        ``offset`` too the one nearest to that line (2.8). Without any, ``settings.search.choose`` decides among
+        those whose changed chunks keep a mean cosine of ``settings.search.min_cosine``: the release that moves
+        the most entities, or the one of lowest risk. R does not compare tables well: the more categories
+        are counted together, the more every chunk is unique, and a table of singletons says little of the population.
+
+        Raises:
+            DataError: no release meets the constraints.
+            UsageError: constraints that do not go together.
+        """
+        points = self.points(population)
+        if risk_cap is None and utility_floor is None and slope is None and offset is None:
+            return self._default(points)
+        index = plane.best(points, risk_cap=risk_cap, utility_floor=utility_floor, slope=slope, offset=offset)
+        return self.releases[index]
+
+    def _default(self, points: Sequence[tuple[float, float]]) -> Release:
+        alike = [r for r in self.releases if r.cosine.value >= self.settings.search.min_cosine]
+        if not alike:  # then the one that keeps most
+            top = max(r.cosine.value for r in self.releases)
+            alike = [r for r in self.releases if r.cosine.value == top]
+        if self.settings.search.choose == "moved":
+            return max(alike, key=lambda r: (self.places[r.index].moves, -points[r.index][1], -r.index))
+        return min(alike, key=lambda r: (points[r.index][1], -points[r.index][0], r.index))
+
+    def why(self, release: Release | int, *, population: float | None = None, **rule: float | None) -> str:
+        """Why :meth:`best` chose a release by this rule; without one, what :meth:`explain` says."""
+        given = {name: value for name, value in rule.items() if value is not None}
+        chosen = self.release(release)
+        if not given:
+            return self.explain(chosen, population=population)
+        size = self.population if population is None else population
+        said = plane.explain(
+            self.points(size),
+            names=[f"{' + '.join(r.categories)} with {r.swaps:,} swaps" for r in self.releases],
+            spreads=[(_sd(r.utility), _sd(self.risk(r, size))) for r in self.releases],
+            **given,
+        )
+        return " ".join((self._does(chosen), *said))
+
+    def explain(self, release: Release | int, *, population: float | None = None) -> str:
+        """Why one would choose a release, or not: what it does, where it stands, and what its neighbours cost."""
+        chosen = self.release(release)
+        size = self.population if population is None else population
+        points = self.points(size)
+        utility, risk = points[chosen.index]
+        front = self.frontier_at(size)
+        said = [self._does(chosen), f"At N = {size:g} its risk is {risk:.4f} and its utility {utility:.4f}."]
+        if chosen in front:
+            said.append(
+                f"It is on the frontier: none of the {len(points)} releases is less risky and no less useful, or the "
+                "other way round."
+            )
+            at = front.index(chosen)  # by falling utility and risk
+            for other, word in ((at - 1, "More useful is"), (at + 1, "Less risky is")):
+                if 0 <= other < len(front):
+                    said.append(f"{word} {self._called(front[other], points)}.")
+        elif better := [r for r in front if points[r.index][0] >= utility and points[r.index][1] <= risk]:
+            said.append(f"It is not on the frontier, for there is {self._called(better[0], points)}.")
+        if chosen == self._default(points):
+            said.append(self._rule(chosen))
+        return " ".join(said)
+
+    def _does(self, release: Release) -> str:
+        of, nats = len(self.uniques[release.categories]), release.distance_per_chunk.value
+        return (
+            f"Exchanging {' + '.join(release.categories)} in {release.swaps:,} swaps changes "
+            f"{release.changed.value:,.0f} chunks ({100 * release.share.value:.0f} %), among them "
+            f"{release.uniques.value:,.0f} of {of:,} sample uniques; a changed chunk keeps a cosine of "
+            f"{release.cosine.value:.3f} and {'loses' if nats <= 0 else 'gains'} {abs(nats):.2f} nats."
+        )
+
+    def _called(self, release: Release, points: Sequence[tuple[float, float]]) -> str:
+        utility, risk = points[release.index]
+        name = " + ".join(release.categories)
+        return f"{name} in {release.swaps:,} swaps, with risk {risk:.4f} and utility {utility:.4f}"
+
+    def _rule(self, chosen: Release) -> str:
+        least = self.settings.search.min_cosine
+        if chosen.cosine.value < least:
+            return f"It is chosen because no release keeps a mean cosine of {least:g}, and it keeps the most."
+        among = "of all" if least <= -1 else f"of those whose changed chunks keep a mean cosine of {least:g}"
+        moved = self.settings.search.choose == "moved"
+        best = f"moves the most entities, {self.places[chosen.index].moves:,.0f}," if moved else "has the lowest risk"
+        return f"It is chosen because it {best} {among}; no other constraint was given."
+
+    def release(self, which: Release | int) -> Release:
+        """A release by its number, or itself.
+
+        Raises:
+            UnknownNameError: there is no release of this number.
+        """
+        if isinstance(which, Release):
+            return which
+        if not 0 <= which < len(self.releases):
+            raise UnknownNameError("release", which, [str(r.index) for r in self.releases])
+        return self.releases[which]
+
+    @property
+    def stability(self) -> RankStability | None:
+        """Whether the order of the sets of categories by p holds over the population sizes; None without uniques."""
+        bounded = self.settings.search.risk == "bounded"
+        values = {t.categories: t.bounded if bounded else t.p for t in self.tables if t.singles}
+        return rank_stability(values) if values else None
+
+    def make(self, release: Release | int | None = None, *, draw: int = 0, **options: Any) -> Made:
+        """The corpus as released: the texts and plans of one draw; see :func:`allonym.swap.making.make`."""
+        from allonym.swap.making import make
+
+        return make(self, self.best() if release is None else self.release(release), draw=draw, **options)
+
+    def check(
+        self,
+        release: Release | int | None = None,
+        *,
+        made: Made | None = None,
+        background: Sequence[tuple[Item, str]] = (),
+        options: Mapping[str, Mapping[str, object]] | None = None,
+        progress: Callable[[str, int, int], object] | None = None,
+        **how: Any,
+    ) -> Checks:
+        """What intruders make of several draws of a release (P1 3.2.2); see :func:`allonym.swap.checks.check`.
+
+        Args:
+            release: by default the one of :meth:`best`.
+            made: the first draw, where it is made already.
+            background: outside texts to learn from, with the protected value of each.
+            options: intruder to its options.
+            how: of :meth:`make`.
+        """
+        from allonym.swap.making import check
+
+        chosen = self.best() if release is None else self.release(release)
+        return check(self, chosen, made=made, background=background, options=options, progress=progress, **how)
+
+    def to_dict(self, made: Made | None = None, **parts: Any) -> dict[str, Any]:
+        """Everything as plain values, for JSON and for :func:`allonym.report.swap_page`.
+
+        Args:
+            made: the release that was written; adds what the fall-backs did, and texts side by side.
+            parts: ``chosen``, ``why``, ``attacks`` and ``guessed`` (of :meth:`check`), ``task``, ``grid``, ``title``,
+                and ``texts=False``, which leaves out whatever shows words of the corpus.
+        """
+        from allonym.swap.plain import to_dict
+
+        return to_dict(self, made, **parts)
+
+
+def _sd(value: Estimate) -> float:
+    return (value.high - value.low) / 2

@@ -1,0 +1,370 @@
+"""Settings of a search: one frozen table per step, strict TOML, presets in ``presets/``.
+
+Unknown tables, keys and values are errors that name the nearest known ones.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from functools import cache
+from hashlib import blake2b
+from importlib.resources import files
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, get_args, get_origin, get_type_hints
+
+from allonym.errors import UnknownNameError, UsageError
+from allonym.swap.corpus import STATES
+
+SCHEMA = 1
+FALLBACKS = ("pseudonym", "generalise", "suppress", "tag", "summarise", "keep")
+AUTO = "auto"
+
+
+def _key(
+    default: Any,
+    says: str,
+    *,
+    one_of: tuple[str, ...] = (),
+    low: float | None = None,
+    high: float | None = None,
+) -> Any:
+    """A setting with its default, what it means, and which values are allowed (of each item, where it is a list)."""
+    about = {"says": says, "one_of": one_of, "low": low, "high": high}
+    if isinstance(default, Mapping):
+        return field(default_factory=lambda: MappingProxyType(dict(default)), metadata=about)
+    return field(default=default, metadata=about)
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """How documents become chunks."""
+
+    section: str = _key("all", "part of a document that is used: all, presentation, or two patterns, FROM >>> TO")
+    threshold: float = _key(75.0, "percentile of the distance between sentences that parts chunks", low=0, high=100)
+    min_size: int = _key(120, "least characters of a chunk", low=0)
+    max_size: int = _key(1200, "most characters of a chunk", low=1)
+    policy: str = _key("", "policy that finds direct identifiers and entities; empty: the one that comes with swapping")
+    common: float = _key(
+        0.3,
+        "an entity that more of the protected values know, and more than four, tells nothing: it stays",
+        low=0,
+        high=1,
+    )
+    terms: float = _key(0.015, "share of the words that may be terms, the most telling first", low=0, high=1)
+    recode: str = _key("", "file that merges values before they are counted; kb: the knowledge base; empty: none")
+    empty_cells: str = _key("drop", "chunks without any entity of the counted categories", one_of=("drop", "keep"))
+
+
+@dataclass(frozen=True, slots=True)
+class Embed:
+    """How texts become unit vectors, and what of them is taken out."""
+
+    name: str = _key("encoder", "embedder: encoder, lsa, sentence-transformers, openai or a registered one")
+    model: str = _key("", "model of the embedder, where it has several")
+    url: str = _key("", "address of an OpenAI-compatible endpoint, up to /v1")
+    key_env: str = _key("", "environment variable with the endpoint's key")
+    covariates: tuple[str, ...] = _key((), "metadata keys, entity counts or protected: what the clusters must not show")
+    use: str = _key("residual", "covariates are regressed out, or restrict donors", one_of=("residual", "donors"))
+
+
+@dataclass(frozen=True, slots=True)
+class Mixture:
+    """Which mixture is fitted to the vectors (P1 2.2)."""
+
+    family: str = _key("spcauchy", "component density", one_of=("pkbd", "spcauchy", AUTO))
+    clusters: int = _key(0, "components to start from; 0: chosen by the criterion", low=0)
+    candidates: tuple[int, ...] = _key((), "numbers to choose from; empty: up to one for 25 chunks", low=1)
+    criterion: str = _key("bic", "what chooses family and number", one_of=("bic", "icl"))
+    min_weight: float = _key(0.0, "components below this weight are dropped", low=0, high=1)
+    restarts: int = _key(4, "starts, of which the best is kept", low=1)
+    max_iter: int = _key(200, "most iterations", low=1)
+    tol: float = _key(1e-7, "relative gain of the log-likelihood that ends them", low=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """What a valid exchange is (P1 2.3), and how far it goes."""
+
+    need: str = _key("any", "both chunks hold all swapped categories, or any of them", one_of=("both", "any"))
+    partners: str = _key(
+        "per-category", "one partner for all categories, or one for each", one_of=("same", "per-category")
+    )
+    counts: str = _key(
+        "all", "unequal counts: exchange the smaller number, or all by one to many", one_of=("min", "all")
+    )
+    unswapped_differ: bool = _key(False, "chunks must differ in a category that is not exchanged")
+    agree: tuple[str, ...] = _key((), "categories in which partners must agree")
+    differ: tuple[str, ...] = _key((), "categories in which partners must differ")
+    returns: bool = _key(False, "an entity may come to a class that knows it already, as in the paper")
+    weights: str = _key("cosine", "draw within a cluster", one_of=("uniform", "cosine"))
+    temperature: float = _key(0.02, "of the cosine weights: smaller prefers the more similar", low=1e-6)
+    min_cosine: float = _key(-1.0, "least cosine between partners", low=-1, high=1)
+    count_penalty: float = _key(0.05, "taken off cosine over temperature per entity that a partner has more", low=0)
+    min_concentration: float = _key(0.0, "least expected cosine in a cluster that is exchanged", low=0, high=1)
+    rounds: int = _key(4, "passes, each with new partners", low=1)
+    target_share: float = _key(1.0, "share of the chunks that ends the exchange", low=0, high=1)
+    cycles: bool = _key(True, "rotations of three where no pair is valid")
+    beyond: bool = _key(False, "what finds no partner in its cluster may look in all clusters")
+    swaps: int = _key(0, "most swaps of a sequence; 0: until nothing is left", low=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """Which releases are compared (P1 2.3), and how one is chosen."""
+
+    size: int = _key(2, "categories that are exchanged together: all subsets of this size", low=1)
+    full: bool = _key(True, "all swapped categories at once are a candidate too")
+    draws: int = _key(2, "sequences per subset (Monte Carlo, M of 2.5)", low=1)
+    sample: int = _key(240, "changed chunks embedded per sequence to estimate its utility; 0: all", low=0)
+    points: int = _key(30, "releases recorded per sequence", low=1)
+    population: tuple[float, ...] = _key((1e6, 1e12, 1e18), "population sizes N", low=1)
+    choose_at: float = _key(0.0, "population size for the choice; 0: the middle one", low=0)
+    risk: str = _key(
+        "bounded", "p of (2.15), or the bounded p*, which stays within (0, 1]", one_of=("paper", "bounded")
+    )
+    choose: str = _key(
+        "moved", "without a constraint of the user: most entities moved, or lowest risk", one_of=("moved", "risk")
+    )
+    min_cosine: float = _key(-1.0, "without such a constraint: least mean cosine of changed chunks", low=-1, high=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Predictive checks (P1 3.2.2)."""
+
+    intruders: tuple[str, ...] = _key(("entities", "words"), "registered intruders; empty: none")
+    runs: int = _key(5, "releases drawn", low=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Axes:
+    """Hyperparameters that a grid goes through (P1 3.2.1), with all population sizes of ``search``."""
+
+    threshold: tuple[float, ...] = _key((75.0,), "percentiles of :class:`Read`", low=0, high=100)
+    family: tuple[str, ...] = _key(("pkbd", "spcauchy"), "component densities", one_of=("pkbd", "spcauchy"))
+    clusters: tuple[int, ...] = _key((10, 20), "components", low=1)
+    min_weight: tuple[float, ...] = _key((0.005, 0.01), "least weights", low=0, high=1)
+
+
+_GROUPS: Mapping[str, type] = MappingProxyType(
+    {
+        "read": Read,
+        "embed": Embed,
+        "mixture": Mixture,
+        "exchange": Exchange,
+        "search": Search,
+        "check": Check,
+        "grid": Axes,
+    }
+)
+CATEGORIES: Mapping[str, str] = MappingProxyType(
+    {
+        "Organization": "swap",
+        "Person": "swap",
+        "Location": "swap",
+        "Product": "swap",
+        "Event": "change",
+        "Date": "fixed",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything a search depends on but corpus and seed.
+
+    Attributes:
+        categories: category to its state, one of :data:`allonym.swap.corpus.STATES`; in this order in tables.
+        fallback: category, or ``*`` for the others, to what happens to entities that were not exchanged: one of
+            :data:`FALLBACKS`.
+    """
+
+    name: str = "default"
+    description: str = ""
+    categories: Mapping[str, str] = field(default_factory=lambda: CATEGORIES)
+    fallback: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({"*": "keep"}))
+    read: Read = field(default_factory=Read)
+    embed: Embed = field(default_factory=Embed)
+    mixture: Mixture = field(default_factory=Mixture)
+    exchange: Exchange = field(default_factory=Exchange)
+    search: Search = field(default_factory=Search)
+    check: Check = field(default_factory=Check)
+    grid: Axes = field(default_factory=Axes)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_revive, (self.to_dict(), self.description))
+
+    @classmethod
+    def load(cls, source: str | Path | Settings = "default") -> Settings:
+        """The settings in a TOML file, or the preset of that name. Settings are returned as they are.
+
+        Raises:
+            UsageError: the file is not valid; the message says where.
+            UnknownNameError: no such preset, table, key or value.
+        """
+        if isinstance(source, Settings):
+            return source
+        if isinstance(source, str) and source in presets():
+            return _preset(source)
+        path = Path(source)
+        if path.suffix != ".toml" and not path.exists():
+            raise UnknownNameError("preset of swapping", str(source), presets())
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise UsageError(f"cannot read settings {path}: {error.strerror}") from None
+        return _parse(data, str(path), path.parent)
+
+    def with_(self, changes: Mapping[str, object]) -> Settings:
+        """A copy with some values changed.
+
+        Args:
+            changes: ``table.key`` to a value, e.g. ``{"mixture.clusters": 20, "categories.Term": "swap"}``.
+
+        Raises:
+            UsageError, UnknownNameError: no such key, or a value that it cannot have.
+        """
+        raw: dict[str, dict[str, object]] = {}
+        for name, value in changes.items():
+            table, _, key = name.partition(".")
+            if table not in _TABLES or not key:
+                raise UnknownNameError(
+                    "setting", name, [f"{t}.{k}" for t, kind in _GROUPS.items() for k in _keys(kind)]
+                )
+            raw.setdefault(table, {})[key] = list(value) if isinstance(value, tuple) else value
+        return _changed(self, raw, "")
+
+    def fallback_for(self, category: str) -> str:
+        """What happens to an entity of this category that was not exchanged."""
+        return self.fallback.get(category, self.fallback.get("*", "keep"))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON and reports; tables as in the file."""
+        out: dict[str, Any] = {"name": self.name, "categories": dict(self.categories), "fallback": dict(self.fallback)}
+        for name, kind in _GROUPS.items():
+            group = getattr(self, name)
+            out[name] = {k: _plain(getattr(group, k)) for k in _keys(kind)}
+        return out
+
+    def fingerprint(self, *groups: str) -> str:
+        """A digest of the named tables, by default of all; the settings' name does not count."""
+        told = self.to_dict()
+        chosen = {k: told[k] for k in (groups or _TABLES)}
+        return blake2b(json.dumps(chosen, sort_keys=True).encode(), digest_size=16).hexdigest()
+
+
+_TABLES = ("categories", "fallback", *_GROUPS)
+
+
+def presets() -> tuple[str, ...]:
+    """The names of the settings that come with allonym."""
+    folder = files("allonym.swap").joinpath("presets")
+    return tuple(sorted(p.name[:-5] for p in folder.iterdir() if p.name.endswith(".toml")))
+
+
+def described() -> list[tuple[str, object, str]]:
+    """Every setting as (``table.key``, default, what it means), for documentation."""
+    return [
+        (f"{table}.{f.name}", getattr(kind(), f.name), str(f.metadata["says"]))
+        for table, kind in _GROUPS.items()
+        for f in fields(kind)
+    ]
+
+
+@cache
+def _preset(name: str) -> Settings:
+    data = files("allonym.swap").joinpath("presets", f"{name}.toml").read_bytes()
+    return _parse(data, f"preset {name}", None)
+
+
+def _revive(told: dict[str, Any], description: str) -> Settings:
+    empty = Settings(told["name"], description, MappingProxyType({}), MappingProxyType({}))
+    return _changed(empty, {table: told[table] for table in _TABLES}, "")
+
+
+def _plain(value: object) -> object:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _keys(kind: type) -> tuple[str, ...]:
+    return tuple(f.name for f in fields(kind))
+
+
+def _parse(data: bytes, where: str, folder: Path | None) -> Settings:
+    try:
+        raw = tomllib.loads(data.decode("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{where}: not valid TOML: {error}") from None
+    known = ("schema", "name", "extends", "description", *_TABLES)
+    for key in raw:
+        if key not in known:
+            raise UnknownNameError("key", key, known, where)
+    if raw.get("schema", SCHEMA) != SCHEMA:
+        raise UsageError(f"{where}: schema {raw['schema']!r} is not known; {SCHEMA} is required")
+    for key in ("name", "extends", "description"):
+        if not isinstance(raw.get(key, ""), str):
+            raise UsageError(f"{where}: {key} must be a string, got {type(raw[key]).__name__}")
+    base = Settings()
+    if parent := raw.get("extends", ""):
+        base = Settings.load(folder / parent if folder and parent.endswith(".toml") else parent)
+    made = _changed(base, {k: v for k, v in raw.items() if k in _TABLES}, f"{where}: ")
+    return replace(made, name=raw.get("name") or Path(where).stem, description=raw.get("description", ""))
+
+
+def _changed(base: Settings, raw: Mapping[str, object], where: str) -> Settings:
+    changes: dict[str, Any] = {}
+    for table, values in raw.items():
+        if not isinstance(values, dict):
+            raise UsageError(f"{where}{table} must be a table, got {type(values).__name__}")
+        if table in _GROUPS:
+            changes[table] = _group(getattr(base, table), values, f"{where}{table}")
+        else:
+            allowed = STATES if table == "categories" else FALLBACKS
+            for key, value in values.items():
+                if value not in allowed:
+                    raise UnknownNameError("value", value, allowed, f"{where}{table}.{key}")
+            changes[table] = MappingProxyType({**getattr(base, table), **values})
+    made = replace(base, **changes)
+    if made.read.min_size > made.read.max_size:
+        raise UsageError(
+            f"{where}read.min_size must be at most read.max_size, got {made.read.min_size} and {made.read.max_size}"
+        )
+    return made
+
+
+def _group(base: Any, values: Mapping[str, object], where: str) -> Any:
+    kind = type(base)
+    hints = get_type_hints(kind)
+    about = {f.name: f.metadata for f in fields(kind)}
+    read: dict[str, object] = {}
+    for key, value in values.items():
+        if key not in about:
+            raise UnknownNameError("key", key, about, where)
+        read[key] = _value(value, hints[key], about[key], f"{where}.{key}")
+    return replace(base, **read)
+
+
+def _value(value: object, kind: Any, about: Mapping[str, Any], where: str) -> object:
+    if get_origin(kind) is tuple:
+        if not isinstance(value, list):
+            raise UsageError(f"{where} must be a list, got {type(value).__name__}")
+        return tuple(_value(v, get_args(kind)[0], about, where) for v in value)
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if type(value) is not kind:
+        raise UsageError(f"{where} must be {_NAMES[kind]}, got {type(value).__name__}")
+    if about["one_of"] and value not in about["one_of"]:
+        raise UnknownNameError("value", value, about["one_of"], where)
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        low, high = about["low"], about["high"]
+        if not ((low is None or value >= low) and (high is None or value <= high) and abs(value) < float("inf")):
+            wanted = f"from {low:g} to {high:g}" if high is not None else f"{low:g} or more"
+            raise UsageError(f"{where} must be {wanted}, got {value!r}")
+    return value
+
+
+_NAMES = {int: "an integer", str: "a string", float: "a number", bool: "true or false"}

@@ -1,0 +1,120 @@
+"""What an interrupted search goes on from: finished stages, each written whole, named by what it was computed from.
+
+The folder holds vectors and numbers of the corpus: it is as sensitive as the corpus, and only its owner may read it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zipfile
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from allonym.errors import UsageError
+from allonym.swap.corpus import Corpus
+
+FORMAT = 1
+"""Version of what the files hold; files of another are not read."""
+
+
+def digest(*parts: object) -> str:
+    """A 128-bit BLAKE2b digest of plain values, as 32 hexadecimal digits."""
+    told = json.dumps([FORMAT, *parts], sort_keys=True, ensure_ascii=True, default=str)
+    return blake2b(told.encode("ascii"), digest_size=16).hexdigest()
+
+
+def corpus_digest(corpus: Corpus) -> str:
+    """A digest of everything that a search reads from a corpus."""
+    made = blake2b(digest_size=16)
+
+    def add(*parts: object) -> None:
+        for part in parts:
+            made.update(str(part).encode("utf-8", "surrogatepass") + b"\0")
+
+    add(FORMAT, corpus.protect, *(f"{c}={s}" for c, s in corpus.categories.items()))
+    for document, label, plan in zip(corpus.documents, corpus.classes, corpus.plans, strict=True):
+        add(document.id, document.text, json.dumps(dict(document.meta), sort_keys=True, default=str), label)
+        add(plan.digest, *((e.start, e.end, e.replacement) for e in plan.edits))
+    for chunk in corpus.chunks:
+        add(chunk.document, chunk.start, chunk.end, chunk.text)
+        for value in chunk.values:
+            add(value.category, value.key, *value.forms, *((s.start, s.end) for s in value.spans))
+    return made.hexdigest()
+
+
+class State:
+    """A folder of finished stages.
+
+    Args:
+        folder: made where it is not there, for its owner alone.
+
+    Raises:
+        UsageError: it is no folder.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        if self.folder.exists() and not self.folder.is_dir():
+            raise UsageError(f"{self.folder} must be a folder, and it is a file")
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.folder.chmod(0o700)
+
+    def numbers(self, name: str, make: Callable[[], Any]) -> Any:
+        """Plain values that lie under ``name``, else what ``make`` returns, which is kept. Both ways the same."""
+        found = self.find(name)
+        if found is None:
+            found = self.keep(name, make())
+        return found
+
+    def find(self, name: str) -> Any:
+        """The plain values under ``name``; None where there are none, or a torn file."""
+        with suppress(OSError, ValueError, KeyError):
+            return json.loads(self._path(name, "json").read_bytes())["value"]
+        return None
+
+    def keep(self, name: str, value: Any) -> Any:
+        """Write plain values; returns them as they will be read."""
+        data = json.dumps({"value": value}).encode("ascii")
+        self._write(self._path(name, "json"), lambda stream: stream.write(data))
+        return json.loads(data)["value"]
+
+    def arrays(self, name: str, make: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
+        """Arrays that lie under ``name``, else what ``make`` returns, which is kept."""
+        path = self._path(name, "npz")
+        with (
+            suppress(OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile),
+            path.open("rb") as stream,
+            np.load(stream) as held,
+        ):
+            return {key: held[key] for key in held.files}
+        made = {key: np.asarray(value) for key, value in make().items()}
+        self._write(path, lambda stream: np.savez(stream, **made))  # type: ignore[arg-type]
+        return made
+
+    def clear(self) -> None:
+        """Remove every file of the state, and the folder where it is empty then."""
+        for path in sorted(self.folder.rglob("*"), reverse=True):
+            if path.is_dir():
+                path.rmdir()
+            else:
+                path.unlink(missing_ok=True)
+        with suppress(OSError):
+            self.folder.rmdir()
+
+    def _path(self, name: str, suffix: str) -> Path:
+        return self.folder / f"{name}.{suffix}"
+
+    def _write(self, path: Path, write: Callable[[Any], object]) -> None:
+        part = path.with_name(f".{path.name}.part")
+        handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(handle, "wb") as stream:
+            write(stream)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(part, path)

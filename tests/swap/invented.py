@@ -1,0 +1,56 @@
+"""Small corpora of invented companies, drawn by a seed."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from allonym.document import Document, Entity, Span
+from allonym.plan import Plan, digest
+from allonym.swap.corpus import Chunk, Corpus, Value
+
+STATES = {"Organization": "swap", "Person": "swap", "Product": "swap", "Date": "fixed"}
+LABELS = {"Organization": "ORGANIZATION", "Person": "PERSON", "Product": "PRODUCT", "Date": "DATE"}
+NAMES = {
+    "Organization": "Quillmark;Ostrava Freight;Bellworth;Tidewell Group;Hanmere;Corvane;Luxmere;Pellbrook;Sundial",
+    "Person": "Ines Harrow;Tobias Kell;Marta Lindqvist;Omar Feld;Petra Voss;Gil Anders;Noor Abadi;Sven Ruud;Ada Blyth",
+    "Product": "Flexline;Hydracore;Nimbus Cart;Torvox;Paperwing;Soundfold;Glasspath;Ironleaf;Riverkey",
+    "Date": "March 3;June 9;April 12",
+}
+
+
+def corpus(seed: int, documents: int = 4, chunks: int = 4, most: int = 2, pool: int = 9) -> Corpus:
+    """Documents of their own class each, with up to ``most`` entities of each category in a chunk."""
+    rng = np.random.default_rng(seed)
+    texts, all_chunks, entities = [], [], []
+    for d in range(documents):
+        text = ""
+        found: dict[tuple[str, str], list[Span]] = {}
+        for _ in range(chunks):
+            start, values = len(text), []
+            text += "Now"
+            for category, names in NAMES.items():
+                listed = names.split(";")[:pool]
+                for k in rng.permutation(len(listed))[: int(rng.integers(0, most + 1))]:
+                    text += " and for "
+                    spans = []
+                    for again in range(int(rng.integers(1, 3))):
+                        text += "a new " if again else ""
+                        spans.append(Span(len(text), len(text) + len(listed[k]), LABELS[category]))
+                        text += listed[k] + ("'s" if rng.random() < 0.3 else "") + " or "
+                    text += "more"
+                    values.append(Value(category, listed[k].lower(), (listed[k],), tuple(spans)))
+                    found.setdefault((LABELS[category], listed[k].lower()), []).extend(spans)
+            text += ". "
+            all_chunks.append(Chunk(d, start, len(text), text[start:], tuple(values)))
+        texts.append(text)
+        entities.append(tuple(Entity(f"{label}:{key}", label, tuple(spans)) for (label, key), spans in found.items()))
+    return Corpus(
+        documents=tuple(Document(f"d{d}", text, {"company": f"class {d}"}) for d, text in enumerate(texts)),
+        protect="company",
+        classes=tuple(f"class {d}" for d in range(documents)),
+        categories=STATES,
+        sections=tuple(((0, len(text)),) for text in texts),
+        chunks=tuple(all_chunks),
+        entities=tuple(entities),
+        plans=tuple(Plan(digest(text)) for text in texts),
+    )

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import pytest
+
+from allonym.document import Span
+from allonym.errors import UsageError
+from allonym.swap.coarser import Coarser
+from allonym.swap.corpus import Value
+from allonym.swap.recoding import recoding
+
+
+def said(text: str, name: str, category: str = "Organization", coarser: Coarser | None = None) -> str:
+    at = text.index(name)
+    label = {"Organization": "ORGANIZATION", "Location": "LOCATION", "Product": "PRODUCT", "Person": "PERSON"}[category]
+    value = Value(
+        category, name.lower().removeprefix("the ").removesuffix("'s"), (name,), (Span(at, at + len(name), label),)
+    )
+    out, end = "", 0
+    for a, b, new in (coarser or Coarser()).fitted(text, value):
+        out, end = out + text[end:a] + new, b
+    return out + text[end:]
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "category", "want"),
+    [
+        ("We sell to Goldman Sachs.", "Goldman Sachs", "Organization", "We sell to a bank."),
+        ("Walmart's orders rose.", "Walmart's", "Organization", "A retailer's orders rose."),
+        ("Our Walmart team met.", "Walmart", "Organization", "Our retailer team met."),
+        ("It is in London today.", "London", "Location", "It is in a city today."),
+        ("We met Zorblax there.", "Zorblax", "Organization", "We met an organization there."),
+        ("We met the Zorblax Fund there.", "the Zorblax Fund", "Organization", "We met the organization there."),
+        ("The Torvox sells.", "Torvox", "Product", "The product sells."),
+        ("We thank Ines.", "Ines", "Person", "We thank Ines."),
+    ],
+)
+def test_a_noun_for_a_name(text: str, name: str, category: str, want: str) -> None:
+    assert said(text, name, category) == want
+
+
+def test_classes_of_the_user_come_first() -> None:
+    own = Coarser(recoding({"Organization": {"Goldman Sachs": "investment bank"}, "Person": {"Ines": "guest"}}))
+    assert said("We sell to Goldman Sachs.", "Goldman Sachs", coarser=own) == "We sell to an investment bank."
+    assert said("We thank Ines.", "Ines", "Person", own) == "We thank a guest."
+    assert said("Walmart paid.", "Walmart", coarser=own) == "A retailer paid."
+
+
+def test_a_recoding_is_wanted() -> None:
+    with pytest.raises(UsageError, match="must be a Recoding, got dict"):
+        Coarser({"goldman sachs": "bank"})  # type: ignore[arg-type]

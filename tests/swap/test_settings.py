@@ -1,0 +1,132 @@
+"""Settings: presets, strict TOML, changes by name, digests."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from allonym.errors import UnknownNameError, UsageError
+from allonym.swap.settings import FALLBACKS, Settings, described, presets
+
+
+def test_presets_load_and_are_named_as_their_files():
+    assert presets() == ("default", "earnings", "p1")
+    for name in presets():
+        assert Settings.load(name).name == name
+        assert Settings.load(name).description
+
+
+def test_p1_is_the_papers_protocol():
+    paper = Settings.load("p1")
+    assert {c for c, s in paper.categories.items() if s == "swap"} == {"Organization", "Person", "Product", "Location"}
+    assert (paper.categories["Date"], paper.categories["Event"]) == ("fixed", "change")
+    how = paper.exchange
+    assert (how.need, how.partners, how.counts, how.weights) == ("both", "same", "min", "uniform")
+    assert (how.rounds, how.cycles, how.swaps, how.unswapped_differ) == (1, False, 30, True)
+    assert (paper.search.size, paper.search.full, paper.search.draws) == (2, False, 1)
+    assert paper.search.population == (1e6, 1e12, 1e18)
+    assert paper.read.section == "all"
+    assert paper.check.runs == 30
+    assert paper.fallback_for("Organization") == "keep"
+
+
+def test_the_default_lifts_what_the_paper_leaves_behind():
+    ours = Settings.load()
+    assert ours.categories["Term"] == "swap"
+    assert (ours.exchange.need, ours.exchange.counts, ours.exchange.weights) == ("any", "all", "cosine")
+    assert ours.exchange.rounds > 1 and ours.exchange.cycles and ours.search.full
+    assert all(ours.fallback_for(c) in FALLBACKS and ours.fallback_for(c) != "keep" for c in ours.categories)
+
+
+def test_earnings_is_the_default_but_for_the_section():
+    ours, calls = Settings.load(), Settings.load("earnings")
+    assert calls.read.section == "presentation"
+    assert calls.with_({"read.section": ours.read.section}).fingerprint() == ours.fingerprint()
+
+
+def test_a_file_extends_a_preset_or_another_file(tmp_path):
+    first = tmp_path / "first.toml"
+    first.write_text('extends = "p1"\n[mixture]\nclusters = 7\n', encoding="utf-8")
+    second = tmp_path / "second.toml"
+    second.write_text('extends = "first.toml"\nname = "mine"\n[categories]\nTICKER = "swap"\n', encoding="utf-8")
+    made = Settings.load(second)
+    assert (made.name, made.mixture.clusters, made.mixture.family) == ("mine", 7, "pkbd")
+    assert list(made.categories)[-1] == "TICKER"
+    assert Settings.load(str(first)).name == "first"
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "said"),
+    [
+        ("mixtur = 3", UnknownNameError, "did you mean: mixture"),
+        ("[mixture]\nclsters = 3", UnknownNameError, "mixture: unknown key 'clsters'; did you mean: clusters"),
+        ('[mixture]\nfamily = "pkb"', UnknownNameError, "did you mean: pkbd"),
+        ("[mixture]\nclusters = 1.5", UsageError, "mixture.clusters must be an integer, got float"),
+        ("[mixture]\nclusters = true", UsageError, "must be an integer, got bool"),
+        ("[read]\nthreshold = 101", UsageError, "read.threshold must be from 0 to 100, got 101.0"),
+        ("[read]\nmin_size = 9\nmax_size = 8", UsageError, "min_size must be at most read.max_size"),
+        ("[search]\npopulation = 1e6", UsageError, "search.population must be a list, got float"),
+        ("[search]\npopulation = [nan]", UsageError, "search.population must be 1 or more"),
+        ('[search]\npopulation = ["x"]', UsageError, "search.population must be a number, got str"),
+        ('[categories]\nOrganization = "swop"', UnknownNameError, "did you mean: swap"),
+        ('[fallback]\nOrganization = "pseudonyms"', UnknownNameError, "did you mean: pseudonym"),
+        ("read = 1", UsageError, "read must be a table, got int"),
+        ("name = 1", UsageError, "name must be a string"),
+        ("schema = 2", UsageError, "schema 2 is not known; 1 is required"),
+        ("= 1", UsageError, "not valid TOML"),
+        ('extends = "defualt"', UnknownNameError, "did you mean: default"),
+    ],
+)
+def test_what_is_wrong_in_a_file_is_said(tmp_path, text, error, said):
+    path = tmp_path / "mine.toml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(error, match=r".") as caught:
+        Settings.load(path)
+    assert said in str(caught.value)
+
+
+def test_a_missing_file_and_a_misspelt_preset(tmp_path):
+    with pytest.raises(UsageError, match="cannot read settings"):
+        Settings.load(tmp_path / "none.toml")
+    with pytest.raises(UnknownNameError, match="did you mean: earnings"):
+        Settings.load("earnigs")
+
+
+def test_changes_by_name():
+    made = Settings.load().with_(
+        {"mixture.clusters": 9, "search.population": (10.0, 20.0), "categories.Person": "free"}
+    )
+    assert (made.mixture.clusters, made.search.population, made.categories["Person"]) == (9, (10.0, 20.0), "free")
+    assert Settings.load().mixture.clusters == 0
+    for wrong in ("mixture", "mixtures.clusters", "mixture.cluster"):
+        with pytest.raises(UnknownNameError):
+            Settings.load().with_({wrong: 3})
+
+
+def test_the_digest_follows_the_values_and_not_the_name(tmp_path):
+    base = Settings.load()
+    assert base.with_({"mixture.clusters": 9}).fingerprint() != base.fingerprint()
+    assert base.with_({"mixture.clusters": 9}).fingerprint("exchange") == base.fingerprint("exchange")
+    copy = tmp_path / "copy.toml"
+    copy.write_text('extends = "default"\n', encoding="utf-8")
+    assert Settings.load(copy).fingerprint() == base.fingerprint()
+
+
+@pytest.mark.parametrize("name", presets())
+def test_settings_cross_process_borders(name):
+    made = Settings.load(name).with_({"search.population": (5e3,), "fallback.Person": "keep"})
+    again = pickle.loads(pickle.dumps(made))
+    assert again == made
+    assert again.fingerprint() == made.fingerprint()
+
+
+def test_every_setting_is_described():
+    rows = described()
+    assert len({name for name, _, _ in rows}) == len(rows) > 40
+    assert all(says and not says.endswith(".") for _, _, says in rows)
+    values = Settings().to_dict()
+    for name, default, _ in rows:
+        table, key = name.split(".")
+        shown = values[table][key]
+        assert (tuple(shown) if isinstance(shown, list) else shown) == default

@@ -1,0 +1,87 @@
+"""What an interrupted search goes on from."""
+
+from __future__ import annotations
+
+import stat
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from allonym.document import Document, Span
+from allonym.errors import UsageError
+from allonym.plan import Plan, digest
+from allonym.swap.corpus import Chunk, Corpus, Value
+from allonym.swap.state import State, corpus_digest
+
+
+def fail():
+    raise AssertionError("computed again")
+
+
+def test_values_are_made_once(tmp_path):
+    made = State(tmp_path / "state").numbers("one", lambda: [1, 0.1, float("nan"), ["x"]])
+    again = State(tmp_path / "state").numbers("one", fail)
+    assert str(made) == str(again) == "[1, 0.1, nan, ['x']]"
+
+
+def test_arrays_are_made_once_bit_for_bit(tmp_path):
+    given = np.random.default_rng(1).normal(size=(5, 3)).astype(np.float32)
+    made = State(tmp_path / "state").arrays("one", lambda: {"a": given})
+    again = State(tmp_path / "state").arrays("one", fail)
+    assert made["a"].tobytes() == again["a"].tobytes() == given.tobytes()
+    assert again["a"].dtype == np.float32
+
+
+@pytest.mark.parametrize("torn", [b"", b"{", b'{"valu": 1}', b"PK\x03\x04"])
+def test_a_torn_file_is_made_again(tmp_path, torn):
+    state = State(tmp_path)
+    (tmp_path / "one.json").write_bytes(torn)
+    (tmp_path / "one.npz").write_bytes(torn)
+    assert state.numbers("one", lambda: 3) == 3
+    assert state.arrays("one", lambda: {"a": [1, 2]})["a"].tolist() == [1, 2]
+
+
+def test_only_the_owner_may_read(tmp_path):
+    state = State(tmp_path / "state")
+    state.numbers("one", lambda: 1)
+    assert stat.S_IMODE((tmp_path / "state").stat().st_mode) == 0o700
+    assert stat.S_IMODE((tmp_path / "state" / "one.json").stat().st_mode) == 0o600
+
+
+def test_a_file_is_no_folder(tmp_path):
+    (tmp_path / "state").write_text("", encoding="utf-8")
+    with pytest.raises(UsageError, match="must be a folder"):
+        State(tmp_path / "state")
+
+
+def test_clear_leaves_nothing(tmp_path):
+    state = State(tmp_path / "state")
+    state.numbers("one", lambda: 1)
+    (tmp_path / "state" / "vectors").mkdir()
+    (tmp_path / "state" / "vectors" / "vectors.sqlite").write_text("", encoding="utf-8")
+    state.clear()
+    assert not (tmp_path / "state").exists()
+
+
+def make(text="Quill grew.", key="quill", state="swap", meta="Quill"):
+    value = Value("Organization", key, ("Quill",), (Span(0, 5, "ORGANIZATION", 1.0, "test"),))
+    return Corpus(
+        documents=(Document("a", text, {"company": meta}),),
+        protect="company",
+        classes=(meta,),
+        categories={"Organization": state},
+        sections=(((0, len(text)),),),
+        chunks=(Chunk(0, 0, len(text), text, (value,)),),
+        entities=((),),
+        plans=(Plan(digest(text)),),
+    )
+
+
+def test_the_digest_of_a_corpus_follows_all_that_a_search_reads():
+    base = make()
+    assert corpus_digest(base) == corpus_digest(make())
+    others = [make(text="Quill fell."), make(key="qill"), make(state="free"), make(meta="Farrow")]
+    others.append(replace(base, chunks=(replace(base.chunks[0], end=5),)))
+    assert len({corpus_digest(c) for c in (base, *others)}) == len(others) + 1
+    assert corpus_digest(replace(base, warnings=("said",))) == corpus_digest(base)

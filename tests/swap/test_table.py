@@ -1,0 +1,112 @@
+"""Contingency tables against the corpus of 12 chunks whose tables are known."""
+
+from collections import Counter
+from itertools import combinations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.swap.golden12 import NAMES, STATES, corpus, facts, index
+
+from allonym.errors import UnknownNameError, UsageError
+from allonym.swap.corpus import Chunk, Corpus, Value
+from allonym.swap.recoding import recoding
+from allonym.swap.table import tabulate
+
+
+@pytest.mark.parametrize("fact", facts("table"), ids=lambda f: "-".join(f["categories"]))
+@pytest.mark.parametrize("empty", ["drop", "keep"])
+def test_marginal_tables(fact, empty):
+    table = tabulate(corpus(), fact["categories"], empty_cells=empty)
+    assert {str(j): s for j, s in table.frequencies().items()} == fact[empty]["frequencies"]
+    assert table.n == fact[empty]["n"]
+    assert {NAMES[i] for i in table.uniques()} == set(fact["uniques"])
+
+
+@pytest.mark.parametrize("fact", facts("table"), ids=lambda f: "-".join(f["categories"]))
+@pytest.mark.parametrize("empty", ["drop", "keep"])
+def test_a_marginal_of_the_full_table_is_the_table_of_its_categories(fact, empty):
+    full = tabulate(corpus(), empty_cells=empty)
+    assert full.categories == tuple(STATES)
+    marginal = full.marginal(fact["categories"])
+    direct = tabulate(corpus(), fact["categories"], empty_cells=empty)
+    assert (marginal.cells, list(marginal.cells)) == (direct.cells, list(direct.cells))
+
+
+def test_cells_are_sets_in_the_order_of_the_chunks():
+    table = tabulate(corpus(), ["Organization", "Product"])
+    first, chunks = next(iter(table.cells.items()))
+    assert first == (frozenset({"ardmoor", "tesmica", "xylonex"}), frozenset({"cachelink"}))
+    assert chunks == (index("y1"),)
+    assert table.cells[frozenset({"ardmoor"}), frozenset({"cachelink"})] == (index("y3"), index("y11"))
+
+
+def test_doubles_and_what_one_document_says_alone():
+    here = corpus()
+    table = tabulate(here, ["Organization", "Product"])
+    pairs = {frozenset(NAMES[i] for i in pair) for pair in table.doubles()}
+    assert pairs == {frozenset(p) for p in (("y2", "y4"), ("y3", "y11"), ("y6", "y7"))}
+    assert table.doubles(here) == ()
+    own = {NAMES[i] for cell in table.alone(here) for i in table.cells[cell]}
+    assert own == {"y1", "y5", "y8", "y12"}
+    orgs = tabulate(here, ["Location"])
+    assert {tuple(NAMES[i] for i in pair) for pair in orgs.doubles(here)} == {("y8", "y11")}
+    assert {next(iter(cell[0])) for cell in orgs.alone(here)} == {"southern isles", "tallow bay"}
+
+
+def test_recoded_values_are_sets_of_classes():
+    chips = recoding({"Organization": dict.fromkeys(("Ardmoor", "Tesmica", "Xylonex", "Ikhausen"), "chip maker")})
+    table = tabulate(corpus(), ["Organization"], recode=chips)
+    held = table.cells[(frozenset({"chip maker"}),)]
+    assert {NAMES[i] for i in held} == {"y1", "y2", "y3", "y4", "y11"}
+    assert {NAMES[i] for i in table.uniques()} == {"y8", "y12"}
+
+
+def test_a_category_that_is_replaced_is_not_counted():
+    states = STATES | {"Event": "change"}
+    assert "Event" not in tabulate(corpus(states)).categories
+    with pytest.raises(UsageError, match="'change'"):
+        tabulate(corpus(states), ["Event"])
+
+
+def test_wrong_calls_are_told():
+    with pytest.raises(UnknownNameError, match="did you mean: drop"):
+        tabulate(corpus(), empty_cells="drops")
+    with pytest.raises(UnknownNameError, match="did you mean: Person"):
+        tabulate(corpus(), ["Persons"])
+    with pytest.raises(UnknownNameError, match="category of this table"):
+        tabulate(corpus(), ["Person"]).marginal(["Product"])
+    with pytest.raises(UsageError, match="at least one"):
+        tabulate(corpus(), [])
+
+
+def test_a_repr_shows_counts_only():
+    assert repr(tabulate(corpus(), ["Organization", "Product"])) == "Table(Organization x Product, n=10, k=7)"
+
+
+def test_no_entity_at_all_gives_an_empty_table():
+    bare = Corpus((), "company", (), {"Person": "swap"}, (), (Chunk(0, 0, 1, "x"),), (), ())
+    dropped, kept = tabulate(bare), tabulate(bare, empty_cells="keep")
+    assert (dropped.n, dropped.k, dropped.frequencies(), dropped.uniques()) == (0, 0, {}, frozenset())
+    assert (kept.n, kept.k, kept.frequencies()) == (1, 1, {1: 1})
+
+
+@given(st.lists(st.lists(st.tuples(st.sampled_from("ABC"), st.sampled_from("xyz")), max_size=5), max_size=12))
+def test_order_does_not_matter_and_margins_agree(rows):
+    def build(rows):
+        chunks = tuple(Chunk(0, i, i + 1, "", tuple(Value(c, k, (k,)) for c, k in row)) for i, row in enumerate(rows))
+        return Corpus((), "company", ("one",), dict.fromkeys("ABC", "swap"), (), chunks, (), ())
+
+    here, turned = build(rows), build([row[::-1] for row in rows])
+    for empty in ("drop", "keep"):
+        full = tabulate(here, empty_cells=empty)
+        assert full.cells == tabulate(turned, empty_cells=empty).cells
+        assert sum(j * s for j, s in full.frequencies().items()) == full.n
+        assert full.n == (sum(map(bool, rows)) if empty == "drop" else len(rows))
+        for pair in combinations("ABC", 2):
+            direct = tabulate(here, pair, empty_cells=empty)
+            assert full.marginal(pair).cells == direct.cells
+            cells = Counter(tuple(chunk.keys(c) for c in pair) for chunk in here.chunks)
+            if empty == "drop":
+                del cells[frozenset(), frozenset()]
+            assert {cell: len(chunks) for cell, chunks in direct.cells.items()} == cells
