@@ -224,7 +224,7 @@ def test_dry_run_writes_nothing_and_shows_the_choice(swap, tmp_path):
 def test_constraints_choose(swap):
     done = swap("--dry-run", "--slope", "1")
     assert "slope 1" in done.out
-    done = swap("--dry-run", "--risk-cap", "0.0001", "--population", "1e6")
+    done = swap("--dry-run", "--risk-cap", "0.0001", "--population", "1e6", "--categories", "Person=free,Location=free")
     assert done.code == 1
     assert "no release has a risk of at most 0.0001" in done.err
 
@@ -341,6 +341,42 @@ def test_outputs_are_not_overwritten_unless_asked(swap, tmp_path):
     assert (tmp_path / "safe.jsonl").read_text(encoding="utf-8") != "mine"
 
 
+@pytest.mark.parametrize("name", ["calls.jsonl", "meta.csv", "more.jsonl", "quick.toml", "folder/calls.jsonl"])
+def test_what_is_read_is_never_overwritten(run, files, tmp_path, name):
+    (tmp_path / "folder").mkdir()
+    for kept in ("calls.jsonl", "more.jsonl", "folder/calls.jsonl"):
+        (tmp_path / kept).write_bytes((files / "calls.jsonl").read_bytes())
+    (tmp_path / "quick.toml").write_bytes((files / "quick.toml").read_bytes())
+    (tmp_path / "meta.csv").write_text("id,company\n" + "".join(f"{r['id']},{r['company']}\n" for r in rows()))
+    before = {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()}
+    source = tmp_path / ("folder" if "/" in name else "calls.jsonl")
+    for option in ("--json", "--plan"):
+        done = run("swap", str(source), "--protect", "company", "--field", "text", "-p", str(files / "policy.toml"),
+                   "-s", str(tmp_path / "quick.toml"), "--metadata", str(tmp_path / "meta.csv"),
+                   "--background", str(tmp_path / "more.jsonl"), option, str(tmp_path / name), "--overwrite")  # fmt: skip
+        assert done.code == 2, done.err
+        assert "what the run reads" in done.err
+    assert {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()} == before
+
+
+def test_the_current_folder_may_be_the_target(swap, tmp_path, monkeypatch):
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    done = swap("-o", ".", "--no-check")
+    assert done.code == 0, done.err
+    assert [p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*.jsonl*")] == ["here/calls.jsonl"]
+    assert [p.name for p in tmp_path.iterdir()] == ["here"]
+
+
+def test_a_wrong_constraint_keeps_what_was_drawn(outputs, swap, tmp_path):
+    done = swap("-o", "safe.jsonl", "--no-check", "--utility-floor", "1.5")
+    assert done.code, done.err
+    assert list((tmp_path / ".safe.jsonl.allonym-swap").glob("*.json"))
+    assert swap("-o", "safe.jsonl", "--no-check", "--resume").code == 0
+    assert (tmp_path / "safe.jsonl").read_bytes() == (outputs / "safe.jsonl").read_bytes()
+    assert [p.name for p in tmp_path.iterdir()] == ["safe.jsonl"]
+
+
 def test_no_such_metadata(run, files, tmp_path):
     done = run("swap", str(files / "calls.jsonl"), "--protect", "author", "-o", str(tmp_path / "x.jsonl"))
     assert done.code == 2
@@ -394,3 +430,17 @@ def test_the_plan_applies_to_the_document(outputs, files):
         fields = ("text", "company")
         document = next(d for d in read_documents(files / "calls.jsonl", fields=fields) if d.id == row["id"])
         assert new["text"] in apply(document.text, Plan.from_dict(plan))
+
+
+def test_a_label_that_is_none_is_told_before_the_work_is_done(swap):
+    done = swap("--json", "all.json", "--label", "colour")
+    assert done.code == 1 and "no document has the metadata key 'colour'" in done.err
+    assert not list(Path().iterdir())
+
+
+def test_no_repr_shows_a_key_or_a_text():
+    from allonym.cli.swap import Result, _Run
+    from allonym.swap import Settings
+
+    run = _Run("a", "company", Settings(), "swap", {}, {}, MARKER.encode(), 0, 1, True)
+    assert MARKER not in repr(run) + repr(Result(None, None, {"why": MARKER}))

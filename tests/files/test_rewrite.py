@@ -141,6 +141,30 @@ def test_nothing_is_written_where_one_fails(tmp_path: Path, parts_of: object, to
     assert not [p for p in (tmp_path / "out").rglob("*") if p.is_file()]
 
 
+def test_another_number_of_documents_is_an_error(tmp_path: Path) -> None:
+    source, target = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
+    source.write_bytes(FILES["a.jsonl"])
+    with pytest.raises(DataError, match="3 documents then, 2 now"):
+        rewrite_path(source, target, same, count=3)
+    assert [p.name for p in tmp_path.iterdir()] == ["a.jsonl"]
+    assert rewrite_path(source, target, same, count=2) == 2
+
+
+def test_no_file_stays_open_until_the_end(tmp_path: Path) -> None:
+    resource = pytest.importorskip("resource")
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for i in range(200):
+        (folder / f"{i}.txt").write_text("one")
+    was = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (150, was[1]))
+    try:
+        assert rewrite_path(folder, tmp_path / "out", shouted) == 200
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, was)
+    assert {p.read_text() for p in (tmp_path / "out").iterdir()} == {"ONE"}
+
+
 def test_a_broken_record_is_an_error(tmp_path: Path) -> None:
     source = tmp_path / "a.jsonl"
     source.write_text('{"text": "one"}\n{"text": \n')

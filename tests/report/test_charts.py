@@ -103,3 +103,11 @@ def test_few_bubbles(bubbles):
 @pytest.mark.parametrize(("level", "wanted"), [(0, 1), (1, 7), (0.5, 4), (-1, 1), (2, 7), (float("nan"), 1)])
 def test_steps_of_darkness(level, wanted):
     assert step(level) == wanted
+
+
+@pytest.mark.parametrize(("at", "above"), [((1.0, 0.0), True), ((0.0, 0.0), False), ((1.0, 1.0), False)])
+def test_the_corner_to_aim_for_gives_way_to_the_chosen_point(at, above):
+    series = Series("a", (Point(0.0, 0.0), Point(1.0, 1.0), Point(*at, mark="chosen")))
+    chart = Chart("t", Axis("x", "number", 0, 1), Axis("y", "number", 0, 1), (series,), better="lower right")
+    height = float(re.search(r'<text [^>]*y="([\d.]+)"[^>]*class="better"', chart_svg(chart, "c"))[1])
+    assert (height < 100) == above

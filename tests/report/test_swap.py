@@ -9,7 +9,7 @@ from tests.report.test_html import EVIL, read
 
 from allonym.report import html, markdown, swap_page
 from allonym.report.numbers import write
-from allonym.report.page import Reader, Table
+from allonym.report.page import Notice, Reader, Settings, Table, Text
 from allonym.report.plots import Chart
 from allonym.report.swap.given import estimate, readable
 
@@ -223,3 +223,52 @@ def test_estimates_are_read_from_plain_values():
     assert estimate({"value": None, "low": None, "high": None, "n": 0, "method": "x"}).n == 0
     assert estimate(3).value == 3 and estimate(None).value != estimate(None).value
     assert readable("N = 1e+06 to 1e+18, 2.5e+07") == "N = 10⁶ to 10¹⁸, 2.5\u00a0×\u00a010⁷"
+
+
+def words_of(page):
+    return " ".join(b.text for b in page.blocks() if isinstance(b, (Text, Notice)))
+
+
+def test_texts_say_which_formula_a_number_follows(small):
+    other = copy.deepcopy(small)
+    for risk, p, uniques in (("paper", "p of (2.15)", "(2.14)"), ("bounded", "the bounded p*", "(2.13)")):
+        other["settings"]["search"]["risk"] = risk
+        page = swap_page(other)
+        assert f"(2.16) with {p}, utility U is (2.19)." in words_of(page)
+        table = next(t for t in blocks(page, Table) if t.title == "Population uniques")
+        assert all(uniques in c.hint for c in table.columns if c.name.startswith("E S"))
+    other["releases"][0]["flags"] = ["the ratio misleads for another release: U = exp(D / (n d))"]
+    assert "utility U is exp(D / (n d)) for all of them" in words_of(swap_page(other))
+
+
+def test_intervals_of_risks_are_not_called_standard_deviations(small):
+    front = next(t for t in blocks(swap_page(small), Table) if t.title.startswith("Releases on the frontier"))
+    hint = next(c.hint for c in front.columns if c.name == "Risk R")
+    assert "95 % of the model" in hint
+
+
+def test_the_mixture_that_was_used_is_ringed(small):
+    other = copy.deepcopy(small)
+    for criterion in ("bic", "icl"):
+        other["settings"]["mixture"]["criterion"] = criterion
+        for at, row in enumerate(other["mixture"]["selection"]):
+            other["mixture"]["chosen"] = at
+            chart = next(c for c in blocks(swap_page(other), Chart) if c.title.startswith("Number of clusters"))
+            ringed = [(s.name, p.x) for s in chart.series for p in s.points if p.mark == "chosen"]
+            assert [(n.split(",")[0].lower(), x) for n, x in ringed] == [(criterion, row["clusters"])]
+
+
+def test_clusters_are_no_border_where_partners_may_be_sought_beyond(small):
+    other = copy.deepcopy(small)
+    assert "look in all clusters" not in words_of(swap_page(other))
+    other["settings"]["exchange"]["beyond"] = True
+    assert "look in all clusters" in words_of(swap_page(other))
+
+
+def test_p_values_of_runs_that_share_chunks_are_called_too_small(small):
+    other = copy.deepcopy(small)
+    for runs, said in ((1, False), (30, True)):
+        for attack in other["attacks"]:
+            attack["before"]["n"] = runs
+        facts = [f for b in blocks(swap_page(other), Settings) for g, fs in b.groups if "McNemar" in g for f in fs]
+        assert any("share chunks" in str(value) for _, value in facts) == said

@@ -31,6 +31,9 @@ RULES = {
     "one partner": Rules.lifted(ALL, partners="same"),
     "one partner, min": Rules.lifted(ALL, partners="same", counts="min", count_penalty=0.5),
     "cosine": Rules.lifted(ALL, weights="cosine", min_cosine=-0.5),
+    "fit": Rules.lifted(ALL, weights="cosine", temperature=0.02, fit=0.5),
+    "fit, uniform": Rules.lifted(ALL, fit=0.5, min_fit=0.0, min_cosine=-0.5, count_penalty=0.1),
+    "fit, differ": Rules.lifted(A, fit=0.5, differ=("Person",), agree=("Date",)),
     "beyond": Rules.lifted(ALL, beyond=True),
     "returns": Rules.lifted(A, returns=True),
     "agree": Rules.lifted(A, agree=("Date",)),
@@ -298,6 +301,34 @@ def test_similar_partners_are_preferred() -> None:
     assert sorted(s.chunks for s in least.swaps) == [(i, i + 1) for i in range(0, 12, 2)]
 
 
+def places(*names: str) -> Corpus:
+    """One chunk and document for each place."""
+    base = one_against_many()
+    chunks = (Chunk(i, 0, 1, "x", (Value("Location", n.lower(), (n,)),)) for i, n in enumerate(names))
+    return replace(
+        base,
+        documents=tuple(Document(f"d{i}", "x") for i in range(len(names))),
+        classes=tuple(f"c{i}" for i in range(len(names))),
+        categories={"Location": "swap"},
+        sections=(((0, 1),),) * len(names),
+        chunks=tuple(chunks),
+        entities=((),) * len(names),
+        plans=(Plan(digest("x")),) * len(names),
+    )
+
+
+def test_what_fits_is_preferred_and_what_does_not_may_stay() -> None:
+    corpus = places("Portugal", "Chicago", "Denmark", "Boston")
+    rules = Rules.lifted(("Location",), weights="uniform", temperature=0.01, fit=1.0)
+    for seed in range(5):
+        sequence = exchange(corpus, [0] * 4, rules, seed)
+        assert sorted(s.chunks for s in sequence.swaps) == [(0, 2), (1, 3)]
+    few = replace(rules, min_fit=0.3)
+    alone = exchange(places("Portugal", "Chicago", "Denmark"), [0] * 3, few, 1)
+    assert alone.changed() == (0, 2)  # no rotation either
+    assert exchange(places("Portugal", "Chicago", "Denmark"), [0] * 3, rules, 1).changed() == (0, 1, 2)
+
+
 def test_beyond_reaches_other_clusters() -> None:
     corpus = one_against_many()
     alone = Rules.lifted(("Organization",))
@@ -345,6 +376,7 @@ def test_hash_seed_does_not_count() -> None:
         ({"agree": ("Product",)}, UsageError, "can neither agree nor differ"),
         ({"weights": "cosine"}, UsageError, "need the chunks' vectors"),
         ({"temperature": 0.0}, UsageError, "temperature"),
+        ({"fit": -1.0}, UsageError, "fit"),
         ({"target_share": 1.5}, UsageError, "target_share"),
         ({"max_swaps": -1}, UsageError, "max_swaps"),
     ],

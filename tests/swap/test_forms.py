@@ -69,3 +69,21 @@ def test_acronyms(form: str, acronym: bool) -> None:
 def test_a_legal_form_alone_stays() -> None:
     assert without_legal_form("Inc.") == "Inc."
     assert without_legal_form("Bellworth Energy & Co. KG") == "Bellworth Energy"
+
+
+@pytest.mark.parametrize(
+    ("said", "came", "stands"),
+    [
+        ("stores", "hospital", "hospitals"),
+        ("store", "gas wells", "gas well"),
+        ("stores", "cell therapy", "cell therapies"),
+        ("store", "headwinds", "headwind"),
+        ("solar", "gas", "gas"),
+        ("stores", "NK", "NK"),
+        ("stores", "phase 2", "phase 2"),
+    ],
+)
+def test_terms_keep_the_number_of_the_mention(said: str, came: str, stands: str) -> None:
+    text = f"we like {said} a lot"
+    own = Value("Term", said, (said,), (Span(8, 8 + len(said), "TERM"),))
+    assert [new for _, _, new in fitted(text, own, Value("Term", came, (came,)))] == [stands]

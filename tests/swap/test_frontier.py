@@ -176,7 +176,7 @@ def test_reasons_for_a_cap(points, names):
         "The choice is f: utility 0.9970, risk 0.9500.",
         "It has the highest utility of the 3 releases with a risk of at most 0.96.",
         "The least risky of the more useful ones, d, has utility 0.9980 but risk 0.9700, 0.0100 above the cap.",
-        "It beats 1 release outright, in both utility and risk; 6 releases are beaten by none, this one among them.",
+        "It beats 1 release, in utility, risk or both; 6 releases are beaten by none, this one among them.",
         "Next comes g, with utility 0.0010 lower and risk 0.0010 lower.",
     )
 

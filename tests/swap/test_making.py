@@ -13,12 +13,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.llm import server as at
+from tests.llm.fixtures import server  # noqa: F401
 from tests.swap.corpora import corpus
 
 import allonym
+from allonym.errors import UnknownNameError
 from allonym.plan import apply
 from allonym.swap.making import changed_words, own_key
 from allonym.swap.settings import Settings
+from allonym.swap.utility import STAND_IN
 
 ROOT = Path(__file__).resolve().parents[2]
 OURS = Settings.load().with_(
@@ -91,10 +95,19 @@ def test_the_numbers_are_those_of_the_released_chunks(found, made):
     rest = np.setdiff1d(np.arange(len(found.corpus.chunks)), chunks)
     assert made.vectors[rest].tolist() == found.space.raw[rest].tolist()
     assert numbers["changed"] == len(chunks)
-    m = len(found.uniques[made.release.categories] & set(chunks))
+    m = len(found.uniques[made.release.categories] & set(chunks))  # of all categories: every change counts
     assert numbers["uniques"] == m
     table = next(t for t in found.tables if t.categories == made.release.categories)
     assert numbers["risk"][1e12].value == pytest.approx(1 - m / table.singles * table.bounded[1e12].value)
+
+
+def test_what_was_made_is_on_the_scale_of_the_releases(found, made):
+    flagged = replace(found.releases[0], flags=(f"misleads: {STAND_IN}",))
+    one = replace(found, releases=(flagged, *found.releases[1:])).make(made.release)
+    n, d = found.space.vectors.shape
+    assert one.numbers["utility"] == pytest.approx(np.exp(one.numbers["distance"] / (n * d)))
+    assert any(STAND_IN in flag for flag in one.numbers["flags"])
+    assert not any(STAND_IN in flag for flag in made.numbers["flags"])
 
 
 def test_every_entity_moves_or_falls_back(found, made):
@@ -116,6 +129,18 @@ def test_what_falls_back_counts_in_the_risk(found):
     assert one.numbers["uniques"] > bare.numbers["uniques"]
     assert one.numbers["risk"][1e6].value < bare.numbers["risk"][1e6].value
     assert one.numbers["words"].value > bare.numbers["words"].value
+
+
+def test_a_fall_back_of_another_category_takes_no_unique_away(found):
+    early = next(r for r in found.releases if r.categories == ("Location", "Product"))
+    only = dict.fromkeys((f"fallback.{c}" for c in corpus().categories), "keep")
+    one = replace(found, settings=OURS.with_(only | {"fallback.Person": "tag"})).make(early)
+    bare = replace(found, settings=OURS.with_(only)).make(early)
+    assert one.numbers["changed"] > bare.numbers["changed"]
+    alone = found.uniques[early.categories]
+    assert len(alone & {o.chunk for o in one.outcomes}) > len(alone & {o.chunk for o in bare.outcomes})
+    assert one.numbers["uniques"] == bare.numbers["uniques"]
+    assert one.numbers["risk"] == bare.numbers["risk"]
 
 
 def test_changed_words_are_a_share_of_all():
@@ -182,3 +207,28 @@ def test_nothing_of_the_corpus_shows(found, made):
     values = found.to_dict(made, attacks=found.check(made=made).attacks, texts=False)
     text = json.dumps(values)
     assert not [n for n in names if n in text]
+
+
+def test_a_language_model_is_asked_as_the_settings_say(found, server, tmp_path):  # noqa: F811
+    pytest.importorskip("httpx")
+    named = {d.meta["company"]: f"T{i}CK" for i, d in enumerate(found.corpus.documents)}
+    documents = tuple(replace(d, meta={**d.meta, "ticker": [named[d.meta["company"]]]}) for d in found.corpus.documents)
+    server.then = at.answer(json.dumps({"first": "T1CK", "second": ""}))
+    told = {"intruders": ("llm",), "llm_runs": 1, "llm_kind": "board minute", "llm_reply": "ticker symbol"}
+    changes = {f"check.{k}": v for k, v in (told | {"llm_aliases": ("ticker",), "llm_listed": True}).items()}
+    ours = replace(found, corpus=replace(found.corpus, documents=documents), settings=OURS.with_(changes))
+    options = {"llm": {"settings": {"url": server.url, "model": "m", "cache": str(tmp_path / "answers")}}}
+    release = found.releases[0]
+    checks = ours.check(release, options=options)
+    outcomes = ours.make(release).outcomes
+    assert sum(checks.attacks[0].table) == len(outcomes)  # one of the two draws
+    own = sum(o.document == 1 for o in outcomes)  # who bears the ticker that is always guessed
+    assert checks.attacks[0].before.value == pytest.approx(own / len(outcomes)) and own
+    system = server.bodies[0]["messages"][0]["content"]
+    assert "company of the following board minute" in system and "the ticker symbol of" in system
+    assert all(c in system for c in found.corpus.classes)
+    asked = len(server.seen)
+    assert ours.check(release, options=options).attacks == checks.attacks
+    assert len(server.seen) == asked  # the answers were kept
+    with pytest.raises(UnknownNameError, match=r"check\.llm_aliases"):
+        replace(ours, settings=ours.settings.with_({"check.llm_aliases": ("symbol",)})).check(release, options=options)

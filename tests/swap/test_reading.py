@@ -148,6 +148,61 @@ def test_the_protected_field_is_never_released(calls: Path, tmp_path: Path) -> N
     assert "Brenlor" not in rows[0]["text"]
 
 
+def test_fields_that_only_later_records_have_are_not_released(tmp_path: Path) -> None:
+    rows = [
+        {"text": "Brenlor rose.", "company": 17, "meta": {"company": "Brenlor"}, "ticker": None},
+        {
+            "text": "Quillmar fell.",
+            "company": "Quillmar",
+            "ticker": "QLMR",
+            "alias": "Quill",
+            "executives": ["Bo Lindt"],
+        },
+        {"text": "Orlo stood.", "company": "Orlo", "meta": {"company": "Orlo", "Ticker Symbol": "ORLO"}},
+    ]
+    source = write_lines(tmp_path / "a.jsonl", rows)
+    corpus = loaded(source, min_chars=1)
+    with pytest.raises(DataError, match="1 documents have their company in a field that is no text"):
+        rewrite(corpus, source, tmp_path / "b.jsonl", plans(corpus), policy=POLICY)
+    rows[0]["company"] = "Brenlor"
+    corpus = loaded(write_lines(source, rows), min_chars=1)
+    rewrite(corpus, source, tmp_path / "b.jsonl", plans(corpus), policy=POLICY)
+    told = (tmp_path / "b.jsonl").read_text()
+    assert not [name for name in ("Quill", "QLMR", "Bo Lindt", "Orlo", "ORLO") if name in told]
+
+
+def test_a_field_that_is_not_read_and_names_the_value_is_told(tmp_path: Path) -> None:
+    rows = [{**CALLS[0], "about": {"title": "BRENLOR ENERGY, second quarter"}}, {**CALLS[1], "about": "Second quarter"}]
+    source = write_lines(tmp_path / "a.jsonl", rows)
+    said = "1 of 2 documents name their company in a field that is not read"
+    assert any(said in w for w in loaded(source).warnings)
+    assert not any("not read" in w for w in loaded(source, fields=["text", "about"]).warnings)
+    assert not any("not read" in w for w in loaded(source, fields=None).warnings)
+
+
+def test_columns_are_found_as_they_are_spelt(tmp_path: Path) -> None:
+    source = tmp_path / "a.csv"
+    source.write_text("text,Company,Ticker Symbol\nBrenlor rose.,Brenlor,\nQuillmar fell.,Quillmar,QLMR\n")
+    corpus = loaded(source, min_chars=1)
+    assert corpus.settings["fields"] == ["text", "Company", "Ticker Symbol"]
+    rewrite(corpus, source, tmp_path / "b.csv", plans(corpus), policy=POLICY)
+    assert "Quillmar" not in (tmp_path / "b.csv").read_text()
+    assert "QLMR" not in (tmp_path / "b.csv").read_text()
+
+
+def test_rows_of_metadata_that_contradict_each_other(tmp_path: Path) -> None:
+    folder = tmp_path / "calls"
+    folder.mkdir()
+    for name in ("a", "b"):
+        (folder / f"{name}.txt").write_text("We grew.")
+    table = tmp_path / "meta.csv"
+    table.write_text("file,company\na.txt,Brenlor\na.txt,Brenlor\nb.txt,Quillmar\n")
+    assert loaded(folder, metadata=table, fields=None, min_chars=1).classes == ("Brenlor", "Quillmar")
+    table.write_text("file,company\na.txt,Brenlor\na.txt,Quillmar\nb.txt,Quillmar\n")
+    with pytest.raises(DataError, match="two rows name document 1, and say different things"):
+        loaded(folder, metadata=table, fields=None)
+
+
 def test_all_fields_by_default(calls: Path, tmp_path: Path) -> None:
     corpus = loaded(calls, fields=None, section="presentation")
     rewrite(corpus, calls, tmp_path / "out.jsonl", plans(corpus), policy=POLICY)
@@ -161,6 +216,10 @@ def test_a_source_that_changed_is_not_written(calls: Path, tmp_path: Path) -> No
     corpus = loaded(calls)
     write_lines(calls, [CALLS[0], {**CALLS[1], "text": "Other words."}])
     with pytest.raises(DataError, match="document 2 is another one"):
+        rewrite(corpus, calls, tmp_path / "out.jsonl", plans(corpus), policy=POLICY)
+    assert not (tmp_path / "out.jsonl").exists()
+    write_lines(calls, CALLS[:1])
+    with pytest.raises(DataError, match="2 documents then, 1 now"):
         rewrite(corpus, calls, tmp_path / "out.jsonl", plans(corpus), policy=POLICY)
     assert not (tmp_path / "out.jsonl").exists()
     with pytest.raises(UsageError, match="2 documents need as many plans, got 1"):
@@ -197,8 +256,9 @@ def test_numbers_may_be_protected(tmp_path: Path) -> None:
     corpus = loaded(source, protect="year", min_chars=1)
     assert [c.text for c in corpus.chunks] == ["In [Year] we grew."] * 2
     assert any("2 of 2 documents have their year in a field that is no text" in w for w in corpus.warnings)
-    rewrite(corpus, source, tmp_path / "b.jsonl", plans(corpus), policy=POLICY)
-    assert (tmp_path / "b.jsonl").read_text().startswith('{"text": "In [Year] we grew.", "year": 1913}')
+    with pytest.raises(DataError, match="2 documents have their year in a field that is no text"):
+        rewrite(corpus, source, tmp_path / "b.jsonl", plans(corpus), policy=POLICY)
+    assert not (tmp_path / "b.jsonl").exists()
 
 
 def test_tables_with_short_texts(tmp_path: Path) -> None:
@@ -259,7 +319,7 @@ def test_aliases_of_a_class(calls: Path) -> None:
             ],
             {},
             DataError,
-            "2 of 3 documents have no 'company', the first is 'x2'",
+            "2 of 3 documents have no 'company', the first is number 2",
         ),
         ([{"text": "a", "company": "A"}], {}, DataError, "one document has nobody to exchange with"),
         ([{"text": "a", "company": "A"}] * 3, {}, DataError, "all 3 documents have the same 'company'"),
@@ -288,7 +348,7 @@ def test_documents_without_a_section_are_told(tmp_path: Path) -> None:
 def test_ids_that_give_the_value_away_are_told(tmp_path: Path) -> None:
     rows = [{**CALLS[0], "id": "Brenlor-2020"}, CALLS[1]]
     corpus = loaded(write_lines(tmp_path / "a.jsonl", rows))
-    assert any("the ids of 1 documents hold a word of their company" in w for w in corpus.warnings)
+    assert any("1 of 2 documents have an id that holds a word of their company" in w for w in corpus.warnings)
 
 
 def test_workers_change_nothing(calls: Path) -> None:

@@ -6,6 +6,7 @@ import importlib
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -20,6 +21,7 @@ from tests.swap.corpora import CATEGORIES, corpus
 
 import allonym
 from allonym.errors import DataError, UnknownNameError, UsageError
+from allonym.stats import Estimate
 from allonym.swap.corpus import Slot
 from allonym.swap.making import sequence_of
 from allonym.swap.sampling import Grid, Point, _drawn
@@ -142,7 +144,10 @@ def test_every_number_of_a_release_is_what_a_plain_count_gives(ours):
     assert release.remaining[1e12].value == pytest.approx((fit.singles - m) * p, rel=1e-12)
 
 
-def test_entities_only_change_places(ours):
+@pytest.mark.parametrize("beyond", [True, False])
+def test_entities_only_change_places(ours, beyond):
+    if not beyond:
+        ours = allonym.swap.search(corpus(), OURS.with_({"exchange.beyond": False}), seed=1)
     release = ours.best()
     swaps, sequence = sequence_of(ours, release, 0)
     placed = sequence.placed(swaps)
@@ -151,7 +156,7 @@ def test_entities_only_change_places(ours):
         a, b = ours.corpus.chunks[slot.chunk], ours.corpus.chunks[donor.chunk]
         assert ours.corpus.class_of(slot.chunk) != ours.corpus.class_of(donor.chunk)
         assert a.values[slot.value].category == b.values[donor.value].category
-        assert ours.space.labels[slot.chunk] == ours.space.labels[donor.chunk]
+        assert beyond or ours.space.labels[slot.chunk] == ours.space.labels[donor.chunk]
         assert isinstance(slot, Slot)
 
 
@@ -282,6 +287,28 @@ def test_every_release_can_be_explained_without_a_word_of_the_corpus(ours):
         ours.explain(10_000)
 
 
+def test_neighbours_on_the_frontier_are_better_in_one_of_both(ours):
+    for release in ours.releases:
+        utility, risk = ours.points()[release.index]
+        for word, at, sign in (("More useful is", 0, 1), ("Less risky is", 1, -1)):
+            for said in re.findall(rf"{word} [^.]*?, with risk (\d\.\d+) and utility (\d\.\d+)", ours.explain(release)):
+                named = (float(said[1]), float(said[0]))
+                assert sign * (named[at] - (utility, risk)[at]) >= -1e-4
+    tied = replace(ours, releases=tuple(replace(r, utility=Estimate.exact(1.2)) for r in ours.releases))
+    assert not [r for r in tied.releases if "More useful" in tied.explain(r)]
+
+
+def test_the_spread_of_draws_is_not_the_models_interval(ours, paper):
+    floor = min(r.utility.value for r in ours.releases)
+    for release in ours.releases:
+        drawn = [1 - m / len(ours.uniques[release.categories]) for m in (release.uniques.low, release.uniques.high)]
+        p = ours.risks[release.categories][1e12].bounded.value
+        assert ours._sd_of_risk(release, 1e12) == pytest.approx((drawn[0] - drawn[1]) / 2 * p, abs=1e-12)
+    assert "standard deviation of the draws" in ours.why(ours.best(utility_floor=floor), utility_floor=floor)
+    alone = paper.best(utility_floor=0.0)
+    assert "standard deviation" not in paper.why(alone, utility_floor=0.0)  # one draw has no spread
+
+
 # Options of the search
 
 
@@ -396,6 +423,22 @@ def test_more_components_than_chunks():
 def test_a_population_smaller_than_the_sample():
     with pytest.raises(UsageError, match="a population of 100 is smaller than the corpus, 144 chunks"):
         allonym.swap.search(corpus(), OURS.with_({"search.population": (100.0,)}))
+
+
+def test_a_choice_at_a_population_that_is_none():
+    with pytest.raises(UsageError, match=r"choose_at must be one of search.population \(1e\+06\), got 1e\+09"):
+        allonym.swap.search(corpus(), OURS.with_({"search.population": (1e6,), "search.choose_at": 1e9}))
+    with pytest.raises(UsageError, match="at least is required, got none"):
+        allonym.swap.search(corpus(), OURS.with_({"search.population": ()}))
+
+
+def test_mixtures_in_batches_and_from_one_kind_of_start():
+    found = allonym.swap.search(corpus(), OURS.with_({"mixture.batch_size": 50, "mixture.start": "soft"}), seed=1)
+    mixture = found.chosen_fit.mixture
+    assert (mixture.batch_size, mixture.start) == (50, "soft")
+    whole = allonym.swap.search(corpus(), OURS.with_({"mixture.start": "soft"}), seed=1)
+    assert found.chosen_fit.log_likelihood != whole.chosen_fit.log_likelihood
+    assert found.chosen_fit.log_likelihood > 0.9 * whole.chosen_fit.log_likelihood
 
 
 def test_one_class_only():

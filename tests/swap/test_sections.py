@@ -7,7 +7,7 @@ from allonym.detect.turns import with_turns
 from allonym.document import Document
 from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.swap import sections as module
-from allonym.swap.sections import check_section, everything, presentation, sectioner, speeches
+from allonym.swap.sections import Speech, check_section, everything, presentation, sectioner, speeches
 
 REMARKS = "Revenue grew in all regions, and the new plant in the north runs as planned. " * 30
 OPENING = (
@@ -155,3 +155,7 @@ def test_functions_and_registered_names(monkeypatch: pytest.MonkeyPatch) -> None
 def test_what_a_function_returns_is_checked(found: list[tuple[int, int]]) -> None:
     with pytest.raises(DataError, match="sorted, disjoint and within"):
         check_section(Document("d", "twelve signs"), found)
+
+
+def test_no_speaker_in_a_repr() -> None:
+    assert repr(Speech(0, 4, "Nora Hale")) == "Speech(start=0, end=4)"

@@ -5,12 +5,12 @@ from __future__ import annotations
 import stat
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from allonym.document import Document, Span
 from allonym.errors import UsageError
 from allonym.plan import Plan, digest
+from allonym.swap import state as states
 from allonym.swap.corpus import Chunk, Corpus, Value
 from allonym.swap.state import State, corpus_digest
 
@@ -25,21 +25,18 @@ def test_values_are_made_once(tmp_path):
     assert str(made) == str(again) == "[1, 0.1, nan, ['x']]"
 
 
-def test_arrays_are_made_once_bit_for_bit(tmp_path):
-    given = np.random.default_rng(1).normal(size=(5, 3)).astype(np.float32)
-    made = State(tmp_path / "state").arrays("one", lambda: {"a": given})
-    again = State(tmp_path / "state").arrays("one", fail)
-    assert made["a"].tobytes() == again["a"].tobytes() == given.tobytes()
-    assert again["a"].dtype == np.float32
-
-
-@pytest.mark.parametrize("torn", [b"", b"{", b'{"valu": 1}', b"PK\x03\x04"])
+@pytest.mark.parametrize("torn", [b"", b"{", b'{"valu": 1}', b"\xff"])
 def test_a_torn_file_is_made_again(tmp_path, torn):
     state = State(tmp_path)
     (tmp_path / "one.json").write_bytes(torn)
-    (tmp_path / "one.npz").write_bytes(torn)
     assert state.numbers("one", lambda: 3) == 3
-    assert state.arrays("one", lambda: {"a": [1, 2]})["a"].tolist() == [1, 2]
+
+
+def test_another_version_computes_again(monkeypatch):
+    here = states.digest("a", 1)
+    assert here == states.digest("a", 1) != states.digest("a", 2)
+    monkeypatch.setattr(states, "__version__", "0.0.0")
+    assert states.digest("a", 1) != here
 
 
 def test_only_the_owner_may_read(tmp_path):

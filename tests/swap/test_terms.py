@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from allonym.document import Document, Span
 from allonym.errors import UsageError
-from allonym.swap.terms import TermOptions, choose, find_terms, phrases, stem, z_value
+from allonym.swap.terms import TermOptions, Word, choose, phrases, stem, z_value
 
 PLAIN = (
     "Revenue grew in the quarter and our margin was better than last year.",
@@ -48,6 +48,12 @@ def calls(extra=None):
         documents.append(Document(name, text))
         bounds.append(cut)
     return documents, bounds
+
+
+def find_terms(documents, classes, bounds, taken, options=None, **more):
+    """The two steps of a corpus."""
+    some = [phrases(d, spans, **more) for d, spans in zip(documents, taken, strict=True)]
+    return choose(some, classes, bounds, options)
 
 
 def found(options=None, extra=None, taken=None, **more):
@@ -232,3 +238,7 @@ def test_any_words_keep_the_promises(words, share):
     assert out.share <= share
     for spans in out.spans:
         assert all(a.end <= b.start for a, b in pairwise(spans))
+
+
+def test_no_word_in_a_repr():
+    assert repr(Word(3, 9, "potash", True, False)) == "Word(3, 9)"

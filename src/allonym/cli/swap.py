@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from dataclasses import field as hidden
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -74,6 +76,9 @@ def _sizes(ctx: click.Context, param: click.Parameter, value: str | None) -> tup
 @click.option("--no-texts", is_flag=True, help="With --report and --json: leave the chunks' texts out.")
 @click.option("--json", "as_json", type=_OUT, metavar="FILE", help="Every number, as JSON.")
 @click.option("--plan", type=_OUT, metavar="FILE", help="What is replaced where, one plan per document, as JSON lines.")
+@click.option(
+    "--originals", is_flag=True, help="With --plan: what was replaced too, so that `allonym restore` can undo it."
+)
 @click.option(
     "-s",
     "--settings",
@@ -165,6 +170,7 @@ def swap(
     seed: int,
     key_file: Path | None,
     plan: Path | None,
+    originals: bool,
     as_json: Path | None,
     report: Path | None,
     no_texts: bool,
@@ -194,6 +200,8 @@ def swap(
         raise click.UsageError("an output is required: -o OUT, --report, --json or --plan; or --dry-run")
     if no_texts and report is None and as_json is None:
         raise click.UsageError("--no-texts goes with --report or --json")
+    if originals and plan is None:
+        raise click.UsageError("--originals goes with --plan")
     if offset is not None and slope is None:
         raise click.UsageError("--offset goes with --slope")
     if source == "-":
@@ -205,6 +213,7 @@ def swap(
     given = {
         "read.section": section,
         "search.size": swap_size,
+        "search.full": None if swap_size is None else False,
         "mixture.clusters": clusters,
         "mixture.family": family,
         "embed.name": embedder,
@@ -227,32 +236,33 @@ def swap(
         workers=workers,
         quiet=quiet,
     )
+    _known(run, report)
     if dry_run:
         _show(*run.search(None))
         note("nothing was written", label="dry run:")
         return
     target = None if output is None else Path(output)
-    _known(run, report)
-    _free(source, target, outputs, format, overwrite=overwrite)
+    read = [path for path in (metadata, background, key_file) if path is not None]
+    read += [Path(name) for name in (settings, policy) if name.endswith(".toml")]
+    _free(source, target, outputs, format, read, overwrite=overwrite)
     state = _state(target or outputs[0], resume=resume, overwrite=overwrite)
     try:
         result = run.whole(state.folder, background=background, label=label, grid=grid, texts=not no_texts)
     except KeyboardInterrupt:
         note("interrupted; the same command with --resume goes on from here", label="error:")
         raise click.exceptions.Exit(130) from None
-    except UsageError:
-        state.clear()
-        raise
-    except DataError:
-        if not any(state.folder.glob("*.json")):
+    except (UsageError, DataError):
+        if any(state.folder.glob("*.json")):
+            note(f"what was drawn is kept in {state.folder}: --resume goes on from there, also with another rule")
+        else:
             state.clear()
         raise
-    run.write(result, target, plan=plan, as_json=as_json, report=report, overwrite=overwrite)
+    run.write(result, target, plan=plan, originals=originals, as_json=as_json, report=report, overwrite=overwrite)
     state.clear()
     if not quiet:
         _tell(result, [path for path in (target, *outputs) if path is not None])
         if shown := [str(path) for path in (report, as_json) if path is not None and not no_texts]:
-            note(f"{' and '.join(shown)} hold original texts: keep them as safe as the corpus, or use --no-texts")
+            note(f"original texts are in {' and '.join(shown)}: keep that as safe as the corpus, or use --no-texts")
 
 
 def _known(run: _Run, report: Path | None) -> None:
@@ -285,7 +295,7 @@ class _Run:
     policy: str
     reading: Mapping[str, Any]
     rule: Mapping[str, float]
-    key: bytes | str | None
+    key: bytes | str | None = hidden(repr=False)
     seed: int
     workers: int
     quiet: bool
@@ -306,22 +316,26 @@ class _Run:
         )
 
     def intruder_options(self) -> dict[str, dict[str, object]]:
-        """What intruders must know: the endpoint of a language model, and what it is to guess."""
+        """What intruders must know beside the settings: the endpoint of a language model."""
         from allonym.policy import Policy
 
         if "llm" not in self.settings.check.intruders:
             return {}
-        return {"llm": {"settings": Policy.load(self.policy).llm, "subject": self.protect.replace("_", " ")}}
+        return {"llm": {"settings": Policy.load(self.policy).llm}}
 
     def search(self, state: Path | None) -> tuple[Releases, Release, str]:
         """The releases, the chosen one, and why."""
         with stages(wanted=not self.quiet) as advance:
             return self._search(advance, state)
 
-    def _search(self, advance: Any, state: Path | None) -> tuple[Releases, Release, str]:
+    def _search(self, advance: Any, state: Path | None, label: str | None = None) -> tuple[Releases, Release, str]:
         from allonym import swap
+        from allonym.swap.task import labels_of
 
         corpus = self.load(self.settings, advance)
+        gc.freeze()  # it stays to the end, and may be millions of objects to pass over each time
+        if label:
+            labels_of(corpus, label)  # what is wrong with it is told now
         found = swap.search(corpus, self.settings, seed=self.seed, progress=advance, state=state, workers=self.workers)
         best = found.best(**self.rule)
         return found, best, found.why(best, **self.rule)
@@ -332,7 +346,7 @@ class _Run:
         from allonym.swap.task import task_utility
 
         with stages(wanted=not self.quiet) as advance:
-            found, best, why = self._search(advance, state)
+            found, best, why = self._search(advance, state, label)
             made = found.make(best, policy=self.policy, key=self.key)
             checks = None
             if self.settings.check.intruders:
@@ -375,6 +389,7 @@ class _Run:
         target: Path | None,
         *,
         plan: Path | None,
+        originals: bool,
         as_json: Path | None,
         report: Path | None,
         overwrite: bool,
@@ -386,10 +401,10 @@ class _Run:
         parts: list[Lines | PartFile] = []
         try:
             if plan is not None:
-                lines = Lines(plan)
+                lines = Lines(plan, private=originals)
                 parts.append(lines)
                 for document, one in zip(result.releases.corpus.documents, result.made.plans, strict=True):
-                    lines.write(json_line({"id": document.id, **one.to_dict()}))
+                    lines.write(json_line({"id": document.id, **one.to_dict(originals=originals)}))
             for path, text in ((as_json, result.as_json), (report, result.as_page)):
                 if path is not None:
                     parts.append(part := PartFile(path))
@@ -419,7 +434,7 @@ class Result:
 
     releases: Releases
     made: Made
-    told: dict[str, Any]
+    told: dict[str, Any] = hidden(repr=False)
 
     def as_json(self, path: Path) -> str:
         """Every number, as JSON."""
@@ -446,13 +461,25 @@ def _renamed(advance: Any) -> Any:
     return lambda stage, done, total: advance("drawn" if stage == "draws" else f"check {stage}", done, total)
 
 
-def _free(source: str, target: Path | None, outputs: Sequence[Path], format: str | None, *, overwrite: bool) -> None:
-    """Raises where an output exists, is named twice, or is the corpus itself."""
+def _free(
+    source: str,
+    target: Path | None,
+    outputs: Sequence[Path],
+    format: str | None,
+    read: Sequence[Path],
+    *,
+    overwrite: bool,
+) -> None:
+    """Raises where an output exists, is named twice, or is or lies in what the run reads."""
     from allonym.files.items import check_apart, check_free, list_items
 
     items = [] if target is None else list_items(source, target, format)[0]
     if target is None and not Path(source).exists():
         raise UsageError(f"there is no file or folder {source}")
+    kept = {path.resolve() for path in (Path(source), *read)}
+    for path in (*outputs, *(item.target for item in items if item.target is not None)):
+        if kept & {path.resolve(), *path.resolve().parents}:
+            raise UsageError(f"{path} is, or lies in, what the run reads, which is never changed")
     check_apart(items, outputs)
     check_free([item.target for item in items], outputs, overwrite)
 
@@ -461,6 +488,7 @@ def _state(target: Path, *, resume: bool, overwrite: bool) -> State:
     """The folder of finished stages, hidden beside the first output."""
     from allonym.swap.state import State
 
+    target = target.absolute()  # the name of .
     folder = target.with_name(f".{target.name}.allonym-swap")
     if folder.exists() and not resume:
         if not overwrite:
@@ -500,12 +528,13 @@ def _tell(result: Result, paths: Sequence[Path]) -> None:
     chunks, population = len(found.corpus.chunks), found.population
     moved, entities = sum(numbers["moved"].values()), sum(numbers["entities"].values())
     risk = numbers["risk"][population]
-    fallen = [f"{n:,} by {name}" for name, n in numbers["fallen"].items() if n]
+    fallen = [f"{n:,} stay" if name == "keep" else f"{n:,} by {name}" for name, n in numbers["fallen"].items() if n]
+    above = " (counts as 1)" if numbers["utility"] > 1 else ""
     rows = [
         ("exchanged", f"{' + '.join(made.release.categories)}: {moved:,} of {entities:,} entities"),
         ("changed", f"{numbers['changed']:,} of {chunks:,} chunks, {numbers['words'].value:.1%} of all words"),
         ("fell back", ", ".join(fallen) or "nothing"),
-        ("utility", f"{numbers['utility']:.4f}; a changed chunk keeps a cosine of {numbers['cosine']:.3f}"),
+        ("utility", f"{numbers['utility']:.4f}{above}; a changed chunk keeps a cosine of {numbers['cosine']:.3f}"),
         ("risk", f"1 before, {risk.value:.4f} [{risk.low:.2f}, {risk.high:.2f}] after, at N = {population:g}"),
     ]
     attacks = result.told["attacks"]

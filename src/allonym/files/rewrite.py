@@ -32,6 +32,7 @@ def rewrite_path(
     fields: Sequence[str] | None = None,
     format: str | None = None,
     overwrite: bool = False,
+    count: int | None = None,
 ) -> int:
     """Write a file or folder again with given texts; all bytes outside the documents' parts stay as they are.
 
@@ -43,20 +44,22 @@ def rewrite_path(
             :func:`allonym.files.read_documents` gives them, and with ``UNCOUNTED`` for a row that is none.
         fields, format: as the documents were read.
         overwrite: replace what exists.
+        count: how many documents there must be; None: any number.
 
     Returns:
         How many documents were written.
 
     Raises:
         UsageError: source and target do not go together, the target exists, or a field is not there.
-        DataError: a file cannot be read, or the number of parts is not the document's. Nothing is written.
+        DataError: a file cannot be read, or the number of parts is not the document's, or that of documents is not
+            ``count``. Nothing is written.
     """
     if str(source) == "-" or str(target) == "-":
         raise UsageError("a source is written again from a file or folder to a file or folder, not in a pipe")
     items, folder = list_items(source, target, format)
     check_apart(items, [])
     check_free([item.target for item in items], [], overwrite)
-    written = 0
+    written = found = 0
     outs: list[_Out] = []
     with ExitStack() as stack:
         for item, chunks in _files(items, folder, Job(Policy.load("default"), fields=tuple(fields or ()))):
@@ -64,13 +67,15 @@ def rewrite_path(
             out = _Out(item, item.target)
             stack.callback(out.close)
             for parsed, numbers in chunks:
-                made, count = _rendered(parsed, numbers, parts_of, item)
+                made, kept = _rendered(parsed, numbers, parts_of, item)
                 out.write(made)
-                written += count
-                out.empty = out.empty and not count
-            outs.append(out)
-        for out in outs:
+                written += kept
+                found += sum(number != UNCOUNTED for number in numbers)
+                out.empty = out.empty and not kept
             out.end()
+            outs.append(out)
+        if count not in (None, found):
+            raise DataError(f"{source} has changed since it was read: {count} documents then, {found} now")
         for out in outs:
             out.finish()
     return written
@@ -152,11 +157,13 @@ class _Out:
             self.part.write(gzip.compress(data, mtime=0) if self.item.pack else data)
 
     def end(self) -> None:
-        """Write what closes the file."""
+        """Write what closes the file; a folder may have more files than can be open at once."""
         if self._writer is not None:
             self._writer.close()
         elif self.item.pack and not self.part.length:
             self.part.write(gzip.compress(b"", mtime=0))
+        self.part.sync()
+        self.part.close(remove=False)
 
     def finish(self) -> None:
         if self.empty and self.item.format is not None and not self.item.format.many:

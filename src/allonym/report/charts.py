@@ -47,7 +47,7 @@ def chart_svg(chart: Chart, ident: str) -> str:
         tag("title", text_of(chart.title), id=f"{ident}-t"),
         tag("desc", text_of(describe(chart)), id=f"{ident}-d"),
         grid(frame, x, y, chart.x, chart.y),
-        _better(chart, frame),
+        _better(chart, frame, x, y),
         tag("clipPath", tag("rect", x=frame.left - 8, y=frame.top - 8, width=frame.right - frame.left + 16,
                             height=frame.bottom - frame.top + 16), id=f"{ident}-c"),
     ]  # fmt: skip
@@ -112,13 +112,17 @@ def grid(frame: Frame, x: Scale, y: Scale | None, x_axis: Axis, y_axis: Axis | N
     return "".join(out)
 
 
-def _better(chart: Chart, frame: Frame) -> str:
+def _better(chart: Chart, frame: Frame, x: Scale, y: Scale) -> str:
     if not chart.better:
         return ""
     right, low, arrow = _ARROWS[chart.better]
     words = f"better {arrow}" if right else f"{arrow} better"
     at = frame.right - 12 if right else frame.left + 12
-    return text(words, at, frame.bottom - 14 if low else frame.top + 20, "better", "end" if right else "start")
+    height = frame.bottom - 14 if low else frame.top + 20
+    chosen = [p for s in chart.series for p in s.points if p.mark == "chosen" and _known(p)]
+    if any(abs(x(middle(p.x)) - at) < 160 and abs(y(middle(p.y)) - height) < 40 for p in chosen):
+        height = frame.top - 20  # its corner is taken: above the frame
+    return text(words, at, height, "better", "end" if right else "start")
 
 
 def _guides(chart: Chart, x: Scale, y: Scale) -> str:

@@ -46,8 +46,10 @@ def mean(values: Sequence[float]) -> Estimate:
     n = len(values)
     if not n:
         return Estimate(float("nan"), float("nan"), float("nan"), 0, "mean, SD over draws")
+    if min(values) == max(values):  # rounding would leave a spread of its own
+        return Estimate(values[0], values[0], values[0], n, "mean, SD over draws")
     centre = sum(values) / n
-    spread = (sum((v - centre) ** 2 for v in values) / (n - 1)) ** 0.5 if n > 1 else 0.0
+    spread = (sum((v - centre) ** 2 for v in values) / (n - 1)) ** 0.5
     return Estimate(centre, centre - spread, centre + spread, n, "mean, SD over draws")
 
 

@@ -12,7 +12,7 @@ import re
 from bisect import bisect_left, bisect_right, insort
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from allonym.document import Document, Entity, Span
 from allonym.labels import TAXONOMY, Taxonomy
@@ -56,7 +56,7 @@ class Joined:
 
 @dataclass(frozen=True, slots=True)
 class _Long:
-    key: str
+    key: str = field(repr=False)
     label: str
 
 

@@ -140,7 +140,6 @@ def item_before(corpus: Corpus, chunk: int) -> Item:
 def item_after(corpus: Corpus, chunk: int, run: Changed) -> Item:
     """A released chunk: the entities that came, and those of its own that still stand there."""
     text = run.texts[chunk]
-    folded = text.casefold()
     keys: dict[str, None] = {}
     forms: dict[str, None] = {}
     for at, own in enumerate(corpus.chunks[chunk].values):
@@ -149,15 +148,20 @@ def item_after(corpus: Corpus, chunk: int, run: Changed) -> Item:
             value = corpus.chunks[donor.chunk].values[donor.value]
             keys[value.key] = None
             forms |= dict.fromkeys(value.forms)
-        elif any(_stands(form.casefold(), folded) for form in own.forms):  # what a fall-back took does not
+        elif stands(own.forms, text):  # what a fall-back took does not
             keys[own.key] = None
             forms |= dict.fromkeys(own.forms)
     forms |= dict.fromkeys(text[mark[0] : mark[1]] for mark in run.marks.get(chunk, ()))
     return Item(text, tuple(keys), tuple(forms))
 
 
+def stands(forms: Sequence[str], text: str) -> bool:
+    """Whether one of these forms stands in a text, not inside of a word; case does not count."""
+    folded = text.casefold()
+    return any(_stands(form.casefold(), folded) for form in forms)
+
+
 def _stands(form: str, text: str) -> bool:
-    """Whether a form stands in a text, not inside of a word."""
     at = text.find(form)
     while at >= 0:
         end = at + len(form)

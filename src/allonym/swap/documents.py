@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 
 from allonym.batch import as_words, lead_in
+from allonym.detect.lexicon import worded
 from allonym.detect.turns import with_turns
 from allonym.document import Document, Interval
-from allonym.errors import DataError, UnknownNameError
+from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.files import read_documents
+from allonym.swap.protected import bare
 from allonym.swap.sections import everything
 
 _NOTHING: Mapping[str, Sequence[str]] = MappingProxyType({})
@@ -55,40 +57,53 @@ def with_fields(
     format: str | None = None,
     lists: Mapping[str, Sequence[str]] = _NOTHING,
 ) -> tuple[str, ...] | None:
-    """The fields to read: those that are named, the protected one, and those that list direct identifiers, so that none
-    of these is released beside the text.
+    """The fields to read: those that are named, the protected one, and those that list direct identifiers or further
+    names, wherever any document has text in them, so that none of these is released beside the text.
 
     Args:
         lists: label to metadata keys, as in :attr:`allonym.Policy.metadata`.
     """
     if not fields:
         return None
-    first = next(iter(read_documents(source, format=format)), None)
-    if first is None:
-        return tuple(fields)
-    out = dict.fromkeys(fields)
-    value = value_of(first, protect)
-    names = [protect, *(k for k in first.meta if as_words(k) == as_words(protect.rpartition(".")[2]))]
-    if value and (path := _field(source, format, names, value)):
-        out[path] = None
-    meta = {**first.meta, **(inner if isinstance(inner := first.meta.get("meta"), Mapping) else {})}
-    for name in dict.fromkeys(k for keys in lists.values() for k in keys if meta.get(k)):
-        if path := _field(source, format, [name], ""):
-            out[path] = None
-    return tuple(out)
+    names = {
+        as_words(k) for k in (protect.rpartition(".")[2], *_ALIASES, *(k for keys in lists.values() for k in keys))
+    }
+    paths = dict.fromkeys(f"{outer}{protect}" for outer in ("", "meta.", "metadata.") if "." in protect)
+    for document in read_documents(source, fields=fields, format=format):
+        held = ((f"{outer}.", document.meta.get(outer)) for outer in ("meta", "metadata"))
+        for outer, record in (("", document.meta), *held):
+            if isinstance(record, Mapping):
+                paths.update(
+                    (f"{outer}{k}", None) for k, value in record.items() if value and as_words(str(k)) in names
+                )
+    return tuple(dict.fromkeys((*fields, *(path for path in paths if _is_text(source, format, path)))))
 
 
-def _field(source: str | Path, format: str | None, names: Sequence[str], value: str) -> str:
-    """The path of the first field of one of these names that is text, and holds the value if one is given."""
-    for path in dict.fromkeys(f"{outer}{name}" for name in names for outer in ("", "meta.", "metadata.")):
-        try:
-            document = next(iter(read_documents(source, fields=[path], format=format)), None)
-        except UnknownNameError:
-            continue
-        told = [] if document is None else [part.strip() for part in document.part_texts()]
-        if value in told if value else any(told):
-            return path
-    return ""
+def _is_text(source: str | Path, format: str | None, path: str) -> bool:
+    """Whether any document has text in the field of this path."""
+    try:
+        return any(
+            part.strip() for d in read_documents(source, fields=[path], format=format) for part in d.part_texts()
+        )
+    except UnknownNameError:
+        return False
+
+
+def named_beside(document: Document, value: str) -> bool:
+    """Whether the record names the value in a string that is not read, such as a title, and so stays as it is."""
+    words = " ".join(bare(value))
+    return len(words) > 2 and any(
+        f" {words} " in f" {' '.join(worded(said).split())} " and said.strip() not in document.text
+        for said in _strings(document.meta)
+    )
+
+
+def _strings(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, (Mapping, list, tuple)):
+        for one in value.values() if isinstance(value, Mapping) else value:
+            yield from _strings(one)
 
 
 def unnamed(document: Document, kept: Sequence[str]) -> Document:
@@ -115,14 +130,11 @@ def unnamed(document: Document, kept: Sequence[str]) -> Document:
 def _described(documents: Sequence[Document], metadata: str | Path) -> list[Document]:
     """The documents with the metadata of the table's row that names them by id or file."""
     rows: dict[str, Mapping[str, object]] = {}
+    twice: set[str] = set()
     for row in read_documents(metadata, named=False):
-        names = [
-            row.id,
-            *(row.meta.get(k) for k in ("id", "doc_id", "document", "file", "filename", "file_name", "path")),
-        ]
-        for name in names:
-            if isinstance(name, str) and name:
-                rows.setdefault(name, row.meta)
+        for name in (row.id, *(row.meta.get(k) for k in _NAMING)):
+            if isinstance(name, str) and name and rows.setdefault(name, row.meta) != row.meta:
+                twice.add(name)
     if not rows:
         raise DataError(f"{metadata}: a column id or file that names the documents is required")
     out: list[Document] = []
@@ -130,7 +142,10 @@ def _described(documents: Sequence[Document], metadata: str | Path) -> list[Docu
     for document in documents:
         path = PurePosixPath(document.id)
         stem = path.name.partition(".")[0]
-        mine = next((rows[n] for n in (document.id, path.name, path.stem, stem) if n in rows), None)
+        name = next((n for n in (document.id, path.name, path.stem, stem) if n in rows), "")
+        if name in twice:
+            raise DataError(f"{metadata}: two rows name document {len(out) + 1}, and say different things of it")
+        mine = rows.get(name)
         found += mine is not None
         out.append(document if mine is None else replace(document, meta={**document.meta, **mine}))
     if not found:
@@ -142,21 +157,27 @@ def classes_of(documents: Sequence[Document], protect: str) -> tuple[str, ...]:
     """Each document's value of the protected metadata.
 
     Raises:
-        UnknownNameError: no document has this key; the message says the nearest.
+        UsageError: no document has this key; the message says the nearest.
         DataError: some lack it, or fewer than two documents or values are there.
     """
     values = [value_of(d, protect) for d in documents]
     if not any(values):
         known = sorted({str(k) for d in documents for k, v in d.meta.items() if isinstance(v, (str, int))})
+        if not known:
+            raise UsageError(
+                f"protect: {protect!r} is required, and the documents have no metadata; a table may give it"
+            )
         raise UnknownNameError("metadata key", protect, known, "protect")
-    lacking = [d.id or f"number {i}" for i, (d, v) in enumerate(zip(documents, values, strict=True), 1) if not v]
+    lacking = [i for i, v in enumerate(values, 1) if not v]
     if lacking:
         raise DataError(
-            f"{len(lacking)} of {len(documents)} documents have no {protect!r}, the first is {lacking[0]!r}; "
+            f"{len(lacking)} of {len(documents)} documents have no {protect!r}, the first is number {lacking[0]}; "
             "every document needs the metadata that is protected"
         )
     if len(documents) < 2:
-        raise DataError(f"one document has nobody to exchange with; two at least are required, with two {protect}s")
+        raise DataError(
+            f"one document has nobody to exchange with; two at least are required, with two values of {protect!r}"
+        )
     if len(set(values)) < 2:
         raise DataError(f"all {len(documents)} documents have the same {protect!r}; two values at least are required")
     return tuple(values)

@@ -6,6 +6,7 @@ often each entity stands in the corpus; no slot moves twice, and no entity comes
 
 from __future__ import annotations
 
+import math
 from collections import abc
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -30,6 +31,8 @@ REASONS = (
     "not reached",
 )
 """Why a chunk with a swappable entity was left as it is."""
+ASKED = 4 * TRIES
+"""Slots that still stand, of which a rotation is looked for among so many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +167,7 @@ class _Run:
         counts = np.fromiter((sum(map(len, f.values())) for f in self.free), np.int64, n)
         self.counts = counts
         self.near: dict[int, Nearest] = {}
+        self.likeness = ground.likeness() if self.by_slots else None
 
     @property
     def by_pairs(self) -> bool:
@@ -199,6 +203,14 @@ class _Run:
             return False
         came = self.given.get(i)
         return not came or related.isdisjoint(came)
+
+    def suits(self, slot: Slot, donor: Slot) -> bool:
+        """Whether the entity of ``donor`` fits the slot well enough."""
+        likeness, least = self.likeness, self.rules.min_fit
+        if likeness is None or least == -math.inf:
+            return True
+        looks = likeness.looks
+        return likeness.fit(looks[slot.chunk][slot.value], looks[donor.chunk][donor.value]) >= least
 
     def apart_from(self, i: int, j: int) -> bool:
         """Whether the chunks differ wherever partners must."""
@@ -374,64 +386,47 @@ class _Run:
     def match(self, members: list[list[int]], rounds: int | None = None) -> list[_Step]:
         """Slots of a bucket and category are paired, the best pairs first; what is left, again in the next round.
 
-        All that a chunk trades in a round, as the one whose turn comes first, is one step.
+        All that a chunk trades in a round is one step, of it or of the partner whose turn came before.
         """
+        assert self.likeness is not None
         weighted = self.rules.weights == "cosine" or self.rules.min_cosine > -1.0
-        likeness = self.ground.likeness()
-        matcher = Matcher(
-            self.rules,
-            self.vectors if weighted else None,
-            likeness,
-            self.apart,
-            self.counts,
-            self.generator,
-        )
+        vectors = self.vectors if weighted else None
+        matcher = Matcher(self.rules, vectors, self.likeness, self.apart, self.counts, self.generator)
         out: list[_Step] = []
         for _ in range(rounds or self.rules.rounds):
-            made: list[_Step] = []
-            for bucket in members:
-                made += self._matched(bucket, matcher, likeness.looks)
+            made = [step for bucket in members for step in self._matched(bucket, matcher)]
             if not made:
                 break
             out += self.dice.shuffled(made)
         return out
 
-    def _matched(self, bucket: list[int], matcher: Matcher, looks: abc.Sequence[abc.Sequence[int]]) -> list[_Step]:
+    def _matched(self, bucket: list[int], matcher: Matcher) -> list[_Step]:
+        """One round in one bucket."""
         keys = self.ground.keys
-        cycles: list[tuple[Slot, ...]] = []
+        held: dict[int, dict[tuple[Slot, ...], None]] = {}
         for c in self.rules.categories:
             slots = [Slot(i, v) for i in bucket for v in self.free[i].get(c, ())]
-            if len(slots) < 2:
-                continue
             gone = [False] * len(slots)
-            now: set[tuple[int, int]] = set()
-            where = np.array([s.chunk for s in slots], np.int64)
-            look = np.array([looks[s.chunk][s.value] for s in slots], np.int64)
-            for a, b in matcher.pairs(where, look):
-                if gone[a] or gone[b]:
-                    continue
+            now: set[tuple[int, int]] = set()  # may trade more than one entity of the category
+            for a, b in matcher.pairs(slots):
                 (i, mine), (j, theirs) = slots[a], slots[b]
                 pair = (min(i, j), max(i, j))
-                if pair in self.done and pair not in now:
+                if gone[a] or gone[b] or (pair in self.done and pair not in now):
                     continue
                 if self.accepts(j, keys[i][mine]) and self.accepts(i, keys[j][theirs]):
                     gone[a] = gone[b] = True
                     now.add(pair)
                     self.done.add(pair)
-                    self.take(c, slots[a], slots[b])
-                    cycles.append((slots[a], slots[b]))
-        held: dict[int, list[int]] = {}
-        for n, cycle in enumerate(cycles):
-            for slot in cycle:
-                held.setdefault(slot.chunk, []).append(n)
+                    cycle: tuple[Slot, ...] = (slots[a], slots[b])
+                    self.take(c, *cycle)
+                    held.setdefault(i, {})[cycle] = held.setdefault(j, {})[cycle] = None
         out = []
-        used = [False] * len(cycles)
         for i in self.dice.shuffled(held):
-            mine_ = [n for n in held[i] if not used[n]]
-            for n in mine_:
-                used[n] = True
-            if mine_:
-                out.append(_Step([cycles[n] for n in mine_]))
+            if cycles := list(held[i]):
+                out.append(_Step(cycles))
+                for cycle in cycles:
+                    for slot in cycle:
+                        held[slot.chunk].pop(cycle, None)
         return out
 
     # Rotations of three
@@ -483,6 +478,8 @@ class _Run:
             p, q = cycle if self.dice.below(2) else cycle[::-1]
             if not (self._fit(i, p.chunk, near) and self._fit(i, q.chunk, near)):
                 continue
+            if not (self.suits(slot, p) and self.suits(q, slot)):
+                continue
             came = self.given[q.chunk]
             here = came.index(keys[p.chunk][p.value])
             out = came.pop(here)
@@ -501,16 +498,19 @@ class _Run:
     def _three(self, slot: Slot, category: str, left: list[Slot], near: Nearest) -> tuple[Slot, ...]:
         """A rotation of the slot and two others that stand still; empty where none was found."""
         keys, i = self.ground.keys, slot.chunk
-        others = [s for s in left if s.value in self.free[s.chunk][category] and self._fit(i, s.chunk, near)]
-        some = self.dice.shuffled(others)[:TRIES]
-        takes = [s for s in some if self.accepts(i, keys[s.chunk][s.value])]
-        gives = [s for s in some if self.accepts(s.chunk, keys[i][slot.value])]
+        # some of many: where one document owns most of what is left, asking all would take the square of it
+        asked = left if len(left) <= ASKED else [left[self.dice.below(len(left))] for _ in range(ASKED)]
+        others = [s for s in asked if s.value in self.free[s.chunk][category] and self._fit(i, s.chunk, near)]
+        some = self.dice.shuffled(list(dict.fromkeys(others)))[:TRIES]
+        takes = [s for s in some if self.accepts(i, keys[s.chunk][s.value]) and self.suits(slot, s)]
+        gives = [s for s in some if self.accepts(s.chunk, keys[i][slot.value]) and self.suits(s, slot)]
         for j in takes:
             for k in gives:
                 if (
                     j.chunk != k.chunk
                     and self._fit(j.chunk, k.chunk, near)
                     and self.accepts(j.chunk, keys[k.chunk][k.value])
+                    and self.suits(j, k)
                 ):
                     self.take(category, slot, j, k)
                     return (slot, j, k)

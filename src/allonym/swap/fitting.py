@@ -99,9 +99,11 @@ def fit_mixtures(vectors: Any, how: Mixture, *, seed: int, advance: Advance | No
         FAMILIES if how.family == AUTO else (how.family,),
         advance=None if advance is None else lambda done, total: advance("mixture", done, total),
         min_weight=how.min_weight,
+        start=how.start,
         restarts=how.restarts,
         max_iter=how.max_iter,
         tol=how.tol,
+        batch_size=how.batch_size or None,
         seed=seed,
     )
 
@@ -140,6 +142,8 @@ def rules(how: Exchange, categories: Sequence[str]) -> Rules:
         returns=how.returns,
         weights=how.weights,
         temperature=how.temperature,
+        fit=how.fit,
+        min_fit=how.min_fit,
         min_cosine=how.min_cosine,
         count_penalty=how.count_penalty,
         rounds=how.rounds,

@@ -17,6 +17,7 @@ from allonym.replace.context import article, attached, core, grown, with_article
 from allonym.replace.naming import Piece, parse, plural
 from allonym.swap.categories import label_of
 from allonym.swap.corpus import Value
+from allonym.swap.terms import stem
 
 _DETERMINER = re.compile(r"(?:an?|the|our|its|their|your|my|this|that|these|those)\s+(?=\S)", re.IGNORECASE)
 _DETERMINED = re.compile(
@@ -62,6 +63,8 @@ def fitted(text: str, own: Value, donor: Value, *, language: str = "en") -> list
             made = _person(mention, own.forms, donor.forms)
         else:
             made = _name(mention, own.forms, donor.forms, place_of(text, a) if language == "en" else "")
+            if own.category == donor.category == "Term" and language == "en":
+                made = _inflected(mention, made)
         if made == mention:
             made = next((f for f in donor.forms if f != mention), made)
         out.append((a, b, made))
@@ -185,6 +188,25 @@ def _number(said: str, own: tuple[str, ...], new: str, donor: tuple[str, ...]) -
     if f"{said}s" in own and new.endswith("s"):
         return next((f for f in donor if f"{f}s" == new), new)
     return new
+
+
+def _inflected(said: str, new: str) -> str:
+    """A common noun in the number of the mention; names and acronyms stay."""
+    if not (said[-1:].islower() and new[-1:].islower()):
+        return new
+    one, other = said.split()[-1].lower(), new.split()[-1]
+    if not (one.isalpha() and other.isalpha()):
+        return new
+    many, base = stem(one) != one, stem(other)
+    if many == (base != other.lower()):
+        return new
+    if many:
+        return new[:-1] + "ies" if new[-1] == "y" and new[-2:-1] not in "aeiou" else plural(new)
+    return new[: -len(other)] + (other[: len(base)] if other.lower().startswith(base) else _like(other, base))
+
+
+def _like(model: str, word: str) -> str:
+    return word[:1].upper() + word[1:] if model[:1].isupper() else word
 
 
 def _cased(said: str, new: str, place: str) -> str:

@@ -111,7 +111,7 @@ def explain(
         )
     beaten = sum(_dominates(points, won, i) for i in usable)
     on = len(frontier(points))
-    beats = f"It beats {_count(beaten)} outright, in both utility and risk" if beaten else "It beats no other outright"
+    beats = f"It beats {_count(beaten)}, in utility, risk or both" if beaten else "It beats no other outright"
     said.append(f"{beats}; {_count(on)} {'is' if on == 1 else 'are'} beaten by none, this one among them.")
     if len(ranked) > 1:
         said.append(_runner_up(points, won, ranked[1], called, spreads))

@@ -28,21 +28,21 @@ from allonym.swap.recoding import Recoding, recoding
 
 WIDTH = 96
 """Dimensions that are kept of the meanings."""
-BLOCK = 8192
-"""Forms whose meanings are computed at once."""
 COSTS: Mapping[str, float] = {
     "kind": 0.5,
-    "class": 0.3,
-    "gender": 0.3,
+    "class": 0.2,
+    "gender": 0.2,
     "capital": 0.6,
-    "plural": 0.3,
-    "acronym": 0.4,
-    "digits": 0.2,
-    "several": 0.3,
-    "words": 0.1,
+    "plural": 0.2,
+    "acronym": 0.3,
+    "digits": 0.1,
+    "several": 0.2,
+    "words": 0.05,
 }
-"""What a difference takes off the fit, half of it where a kind, class or gender is not known of one of the two; ``words``
-for each word more or less, up to three."""
+"""What a difference takes off the fit, half of it where a kind, class or gender is not known of one of the two;
+``words`` for each word more or less, up to three."""
+_FIRST, _LAST = 2000, 26000
+"""Whole words, of middling frequency, in the vocabulary of the embedded model."""
 _RARE = 1e-3
 _PLACES: Mapping[str, str] = {"COUNTRY": "country", "CITY": "city", "US_STATE": "region", "REGION": "region"}
 """Labels of places as the knowledge base calls these kinds."""
@@ -85,9 +85,14 @@ class Likeness:
         return cls(looks, np.ascontiguousarray(np.concatenate(parts, axis=1), np.float32))
 
     def fits(self, one: Any, other: Any) -> Any:
-        """(len(one), len(other)) float32: how well looks fit each other, 1 for equals, down to less than 0."""
-        a, b = self.vectors[one], self.vectors[other]
+        """(len(one), len(other)) float64: how well looks fit each other, 1 for equals, down to less than 0."""
+        a, b = self.vectors[one].astype(np.float64), self.vectors[other].astype(np.float64)
         return 1.0 - ((a * a).sum(1)[:, None] + (b * b).sum(1)[None]) / 2 + a @ b.T
+
+    def fit(self, one: int, other: int) -> float:
+        """How well two looks fit each other."""
+        apart = self.vectors[one] - self.vectors[other]
+        return 1.0 - float(apart @ apart) / 2
 
 
 def _look(value: Value) -> tuple[str, str, str, str]:
@@ -154,27 +159,33 @@ def _embeddings() -> Embeddings:
     return Embeddings(ENGLISH)
 
 
+@cache
+def _common() -> Any:
+    """What the vectors of all words have in common, of every sixteenth; it says nothing of a meaning."""
+    some = _embeddings()(range(_FIRST, _LAST, 16))[0].astype(np.float64)
+    return (some / np.linalg.norm(some, axis=1, keepdims=True)).mean(axis=0)
+
+
 def _meanings(forms: Sequence[str]) -> Any:
-    """(len(forms), at most WIDTH) float32 unit rows: means of word vectors, rare words first (Arora et al. 2017)."""
+    """(len(forms), at most WIDTH) unit rows: means of word vectors, rare words first (Arora et al. 2017)."""
     embed = _embeddings()
     ids = [[p for a, b in words(f) for p in embed.pieces.pieces(f[a:b])] for f in forms]
     counts = Counter(p for some in ids for p in set(some))
-    total = max(1, sum(counts.values()))
-    out = np.zeros((len(forms), 0), np.float32)
+    total = sum(counts.values())
     every = sorted(counts)
     if not every:
-        return out
+        return np.zeros((len(forms), 0))
     place = {p: n for n, p in enumerate(every)}
-    table = np.asarray(embed(every)[0], np.float32)
+    table = embed(every)[0].astype(np.float64)
     table /= np.linalg.norm(table, axis=1, keepdims=True) + 1e-12
-    weights = np.array([_RARE / (_RARE + counts[p] / total) for p in every], np.float32)
-    rows = np.zeros((len(forms), table.shape[1]), np.float32)
+    weights = np.array([_RARE / (_RARE + counts[p] / total) for p in every])
+    rows = np.zeros((len(forms), table.shape[1]))
     for i, some in enumerate(ids):
         if some:
             at = [place[p] for p in some]
             rows[i] = weights[at] @ table[at]
     rows /= np.linalg.norm(rows, axis=1, keepdims=True) + 1e-12
-    rows -= rows.mean(axis=0)
-    _, axes = np.linalg.eigh((rows.T @ rows).astype(np.float64))
-    rows = rows @ axes[:, ::-1][:, :WIDTH].astype(np.float32)
+    rows -= _common()
+    _, axes = np.linalg.eigh(rows.T @ rows)
+    rows = rows @ axes[:, ::-1][:, :WIDTH]
     return rows / (np.linalg.norm(rows, axis=1, keepdims=True) + 1e-12)

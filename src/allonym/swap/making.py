@@ -5,28 +5,34 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from allonym.errors import UnknownNameError
 from allonym.plan import Plan
 from allonym.policy import Policy
+from allonym.replace.keyed import subkey
 from allonym.stats import Estimate
 from allonym.swap import checks
 from allonym.swap.checks import Changed, Checks
-from allonym.swap.corpus import Corpus, Slot
+from allonym.swap.corpus import Corpus, Placed, Slot
 from allonym.swap.exchange import Sequence as Swaps
 from allonym.swap.results import Outcome, Release
 from allonym.swap.sampling import Grid, Moved, draw, measured, moved
 from allonym.swap.state import corpus_digest
+from allonym.swap.utility import STAND_IN
 from allonym.swap.writing import Written, write
 
 if TYPE_CHECKING:
     from allonym.intruder import Item
     from allonym.swap.releases import Releases
+
+MODEL = "llm"
+"""The intruder that the settings' keys ``llm_...`` are for."""
 
 _WORD = re.compile(r"\w+|[^\w\s]")
 
@@ -91,9 +97,9 @@ def make(
     Returns:
         :class:`Made`, whose ``numbers`` hold, fall-backs included: ``utility``, ``distance``, ``cosine`` of the changed
         chunks, and ``flags``; chunks ``changed``, of these ``exchanged``, and those ``holding`` an entity of the
-        release's categories; ``swaps``; ``words`` changed, as a share; ``uniques`` of the release's table that are
-        changed, with ``risk`` and ``remaining`` by population size; ``entities`` and those ``moved``, by category; how
-        many have ``fallen`` back, by what became of them; chunks ``left``, by reason.
+        release's categories; ``swaps``; ``words`` changed, as a share; ``uniques`` of the release's table that
+        lost an entity of its categories, with ``risk`` and ``remaining`` by population size; ``entities`` and those
+        ``moved``, by category; how many have ``fallen`` back, by what became of them; chunks ``left``, by reason.
     """
     corpus = releases.corpus
     one = _written(releases, release, draw, policy, key, options)
@@ -168,12 +174,13 @@ def check(
 ) -> Checks:
     """See :meth:`allonym.swap.releases.Releases.check`."""
     settings = releases.settings.check
+    secret = key or own_key(releases.corpus, releases.seed)
     runs = []
     for number in range(settings.runs):
         if made is not None and made.draw == number:
             one = _One(made.swaps, made.sequence, made.placed, made.written)
         else:
-            one = _written(releases, release, number, policy, key, how)
+            one = _written(releases, release, number, policy, secret, how)
         texts = one.texts(releases.corpus)
         runs.append(Changed(texts, one.placed, {i: one.written.chunk_texts[i].marks for i in texts}))
         if progress is not None:
@@ -183,10 +190,49 @@ def check(
         runs,
         settings.intruders,
         background=background,
-        options=options,
+        options=_options(releases, options, secret),
+        most={MODEL: settings.llm_runs} if settings.llm_runs and MODEL in settings.intruders else None,
+        folds=settings.folds,
         seed=releases.seed,
         progress=progress,
     )
+
+
+def _options(
+    releases: Releases, given: Mapping[str, Mapping[str, object]] | None, secret: bytes | str
+) -> dict[str, Mapping[str, object]]:
+    """The intruders' options: what the settings say of a language model, and above it what is given."""
+    how, corpus = releases.settings.check, releases.corpus
+    out = dict(given or {})
+    if MODEL in how.intruders:
+        own: dict[str, object] = {
+            "subject": corpus.protect.replace("_", " "),
+            "kind": how.llm_kind,
+            "reply": how.llm_reply,
+            "listed": how.llm_listed,
+            "aliases": _aliases(corpus, how.llm_aliases),
+            "key": subkey(secret, "llm cache"),
+        }
+        out[MODEL] = {**own, **out.get(MODEL, {})}
+    return out
+
+
+def _aliases(corpus: Corpus, keys: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Protected value to its documents' values of these metadata keys.
+
+    Raises:
+        UnknownNameError: no document has such metadata.
+    """
+    found: dict[str, dict[str, None]] = {}
+    for key in keys:
+        if all(document.meta.get(key) is None for document in corpus.documents):
+            known = {str(k) for document in corpus.documents for k in document.meta}
+            raise UnknownNameError("metadata key", key, sorted(known), "check.llm_aliases")
+        for document, own in zip(corpus.documents, corpus.classes, strict=True):
+            value = document.meta.get(key)
+            several = value if isinstance(value, (list, tuple)) else (value,)
+            found.setdefault(own, {}).update(dict.fromkeys(str(v) for v in several if v is not None))
+    return {own: tuple(names) for own, names in found.items()}
 
 
 def _outcomes(releases: Releases, one: _One, now: Moved) -> tuple[Outcome, ...]:
@@ -227,7 +273,11 @@ def _numbers(
     entities = Counter(v.category for chunk in corpus.chunks for v in chunk.values if v.category in corpus.swapped)
     gone = Counter(corpus.chunks[slot.chunk].values[slot.value].category for slot in one.placed)
     value = measured(releases.space, now)
-    m = len(changed & releases.uniques[release.categories])
+    if not value.misleading and any(STAND_IN in flag for r in releases.releases for flag in r.flags):
+        # on the scale of the releases
+        value = replace(value, value=value.kept, flags=(*value.flags, f"as for all releases: {STAND_IN}"))
+    alone = changed & releases.uniques[release.categories]
+    m = sum(_touched(corpus, i, texts[i], one.placed, release.categories) for i in alone)
     risks = releases.risks[release.categories]
     bounded = releases.settings.search.risk == "bounded"
     return {
@@ -248,6 +298,12 @@ def _numbers(
         "fallen": dict(one.written.fallen),
         "left": dict(one.sequence.left),
     }
+
+
+def _touched(corpus: Corpus, chunk: int, text: str, placed: Placed, categories: Sequence[str]) -> bool:
+    """Whether an entity of these categories left the chunk: it was exchanged, or a fall-back took it."""
+    own = ((Slot(chunk, at), v) for at, v in enumerate(corpus.chunks[chunk].values) if v.category in categories)
+    return any(slot in placed or not checks.stands(value.forms, text) for slot, value in own)
 
 
 def changed_words(corpus: Corpus, texts: Mapping[int, str]) -> Estimate:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from allonym.swap.corpus import Slot
 from allonym.swap.likeness import Likeness
 from allonym.swap.validity import Rules
 
@@ -35,29 +36,40 @@ class Matcher:
     """
 
     def __init__(
-        self, rules: Rules, vectors: Any, likeness: Likeness, apart: Sequence[Any], counts: Any, generator: np.random.Generator
+        self,
+        rules: Rules,
+        vectors: Any,
+        likeness: Likeness,
+        apart: Sequence[Any],
+        counts: Any,
+        generator: np.random.Generator,
     ) -> None:
         self._rules = rules
         self._vectors = vectors
         self._likeness = likeness
         self._apart = apart
-        self._counts = counts.astype(np.float32)
+        self._counts = counts.astype(np.float64)
         self._generator = generator
 
-    def pairs(self, chunks: Any, looks: Any) -> Iterator[tuple[int, int]]:
-        """Pairs of slots, as places in ``chunks`` and ``looks`` (the chunk and the look of each), the best first."""
-        order = self._generator.permutation(len(chunks))
+    def pairs(self, slots: Sequence[Slot]) -> Iterator[tuple[int, int]]:
+        """Pairs of slots, as places in ``slots``, in the order in which they should be asked."""
+        told = self._likeness.looks
+        chunks = np.array([s.chunk for s in slots], np.int64)
+        looks = np.array([told[s.chunk][s.value] for s in slots], np.int64)
+        order = self._generator.permutation(len(slots))
         for block in np.array_split(order, max(1, -(-len(order) // BLOCK))):
             if len(block) > 1:
                 for a, b in self._best(chunks[block], looks[block]):
                     yield int(block[a]), int(block[b])
 
     def _best(self, chunks: Any, looks: Any) -> list[tuple[int, int]]:
+        """Each slot's best partners in a block, as places in it, the best pairs first."""
         rules, n = self._rules, len(chunks)
+        # in float64: the order must not depend on how the machine sums
         fits = self._likeness.fits(looks, looks)
-        scores = fits * np.float32(rules.fit)
+        scores = fits * rules.fit
         if self._vectors is not None:
-            rows = np.asarray(self._vectors[chunks], np.float32)
+            rows = np.asarray(self._vectors[chunks], np.float64)
             cosines = rows @ rows.T
             if rules.weights == "cosine":
                 scores += cosines
@@ -65,12 +77,11 @@ class Matcher:
                 scores[cosines < rules.min_cosine] = -np.inf
         if rules.min_fit > -math.inf:
             scores[fits < rules.min_fit] = -np.inf
-        scores /= np.float32(rules.temperature)
+        scores /= rules.temperature
         if rules.count_penalty:
             own = self._counts[chunks]
-            scores -= np.float32(rules.count_penalty) * np.abs(own[:, None] - own[None])
-        noise = np.maximum(self._generator.random((n, n), np.float32), np.float32(1e-30))
-        scores -= np.log(-np.log(noise))
+            scores -= rules.count_penalty * np.abs(own[:, None] - own[None])
+        scores += self._generator.gumbel(size=(n, n))
         for code in self._apart:
             mine = code[chunks]
             scores[mine[:, None] == mine[None]] = -np.inf

@@ -287,7 +287,7 @@ class SphericalMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         if not run.converged:
             yield f"EM did not converge in {self.max_iter} iterations"
         if run.dropped:
-            smallest = max(self.min_weight * total, self.min_size)
+            smallest = max(self.min_weight * total, self.min_size, LEAST)
             yield f"{run.dropped} components were dropped: their effective size fell below {smallest:g}"
         if run.merged:
             yield f"{run.merged} components were the same as others and were merged"

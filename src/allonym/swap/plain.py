@@ -81,6 +81,7 @@ def to_dict(
             "clusters": plain(releases.clusters),
             "log_likelihood": plain(releases.chosen_fit.log_likelihood),
             "selection": [plain(f.to_dict()) for f in releases.fits],
+            "chosen": next(i for i, f in enumerate(releases.fits) if f is releases.chosen_fit),
         },
         "releases": [rows[r.index] for r in releases.releases],
         "dropped": [{"categories": list(c), "reason": why} for c, why in releases.dropped.items()],

@@ -27,7 +27,7 @@ from allonym.swap import acronyms
 from allonym.swap.categories import category_of, checked, label_of, labels_of, values_of, without_common
 from allonym.swap.chunking import check_sizes, chunk, sentences, without_cuts
 from allonym.swap.corpus import Chunk, Corpus
-from allonym.swap.documents import aliases_of, classes_of, read, with_fields
+from allonym.swap.documents import aliases_of, classes_of, named_beside, read, with_fields
 from allonym.swap.protected import kind_of, mentions, policy_for, with_protected
 from allonym.swap.sections import Sectioner, check_section, everything, sectioner
 from allonym.swap.settings import Settings
@@ -180,10 +180,15 @@ def load(
     corpus = _corpus(documents, classes, states, done, bounds, loaded, key, missing, about, options)
     corpus = replace(corpus, chunks=without_common(corpus.chunks, classes, states, how.common))
     shown = sum(c not in map(str.strip, d.part_texts()) for d, c in zip(documents, classes, strict=True))
-    if metadata is not None or not shown:
+    if metadata is not None:
         return corpus
-    told = f"{shown} of {len(documents)} documents have their {protect} in a field that is no text and stays as it is"
-    return replace(corpus, warnings=(*corpus.warnings, told))
+    of = f"of {len(documents)} documents"
+    told = (
+        [f"{shown} {of} have their {protect} in a field that is no text and cannot be written again"] if shown else []
+    )
+    if named := sum(named_beside(d, c) for d, c in zip(documents, classes, strict=True)):
+        told.append(f"{named} {of} name their {protect} in a field that is not read and stays as it is")
+    return replace(corpus, settings={**corpus.settings, "shown": shown}, warnings=(*corpus.warnings, *told))
 
 
 def _looking(policy: Policy, states: Mapping[str, str], protect: str) -> Policy:
@@ -421,10 +426,15 @@ def rewrite(
 
     Raises:
         UsageError: source and target do not go together, or the target exists.
-        DataError: the source is not the one that was read.
+        DataError: the source is not the one that was read, or holds the protected value where no tag can stand.
     """
     if len(plans) != len(corpus.documents):
         raise UsageError(f"{len(corpus.documents)} documents need as many plans, got {len(plans)}")
+    if shown := corpus.settings.get("shown"):
+        raise DataError(
+            f"{shown} documents have their {corpus.protect} in a field that is no text, which a tag cannot replace: "
+            "make it text, or give the metadata in a table of its own"
+        )
     loaded = Policy.load(policy)
 
     def parts_of(number: int, document: Document) -> tuple[str, ...]:
@@ -443,6 +453,7 @@ def rewrite(
         fields=[str(f) for f in fields] if isinstance(fields, (list, tuple)) else None,
         format=str(corpus.settings.get("format") or "") or None,
         overwrite=overwrite,
+        count=len(plans),
     )
 
 
@@ -466,12 +477,14 @@ def _warnings(
     silent = sum(not any(s.label == label and _within(merge(r.section), s) for s in r.spans) for r in done)
     if silent:
         yield f"{silent} of {len(documents)} documents never name their {protect}, as far as it was recognised"
-    telling = sum(
-        any(w in as_words(d.id) for w in as_words(c).split() if len(w) > 3)
-        for d, c in zip(documents, classes, strict=True)
-    )
+    kind = kind_of(protect)
+    told = [(as_words(d.id), (c, *aliases_of(d, c, kind, {}))) for d, c in zip(documents, classes, strict=True)]
+    telling = sum(any(w in id for n in names for w in as_words(n).split() if len(w) > 3) for id, names in told)
     if telling:
-        yield f"the ids of {telling} documents hold a word of their {protect}; rename them before they are released"
+        yield (
+            f"{telling} of {len(documents)} documents have an id that holds a word of their {protect}; "
+            "rename them before they are released"
+        )
     few = sum(n == 1 for n in Counter(classes).values())
     if few == len(documents) and kind_of(protect) == "OTHER_IDENTIFYING_ATTRIBUTE":
         yield f"every document has its own {protect}: is it a value, or an id?"

@@ -141,7 +141,7 @@ class Releases:
         said = plane.explain(
             self.points(size),
             names=[f"{' + '.join(r.categories)} with {r.swaps:,} swaps" for r in self.releases],
-            spreads=[(_sd(r.utility), _sd(self.risk(r, size))) for r in self.releases],
+            spreads=[(_sd(r.utility), self._sd_of_risk(r, size)) for r in self.releases] if self._drawn else None,
             **given,
         )
         return " ".join((self._does(chosen), *said))
@@ -159,15 +159,26 @@ class Releases:
                 f"It is on the frontier: none of the {len(points)} releases is less risky and no less useful, or the "
                 "other way round."
             )
-            at = front.index(chosen)  # by falling utility and risk
-            for other, word in ((at - 1, "More useful is"), (at + 1, "Less risky is")):
-                if 0 <= other < len(front):
-                    said.append(f"{word} {self._called(front[other], points)}.")
+            useful = [r for r in front if points[r.index][0] > utility]  # both by falling utility and risk
+            safe = [r for r in front if points[r.index][1] < risk]
+            for other, word in ((useful[-1:], "More useful is"), (safe[:1], "Less risky is")):
+                said += [f"{word} {self._called(r, points)}." for r in other]
         elif better := [r for r in front if points[r.index][0] >= utility and points[r.index][1] <= risk]:
             said.append(f"It is not on the frontier, for there is {self._called(better[0], points)}.")
         if chosen == self._default(points):
             said.append(self._rule(chosen))
         return " ".join(said)
+
+    @property
+    def _drawn(self) -> bool:
+        """Whether there are several draws, so that they have a spread."""
+        return self.settings.search.draws > 1
+
+    def _sd_of_risk(self, release: Release, size: float) -> float:
+        """The standard deviation over the draws alone: R is linear in m."""
+        table = self.risks[release.categories][size]
+        p = table.bounded if self.settings.search.risk == "bounded" else table.p
+        return _sd(release.uniques) * p.value / table.fit.singles if table.fit.singles else 0.0
 
     def _does(self, release: Release) -> str:
         of, nats = len(self.uniques[release.categories]), release.distance_per_chunk.value

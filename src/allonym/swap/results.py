@@ -1,4 +1,4 @@
-"""What a search found: releases with their risk and utility, and what these rest on. Plain data for JSON and reports."""
+"""What a search found: releases with risk and utility, and what these rest on. Plain data for JSON and reports."""
 
 from __future__ import annotations
 
@@ -54,13 +54,14 @@ class TableFit:
         categories: A_s.
         n, k: chunks counted, cells that hold any.
         singles, doubles: cells of one chunk (s_1), of two.
-        alone: cells all of whose chunks are of one document (document-level uniques).
+        alone: cells all of whose chunks have one protected value: document-level uniques.
         theta, alpha: with 95 % intervals.
         log_likelihood: of (2.10).
         status: ``interior | alpha=0 | all-singletons | one-block | empty``.
         share: s_1 / number of chunks of the corpus, as in P1's Table 1.
         p, bounded: population size to p of (2.15) and p*.
-        population: population size to the expected number of population uniques, (2.13).
+        population: population size to the expected number of population uniques, (2.13), or (2.14) where the risk is
+            the paper's.
     """
 
     categories: tuple[str, ...]

@@ -44,7 +44,7 @@ class Risk:
     @property
     def clipped(self) -> bool:
         """Whether (2.15) gave more than 1: an impossible share, because the fit and the table disagree."""
-        return self.raw > 1
+        return self.raw > 1 + 1e-9  # not by rounding
 
     @property
     def flags(self) -> tuple[str, ...]:

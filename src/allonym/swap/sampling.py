@@ -114,8 +114,7 @@ class Point:
     @classmethod
     def from_row(cls, row: Sequence[Any]) -> Point:
         """What :meth:`to_row` wrote."""
-        *numbers, flags = row
-        return cls(*numbers, tuple(flags))
+        return cls(*(*row[:-1], tuple(row[-1])))
 
 
 @dataclass(frozen=True, slots=True)

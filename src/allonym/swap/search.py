@@ -30,6 +30,7 @@ from allonym.swap.selection import Fit, chosen
 from allonym.swap.settings import Settings
 from allonym.swap.state import State, corpus_digest, digest
 from allonym.swap.table import Table, tabulate
+from allonym.swap.utility import STAND_IN
 
 
 def search(
@@ -225,7 +226,7 @@ def one_scale(
     are. Two scales do not compare."""
     if not any(p.misleading for rows in draws.values() for row in rows for p in row):
         return {c: list(rows) for c, rows in draws.items()}
-    remark = "the ratio misleads for another release: U = exp(D / (n d))"
+    remark = f"the ratio misleads for another release: {STAND_IN}"
 
     def scaled(p: Point) -> Point:
         if p.misleading:
@@ -321,7 +322,8 @@ def _judged(risk: Callable[[int], Estimate], uniques: Sequence[int], most: float
     spread = centre.high - centre.value
     low = max(0.0, min(e.low for e in found) - spread)
     high = min(most, max(e.high for e in found) + spread)
-    return Estimate(centre.value, min(low, centre.value), max(high, centre.value), len(found), found[0].method)
+    method = found[0].method if not spread else f"{found[0].method}, wider by the draws' standard deviation"
+    return Estimate(centre.value, min(low, centre.value), max(high, centre.value), len(found), method)
 
 
 def _checked(corpus: Corpus, settings: Settings) -> list[str]:
@@ -336,6 +338,13 @@ def _checked(corpus: Corpus, settings: Settings) -> list[str]:
     if small:
         raise UsageError(
             f"search.population: a population of {min(small):g} is smaller than the corpus, {len(corpus.chunks)} chunks"
+        )
+    at, sizes = settings.search.choose_at, settings.search.population
+    if not sizes:
+        raise UsageError("search.population: one population size at least is required, got none")
+    if at and at not in sizes:
+        raise UsageError(
+            f"search.choose_at must be one of search.population ({', '.join(f'{n:g}' for n in sizes)}), got {at:g}"
         )
     said = []
     if len(set(corpus.classes)) == 1:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from typing import Any, cast
@@ -42,11 +42,12 @@ _LAST = 4  # sentences at the end of a speech in which the questions are opened
 
 @dataclass(frozen=True, slots=True)
 class Speech:
-    """What one speaker says at a time; ``speaker`` is the name, number or role that the source gives, if any."""
+    """What one speaker says at a time; ``speaker`` is the name, number or role that the source gives, if any. It is
+    hidden from ``repr``."""
 
     start: int
     end: int
-    speaker: str = ""
+    speaker: str = field(default="", repr=False)
 
 
 def sectioner(section: str | tuple[str, str] | Sectioner) -> Sectioner:

@@ -80,9 +80,11 @@ class Mixture:
     candidates: tuple[int, ...] = _key((), "numbers to choose from; empty: up to one for 25 chunks", low=1)
     criterion: str = _key("bic", "what chooses family and number", one_of=("bic", "icl"))
     min_weight: float = _key(0.0, "components below this weight are dropped", low=0, high=1)
+    start: str = _key("both", "kind of the starts, or both in turn", one_of=("both", "soft", "k-means++"))
     restarts: int = _key(4, "starts, of which the best is kept", low=1)
     max_iter: int = _key(200, "most iterations", low=1)
     tol: float = _key(1e-7, "relative gain of the log-likelihood that ends them", low=0)
+    batch_size: int = _key(0, "chunks per step of stepwise EM, for very large corpora; 0: all in every step", low=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +104,8 @@ class Exchange:
     returns: bool = _key(False, "an entity may come to a class that knows it already, as in the paper")
     weights: str = _key("cosine", "draw within a cluster", one_of=("uniform", "cosine"))
     temperature: float = _key(0.02, "of the cosine weights: smaller prefers the more similar", low=1e-6)
+    fit: float = _key(0.5, "weight of how an entity fits the other's place, beside the chunks' cosine", low=0)
+    min_fit: float = _key(-0.3, "least fit, 1 for equals; what finds none falls back", low=-100, high=1)
     min_cosine: float = _key(-1.0, "least cosine between partners", low=-1, high=1)
     count_penalty: float = _key(0.05, "taken off cosine over temperature per entity that a partner has more", low=0)
     min_concentration: float = _key(0.0, "least expected cosine in a cluster that is exchanged", low=0, high=1)
@@ -138,13 +142,19 @@ class Check:
 
     intruders: tuple[str, ...] = _key(("entities", "words"), "registered intruders; empty: none")
     runs: int = _key(5, "releases drawn", low=1)
+    folds: int = _key(10, "parts of the chunks; what judges one has learnt from the others", low=2)
+    llm_runs: int = _key(0, "of the draws, those that a language model judges; 0: all", low=0)
+    llm_kind: str = _key("text", "what it is told the chunks are from, such as earnings call transcript")
+    llm_reply: str = _key("name", "how it is to give a guess; in the paper a ticker symbol (in Capital Letters)")
+    llm_aliases: tuple[str, ...] = _key((), "metadata keys whose values count as the protected one, such as ticker")
+    llm_listed: bool = _key(False, "it may choose from the protected values, unlike in the paper")
 
 
 @dataclass(frozen=True, slots=True)
 class Axes:
     """Hyperparameters that a grid goes through (P1 3.2.1), with all population sizes of ``search``."""
 
-    threshold: tuple[float, ...] = _key((75.0,), "percentiles of :class:`Read`", low=0, high=100)
+    threshold: tuple[float, ...] = _key((75.0,), "values of read.threshold", low=0, high=100)
     family: tuple[str, ...] = _key(("pkbd", "spcauchy"), "component densities", one_of=("pkbd", "spcauchy"))
     clusters: tuple[int, ...] = _key((10, 20), "components", low=1)
     min_weight: tuple[float, ...] = _key((0.005, 0.01), "least weights", low=0, high=1)

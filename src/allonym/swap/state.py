@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import json
 import os
-import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from allonym import __version__
 from allonym.errors import UsageError
 from allonym.swap.corpus import Corpus
 
@@ -24,8 +22,8 @@ FORMAT = 1
 
 
 def digest(*parts: object) -> str:
-    """A 128-bit BLAKE2b digest of plain values, as 32 hexadecimal digits."""
-    told = json.dumps([FORMAT, *parts], sort_keys=True, ensure_ascii=True, default=str)
+    """A 128-bit BLAKE2b digest of plain values and of allonym's version, as 32 hexadecimal digits."""
+    told = json.dumps([FORMAT, __version__, *parts], sort_keys=True, ensure_ascii=True, default=str)
     return blake2b(told.encode("ascii"), digest_size=16).hexdigest()
 
 
@@ -75,27 +73,14 @@ class State:
     def find(self, name: str) -> Any:
         """The plain values under ``name``; None where there are none, or a torn file."""
         with suppress(OSError, ValueError, KeyError):
-            return json.loads(self._path(name, "json").read_bytes())["value"]
+            return json.loads(self._path(name).read_bytes())["value"]
         return None
 
     def keep(self, name: str, value: Any) -> Any:
         """Write plain values; returns them as they will be read."""
         data = json.dumps({"value": value}).encode("ascii")
-        self._write(self._path(name, "json"), lambda stream: stream.write(data))
+        self._write(self._path(name), data)
         return json.loads(data)["value"]
-
-    def arrays(self, name: str, make: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
-        """Arrays that lie under ``name``, else what ``make`` returns, which is kept."""
-        path = self._path(name, "npz")
-        with (
-            suppress(OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile),
-            path.open("rb") as stream,
-            np.load(stream) as held,
-        ):
-            return {key: held[key] for key in held.files}
-        made = {key: np.asarray(value) for key, value in make().items()}
-        self._write(path, lambda stream: np.savez(stream, **made))  # type: ignore[arg-type]
-        return made
 
     def clear(self) -> None:
         """Remove every file of the state, and the folder where it is empty then."""
@@ -107,14 +92,14 @@ class State:
         with suppress(OSError):
             self.folder.rmdir()
 
-    def _path(self, name: str, suffix: str) -> Path:
-        return self.folder / f"{name}.{suffix}"
+    def _path(self, name: str) -> Path:
+        return self.folder / f"{name}.json"
 
-    def _write(self, path: Path, write: Callable[[Any], object]) -> None:
+    def _write(self, path: Path, data: bytes) -> None:
         part = path.with_name(f".{path.name}.part")
         handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(handle, "wb") as stream:
-            write(stream)
+            stream.write(data)
             stream.flush()
             os.fsync(stream.fileno())
         os.replace(part, path)

@@ -6,6 +6,7 @@ models that never saw it.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +23,7 @@ FOLDS = 5
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Accuracy of a task on chunks, with 95 % Wilson intervals.
+    """Accuracy of a task on chunks, with 95 % Wilson intervals, as if chunks of a document were independent.
 
     Attributes:
         label: the metadata key that is predicted; classes: its values; chunks: how many were judged.
@@ -63,17 +64,11 @@ def task_utility(corpus: Corpus, label: str, before: Any, after: Any) -> Task:
     Raises:
         DataError: fewer than two classes, or a class of which no two documents are.
     """
-    values = [_value(document.meta.get(label)) for document in corpus.documents]
-    if not any(values):
-        raise DataError(f"task: no document has the metadata key {label!r}")
+    values = labels_of(corpus, label)
     chunks = np.array([i for i, c in enumerate(corpus.chunks) if values[c.document]], dtype=np.intp)
     targets = np.array([values[corpus.chunks[i].document] for i in chunks])
     documents = np.array([corpus.chunks[i].document for i in chunks])
     names = sorted(set(targets.tolist()))
-    if len(names) < 2:
-        raise DataError(f"task: {label!r} has one value only; two are required")
-    if not any(len(set(documents[targets == name].tolist())) > 1 for name in names):
-        raise DataError(f"task: every value of {label!r} is of one document only; nothing can be learnt for others")
     old, new = np.asarray(before, np.float64)[chunks], np.asarray(after, np.float64)[chunks]
     right = np.zeros((3, len(chunks)), dtype=bool)
     folds = GroupKFold(min(FOLDS, len(set(documents.tolist()))))
@@ -89,6 +84,24 @@ def task_utility(corpus: Corpus, label: str, before: Any, after: Any) -> Task:
     unchanged, learnt, applied = (_wilson(int(row.sum()), len(chunks)) for row in right)
     most = max(int((targets == name).sum()) for name in names)
     return Task(label, len(names), len(chunks), unchanged, learnt, applied, most / len(chunks))
+
+
+def labels_of(corpus: Corpus, label: str) -> list[str]:
+    """Each document's value of a metadata key, empty where it has none or no chunk; quick, to be asked first.
+
+    Raises:
+        DataError: as :func:`task_utility`.
+    """
+    used = {chunk.document for chunk in corpus.chunks}
+    values = [_value(d.meta.get(label)) if i in used else "" for i, d in enumerate(corpus.documents)]
+    counts = Counter(v for v in values if v)
+    if not counts:
+        raise DataError(f"task: no document has the metadata key {label!r}")
+    if len(counts) < 2:
+        raise DataError(f"task: {label!r} has one value only; two are required")
+    if max(counts.values()) < 2:
+        raise DataError(f"task: every value of {label!r} is of one document only; nothing can be learnt for others")
+    return values
 
 
 def _value(given: object) -> str:

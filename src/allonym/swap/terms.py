@@ -79,6 +79,9 @@ class Word(NamedTuple):
     noun: bool
     name: bool
 
+    def __repr__(self) -> str:
+        return f"Word({self.start}, {self.end})"
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Phrases:
@@ -203,30 +206,6 @@ def _is_name(text: str, start: int, surface: str, proper: bool) -> bool:
     if any(c.isupper() for c in surface[1:]):
         return not surface.isdigit()
     return proper and surface[:1].isupper() and bool(start) and not _SENTENCE_END.search(text, max(0, start - 4), start)
-
-
-def find_terms(
-    documents: Sequence[Document],
-    classes: Sequence[str],
-    bounds: Sequence[Sequence[Interval]],
-    found: Sequence[Iterable[Span]],
-    options: TermOptions | None = None,
-    *,
-    language: str = "en",
-    model: TaggerModel | None = None,
-) -> Terms:
-    """Terms of a corpus: :func:`phrases` of each document, then :func:`choose`.
-
-    Args:
-        documents: the texts.
-        classes: each document's protected value.
-        bounds: per document, (start, end) of its chunks, sorted and disjoint.
-        found: per document, what detectors found in it.
-        options: what counts as a term.
-        language, model: as in :func:`phrases`.
-    """
-    some = [phrases(d, spans, language=language, model=model) for d, spans in zip(documents, found, strict=True)]
-    return choose(some, classes, bounds, options)
 
 
 def choose(

@@ -15,7 +15,10 @@ import numpy as np
 
 from allonym.errors import DataError, UsageError
 
-__all__ = ["Utility", "utility"]
+__all__ = ["STAND_IN", "Utility", "utility"]
+
+STAND_IN = "U = exp(D / (n d))"
+"""What the flag of a utility says that is not the ratio of (2.18)."""
 
 _Values = Sequence[float] | Any  # or a one-dimensional array
 
@@ -42,11 +45,6 @@ class Utility:
     kept: float = 1.0
     misleading: bool = False
     flags: tuple[str, ...] = ()
-
-    @property
-    def capped(self) -> float:
-        """U as the frontier takes it: at most 1."""
-        return min(self.value, 1.0)
 
 
 def utility(before: _Values, after: _Values, total: float, *, n: int, d: int) -> Utility:
@@ -80,9 +78,9 @@ def utility(before: _Values, after: _Values, total: float, *, n: int, d: int) ->
         return Utility(1.0, 0.0, 0.0, 0)
     flags = []
     if total <= 0:
-        flags.append("the clusters fit no better than the uniform distribution: U = exp(D / (n d))")
+        flags.append(f"the clusters fit no better than the uniform distribution: {STAND_IN}")
     elif abs(distance) >= total:
-        flags.append("D exceeds the likelihood of the clusters: U = exp(D / (n d))")
+        flags.append(f"D exceeds the likelihood of the clusters: {STAND_IN}")
     misleading = bool(flags)
     kept = math.exp(min(distance / (n * d), 700.0))
     if distance > 0:

@@ -46,9 +46,9 @@ class Rules:
             where it is only alike (:mod:`allonym.swap.alike`).
         weights: ``uniform`` within a cluster, or ``cosine``: proportional to exp(cos / temperature).
         temperature: greater than 0.
-        fit: what the fit of an entity to the other's place (:mod:`allonym.swap.likeness`) weighs beside the cosine of the
-            chunks; 0: it does not count. It needs ``counts="all"`` and ``partners="per-category"``: slots look for each
-            other then, not chunks.
+        fit: what the fit of an entity to the other's place (:mod:`allonym.swap.likeness`) weighs beside the cosine of
+            the chunks; 0: it does not count. Slots look for each other then, not chunks; so it counts only with
+            ``counts="all"`` and ``partners="per-category"``.
         min_fit: least fit, 1 for equals; what finds none stays and falls back.
         min_cosine: least cosine of partners, from -1 to 1; above -1 it needs vectors.
         count_penalty: taken off cos / temperature per entity that one partner has more than the other.

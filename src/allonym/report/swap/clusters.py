@@ -23,7 +23,9 @@ def clusters_section(result: Plain, *, words: bool = True) -> Section | None:
     blocks: list[Block] = []
     if found:
         family = FAMILIES.get(str(mixture.get("family")), str(mixture.get("family", "")))
-        said = "Entities move only between chunks of one cluster, so that they land among texts on the same topic. "
+        beyond = part(part(result, "settings"), "exchange").get("beyond")
+        said = "Entities move between chunks of one cluster, so that they land among texts on the same topic"
+        said += "; those that find no partner there look in all clusters. " if beyond else ". "
         said += f"A {family} mixture has {len(found)} clusters"
         if isinstance(likelihood := mixture.get("log_likelihood"), (int, float)):
             said += f"; its log-likelihood is {write(float(likelihood), 'number', 1)}"
@@ -38,7 +40,8 @@ def clusters_section(result: Plain, *, words: bool = True) -> Section | None:
             )
         blocks += [_map(found, words), _table(found, words)]
     if selection:
-        blocks.append(_criteria(mixture, selection, len(found)))
+        criterion = str(part(part(result, "settings"), "mixture").get("criterion", "bic"))
+        blocks.append(_criteria(mixture, selection, len(found), criterion))
     return Section("Clusters", tuple(blocks), "clusters")
 
 
@@ -101,12 +104,12 @@ def _table(found: list[Plain], words: bool) -> Table:
     return Table("Clusters", tuple(columns), tuple(body), shown=25)
 
 
-def _criteria(mixture: Plain, selection: list[Plain], left: int) -> Chart:
+def _criteria(mixture: Plain, selection: list[Plain], left: int, criterion: str) -> Chart:
     series: dict[tuple[str, str], list[Point]] = {}
     family = str(mixture.get("family", ""))
-    lowest = {
-        name: min((float(s[name]) for s in selection if _usable(s, name)), default=None) for name in ("bic", "icl")
-    }
+    used = mixture.get("chosen")
+    usable = [s for s in selection if _usable(s, criterion)]
+    best = selection[used] if isinstance(used, int) else min(usable, key=lambda s: float(s[criterion]), default=None)
     for s in sorted(selection, key=lambda s: int(s.get("k") or s.get("clusters") or 0)):
         k = int(s.get("k") or s.get("clusters") or 0)
         for name in ("bic", "icl"):
@@ -119,9 +122,8 @@ def _criteria(mixture: Plain, selection: list[Plain], left: int) -> Chart:
                 facts.append(("Remark", "did not converge"))
             elif s.get("degenerate"):
                 facts.append(("Remark", f"{s['degenerate']} at the cap of concentration"))
-            best = _usable(s, name) and s[name] == lowest[name]
             mark: Literal["", "chosen", "hollow"] = (
-                "hollow" if not _usable(s, name) else "chosen" if best and name == "bic" else ""
+                "chosen" if s is best and name == criterion else "" if _usable(s, name) else "hollow"
             )
             label = f"{FAMILIES.get(own, own)}, K = {k}"
             series.setdefault((own, name), []).append(Point(k, float(s[name]), label, tuple(facts), mark))

@@ -92,6 +92,11 @@ def judged(result: Plain) -> str:
     return "bounded" if search.get("risk") == "bounded" else "risk"
 
 
+def asymptotic(result: Plain) -> bool:
+    """Whether population uniques were estimated by (2.14), as in the paper."""
+    return part(part(result, "settings"), "search").get("risk") == "paper"
+
+
 def risks(release: Plain, result: Plain) -> dict[float, Estimate]:
     """Population size to the risk that a release is judged by."""
     return by_population(release.get(judged(result))) or by_population(release.get("risk"))

@@ -30,6 +30,7 @@ def grid_section(result: Plain) -> Section | None:
     failed = [r for r in found if not r.get("converged", True) or r.get("reason")]
     choices = [_choice(r) for r in found if _choice(r)]
     said = f"{len(found)} settings were tried; {len(found) - len(failed)} of them give a choice. "
+    said += "The choice is the release of the lowest risk on the frontier. " if choices else ""
     if choices:
         most = max(dict.fromkeys(choices), key=choices.count)
         said += f"{called(most)} is chosen in {choices.count(most)} of them."

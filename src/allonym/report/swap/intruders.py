@@ -34,9 +34,9 @@ def intruders_section(result: Plain, *, words: bool = True) -> Section | None:
     protect = str((result.get("corpus") or {}).get("protect") or "class")
     blocks: list[Block] = [
         Text(
-            f"An intruder reads a changed chunk and guesses its {protect}. It was trained on other chunks only, "
-            "never on what it judges. The further it falls from the first bar to the second, and the nearer it "
-            "comes to guessing blindly, the better the exchange protects."
+            f"An intruder reads a changed chunk and guesses its {protect}. One that learns has learnt from other "
+            "chunks only, never from what it judges. The further it falls from the first bar to the second, and the "
+            "nearer it comes to guessing blindly, the better the exchange protects."
         ),
         _bars(attacks),
         _accuracy(attacks),
@@ -83,7 +83,7 @@ def _accuracy(attacks: list[Plain]) -> Table:
         [Column("In two guesses", "number", 3, "Right with the first or the second guess, after")] if second else []
     )
     columns += [Column(_stage(str(s)), "number", 3, "Accuracy after it was told so (P1 3.2.3)") for s in stages]
-    columns.append(Column("McNemar p", "p", None, "Exact; before and after as paired answers"))
+    columns.append(Column("McNemar p", "p", None, "Exact; before and after as paired answers of all runs, as in P1"))
     body = []
     for a in attacks:
         before, after = estimate(a.get("before")), estimate(a.get("after"))
@@ -103,8 +103,8 @@ def _one(attack: Plain, words: bool) -> list[Block]:
         both, lost, won, never = (int(c) for c in counts)
         total = max(1, both + lost + won + never)
         note = (
-            f"{lost:,} chunks were recognised before the exchange and are not afterwards; {won:,} the other way "
-            f"round. {write(both / total, 'share')} of {total:,} answers are right both times."
+            f"{lost:,} answers were right before the exchange and are wrong afterwards; {won:,} the other way "
+            f"round. {write(both / total, 'share')} of {total:,} are right both times."
         )
         pair.append(
             Matrix(
@@ -128,7 +128,9 @@ def _one(attack: Plain, words: bool) -> list[Block]:
         if isinstance(attack.get(key), (int, float))
     )
     if facts:
-        pair.append(Settings((("McNemar's test", facts),)))
+        runs = estimate(attack.get("before")).n
+        shared = f"over {runs:,} runs, which share chunks: too small, as in the paper" if runs > 1 else ""
+        pair.append(Settings((("McNemar's test", (*facts, *((("p values", shared),) if shared else ()))),)))
     if pair:
         blocks.append(Beside(tuple(pair)))
     terms = attack.get("terms")

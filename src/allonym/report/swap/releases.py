@@ -28,6 +28,8 @@ from allonym.report.swap.given import (
 from allonym.stats import Estimate
 
 UTILITY = Axis("Utility U", "number")
+STAND_IN = "U = exp(D / (n d))"
+SPREAD = "mean over the draws; interval: 95 % of the model, wider by the draws' standard deviation"
 
 
 def releases_section(result: Plain) -> Section | None:
@@ -38,12 +40,15 @@ def releases_section(result: Plain) -> Section | None:
     at = chosen_population(result)
     first = sizes.index(at) if at in sizes else 0
     p = "the bounded p*" if judged(result) == "bounded" else "p of (2.15)"
+    u = "(2.19)"
+    if any(STAND_IN in str(f) for r in rows(result, "releases") for f in r.get("flags") or ()):
+        u = "exp(D / (n d)) for all of them, since the ratio of (2.19) misleads for some"
     blocks: list[Block] = [
         Text(
             "Each mark is one way to release the corpus: which categories are exchanged, and how far. A thin line"
-            " joins releases that only differ in how far; the fewest swaps are at the top right. To the right, "
+            " joins releases that only differ in how far; the fewest swaps are at the top. To the right, "
             "texts keep more of what they speak of; further down, less of the corpus stays unique. Risk R is "
-            f"(2.16) with {p}, utility U is (2.19)."
+            f"(2.16) with {p}, utility U is {u}."
         ),
         Tabs("Population size N", tuple((power(n), (plane(result, n),)) for n in sizes), first),
     ]
@@ -154,7 +159,7 @@ def front_table(result: Plain, size: float) -> Table:
             Column("Swaps", "count"),
             Column("Chunks changed", "count", None, "Chunks whose text changes; mean and SD over the draws"),
             Column("Share", "share", 1),
-            Column("Risk R", "number", 4, "(2.16), mean and SD over the draws"),
+            Column("Risk R", "number", 4, f"(2.16), {SPREAD}"),
             Column("Utility U", "number", 5, "(2.19)"),
             Column("D per chunk", "number", 2, "Change of the log density per changed chunk, nats (2.17)"),
             Column("Cosine", "number", 3, "Mean cosine between a changed chunk's vectors before and after"),
@@ -224,7 +229,8 @@ def all_table(result: Plain) -> Table:
         for r in rows(result, "releases")
     )
     note = (
-        "Mean and standard deviation over the draws. A bar at the left marks the frontier, colour the chosen release."
+        "Mean and standard deviation over the draws; of risks, the model's 95 % interval, wider by that. "
+        "A bar at the left marks the frontier, colour the chosen release."
     )
     return Table("", columns, body, note, 20)
 

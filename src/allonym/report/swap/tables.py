@@ -7,10 +7,12 @@ from allonym.report.page import Block, Column, Row, Section, Table, Tag, Text
 from allonym.report.plots import Axis, Chart, Point, Series
 from allonym.report.swap.given import (
     Plain,
+    asymptotic,
     by_population,
     called,
     categories_of,
     estimate,
+    judged,
     key,
     part,
     readable,
@@ -37,7 +39,9 @@ def tables_section(result: Plain) -> Section | None:
     if len(sizes) > 1:
         blocks.append(_curves(result))
     if told := _stability(result):
-        blocks.append(Section("How firm the order is", tuple(Text(s) for s in told)))
+        p = "p*" if judged(result) == "bounded" else "p"
+        first = f"The sets of categories, in the order of {p}, the share of their uniques that stay unique:"
+        blocks.append(Section("How firm the order is", (Text(first), *(Text(s) for s in told))))
     return Section("Uniqueness", tuple(blocks), "uniqueness")
 
 
@@ -45,12 +49,12 @@ def _fits(result: Plain) -> Table:
     of = slots(result)
     columns = (
         Column("Counted by"),
-        Column("θ", "number", None, "Strength of the Ewens-Pitman formula, 95 % interval"),
+        Column("θ", "number", 2, "Strength of the Ewens-Pitman formula, 95 % interval"),
         Column("α", "number", None, "Discount: near 1, new values keep coming; 95 % interval"),
         Column("s₁ / n", "share", 1, "Sample uniques, of all chunks"),
         Column("s₁", "count", None, "Cells of one chunk: sample uniques"),
         Column("s₂", "count", None, "Cells of two chunks"),
-        Column("Of one document", "count", None, "Cells all of whose chunks are of one document: unique at its level"),
+        Column("Of one value", "count", None, "Cells all of whose chunks have one protected value: they point to it"),
         Column("Cells k", "count", None, "Cells that hold any chunk"),
         Column("Chunks n", "count", None, "Chunks that are counted"),
         Column("Log-likelihood", "number", 1, "Of (2.10)"),
@@ -80,13 +84,14 @@ def _fits(result: Plain) -> Table:
 def _shares(result: Plain) -> Table:
     of = slots(result)
     sizes = sorted({n for t in rows(result, "tables") for n in by_population(t.get("p"))})
+    which = "(2.14), their limit for large N" if asymptotic(result) else "(2.13)"
     columns = [Column("Counted by")]
     for n in sizes:
         name = power(n)
         columns += [
             Column(f"p, N = {name}", "number", None, "(2.15): population uniques over sample uniques"),
             Column(f"p*, N = {name}", "number", None, "The bounded share: chance that a sample unique is unique at N"),
-            Column(f"E S₁, N = {name}", "number", None, "Expected population uniques, (2.13)"),
+            Column(f"E S₁, N = {name}", "number", None, f"Expected population uniques, {which}"),
         ]
     body = []
     for t in rows(result, "tables"):
