@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 
 from allonym.document import Document, Entity, Span
 from allonym.plan import Plan, digest
 from allonym.swap.corpus import Chunk, Corpus, Value
+from allonym.swap.validity import Rules
 
 STATES = {"Organization": "swap", "Person": "swap", "Product": "swap", "Date": "fixed"}
 LABELS = {"Organization": "ORGANIZATION", "Person": "PERSON", "Product": "PRODUCT", "Date": "DATE"}
@@ -16,6 +20,25 @@ NAMES = {
     "Product": "Flexline;Hydracore;Nimbus Cart;Torvox;Paperwing;Soundfold;Glasspath;Ironleaf;Riverkey",
     "Date": "March 3;June 9;April 12",
 }
+
+
+def paper(categories: tuple[str, ...], **changes: Any) -> Rules:
+    """P1's protocol: one pass of pairs, uniform draws, entities may come back to a class that knows them."""
+    return replace(Rules(categories, returns=True), **changes)
+
+
+def lifted(categories: tuple[str, ...], **changes: Any) -> Rules:
+    """P1 without the limits that it admits: any shared category, one to many, rounds, rotations."""
+    made = Rules(
+        categories,
+        need="any",
+        partners="per-category",
+        counts="all",
+        unswapped_differ=False,
+        rounds=4,
+        cycles=True,
+    )
+    return replace(made, **changes)
 
 
 def corpus(seed: int, documents: int = 4, chunks: int = 4, most: int = 2, pool: int = 9) -> Corpus:

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.swap import golden12, invented
+from tests.swap.invented import lifted, paper
 
 from allonym.document import Document
 from allonym.errors import UnknownNameError, UsageError
@@ -24,20 +25,20 @@ A = ("Organization", "Product")
 ALL = ("Organization", "Person", "Product")
 
 RULES = {
-    "paper": Rules.paper(A),
+    "paper": paper(A),
     "pairs": Rules(A, need="any", unswapped_differ=False, rounds=3),
     "pairs, cycles": Rules(ALL, need="any", unswapped_differ=False, rounds=2, cycles=True),
-    "lifted": Rules.lifted(ALL),
-    "one partner": Rules.lifted(ALL, partners="same"),
-    "one partner, min": Rules.lifted(ALL, partners="same", counts="min", count_penalty=0.5),
-    "cosine": Rules.lifted(ALL, weights="cosine", min_cosine=-0.5),
-    "fit": Rules.lifted(ALL, weights="cosine", temperature=0.02, fit=0.5),
-    "fit, uniform": Rules.lifted(ALL, fit=0.5, min_fit=0.0, min_cosine=-0.5, count_penalty=0.1),
-    "fit, differ": Rules.lifted(A, fit=0.5, differ=("Person",), agree=("Date",)),
-    "beyond": Rules.lifted(ALL, beyond=True),
-    "returns": Rules.lifted(A, returns=True),
-    "agree": Rules.lifted(A, agree=("Date",)),
-    "differ": Rules.lifted(A, differ=("Person",)),
+    "lifted": lifted(ALL),
+    "one partner": lifted(ALL, partners="same"),
+    "one partner, min": lifted(ALL, partners="same", counts="min", count_penalty=0.5),
+    "cosine": lifted(ALL, weights="cosine", min_cosine=-0.5),
+    "fit": lifted(ALL, weights="cosine", temperature=0.02, fit=0.5),
+    "fit, uniform": lifted(ALL, fit=0.5, min_fit=0.0, min_cosine=-0.5, count_penalty=0.1),
+    "fit, differ": lifted(A, fit=0.5, differ=("Person",), agree=("Date",)),
+    "beyond": lifted(ALL, beyond=True),
+    "returns": lifted(A, returns=True),
+    "agree": lifted(A, agree=("Date",)),
+    "differ": lifted(A, differ=("Person",)),
 }
 
 
@@ -59,7 +60,7 @@ def category(corpus: Corpus, slot: Slot) -> str:
 @pytest.mark.parametrize("seed", range(8))
 def test_the_golden_corpus_is_exhausted_by_at_most_three_pairs(seed: int) -> None:
     corpus = golden12.corpus()
-    sequence = exchange(corpus, golden12.CLUSTERS, Rules.paper(A), seed)
+    sequence = exchange(corpus, golden12.CLUSTERS, paper(A), seed)
     most = golden12.facts("most pairs")[0]["pairs"]
     assert 2 <= len(sequence.swaps) <= most
     assert sequence.exhausted
@@ -69,7 +70,7 @@ def test_the_golden_corpus_is_exhausted_by_at_most_three_pairs(seed: int) -> Non
 
 def test_some_draw_reaches_the_most_pairs_that_there_are() -> None:
     corpus = golden12.corpus()
-    counts = {len(exchange(corpus, golden12.CLUSTERS, Rules.paper(A), s).swaps) for s in range(20)}
+    counts = {len(exchange(corpus, golden12.CLUSTERS, paper(A), s).swaps) for s in range(20)}
     assert max(counts) == golden12.facts("most pairs")[0]["pairs"]
 
 
@@ -80,7 +81,7 @@ def test_each_valid_pair_is_as_likely_to_be_first() -> None:
     # y1 and y11 differ in Organization by what one of them holds besides: there is nothing to trade
     pairs = {tuple(sorted(p.split())) for p in wanted["pairs"]} - {("y1", "y11")}
     runs = 2800
-    rules = Rules.paper(A, max_swaps=1)
+    rules = paper(A, max_swaps=1)
     ground = Ground.of(corpus)
     found: Counter[tuple[str, ...]] = Counter()
     for seed in range(runs):
@@ -161,7 +162,7 @@ def test_promises(name: str, seed: int, documents: int, chunks: int, most: int) 
 @given(seed=st.integers(0, 10**6))
 @settings(max_examples=20, deadline=None)
 def test_pairs_of_one_partner_trade_each_chunk_once(seed: int) -> None:
-    sequence = drawn(invented.corpus(seed, 4, 5), Rules.paper(A), seed)
+    sequence = drawn(invented.corpus(seed, 4, 5), paper(A), seed)
     changed = [c for swap in sequence.swaps for c in swap.chunks]
     assert len(changed) == len(set(changed)) == 2 * len(sequence.swaps)
 
@@ -170,7 +171,7 @@ def test_pairs_of_one_partner_trade_each_chunk_once(seed: int) -> None:
 @settings(max_examples=20, deadline=None)
 def test_what_is_left_by_the_paper_cannot_be_traded(seed: int) -> None:
     corpus = invented.corpus(seed, 4, 5, pool=4)
-    rules = Rules.paper(A)
+    rules = paper(A)
     sequence = drawn(corpus, rules, seed)
     labels = [i % 2 for i in range(len(corpus.chunks))]
     used = set(sequence.changed())
@@ -246,7 +247,7 @@ def test_the_odd_one_joins_a_pair() -> None:
 def test_per_category_partners_break_combinations() -> None:
     corpus = invented.corpus(5, documents=6, chunks=4, most=1)
     for seed in range(5):
-        sequence = drawn(corpus, Rules.lifted(ALL), seed, clusters=1)
+        sequence = drawn(corpus, lifted(ALL), seed, clusters=1)
         donors: dict[tuple[int, int], set[str]] = {}
         for slot, donor in sequence.placed().items():
             if len(next(s for s in sequence.swaps if slot in dict(s.moves)).moves) == 2:
@@ -264,18 +265,18 @@ def test_reasons() -> None:
     both = replace(corpus, categories={"Organization": "swap", "Product": "swap"})
     assert exchange(both, [0] * 4, Rules(A), 0).left == {"lacks a category": 4}
     same = replace(corpus, chunks=tuple(replace(c, values=corpus.chunks[1].values) for c in corpus.chunks))
-    assert exchange(same, [0] * 4, Rules.lifted(("Organization",)), 0).left == {"nothing that may move": 4}
-    assert exchange(same, [0] * 4, Rules.lifted(("Organization",)), 0).exhausted
+    assert exchange(same, [0] * 4, lifted(("Organization",)), 0).left == {"nothing that may move": 4}
+    assert exchange(same, [0] * 4, lifted(("Organization",)), 0).exhausted
 
 
 def test_limits() -> None:
     corpus = invented.corpus(11, documents=6, chunks=10)
-    whole = drawn(corpus, Rules.lifted(ALL), 2)
-    for rules in (Rules.lifted(ALL, target_share=0.5), Rules(ALL, need="any", target_share=0.5)):
+    whole = drawn(corpus, lifted(ALL), 2)
+    for rules in (lifted(ALL, target_share=0.5), Rules(ALL, need="any", target_share=0.5)):
         half = drawn(corpus, rules, 2)
         assert not half.exhausted
         assert 0.5 <= len(half.changed()) / half.holders < len(whole.changed()) / whole.holders
-    some = drawn(corpus, Rules.lifted(ALL, max_swaps=3), 2)
+    some = drawn(corpus, lifted(ALL, max_swaps=3), 2)
     assert some.swaps == whole.swaps[:3]
     assert not some.exhausted
     assert whole.exhausted
@@ -292,7 +293,7 @@ def test_similar_partners_are_preferred() -> None:
         ),
     )
     vectors = np.repeat(np.eye(6), 2, axis=0)
-    rules = Rules.lifted(("Organization",), weights="cosine", temperature=0.02, cycles=False)
+    rules = lifted(("Organization",), weights="cosine", temperature=0.02, cycles=False)
     sequence = exchange(corpus, [0] * 12, rules, 1, vectors=vectors)
     assert sorted(s.chunks for s in sequence.swaps) == [(i, i + 1) for i in range(0, 12, 2)]
     apart = exchange(corpus, [0] * 12, replace(rules, weights="uniform"), 1)
@@ -319,7 +320,7 @@ def places(*names: str) -> Corpus:
 
 def test_what_fits_is_preferred_and_what_does_not_may_stay() -> None:
     corpus = places("Portugal", "Chicago", "Denmark", "Boston")
-    rules = Rules.lifted(("Location",), weights="uniform", temperature=0.01, fit=1.0)
+    rules = lifted(("Location",), weights="uniform", temperature=0.01, fit=1.0)
     for seed in range(5):
         sequence = exchange(corpus, [0] * 4, rules, seed)
         assert sorted(s.chunks for s in sequence.swaps) == [(0, 2), (1, 3)]
@@ -331,7 +332,7 @@ def test_what_fits_is_preferred_and_what_does_not_may_stay() -> None:
 
 def test_beyond_reaches_other_clusters() -> None:
     corpus = one_against_many()
-    alone = Rules.lifted(("Organization",))
+    alone = lifted(("Organization",))
     assert not exchange(corpus, [0, 1, 2, 3], alone, 0).swaps
     assert exchange(corpus, [0, 1, 2, 3], replace(alone, beyond=True), 0).changed() == (0, 1, 2, 3)
 

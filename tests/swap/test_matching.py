@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from tests.swap import corpora
+from tests.swap.invented import lifted
 
 from allonym.swap import matching
 from allonym.swap.corpus import Slot
@@ -22,7 +23,7 @@ def pairs(rules: Rules, seed: int = 0, vectors: np.ndarray | None = None) -> tup
     return slots, list(matcher.pairs(slots))
 
 
-RULES = Rules.lifted(("Person",), fit=0.5)
+RULES = lifted(("Person",), fit=0.5)
 
 
 @pytest.mark.parametrize("block", [3, 1536])
@@ -47,17 +48,17 @@ def test_the_same_generator_gives_the_same_order() -> None:
 def test_near_chunks_come_first_and_far_ones_not_at_all() -> None:
     n = len(corpora.corpus(4, 1).chunks)
     vectors = np.eye(2)[np.arange(n) // 2 % 2]
-    cold = Rules.lifted(("Person",), fit=1e-6, weights="cosine", temperature=1e-3)
+    cold = lifted(("Person",), fit=1e-6, weights="cosine", temperature=1e-3)
     slots, found = pairs(cold, vectors=vectors)
     same = [slots[a].chunk // 2 % 2 == slots[b].chunk // 2 % 2 for a, b in found]
     assert any(same)
     assert not all(same)
     assert same == sorted(same, reverse=True)
-    least = Rules.lifted(("Person",), fit=0.5, min_cosine=0.5)
+    least = lifted(("Person",), fit=0.5, min_cosine=0.5)
     slots, found = pairs(least, vectors=vectors)
     assert len(found) == sum(same)
     assert all(slots[a].chunk // 2 % 2 == slots[b].chunk // 2 % 2 for a, b in found)
 
 
 def test_nothing_to_pair() -> None:
-    assert not pairs(Rules.lifted(("Person",), fit=0.5, min_fit=1.0))[1]
+    assert not pairs(lifted(("Person",), fit=0.5, min_fit=1.0))[1]

@@ -50,6 +50,15 @@ def test_a_component_at_the_cap_does_not_win():
     assert chosen(fits[1:2]).clusters == 3  # where there is no other
 
 
+def test_what_converged_goes_before_what_did_not():
+    def fit(clusters, bic, converged, degenerate=0):
+        return Fit("pkbd", clusters, clusters, 1.0, bic, bic, converged, degenerate, 9, None)
+
+    fits = [fit(2, -50.0, True), fit(3, -90.0, False), fit(4, -99.0, True, 1)]
+    assert chosen(fits).clusters == 2
+    assert chosen(fits[1:]).clusters == 3
+
+
 def test_wrong_calls():
     X = three(n=20)
     with pytest.raises(UsageError, match="between 1 and the number of rows, 20"):

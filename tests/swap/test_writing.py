@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 from tests.llm import server as at
 from tests.llm.fixtures import asking, server  # noqa: F401
 from tests.swap import golden12, invented
+from tests.swap.invented import lifted
 
 from allonym.document import Document, Entity, Span
 from allonym.errors import UnknownNameError, UsageError
 from allonym.plan import Edit, Plan, apply, digest, invert, parts_after, replaced
 from allonym.policy import Policy
 from allonym.swap.corpus import Chunk, Corpus, Slot, Value
-from allonym.swap.exchange import Rules, exchange
+from allonym.swap.exchange import exchange
 from allonym.swap.recoding import recoding
 from allonym.swap.writing import Mark, beside, chunk_text, write
 
@@ -40,7 +41,7 @@ def with_base(corpus: Corpus) -> Corpus:
 
 
 def drawn(corpus: Corpus, seed: int, categories: tuple[str, ...] = ALL) -> dict[Slot, Slot]:
-    return exchange(corpus, [0] * len(corpus.chunks), Rules.lifted(categories), seed).placed()
+    return exchange(corpus, [0] * len(corpus.chunks), lifted(categories), seed).placed()
 
 
 @pytest.mark.parametrize("way", ["keep", "tag", "suppress", "generalise", "pseudonym", "summarise"])
@@ -166,11 +167,13 @@ def test_articles_follow() -> None:
     assert [chunk_text(corpus, i, SWAPPED) for i in (0, 1)] == list(made.texts)
 
 
-def test_a_donor_that_reads_the_same_leaves_the_mention() -> None:
+def test_a_mention_whose_donor_reads_the_same_falls_back() -> None:
     corpus = two("We met Hanmere.", [Span(7, 14, "ORGANIZATION")], "Hanmere met us.", [Span(0, 7, "ORGANIZATION")])
     made = write(corpus, SWAPPED)
     assert made.texts == tuple(d.text for d in corpus.documents)
     assert made.plans[0].edits == ()
+    for way in ("tag", "summarise", "pseudonym"):  # by the rule of what falls back anyway; else suppressed
+        assert write(corpus, SWAPPED, fallback={"*": way}).texts == ("We met.", "met us.")
 
 
 def test_numbers_of_tags_follow_those_of_the_base_plan() -> None:
@@ -302,6 +305,13 @@ def test_a_model_that_fails_leaves_the_chunk_to_extraction(server: at.Server, as
     made = write(told(), {}, policy=asking(), fallback={"*": "summarise"})
     assert made.texts[0] == "Sales rose in all regions. Costs fell in all regions. "
     assert made.summaries == {"extracted": 2}
+
+
+def test_a_model_that_names_the_protected_value_leaves_the_chunk_to_extraction(server: at.Server, asking: Any) -> None:
+    server.then = said("Business of Torvex Freight improved.")
+    corpus = replace(told(), classes=("Torvex Freight Inc.", "Bellworth"))
+    made = write(corpus, {}, policy=asking(), fallback={"*": "summarise"})
+    assert made.summaries == {"extracted": 1, "model": 1}
 
 
 def test_a_model_is_asked_once_more(server: at.Server, asking: Any) -> None:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from allonym.swap.search import search
     from allonym.swap.settings import Settings, presets
     from allonym.swap.table import tabulate
+    from allonym.swap.task import Task, task_utility
 
 _HOMES = {
     "corpus": ("Chunk", "Corpus", "Slot", "Value"),
@@ -45,6 +46,7 @@ _HOMES = {
     "search": ("search",),
     "settings": ("Settings", "presets"),
     "table": ("tabulate",),
+    "task": ("Task", "task_utility"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 _NEEDED = ("scipy", "sklearn", "jinja2")
@@ -63,6 +65,7 @@ __all__ = [
     "Slot",
     "SphericalMixture",
     "TableFit",
+    "Task",
     "Value",
     "grid",
     "load",
@@ -72,6 +75,7 @@ __all__ = [
     "recoding",
     "search",
     "tabulate",
+    "task_utility",
 ]
 
 

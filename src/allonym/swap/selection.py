@@ -107,9 +107,10 @@ def fit_all(
 
 
 def chosen(fits: Sequence[Fit], criterion: str = "bic") -> Fit:
-    """The best of the fits: of those without components at the cap, where there are such, the lowest criterion.
+    """The fit of the lowest criterion, of those that converged without a component at the cap, where there are such.
 
-    A likelihood that is unbounded at the cap would win for no reason. Ties go to fewer components.
+    Else of those without a component at the cap: a likelihood that is unbounded there would win for no reason. Ties go
+    to fewer components.
 
     Raises:
         UsageError: there is no fit, or no such criterion.
@@ -119,4 +120,4 @@ def chosen(fits: Sequence[Fit], criterion: str = "bic") -> Fit:
     if not fits:
         raise UsageError("at least one fitted mixture is required to choose from, got none")
     sound = [f for f in fits if not f.degenerate and isfinite(f.log_likelihood)] or list(fits)
-    return min(sound, key=lambda f: (getattr(f, criterion), f.clusters, f.family))
+    return min([f for f in sound if f.converged] or sound, key=lambda f: (getattr(f, criterion), f.clusters, f.family))

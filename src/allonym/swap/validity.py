@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -102,25 +102,6 @@ class Rules:
                 raise UsageError(f"rules of exchange: {name} must be from {low:g} to {high:g}, got {number!r}")
         if self.max_swaps is not None and self.max_swaps < 0:
             raise UsageError(f"rules of exchange: max_swaps must be 0 or more, got {self.max_swaps}")
-
-    @classmethod
-    def paper(cls, categories: Sequence[str], **changes: Any) -> Rules:
-        """P1's protocol: one pass of pairs, uniform draws, entities may come back to a class that knows them."""
-        return replace(cls(tuple(categories), returns=True), **changes)
-
-    @classmethod
-    def lifted(cls, categories: Sequence[str], **changes: Any) -> Rules:
-        """P1 without the limits that it admits: any shared category, one to many, rounds, rotations, nearest first."""
-        made = cls(
-            tuple(categories),
-            need="any",
-            partners="per-category",
-            counts="all",
-            unswapped_differ=False,
-            rounds=4,
-            cycles=True,
-        )
-        return replace(made, **changes)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

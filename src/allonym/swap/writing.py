@@ -194,7 +194,7 @@ def write(
     texts: list[str] = []
     pieces: dict[int, ChunkText] = {}
     for d, document in enumerate(corpus.documents):
-        edits = _mentions(corpus, d, by_document[d], placed, fates, rules, key, scope, coarser)
+        edits = _mentions(corpus, d, by_document[d], placed, fates, ways, rules, key, scope, coarser)
         edits = beside(_removed(corpus, d, edits, cuts.get(d, ())), edits, document.text)
         text = replaced(document.text, edits)
         plans.append(Plan(digest(document.text), tuple(edits), corpus.plans[d].notes, digest(text)))
@@ -268,12 +268,16 @@ def _mentions(
     chunks: Sequence[int],
     placed: Placed,
     fates: Sequence[Sequence[str]],
+    ways: Mapping[str, str],
     policy: Policy,
     key: bytes | str | None,
     scope: str,
     coarser: Coarser,
 ) -> list[Edit]:
-    """The edits of all mentions: the base plan's, swapped ones, and fall-backs."""
+    """The edits of all mentions: the base plan's, swapped ones, and fall-backs.
+
+    A mention whose donor has the very same form would stay as it is; it goes by the same rules, or is suppressed.
+    """
     document, base = corpus.documents[d], corpus.plans[d].edits
     given: dict[Span, tuple[str, str]] = {}
     wanted: list[tuple[Value, Sequence[Span]]] = []
@@ -292,7 +296,7 @@ def _mentions(
             for span, (a, b, out) in zip(value.spans, new, strict=False):
                 if out != document.text[a:b]:
                     given[span] = (out, SWAP if way == "swap" else GENERALISED)
-            if way == "swap":
+            if way == "swap" and ways.get(value.category, "keep") == "keep":
                 spans = [s for s in value.spans if s in given]
             if spans:
                 wanted.append((value, spans))
@@ -400,13 +404,19 @@ def _left_out(corpus: Corpus, c: int, fate: Sequence[str], rarity: Rarity) -> li
 
 
 def _passage(corpus: Corpus, c: int, rarity: Rarity) -> Passage:
-    """A chunk with every entity of it covered, and the words of these that tell."""
+    """A chunk with every entity of it covered; the words of these that tell, and those of what its document hides."""
     chunk = corpus.chunks[c]
     text = corpus.documents[chunk.document].text
-    base = within(corpus.plans[chunk.document].edits, chunk.start, chunk.end)
+    every = corpus.plans[chunk.document].edits
+    base = within(every, chunk.start, chunk.end)
     covers = [Edit(s.start, s.end, f"[{v.category}]", "") for v in chunk.values for s in v.spans]
     covers.sort(key=_start)
-    words = {w for v in chunk.values for form in v.forms for w in telling(form)}
+    hidden = {
+        corpus.class_of(c),
+        *(e.original for e in every if e.original),
+        *(f for v in chunk.values for f in v.forms),
+    }
+    words = {w for form in hidden for w in telling(form)}
     rare = frozenset(w for w in words if rarity.holders.get(w, 0) < max(2.0, COMMON * rarity.chunks))
     return Passage(parts_after(text, ((chunk.start, chunk.end),), beside(base, covers, text))[0], rare)
 
