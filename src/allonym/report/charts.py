@@ -172,7 +172,8 @@ def _chosen_names(chosen: list[Point], frame: Frame, x: Scale, y: Scale) -> str:
     for point in chosen[:1]:
         a, b = x(middle(point.x)), y(middle(point.y))
         right = a < frame.left + 0.75 * (frame.right - frame.left)
-        out.append(text("chosen", a + 16 if right else a - 16, b + 4.5, "callout", "start" if right else "end"))
+        level = b - 10 if b - 24 > frame.top else b + 20  # beside the lines that run through the mark
+        out.append(text("chosen", a + 12 if right else a - 12, level, "callout", "start" if right else "end"))
     return "".join(out)
 
 
