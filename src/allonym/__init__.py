@@ -83,8 +83,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    if name == "swap":  # a package of its own, with an extra's packages below it
-        return import_module("allonym.swap")
+    if name in ("evaluate", "swap"):  # packages of their own, with an extra's packages below them
+        return import_module(f"allonym.{name}")
     if name not in _HOME_OF:
         raise AttributeError(f"module 'allonym' has no attribute {name!r}")
     value = getattr(import_module(f"allonym.{_HOME_OF[name]}"), name)

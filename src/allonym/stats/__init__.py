@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["Estimate", "mean"]
+__all__ = ["Estimate", "mean", "none"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,12 @@ class Estimate:
             "n": self.n,
             "method": self.method,
         }
+
+
+def none(reason: str, n: int = 0) -> Estimate:
+    """No value, and why: where something cannot be measured, never a made-up 0 or 1."""
+    nan = float("nan")
+    return Estimate(nan, nan, nan, n, f"none: {reason}")
 
 
 def mean(values: Sequence[float]) -> Estimate:

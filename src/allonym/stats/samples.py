@@ -1,0 +1,97 @@
+"""Intervals of shares, means and differences of samples, and of anything that can be drawn again."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri, stdtrit
+
+from allonym.stats import Estimate, none
+
+__all__ = ["average", "bootstrap", "cohens_d", "difference", "share"]
+
+
+def share(hits: int, n: int, level: float = 0.95) -> Estimate:
+    """A proportion with Wilson's score interval (Wilson 1927, doi:10.1080/01621459.1927.10502953); NaN of none.
+
+    Args:
+        hits: 0 to ``n``.
+        n: how many were counted.
+        level: of the interval, between 0 and 1.
+    """
+    if not n:
+        return none("nothing to count")
+    z = float(ndtri(0.5 + level / 2))
+    p, z2 = hits / n, z * z
+    middle = (p + z2 / (2 * n)) / (1 + z2 / n)
+    half = z / (1 + z2 / n) * math.sqrt(p * (1 - p) / n + z2 / (4 * n * n))
+    return Estimate(p, max(0.0, min(p, middle - half)), min(1.0, max(p, middle + half)), n, f"Wilson, {level:.0%}")
+
+
+def average(values: Sequence[float], level: float = 0.95) -> Estimate:
+    """The mean of independent values with Student's t interval; of one value without a width; NaN of none."""
+    n = len(values)
+    if not n:
+        return none("no values")
+    x = np.asarray(values, float)
+    centre = float(x.mean())
+    if n == 1:
+        return Estimate(centre, centre, centre, 1, "one value")
+    half = float(stdtrit(n - 1, 0.5 + level / 2)) * float(x.std(ddof=1)) / math.sqrt(n)
+    return Estimate(centre, centre - half, centre + half, n, f"mean, t, {level:.0%}")
+
+
+def difference(before: Sequence[float], after: Sequence[float], level: float = 0.95) -> Estimate:
+    """The mean of ``after - before``, pair by pair, with Student's t interval.
+
+    Raises:
+        ValueError: unequal lengths.
+    """
+    return average([b - a for a, b in zip(before, after, strict=True)], level)
+
+
+def cohens_d(first: Sequence[float], second: Sequence[float], level: float = 0.95) -> Estimate:
+    """Cohen's d of two groups, pooled SD (n - 2), with the normal interval of Hedges and Olkin 1985; NaN where it is
+    not defined."""
+    n, m = len(first), len(second)
+    if n < 2 or m < 2:
+        return none("two values in each group are required", n + m)
+    a, b = np.asarray(first, float), np.asarray(second, float)
+    pooled = math.sqrt(((n - 1) * a.var(ddof=1) + (m - 1) * b.var(ddof=1)) / (n + m - 2))
+    if not pooled:
+        return none("no spread", n + m)
+    d = float((a.mean() - b.mean()) / pooled)
+    half = float(ndtri(0.5 + level / 2)) * math.sqrt((n + m) / (n * m) + d * d / (2 * (n + m)))
+    return Estimate(d, d - half, d + half, n + m, f"pooled SD, normal, {level:.0%}")
+
+
+def bootstrap(
+    statistic: Callable[[Any], float], n: int, *, draws: int = 1000, seed: int = 0, level: float = 0.95
+) -> Estimate:
+    """A statistic of ``n`` units with the percentile interval of units drawn again with replacement.
+
+    Args:
+        statistic: of an int array of units, ``(n,)``, which may repeat; NaN where it is not defined.
+        n: units: what is independent of each other, mostly documents.
+        draws: how often they are drawn; draws without a value are left out, and told.
+        seed: of the draws.
+
+    Returns:
+        The statistic of every unit once; NaN of none.
+    """
+    if not n:
+        return none("nothing to draw from")
+    value = float(statistic(np.arange(n)))
+    if math.isnan(value):
+        return none("not defined", n)
+    rng = np.random.default_rng(seed)
+    found = np.array([float(statistic(rng.integers(0, n, n))) for _ in range(draws)])
+    found = found[~np.isnan(found)]
+    if not len(found):
+        return Estimate(value, value, value, n, "no draw has a value")
+    low, high = np.quantile(found, [0.5 - level / 2, 0.5 + level / 2])
+    lost = f", {draws - len(found)} of {draws} draws without a value" if len(found) < draws else ""
+    return Estimate(value, min(value, float(low)), max(value, float(high)), n, f"bootstrap, {level:.0%}{lost}")
