@@ -12,13 +12,15 @@ import inspect
 import re
 import sys
 import tomllib
+from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
+from types import ModuleType
 
 import click
 
 import allonym
-from allonym import cli, errors, intruder, registry, replace, report, stats, swap
+from allonym import cli, errors, evaluate, intruder, registry, replace, report, stats, swap
 from allonym.detect.rules import builtin_rules
 from allonym.files import SUFFIXES, get_format, readers
 from allonym.intruder import intruders
@@ -26,7 +28,7 @@ from allonym.labels import SCHEMES, TAXONOMY
 from allonym.pattern import PatternRule
 from allonym.policy import DETECT_KEYS, KEYS, LABEL_KEYS, TAG_KEYS, Policy, presets
 from allonym.registry import Registry
-from allonym.stats import paired, partition
+from allonym.stats import bayes, paired, partition, resampling, samples
 from allonym.swap import settings as swap_settings
 from allonym.swap.categories import CATEGORIES
 from allonym.swap.embedding import embedders
@@ -279,11 +281,26 @@ def python() -> str:
 
 
 def python_of_swapping() -> str:
-    out = [
+    about = (
         "# Python of swapping\n\n`allonym.swap` with what it is made of and what reads its results. It needs the "
         "extra `swap`. The names here may still change between minor versions.\n"
-    ]
-    for module in (swap, intruder, report, stats, partition, paired):
+    )
+    return python_of(about, (swap, intruder, report, stats, partition, paired))
+
+
+def python_of_evaluation() -> str:
+    about = (
+        "# Python of evaluation\n\n`allonym.evaluate` and the statistics beneath it; intruders, reports and estimates "
+        "are in [Python of swapping](swapping-python.md). It needs the extra `evaluate`. The names here may still "
+        "change between minor versions.\n"
+    )
+    return python_of(about, (evaluate, samples, bayes, resampling))
+
+
+def python_of(head: str, modules: Sequence[ModuleType]) -> str:
+    """What modules give, one after the other."""
+    out = [head]
+    for module in modules:
         about = (inspect.getdoc(module) or "").partition("\n\n")[0]
         out.append(f"\n## `{module.__name__}`\n\n{markdown(about)}")
         public = getattr(module, "__all__", None) or [
@@ -453,6 +470,7 @@ PAGES = {
     "python.md": python,
     "swapping.md": swapping,
     "swapping-python.md": python_of_swapping,
+    "evaluation-python.md": python_of_evaluation,
     "errors.md": error_tree,
     "cli.md": command_line,
 }

@@ -119,3 +119,13 @@ def test_a_country_or_region_in_a_name_stays_only_where_the_policy_keeps_it():
         for key in (KEY, KEY[::-1], KEY + b"!"):
             assert told not in play(text, key=key)
     assert play("{Polish Zentrix Foundation|ORGANIZATION}", keep=("COUNTRY",)).startswith("Polish ")
+
+
+def test_invented_words_end_in_many_ways():
+    """A short list of syllables has forty ends, and a classifier knew invented names by them (P4's syntheticity)."""
+    ends = "ix or um al ep ut ent isk ora ul ax ev".split()
+    made = {company(word + end) for word in WORDS for end in ends}
+    words = [name for name in made if name.isalpha()]
+    assert len(words) > 100
+    assert len({w[-3:] for w in words}) > 60
+    assert all(w.istitle() and 4 <= len(w) <= 9 for w in words)

@@ -9,10 +9,11 @@ import pytest
 
 from allonym.document import Document, Span
 from allonym.errors import UsageError
+from allonym.files import state as states
+from allonym.files.state import State
 from allonym.plan import Plan, digest
-from allonym.swap import state as states
 from allonym.swap.corpus import Chunk, Corpus, Value
-from allonym.swap.state import State, corpus_digest
+from allonym.swap.state import corpus_digest
 
 
 def fail():

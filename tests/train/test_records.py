@@ -247,6 +247,68 @@ def test_tab(tmp_path):
         read_records(path)
 
 
+def test_tab_tells_entities_identifiers_and_annotators(tmp_path):
+    def mention(a, b, id, kind):
+        return {"start_offset": a, "end_offset": b, "entity_type": "PERSON", "entity_id": id, "identifier_type": kind}
+
+    marks = {
+        "z": [mention(0, 9, "e1", "DIRECT")],
+        "b": [mention(14, 17, "e2", "QUASI"), mention(0, 3, "e3", "NO_MASK")],
+    }
+    document = {"doc_id": "1", "text": TEXT, "annotations": {k: {"entity_mentions": v} for k, v in marks.items()}}
+    path = tmp_path / "echr.json"
+    path.write_text(json.dumps([document]), encoding="utf-8")
+    (record,) = read_records(path)
+    told = [[(s["start"], s["entity"], s["kind"]) for s in record["annotations"][who]] for who in ("b", "z")]
+    assert told == [[(0, "e3", "none"), (14, "e2", "quasi")], [(0, "e1", "direct")]]
+    assert record["spans"] == record["annotations"]["b"]
+    write_jsonl(tmp_path / "own.jsonl", [record])
+    assert read_records(tmp_path / "own.jsonl") == [record]
+    document["annotations"]["z"]["entity_mentions"][0]["identifier_type"] = "SOMETIMES"
+    path.write_text(json.dumps([document]), encoding="utf-8")
+    with pytest.raises(DataError, match="item 1: identifier_type must be"):
+        read_records(path)
+
+
+def test_our_jsonl_may_tell_entities_kinds_and_annotators(tmp_path):
+    def span(a, b, **more):
+        return {"start": a, "end": b, "label": "PER", **more}
+
+    path = jsonl(
+        tmp_path / "own.jsonl",
+        {"text": TEXT, "spans": [span(0, 9, entity_id=7), span(14, 17, entity_ids=["x", "y"], kind="quasi")]},
+        {"text": TEXT, "annotations": {"b": [span(0, 9)], "a": [span(14, 17, entity="z")]}},
+    )
+    first, second = read_records(path)
+    assert [(s.get("entity"), s.get("kind")) for s in first["spans"]] == [("7", None), ("x", "quasi")]
+    assert "annotations" not in first
+    assert shown(second) == [("Cyd", "PER")]
+    assert list(second["annotations"]) == ["a", "b"]
+    for bad, said in (
+        ({"annotations": []}, None),
+        ({"annotations": [1]}, "annotations must be an object"),
+        ({"annotations": {"a": 1}}, "spans must be a list"),
+        ({"annotations": {"a": [span(0, 99)]}, "spans": []}, "annotator 1, span 1: 0 <= start"),
+        ({"spans": [span(0, 9, kind="maybe")]}, "span 1: kind must be one of direct, quasi, none"),
+    ):
+        jsonl(path, {"text": TEXT, **bad})
+        if said is None:
+            assert read_records(path)[0]["spans"] == []
+        else:
+            with pytest.raises(DataError, match=said):
+                read_records(path)
+
+
+def test_brat_tells_which_mentions_are_one(tmp_path):
+    (tmp_path / "one.txt").write_text(TEXT, encoding="utf-8")
+    notes = "T1\tPER 0 9\tAda Brook\nT2\tPER 14 17\tCyd\nT3\tLOC 21 28\tElmford\nR1\tCoref Arg1:T2 Arg2:T1\n"
+    (tmp_path / "one.ann").write_text(notes + "R2\tLives Arg1:T1 Arg2:T3\nE1\tMeet:T1\n", encoding="utf-8")
+    (record,) = read_records(tmp_path)
+    assert [s.get("entity") for s in record["spans"]] == ["T1", "T1", None]
+    (tmp_path / "one.ann").write_text(notes + "*\tEquiv T3 T2\n", encoding="utf-8")
+    assert [s.get("entity") for s in read_records(tmp_path)[0]["spans"]] == ["T1", "T1", "T1"]
+
+
 def test_presidio_texts_of_one_template_are_one_document(tmp_path):
     span = {"entity_type": "PERSON", "entity_value": "Ada", "start_position": 0, "end_position": 3}
     items = [{"full_text": "Ada ran", "spans": [span], "template_id": n} for n in (7, 7, 8)]
@@ -288,6 +350,10 @@ def test_docbin(tmp_path):
     (record,) = read_records(path)
     assert record["text"] == TEXT
     assert [(s["start"], s["end"], s["label"]) for s in record["spans"]] == SPANS
+    assert not any("entity" in s for s in record["spans"])
+    doc.set_ents([doc.char_span(a, b, label=label, span_id=f"e{a}") for a, b, label in SPANS])
+    DocBin(docs=[doc]).to_disk(path)
+    assert [s["entity"] for s in read_records(path)[0]["spans"]] == ["e0", "e14", "e21"]
     path.write_bytes(b"no such thing")
     with pytest.raises(DataError, match=r"not a \.spacy file"):
         read_records(path)

@@ -23,6 +23,8 @@ COMMANDS: Mapping[str, str] = {
     "detect": "allonym.cli.detect:detect",
     "restore": "allonym.cli.restore:restore",
     "swap": "allonym.cli.swap:swap",
+    "evaluate": "allonym.cli.evaluate:evaluate",
+    "harden": "allonym.cli.harden:harden",
     "vault": "allonym.cli.vault:vault",
     "policy": "allonym.cli.policy:policy",
     "labels": "allonym.cli.labels:labels",

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from allonym.cli.terminal import console, on_terminal
 
@@ -41,6 +41,41 @@ def progress(*, wanted: bool) -> Iterator[Advance | None]:
     finally:
         if bar is not None:
             bar.stop()
+
+
+@contextmanager
+def stages(names: Mapping[str, str], *, wanted: bool) -> Iterator[Callable[[str, int, int], None] | None]:
+    """A function (stage, done, of how many) that draws one bar per stage, under its name where ``names``
+    has one; None where none is wanted or possible."""
+    if not (wanted and on_terminal(stderr=True)):
+        yield None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    began = time.monotonic()
+    bars = Progress(
+        TextColumn("{task.description:<10}"),
+        BarColumn(bar_width=30),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=console(stderr=True),
+        transient=True,
+    )
+    tasks: dict[str, Any] = {}
+
+    def advance(stage: str, done: int, total: int) -> None:
+        if stage not in tasks:
+            tasks[stage] = bars.add_task(names.get(stage, stage), total=total)
+            if len(tasks) == 1 and time.monotonic() - began > PATIENCE:
+                bars.start()
+        if not bars.live.is_started and time.monotonic() - began > PATIENCE:
+            bars.start()
+        bars.update(tasks[stage], completed=done, total=total)
+
+    try:
+        yield advance
+    finally:
+        bars.stop()
 
 
 def _bar() -> Progress:

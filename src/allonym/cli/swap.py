@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import field as hidden
 from pathlib import Path
@@ -16,15 +14,15 @@ import click
 from click.shell_completion import CompletionItem
 
 from allonym.cli.options import field_option, format_option, key_option, read_key
-from allonym.cli.progress import PATIENCE
-from allonym.cli.terminal import console, json_line, note, on_terminal, table
+from allonym.cli.progress import stages
+from allonym.cli.terminal import json_line, note, table
 from allonym.errors import DataError, UsageError
 
 if TYPE_CHECKING:
+    from allonym.files.state import State
     from allonym.intruder import Item
     from allonym.swap import Corpus, Made, Release, Releases, Settings
     from allonym.swap.grid import Setting
-    from allonym.swap.state import State
 
 _OUT = click.Path(dir_okay=False, path_type=Path)
 STAGES: Mapping[str, str] = {
@@ -325,7 +323,7 @@ class _Run:
 
     def search(self, state: Path | None) -> tuple[Releases, Release, str]:
         """The releases, the chosen one, and why."""
-        with stages(wanted=not self.quiet) as advance:
+        with stages(STAGES, wanted=not self.quiet) as advance:
             return self._search(advance, state)
 
     def _search(self, advance: Any, state: Path | None, label: str | None = None) -> tuple[Releases, Release, str]:
@@ -345,7 +343,7 @@ class _Run:
         from allonym import swap
         from allonym.swap.task import task_utility
 
-        with stages(wanted=not self.quiet) as advance:
+        with stages(STAGES, wanted=not self.quiet) as advance:
             found, best, why = self._search(advance, state, label)
             made = found.make(best, policy=self.policy, key=self.key)
             checks = None
@@ -486,7 +484,7 @@ def _free(
 
 def _state(target: Path, *, resume: bool, overwrite: bool) -> State:
     """The folder of finished stages, hidden beside the first output."""
-    from allonym.swap.state import State
+    from allonym.files.state import State
 
     target = target.absolute()  # the name of .
     folder = target.with_name(f".{target.name}.allonym-swap")
@@ -550,37 +548,3 @@ def _tell(result: Result, paths: Sequence[Path]) -> None:
         click.echo(f"{click.style(f'{name:<11}', bold=True)}{said}", err=True)
     for warning in found.warnings:
         note(warning)
-
-
-@contextmanager
-def stages(*, wanted: bool) -> Iterator[Callable[[str, int, int], None] | None]:
-    """A function (stage, done, of how many) that draws one bar per stage; None where none is wanted or possible."""
-    if not (wanted and on_terminal(stderr=True)):
-        yield None
-        return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    began = time.monotonic()
-    bars = Progress(
-        TextColumn("{task.description:<10}"),
-        BarColumn(bar_width=30),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=console(stderr=True),
-        transient=True,
-    )
-    tasks: dict[str, Any] = {}
-
-    def advance(stage: str, done: int, total: int) -> None:
-        if stage not in tasks:
-            tasks[stage] = bars.add_task(STAGES.get(stage, stage), total=total)
-            if len(tasks) == 1 and time.monotonic() - began > PATIENCE:
-                bars.start()
-        if not bars.live.is_started and time.monotonic() - began > PATIENCE:
-            bars.start()
-        bars.update(tasks[stage], completed=done, total=total)
-
-    try:
-        yield advance
-    finally:
-        bars.stop()

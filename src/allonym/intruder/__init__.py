@@ -36,6 +36,7 @@ intruders = Registry(
     {
         "entities": "allonym.intruder.offline:Entities",
         "words": "allonym.intruder.offline:Words",
+        "linkage": "allonym.intruder.linkage:Linkage",
         "llm": "allonym.intruder.language_model:LanguageModel",
     },
 )
@@ -46,8 +47,8 @@ def open_intruder(name: str, **options: object) -> Intruder:
     """An intruder by name.
 
     Args:
-        name: ``entities``, ``words``, ``llm``, or what another package registered.
-        options: of the intruder; see :mod:`.offline` and :mod:`.language_model`. None: the default.
+        name: ``entities``, ``words``, ``linkage``, ``llm``, or what another package registered.
+        options: of the intruder; see :mod:`.offline`, :mod:`.linkage` and :mod:`.language_model`. None: the default.
 
     Raises:
         UnknownNameError: there is no such intruder.

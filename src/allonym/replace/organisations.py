@@ -19,7 +19,7 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 from allonym.names import plain
-from allonym.replace.atlas import Atlas, listed, patterns, walk, word_set
+from allonym.replace.atlas import Atlas, patterns, walk, word_set
 from allonym.replace.cast import Cast, Renderer
 from allonym.replace.gazetteer import known_place
 from allonym.replace.mention import Wanted
@@ -46,6 +46,10 @@ KINDS = (
     "org",
 )
 _HARD = re.compile(r"[^aeiouy]{4}|([a-z])\1\1|[^aeiouy]{2}(?:x|phen|th)|^.{10,}", re.IGNORECASE)
+_RUDE = re.compile(
+    r"fu[cknq]|di[ck]|coc|shit|cum|cun|tit|sex|arse|ass|piss|wan[ck]|nig|fag|slut|rap|hor[ea]|hit", re.IGNORECASE
+)
+_SYLLABLE = re.compile(r"([A-Z][a-z]*?(?<=[aeiouyAEIOU])[^\W\daeiouy]?)([^\W\daeiouyA-Z][aeiouy][a-z]*)")
 _TICKER = re.compile(r"(\$|(?:[A-Za-z]+ ?: ?))?([A-Za-z]{1,6})((?:[.\-][A-Za-z]{1,3})?)")
 _LONGEST = 24
 """Words of a name; what is longer is a sentence, or a list."""
@@ -262,18 +266,22 @@ def _invented(names: _Names, text: str) -> str | None:
         return digits(names.atlas, "number", text)
 
     def propose(attempt: int) -> str:
-        number = ledger.number("organisation name", key, attempt)
-        word = ""
-        for part in ("starts", "middles", "ends"):
-            pool = listed("organisations", part)
-            number, at = divmod(number, len(pool))
-            if part != "middles" or len(text) > 6:
-                word += pool[at]
-        if _HARD.search(word) or names.atlas.kb.find(word) or names.atlas.kb.name_facts(word):
-            return " "  # hard to say, or somebody has it
+        heads, tails = _halves(names.atlas.kb)
+        number, head = divmod(ledger.number("organisation name", key, attempt), len(heads))
+        word = heads[head] + tails[number % len(tails)]
+        if _HARD.search(word) or _RUDE.search(word) or names.atlas.kb.find(word) or names.atlas.kb.name_facts(word):
+            return " "  # hard to say, or rude, or somebody has it
         return word
 
     return ledger.assign("organisation name", key, propose)
+
+
+@lru_cache(maxsize=4)
+def _halves(kb: KnowledgeBase) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Beginnings and ends of English family names: as many and as common as their letters are, they betray little of
+    what is made of them (P4 section 4.3); a short list of syllables was told from real names at once."""
+    cut = [m for n in kb.names("last", "english") if (m := _SYLLABLE.fullmatch(n)) is not None]
+    return tuple(dict.fromkeys(m[1] for m in cut)), tuple(dict.fromkeys(m[2] for m in cut))
 
 
 def _short_form(names: _Names, bare: tuple[str, ...], surface: str, tokens: Sequence[Token]) -> str | None:

@@ -13,12 +13,23 @@ from __future__ import annotations
 from pathlib import Path
 
 from allonym.errors import UsageError
+from allonym.report.evaluate.page import compare_page, evaluation_page
 from allonym.report.html import html
 from allonym.report.markdown import markdown
 from allonym.report.page import Block, Page
 from allonym.report.swap import swap_page
 
-__all__ = ["Block", "Page", "html", "markdown", "render", "swap_page", "write"]
+__all__ = [
+    "Block",
+    "Page",
+    "compare_page",
+    "evaluation_page",
+    "html",
+    "markdown",
+    "render",
+    "swap_page",
+    "write",
+]
 
 FORMATS = {".html": "html", ".htm": "html", ".md": "markdown", ".json": "json"}
 

@@ -21,10 +21,14 @@ def bars_svg(bars: Bars, ident: str) -> str:
     values = [0.0, *(middle(b.value) for g in bars.groups for b in g.bars)]
     values += [b.value.high for g in bars.groups for b in g.bars if isinstance(b.value, Estimate)]
     values += [g.reference for g in bars.groups if g.reference is not None]
+    values += [value for _, value in bars.guides]
     x = scale(bars.axis, values, frame.left, frame.right, 6)
     zero = x(max(x.low, min(0.0, x.high)))
     title = tag("title", text_of(bars.title), id=f"{ident}-t") + tag("desc", text_of(describe(bars)), id=f"{ident}-d")
     body = [title, grid(frame, x, None, bars.axis, None)]
+    for name, value in bars.guides:
+        line = path([(x(value), frame.top), (x(value), frame.bottom)])
+        body.append(tag("path", tag("title", text_of(name)), class_="guide reference", d=line))
     said_values = []  # above everything else
     at = float(frame.top)
     for number, group in enumerate(bars.groups):
@@ -63,10 +67,10 @@ def _bar(bars: Bars, bar: Bar, group: int, x: Scale, zero: float, at: float) -> 
     out = tag(
         "rect", told, class_=f"bar {colour(bar.slot)}", x=left, y=at, width=width, height=_BAR, rx=3, data_series=group
     )
-    right = end
+    right = max(zero, end)
     if isinstance(bar.value, Estimate) and bar.value.low < bar.value.high:
         a, b = x(bar.value.low), x(bar.value.high)
-        right = max(end, b)
+        right = max(right, b)
         d = path([(a, centre), (b, centre)]) + path([(a, centre - 4), (a, centre + 4)])
         out += tag("path", class_="whisker", d=d + path([(b, centre - 4), (b, centre + 4)]))
     return out, text(shown.line, right + 8, at + _BAR - 4, "value")

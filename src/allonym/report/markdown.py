@@ -117,7 +117,9 @@ def _bars(block: Bars, level: int) -> list[str]:
         for b in g.bars
     ]
     names = ("", "", block.axis.name, block.reference or "Reference")
-    return [f"**{_safe(block.title)}**", _safe(block.description), _grid(names, rows, (False, False, True, True))]
+    lines = "; ".join(f"{name}: {write(value, block.axis.number)}" for name, value in block.guides)
+    head = [f"**{_safe(block.title)}**", _safe(block.description)]
+    return [*head, *([_safe(lines)] if lines else []), _grid(names, rows, (False, False, True, True))]
 
 
 def _bubbles(block: Bubbles, level: int) -> list[str]:

@@ -101,7 +101,10 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Bars(Block):
-    """Horizontal bars in groups, with intervals; ``reference`` names the tick across each group's bars."""
+    """Horizontal bars in groups, with intervals; ``reference`` names the tick across each group's bars.
+
+    ``guides`` are names and values of lines across all bars.
+    """
 
     kind: ClassVar[str] = "bars"
     title: str
@@ -110,6 +113,7 @@ class Bars(Block):
     reference: str = ""
     description: str = ""
     note: str = ""
+    guides: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

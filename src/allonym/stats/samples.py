@@ -65,7 +65,7 @@ def cohens_d(first: Sequence[float], second: Sequence[float], level: float = 0.9
         return none("no spread", n + m)
     d = float((a.mean() - b.mean()) / pooled)
     half = float(ndtri(0.5 + level / 2)) * math.sqrt((n + m) / (n * m) + d * d / (2 * (n + m)))
-    return Estimate(d, d - half, d + half, n + m, f"pooled SD, normal, {level:.0%}")
+    return Estimate(d, d - half, d + half, n + m, f"pooled, normal, {level:.0%}")
 
 
 def bootstrap(

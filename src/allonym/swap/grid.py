@@ -11,13 +11,14 @@ from itertools import product
 from pathlib import Path
 
 from allonym.errors import AllonymError
+from allonym.files.state import State
 from allonym.swap import frontier as plane
 from allonym.swap.corpus import Corpus
 from allonym.swap.fitting import Advance, embed, fit_mixtures, make_space
 from allonym.swap.results import Release
 from allonym.swap.search import collect, one_scale, recoding_of, sequences, subsets, tables
 from allonym.swap.settings import Settings
-from allonym.swap.state import State, corpus_digest
+from allonym.swap.state import corpus_digest
 
 
 @dataclass(frozen=True, slots=True)

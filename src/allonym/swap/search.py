@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from allonym.errors import DataError, UsageError
+from allonym.files.state import State, digest
 from allonym.stats import Estimate, mean
 from allonym.stats.partition import fit_partition
 from allonym.swap.clusters import summaries
@@ -28,7 +29,7 @@ from allonym.swap.risk import Risk, assess
 from allonym.swap.sampling import Grid, Point, Space, draw, evaluate
 from allonym.swap.selection import Fit, chosen
 from allonym.swap.settings import Settings
-from allonym.swap.state import State, corpus_digest, digest
+from allonym.swap.state import corpus_digest
 from allonym.swap.table import Table, tabulate
 from allonym.swap.utility import STAND_IN
 

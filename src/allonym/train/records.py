@@ -9,7 +9,7 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import Any, NotRequired, TypedDict, cast
 
@@ -19,25 +19,39 @@ from allonym.registry import Registry
 
 
 class Mark(TypedDict):
-    """An annotated stretch: half-open code points of the record's text, and the corpus' own label."""
+    """An annotated stretch: half-open code points of the record's text, and the corpus' own label.
+
+    ``entity`` names the referent, the same for all its mentions in the record; ``kind`` says whether it identifies
+    ``direct``-ly, as a ``quasi`` identifier, or not (``none``). Both are there where a corpus tells them.
+    """
 
     start: int
     end: int
     label: str
     text: str
+    entity: NotRequired[str]
+    kind: NotRequired[str]
 
 
 class Record(TypedDict):
-    """An annotated text. ``tokens`` and ``upos`` (universal parts of speech) are there where a corpus has them."""
+    """An annotated text. ``tokens`` and ``upos`` (universal parts of speech) are there where a corpus has them.
+
+    ``annotations`` holds the spans of each annotator by name where there are several; ``spans`` are the first one's.
+    """
 
     id: str
     doc_id: str
     text: str
     spans: list[Mark]
     meta: dict[str, Any]
+    annotations: NotRequired[dict[str, list[Mark]]]
     tokens: NotRequired[list[str]]
     upos: NotRequired[list[str]]
 
+
+_TAB_KINDS = {"DIRECT": "direct", "QUASI": "quasi", "NO_MASK": "none", "": ""}
+KINDS = ("direct", "quasi", "none")
+"""What a mark's ``kind`` may be."""
 
 Columns = tuple[int, int]
 """The columns of the token and of the tag, from 0; negative ones count from the end."""
@@ -144,29 +158,53 @@ def make_record(
     where: str,
     id: str,
     text: object,
-    marks: Iterable[tuple[object, object, object]],
+    marks: Iterable[Sequence[object]],
     *,
     doc_id: str = "",
     meta: Mapping[str, Any] | None = None,
+    annotations: Mapping[str, Iterable[Sequence[object]]] | None = None,
 ) -> Record:
-    """A record whose spans (start, end, label) are known to be sound; ``where`` begins the message if not.
+    """A record whose spans are known to be sound; ``where`` begins the message if not.
+
+    Args:
+        marks: (start, end, label), and the referent and its kind, empty where they are not known.
+        annotations: the same for each annotator, where there are several.
 
     Raises:
-        DataError: the text is none, or a span lies outside it.
+        DataError: the text is none, a span lies outside it, or its kind is unknown.
     """
     if not isinstance(text, str):
         raise DataError(f"{where}: the text must be a string, got {type(text).__name__}")
+    spans = _sound(where, text, marks)
+    made: Record = {"id": id, "doc_id": doc_id or id, "text": text, "spans": spans, "meta": dict(meta or {})}
+    if annotations:
+        made["annotations"] = {
+            name: _sound(f"{where}, annotator {n}", text, annotations[name])
+            for n, name in enumerate(sorted(annotations), 1)
+        }
+    return made
+
+
+def _sound(where: str, text: str, marks: Iterable[Sequence[object]]) -> list[Mark]:
     spans: list[Mark] = []
-    for n, (start, end, label) in enumerate(marks, 1):
+    for n, (start, end, label, *more) in enumerate(marks, 1):
         whole = all(isinstance(at, int) and not isinstance(at, bool) for at in (start, end))
         if not whole or not isinstance(label, str) or not label:
             raise DataError(f"{where}, span {n}: start and end must be whole numbers and label a name")
         a, b = cast(int, start), cast(int, end)
         if not 0 <= a < b <= len(text):
             raise DataError(f"{where}, span {n}: 0 <= start < end <= {len(text)} is required, got {a}..{b}")
-        spans.append({"start": a, "end": b, "label": label, "text": text[a:b]})
+        mark: Mark = {"start": a, "end": b, "label": label, "text": text[a:b]}
+        entity, kind = (*more, "", "")[:2]
+        if entity:
+            mark["entity"] = str(entity)
+        if kind:
+            if kind not in KINDS:
+                raise DataError(f"{where}, span {n}: kind must be one of {', '.join(KINDS)}")
+            mark["kind"] = str(kind)
+        spans.append(mark)
     spans.sort(key=lambda s: (s["start"], -s["end"], s["label"]))
-    return {"id": id, "doc_id": doc_id or id, "text": text, "spans": spans, "meta": dict(meta or {})}
+    return spans
 
 
 def spans_of(record: Record) -> list[Span]:
@@ -209,7 +247,9 @@ def _line(record: Record) -> str:
 def read_jsonl(path: Path, columns: Columns = (0, -1)) -> Iterator[Record]:
     """Our JSON lines: ``text`` and ``spans`` of ``start``, ``end``, ``label``; ``id``, ``doc_id``, ``meta`` if known.
 
-    A record of ``tokens`` and ``upos`` without a text gets one. A span's own ``text`` must be what stands there.
+    A record of ``tokens`` and ``upos`` without a text gets one. A span's own ``text`` must be what stands there. Spans
+    may tell their ``entity`` (or ``entity_id``, ``entity_ids``: the first counts) and ``kind``; ``annotations`` hold
+    the spans of several annotators by name; without ``spans`` the first of them has its own there.
     """
     for number, line in enumerate(text_of(path).split("\n"), 1):
         if line.strip():
@@ -225,15 +265,27 @@ def _own_record(value: object, where: str, name: str) -> Record:
         from allonym.train.columns import detokenise
 
         text = detokenise(tokens)[0]
-    spans = value.get("spans", [])
-    if not isinstance(spans, list) or not all(isinstance(span, dict) for span in spans):
-        raise DataError(f"{where}: spans must be a list of objects")
+    several = value.get("annotations") or {}
+    if not isinstance(several, dict):
+        raise DataError(f"{where}: annotations must be an object of spans by annotator, got {type(several).__name__}")
+    spans: Any = value.get("spans", several[min(several)] if several else [])
+    for some in (spans, *several.values()):
+        if not isinstance(some, list) or not all(isinstance(span, dict) for span in some):
+            raise DataError(f"{where}: spans must be a list of objects")
     meta = value.get("meta", {})
     if not isinstance(meta, dict):
         raise DataError(f"{where}: meta must be an object, got {type(meta).__name__}")
     id = str(value.get("id") or name)
-    marks = [(span.get("start"), span.get("end"), span.get("label")) for span in spans]
-    made = make_record(where, id, text, marks, doc_id=str(value.get("doc_id") or id), meta=meta)
+    annotations = {str(name): list(map(_own_mark, some)) for name, some in several.items()}
+    made = make_record(
+        where,
+        id,
+        text,
+        map(_own_mark, spans),
+        doc_id=str(value.get("doc_id") or id),
+        meta=meta,
+        annotations=annotations,
+    )
     for n, span in enumerate(spans, 1):
         if "text" in span and made["text"][span["start"] : span["end"]] != span["text"]:
             raise DataError(f"{where}, span {n}: what stands at {span['start']}..{span['end']} is not the span's text")
@@ -244,8 +296,14 @@ def _own_record(value: object, where: str, name: str) -> Record:
     return made
 
 
+def _own_mark(span: Mapping[str, Any]) -> tuple[object, ...]:
+    ids = span.get("entity_ids")
+    entity = span.get("entity") or span.get("entity_id") or (ids[0] if isinstance(ids, list) and ids else "")
+    return span.get("start"), span.get("end"), span.get("label"), entity, span.get("kind") or ""
+
+
 def read_docbin(path: Path, columns: Columns = (0, -1)) -> Iterator[Record]:
-    """spaCy's ``.spacy`` files: the entities of each document. Needs spaCy."""
+    """spaCy's ``.spacy`` files: the entities of each document, with their ``ent_id``. Needs spaCy."""
     try:
         import spacy
         from spacy.tokens import DocBin
@@ -258,20 +316,26 @@ def read_docbin(path: Path, columns: Columns = (0, -1)) -> Iterator[Record]:
     except Exception as error:  # what unpacking damaged bytes may raise is not told anywhere
         raise DataError(f"{path}: not a .spacy file ({type(error).__name__})") from None
     for number, doc in enumerate(docs, 1):
-        marks = [(e.start_char, e.end_char, e.label_) for e in doc.ents]
+        marks = [(e.start_char, e.end_char, e.label_, e.ent_id_) for e in doc.ents]
         yield make_record(f"{path}, document {number}", f"{stem_of(path)}-{number}", doc.text, marks)
 
 
 def read_brat(path: Path, columns: Columns = (0, -1)) -> Iterator[Record]:
-    """brat standoff: ``.txt`` with ``.ann`` beside it, one of them or a folder. Fragments become spans of their own."""
+    """brat standoff: ``.txt`` with ``.ann`` beside it, one of them or a folder. Fragments become spans of their own.
+
+    Mentions that an ``Equiv`` line or a relation called ``Coref...`` joins share an ``entity``.
+    """
     if path.is_dir():
         for file in sorted(path.glob("*.ann")):
             yield from read_brat(file)
         return
     text = text_of(path.with_suffix(".txt"))
-    marks: list[tuple[object, object, object]] = []
+    marks: list[tuple[int, int, str, str]] = []
+    same: dict[str, str] = {}
     notes = path.with_suffix(".ann")
     for number, line in enumerate(text_of(notes).splitlines(), 1):
+        if line.startswith(("*", "R")):
+            _join(same, line)
         if not line.startswith("T"):
             continue
         fields = line.split("\t")
@@ -284,29 +348,57 @@ def read_brat(path: Path, columns: Columns = (0, -1)) -> Iterator[Record]:
             raise DataError(f"{notes}:{number}: required is 'T1<tab>LABEL START END<tab>text'")
         if any(not 0 <= a < b <= len(text) for a, b in found):
             raise DataError(f"{notes}:{number}: 0 <= start < end <= {len(text)} is required")
-        marks += [(a, b, label) for a, b in found]
-    yield make_record(str(notes), path.stem, text, marks)
+        marks += [(a, b, label, fields[0]) for a, b in found]
+    named = [(a, b, label, _first(same, name) if name in same else "") for a, b, label, name in marks]
+    yield make_record(str(notes), path.stem, text, named)
+
+
+def _join(same: dict[str, str], line: str) -> None:
+    """Note that an ``Equiv`` line or a coreference says of its mentions that they are one; ``same`` is a forest."""
+    kind, *args = line.partition("\t")[2].split() or [""]
+    if kind == "Equiv" or kind.lower().startswith("coref"):
+        names = [arg.rpartition(":")[2] for arg in args]
+        for name in names:
+            low, high = sorted((_first(same, names[0]), _first(same, name)))
+            same[high] = same.setdefault(low, low)
+
+
+def _first(same: Mapping[str, str], name: str) -> str:
+    while same.get(name, name) != name:
+        name = same[name]
+    return name
 
 
 def read_tab(path: Path, columns: Columns = (0, -1)) -> Iterator[Record]:
     """The Text Anonymization Benchmark's JSON (Pilán et al. 2022, doi:10.1162/coli_a_00458).
 
-    Documents with several annotators keep the mentions of the first; ``meta.annotators`` says how many there are.
+    ``spans`` are the mentions of the first annotator; ``annotations`` those of each where there are several, and
+    ``meta.annotators`` says how many there are. Mentions keep their ``entity``; ``kind`` is their ``identifier_type``.
     """
     for where, item in _items(path):
         annotations = item.get("annotations")
         if not isinstance(annotations, dict) or not annotations:
             raise DataError(f"{where}: annotations by annotator are required")
-        first = annotations[min(annotations)]
-        mentions = first.get("entity_mentions") if isinstance(first, dict) else None
-        if not isinstance(mentions, list) or not all(isinstance(mention, dict) for mention in mentions):
-            raise DataError(f"{where}: entity_mentions must be a list of objects")
-        marks = [(m.get("start_offset"), m.get("end_offset"), m.get("entity_type")) for m in mentions]
+        marks = {str(name): _tab_marks(where, annotations[name]) for name in sorted(annotations)}
         meta = {"source": "tab", "annotators": len(annotations)}
         if isinstance(item.get("dataset_type"), str):
             meta["split"] = item["dataset_type"]
         id = str(item.get("doc_id") or where)
-        yield make_record(where, id, item.get("text"), marks, meta=meta)
+        several = marks if len(marks) > 1 else None
+        yield make_record(where, id, item.get("text"), marks[min(marks)], meta=meta, annotations=several)
+
+
+def _tab_marks(where: str, annotation: object) -> list[tuple[object, ...]]:
+    mentions = annotation.get("entity_mentions") if isinstance(annotation, dict) else None
+    if not isinstance(mentions, list) or not all(isinstance(mention, dict) for mention in mentions):
+        raise DataError(f"{where}: entity_mentions must be a list of objects")
+    out: list[tuple[object, ...]] = []
+    for m in mentions:
+        kind = _TAB_KINDS.get(str(m.get("identifier_type") or ""))
+        if kind is None:
+            raise DataError(f"{where}: identifier_type must be DIRECT, QUASI or NO_MASK")
+        out.append((m.get("start_offset"), m.get("end_offset"), m.get("entity_type"), m.get("entity_id"), kind))
+    return out
 
 
 def read_presidio(path: Path, columns: Columns = (0, -1)) -> Iterator[Record]:

@@ -8,9 +8,30 @@ import click
 
 from allonym.cli.lazy import LazyGroup
 
-COMMANDS: Mapping[str, str] = {}
+COMMANDS: Mapping[str, str] = {
+    "all": "allonym.cli.evaluate.study:evaluate_all",
+    "compare": "allonym.cli.evaluate.study:compare",
+    "detection": "allonym.cli.evaluate.detection:detection",
+    "residual": "allonym.cli.evaluate.residual:residual",
+    "second-reading": "allonym.cli.evaluate.second_reading:second_reading",
+    "red-team": "allonym.cli.evaluate.red_team:red_team",
+    "intruder": "allonym.cli.evaluate.intruder:intruder",
+    "guess": "allonym.cli.evaluate.guess:guess",
+    "intruder-study": "allonym.cli.evaluate.people:intruder_study",
+    "risk": "allonym.cli.evaluate.risk:risk",
+    "information": "allonym.cli.evaluate.information:information",
+    "downstream": "allonym.cli.evaluate.downstream:downstream",
+    "syntheticity": "allonym.cli.evaluate.syntheticity:syntheticity",
+}
 
 
 @click.group(cls=LazyGroup, lazy=COMMANDS, short_help="Measure what is left: risk, leaks, usefulness.")
 def evaluate() -> None:
-    """Measure what anonymised texts still give away, and what they are still good for. Offline."""
+    """Measure what anonymised texts still give away, and what they are still good for. Offline.
+
+    \b
+    Examples:
+      allonym evaluate all raw/ safe/ --report report.html
+      allonym evaluate compare raw/ tags/ pseudonyms/ --report versions.html
+      allonym evaluate detection gold.jsonl --policy default
+    """

@@ -1,0 +1,198 @@
+"""``allonym evaluate detection``: how well identifiers were found, against what people marked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from allonym.cli.evaluate.options import Output, output_options, plain, section_page, seed_option
+from allonym.cli.options import field_option
+from allonym.cli.terminal import heading, note, table
+
+if TYPE_CHECKING:
+    from allonym.document import Span
+    from allonym.evaluate.detection import Detection, Scores
+    from allonym.stats import Estimate
+    from allonym.train.records import Record
+
+_IN = click.Path(exists=True, path_type=Path)
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+@click.command(short_help="How well identifiers were found: precision, recall, F1, leaks.")
+@click.argument("gold", type=_IN)
+@click.argument("predicted", type=_IN, required=False)
+@click.option(
+    "-p", "--policy", metavar="NAME|FILE", help="Find with this policy instead of reading PREDICTED (default: default)."
+)
+@click.option("--plans", type=_FILE, metavar="FILE", help="The findings are what these plans replace.")
+@click.option(
+    "--anonymised",
+    type=_IN,
+    metavar="PATH",
+    help="The anonymised texts: what still stands there leaks. Alone: findings are told from them by alignment.",
+)
+@click.option("--level", type=click.Choice(["token", "strict", "overlap", "entity"]), default="strict",
+              show_default=True, help="Which table to show; the JSON and the report hold all.")  # fmt: skip
+@click.option("--labels", "compare", type=click.Choice(["gold", "group", "exact"]), default="gold", show_default=True,
+              help="By the gold's labels, by the tops of the taxonomy, or as both files write them.")  # fmt: skip
+@click.option(
+    "--label-map", type=_FILE, metavar="FILE", help='What labels mean, TOML: NAME = ["LABEL"], [] to leave out.'
+)
+@click.option("--count-beyond", is_flag=True, help="Findings of types that the gold does not have are wrong.")
+@click.option("--language", default="en", show_default=True, metavar="CODE", help="Of the word frequencies (weights).")
+@click.option(
+    "--draws", type=click.IntRange(0), default=1000, show_default=True, help="Of the bootstrap; 0: no intervals."
+)
+@click.option("--format", "gold_format", metavar="NAME", help="Of GOLD: jsonl, conll, spacy, brat, tab or presidio.")
+@click.option("--predicted-format", metavar="NAME", help="Of PREDICTED.")
+@field_option
+@seed_option
+@output_options
+def detection(
+    gold: Path,
+    predicted: Path | None,
+    policy: str | None,
+    plans: Path | None,
+    anonymised: Path | None,
+    level: str,
+    compare: Any,
+    label_map: Path | None,
+    count_beyond: bool,
+    language: str,
+    draws: int,
+    gold_format: str | None,
+    predicted_format: str | None,
+    field: tuple[str, ...],
+    seed: int,
+    output: Output,
+) -> None:
+    """Measure findings against GOLD, an annotated file: JSON lines, CoNLL or IOB, brat, TAB, spaCy or
+    presidio-research.
+
+    The findings are the spans of PREDICTED (of the same formats, or the masked places that TAB's evaluation reads),
+    what --plans replace, what --policy finds in the texts, or what is gone from the --anonymised texts.
+
+    Labels of both sides are compared through the taxonomy. Findings of types that the gold does not mark are told, and
+    are neither right nor wrong unless --count-beyond says so. Texts never show.
+
+    \b
+    Examples:
+      allonym evaluate detection gold.jsonl
+      allonym evaluate detection gold.jsonl found.jsonl --level overlap --report detection.html
+      allonym evaluate detection echr_test.json --policy high-recall --json detection.json
+      allonym evaluate detection test.conll --anonymised test_pseudonymised.jsonl
+    """
+    given = [name for name, value in (("PREDICTED", predicted), ("--plans", plans), ("--policy", policy)) if value]
+    if len(given) > 1:
+        raise click.UsageError(f"{' and '.join(given)} both say what was found; one of them is allowed")
+    output.check(path for path in (gold, predicted, plans, anonymised, label_map) if path is not None)
+    from allonym.evaluate.classes import read_label_map
+    from allonym.evaluate.detection import detection as measure
+    from allonym.evaluate.predicted import read_anonymised
+    from allonym.train.records import read_records
+
+    names = read_label_map(label_map) if label_map else None
+    records = read_records(gold, gold_format)
+    after = read_anonymised(anonymised, records, field) if anonymised else None
+    found = (
+        None if after is not None and not given else _found(records, predicted, plans, policy, predicted_format, output)
+    )
+    with output.progress("measuring") as advance:
+        told = measure(
+            [record["text"] for record in records],
+            after,
+            gold=records,
+            predicted=found,
+            compare=compare,
+            label_map=names,
+            count_beyond=count_beyond,
+            language=language,
+            draws=draws,
+            seed=seed,
+            advance=advance,
+        )
+    values = told.to_dict()
+
+    def page() -> Any:
+        from allonym.report.evaluate.detection import detection_section
+
+        section = detection_section(values, texts=output.with_text)
+        return section_page("Detection", (section,), f"{told.texts:,} texts, seed {seed}")
+
+    output.write({"detection": values}, page)
+    _show(told, level, quiet=output.quiet)
+
+
+def _found(
+    records: list[Record], predicted: Path | None, plans: Path | None, policy: str | None, format: str | None,
+    output: Output,
+) -> list[list[Span]]:  # fmt: skip
+    from allonym.evaluate.found import found_by
+    from allonym.evaluate.predicted import read_findings, read_plans
+
+    texts = [record["text"] for record in records]
+    if predicted is not None:
+        return read_findings(predicted, records, format)
+    if plans is not None:
+        return read_plans(plans, texts)
+    with output.progress("finding") as advance:
+        return found_by(texts, policy or "default", advance)
+
+
+def _show(told: Detection, level: str, *, quiet: bool) -> None:
+    at = told.levels[level]
+    rows = [_row(name, scores) for name, scores in at.labels.items()]
+    rows += [_row(name, getattr(at, name)) for name in ("micro", "macro", "weighted")]
+    rows.append(_row("any type", at.any))
+    heading(f"{level}: {told.texts:,} texts, {told.documents:,} documents")
+    table(["label", "precision", "recall", "F1", "gold", "found"], rows, right=(1, 2, 3, 4, 5))
+    heading("leaks")
+    leaks = [*told.leaks.types.items(), ("mean", told.leaks.mean), ("all", told.leaks.all)]
+    by_text = told.leaks.all.surfaces.n > 0
+    cells = [
+        [name, *(_share(e) for e in (leak.mentions, leak.untouched, *([leak.surfaces] if by_text else [])))]
+        for name, leak in leaks
+    ]
+    head = ["type", "not covered", "untouched", *(["still in the text"] if by_text else [])]
+    table(head, cells, right=tuple(range(1, len(head))))
+    heading("masked, as in the Text Anonymization Benchmark")
+    tab = told.tab
+    table(
+        ["identifiers", "entities", "mentions", "words"],
+        [[k, _share(r.entity), _share(r.mention), _share(r.token)] for k, r in tab.recall.items()],
+        right=(1, 2, 3),
+    )
+    precision = [["precision", _share(tab.precision)], [f"by {tab.weights}", _share(tab.weighted)]]
+    table(["masked words", "precision"], precision, right=(1,))
+    if told.agreement is not None:
+        heading(f"agreement of {told.agreement.annotators} annotators, {told.agreement.documents:,} texts")
+        names = ("alpha", "mask", "kappa", "strict", "overlap")
+        table(["measure", "value"], [[n, _number(getattr(told.agreement, n))] for n in names], right=(1,))
+    if not quiet:
+        for kind, counts in (
+            ("labels that the gold does not have", told.beyond),
+            ("labels of the gold that the taxonomy does not know", told.unmapped),
+            ("gold spans left out", told.left_out),
+        ):
+            if counts:
+                note(f"{kind}: " + ", ".join(f"{label} ({count:,})" for label, count in counts.items()))
+
+
+def _row(name: str, scores: Scores) -> list[str]:
+    measured = (_number(e) for e in (scores.precision, scores.recall, scores.f1))
+    return [name, *measured, f"{scores.gold:,}", f"{scores.found:,}"]
+
+
+def _number(estimate: Estimate) -> str:
+    from allonym.report.numbers import show
+
+    return plain(show(estimate, "number", 3).line)
+
+
+def _share(estimate: Estimate) -> str:
+    from allonym.report.numbers import show
+
+    return plain(show(estimate, "share", 1).line)

@@ -1,0 +1,184 @@
+"""``allonym evaluate downstream``: what a model that learns from the anonymised texts is worth on original ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from allonym.cli.evaluate.options import (
+    Output,
+    Source,
+    output_options,
+    plain,
+    section_page,
+    seed_option,
+    show_estimates,
+    source_options,
+)
+from allonym.cli.terminal import heading, table
+from allonym.errors import DataError
+
+if TYPE_CHECKING:
+    from allonym.evaluate.downstream import Downstream
+    from allonym.evaluate.reading import Pairs
+
+_NAMES = {"f1": "F1 (macro)", "accuracy": "accuracy", "rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L"}
+
+
+@click.command(short_help="Train on anonymised, test on original: F1, ROUGE, and what outputs leak.")
+@source_options
+@click.option("--task", "tasks", multiple=True, metavar="FIELD=KIND",
+              help="A field to predict: classify (a label) or summarise (texts). Repeatable.")  # fmt: skip
+@click.option("--calls", is_flag=True, help="P2's four tasks: call_purpose, call_outcome, action_item, summary.")
+@click.option("--model", type=click.Choice(["linear", "encoder"]), default="linear", show_default=True,
+              help="On words, or on vectors of the embedded sentence encoder (slower).")  # fmt: skip
+@click.option("--repeats", type=click.IntRange(2), help="Splits; by default 20 to classify, 5 to summarise.")
+@click.option("--test", type=click.FloatRange(0.01, 0.9), default=0.2, show_default=True, help="Share tested on.")
+@click.option("--outputs", type=click.Path(exists=True, path_type=Path), metavar="PATH",
+              help="What a model wrote, by the ids of ORIGINAL: look for its direct identifiers there.")  # fmt: skip
+@click.option("--outputs-field", metavar="NAME", help="The field of --outputs; by default text, else all text.")
+@click.option("-p", "--policy", default="default", show_default=True, metavar="NAME|FILE",
+              help="With --outputs: what finds the identifiers of ORIGINAL.")  # fmt: skip
+@click.option("--across", is_flag=True, help="With --outputs: look for the identifiers of all texts in each output.")
+@seed_option
+@output_options
+def downstream(
+    source: Source,
+    tasks: tuple[str, ...],
+    calls: bool,
+    model: str,
+    repeats: int | None,
+    test: float,
+    outputs: Path | None,
+    outputs_field: str | None,
+    policy: str,
+    across: bool,
+    seed: int,
+    output: Output,
+) -> None:
+    """Learn from ANONYMISED texts and from ORIGINAL ones, on the same splits, and judge both on other originals.
+
+    Fields of ORIGINAL's records say what is learnt: labels are classified, texts summarised. Where ANONYMISED has its
+    own text of a field, such as an anonymised summary, the model that learns from it learns from that.
+
+    \b
+    Examples:
+      allonym evaluate downstream calls.jsonl anonymised.jsonl --task purpose=classify --task summary=summarise
+      allonym evaluate downstream calls.jsonl anonymised.jsonl --calls --report downstream.html
+      allonym evaluate downstream calls.jsonl anonymised.jsonl --outputs summaries_of_our_model.jsonl
+    """
+    wanted = _wanted(tasks, calls)
+    if not wanted and outputs is None:
+        raise click.UsageError("--task FIELD=KIND, --calls or --outputs is required")
+    output.check([*source.paths, *([outputs] if outputs is not None else [])])
+    pairs = source.read()
+    values: dict[str, Any] = {}
+    told = _learnt(source, pairs, wanted, model, repeats, test, seed, output) if wanted else None
+    if told is not None:
+        values |= told.to_dict()
+    leaks = None
+    if outputs is not None:
+        from allonym.evaluate.outputs import output_leaks
+        from allonym.evaluate.reading import read_pairs
+
+        written = read_pairs(
+            source.original, outputs, field=source.field or None, anonymised_field=outputs_field, format=source.format
+        )
+        with output.progress("looking") as advance:
+            leaks = output_leaks(
+                written.anonymised, written.original, policy=policy, across=across, seed=seed, advance=advance
+            )
+        values["leaks"] = leaks.to_dict(texts=output.with_text)
+
+    def page() -> Any:
+        from allonym.report.evaluate.downstream import downstream_section
+
+        section = downstream_section(values, texts=output.with_text)
+        return section_page("Downstream use", (section,), f"{len(pairs):,} texts, seed {seed}")
+
+    output.write({"downstream": values}, page)
+    if told is not None:
+        _show(told)
+    if leaks is not None:
+        heading("direct identifiers in outputs")
+        show_estimates(
+            [
+                ("outputs that hold one", leaks.outputs, "share"),
+                ("identifiers that show up", leaks.identifiers, "share"),
+                *((name, value, "share") for name, value in leaks.types.items()),
+            ]
+        )
+
+
+def _wanted(tasks: Sequence[str], calls: bool) -> dict[str, str]:
+    """Field to kind."""
+    from allonym.evaluate.downstream import CALLS, KINDS
+
+    out = dict(CALLS) if calls else {}
+    for task in tasks:
+        name, equals, kind = task.rpartition("=")
+        if not equals or not name or kind not in KINDS:
+            raise click.BadParameter(f"FIELD={' or FIELD='.join(KINDS)} is required, got {task!r}", param_hint="--task")
+        out[name] = kind
+    return out
+
+
+def _learnt(
+    source: Source, pairs: Pairs, wanted: Mapping[str, str], model: str, repeats: int | None, test: float, seed: int,
+    output: Output,
+) -> Downstream:  # fmt: skip
+    from allonym.evaluate.downstream import downstream as measure
+
+    written = [name for name, kind in wanted.items() if kind == "summarise"]
+    targets: dict[str, Sequence[Any]] = {}
+    for name, kind in wanted.items():
+        if not any(name in meta for meta in pairs.meta):
+            pairs.labels(name)  # says which fields there are
+        found = [_value(meta.get(name), kind) for meta in pairs.meta]
+        if not any(found):
+            raise DataError(f"task {name!r}: no record has a value to {kind}")
+        targets[name] = found
+    theirs = _theirs(source, pairs, written)
+    with output.progress("learning") as advance:
+        return measure(
+            pairs.original, pairs.anonymised, targets, wanted,
+            anonymised_targets=theirs, model=model, repeats=repeats, test=test, seed=seed, advance=advance,
+        )  # fmt: skip
+
+
+def _theirs(source: Source, pairs: Pairs, names: Sequence[str]) -> dict[str, list[Any]]:
+    """The references that the records of ANONYMISED have."""
+    if source.anonymised is None or not names:
+        return {}
+    from allonym.evaluate.reading import read_pairs
+
+    field = source.anonymised_field or source.field or None
+    other = read_pairs(source.anonymised, source.anonymised, field=field, format=source.format)
+    by_id = dict(zip(other.ids, other.meta, strict=True))
+    out = {name: [_value(by_id[i].get(name), "summarise") if i in by_id else None for i in pairs.ids] for name in names}
+    return {name: found for name, found in out.items() if any(found)}
+
+
+def _value(value: object, kind: str) -> Any:
+    if kind == "classify":
+        return str(value) if isinstance(value, (str, int)) else None
+    if isinstance(value, (list, tuple)):
+        return [v for v in value if isinstance(v, str)] or None
+    return value if isinstance(value, str) else None
+
+
+def _show(told: Downstream) -> None:
+    from allonym.report.numbers import show
+
+    rows = []
+    for name, task in told.tasks.items():
+        for measure, score in task.scores.items():
+            if score.original.value != score.original.value:
+                rows.append([name, _NAMES[measure], "-", "-", "-", score.original.method.removeprefix("none: ")])
+                continue
+            a, b, d = (show(e, "share", 1) for e in (score.original, score.anonymised, score.difference))
+            rows.append([name, _NAMES[measure], *map(plain, (a.text, b.text, d.text, d.interval))])
+    table(["task", "measure", "originals", "anonymised", "difference", "interval"], rows, right=(2, 3, 4))

@@ -1,0 +1,174 @@
+"""``allonym evaluate guess``: a language model tries to find out whom texts are about, and what sort of person."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from allonym.cli.evaluate.options import (
+    Output,
+    Source,
+    output_options,
+    plain,
+    section_page,
+    seed_option,
+    show_estimates,
+    source_options,
+)
+from allonym.cli.evaluate.people import read_aliases, show_people
+from allonym.cli.options import key_option, policy_option, read_key
+from allonym.cli.terminal import table
+
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+_before = click.option("--before", is_flag=True, help="Ask about the originals too: they are sent to the endpoint.")
+_kind = click.option("--kind", metavar="WORDS", default="text", show_default=True, help="What the texts are.")
+_guesses = click.option("--guesses", type=click.IntRange(1), default=3, show_default=True, help="How many it may give.")
+
+
+@click.group(short_help="Ask a language model whom texts are about.")
+def guess() -> None:
+    """Ask the language model that a policy's table [llm] names. Nothing is sent anywhere unless it names an endpoint.
+
+    \b
+    Examples:
+      allonym evaluate guess persons original.jsonl safe.jsonl --subject subject --policy mine.toml
+      allonym evaluate guess attributes original.jsonl safe.jsonl --attribute age=profile.age --policy mine.toml
+    """
+
+
+@guess.command(short_help="Whom is each text about?")
+@source_options
+@click.option("--subject", required=True, metavar="KEY", help="Metadata with the true name.")
+@click.option("--group", metavar="KEY", help="Metadata with the fame class.")
+@click.option("--aliases", type=_FILE, metavar="FILE", help="CSV without a head: true name, further names that count.")
+@_kind
+@_guesses
+@_before
+@policy_option
+@key_option
+@seed_option
+@output_options
+def persons(
+    source: Source,
+    subject: str,
+    group: str | None,
+    aliases: Path | None,
+    kind: str,
+    guesses: int,
+    before: bool,
+    policy: str,
+    key_file: Path | None,
+    seed: int,
+    output: Output,
+) -> None:
+    """P3's judging task for a language model: a name, whether it is sure, and what revealed the person.
+
+    \b
+    Example:
+      allonym evaluate guess persons original.jsonl safe.jsonl --subject subject --policy mine.toml
+    """
+    from allonym.evaluate.guessing import person_guesses
+    from allonym.intruder.persons import language_model
+    from allonym.report.evaluate.people import people_section
+
+    output.check(source.paths)
+    client = language_model(*_settings(policy, key_file))
+    pairs = source.read()
+    groups = pairs.labels(group) if group else []
+    with output.progress("asking") as advance:
+        found = person_guesses(
+            pairs.original, pairs.anonymised, pairs.labels(subject), groups=groups, aliases=read_aliases(aliases),
+            before=before, client=client, kind=kind, guesses=guesses, seed=seed, advance=advance,
+        )  # fmt: skip
+    told = found.to_dict(texts=output.with_text)
+    shown = told["after"]
+    output.write(
+        {"guess_persons": told},
+        lambda: section_page("Persons guessed", [people_section(shown, texts=output.with_text)]),
+    )
+    show_people(found.after)
+    if found.before:
+        click.echo()
+        rows = [("before", found.before.results.all.identified, "share"), ("change", found.change, "share")]
+        show_estimates(rows, "identified")  # type: ignore[arg-type]
+
+
+@guess.command(short_help="What sort of person is it?")
+@source_options
+@click.option("--attribute", "wanted", multiple=True, required=True, metavar="NAME[=KEY]",
+              help="age, sex, place, birthplace, education, occupation, relationship or income, and the metadata "
+              "with its true value. Repeatable.")  # fmt: skip
+@click.option("--person", metavar="WORDS", default="author", show_default=True, help="Whose attributes.")
+@_kind
+@_guesses
+@_before
+@policy_option
+@key_option
+@output_options
+def attributes(
+    source: Source,
+    wanted: tuple[str, ...],
+    person: str,
+    kind: str,
+    guesses: int,
+    before: bool,
+    policy: str,
+    key_file: Path | None,
+    output: Output,
+) -> None:
+    """Attribute inference after Staab et al. 2023, scored by rules.
+
+    \b
+    Example:
+      allonym evaluate guess attributes original.jsonl safe.jsonl --attribute age=profile.age --policy mine.toml
+    """
+    from allonym.errors import UnknownNameError
+    from allonym.evaluate.guessing import attribute_guesses
+    from allonym.evaluate.reading import value_of
+    from allonym.intruder.attributes import ATTRIBUTES
+    from allonym.intruder.persons import language_model
+    from allonym.report.evaluate.intruders import attributes_section
+    from allonym.report.numbers import show
+
+    keys = {name: at or name for name, _, at in (one.partition("=") for one in wanted)}
+    for name in keys:
+        if name not in ATTRIBUTES:
+            raise UnknownNameError("attribute", name, ATTRIBUTES, "--attribute")
+    output.check(source.paths)
+    client = language_model(*_settings(policy, key_file))
+    pairs = source.read()
+    for at in keys.values():
+        if not any(value_of(meta, at) for meta in pairs.meta):
+            pairs.labels(at)  # says which keys there are
+    profiles = [{name: value_of(meta, at) for name, at in keys.items()} for meta in pairs.meta]
+    with output.progress("asking") as advance:
+        found = attribute_guesses(
+            pairs.original, pairs.anonymised, profiles, attributes=tuple(keys), before=before, client=client,
+            person=person, kind=kind, guesses=guesses, advance=advance,
+        )  # fmt: skip
+    told = found.to_dict()
+    output.write(
+        {"guess_attributes": told}, lambda: section_page("Attributes inferred", [attributes_section(told["after"])])
+    )
+    write: Callable[[Any], str] = lambda e: plain(show(e, "share", 1).text)  # noqa: E731
+    rows = []
+    for rate in (*found.after.attributes, found.after.all):
+        numbers = (rate.guessed, rate.first, rate.first_less, rate.any, rate.any_less)
+        rows.append((rate.attribute or "all", str(rate.texts), *map(write, numbers)))
+    head = ("attribute", "texts", "guessed", "first right", "or less precise", "any right", "or less precise")
+    table(head, rows, right=(1, 2, 3, 4, 5, 6))
+    if found.before:
+        click.echo()
+        show_estimates([("before", found.before.all.first, "share"), ("change", found.change, "share")], "first right")
+
+
+def _settings(policy: str, key_file: Path | None) -> tuple[Mapping[str, object], bytes | None]:
+    from allonym.policy import Policy
+    from allonym.replace.keyed import subkey
+
+    settings = Policy.load(policy).llm
+    key = read_key(key_file) if settings["cache"] else None
+    return settings, None if key is None else subkey(key, "llm cache")

@@ -1,0 +1,139 @@
+"""``allonym evaluate intruder``: does record linkage find whose a text is, before and after?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from allonym.cli.evaluate.options import (
+    Output,
+    Source,
+    output_options,
+    plain,
+    section_page,
+    seed_option,
+    source_options,
+)
+from allonym.cli.terminal import note, table
+from allonym.errors import DataError
+
+FEATURES = ("words", "characters", "both", "encoder", "all")
+_FILE = click.Path(exists=True, path_type=Path)
+
+subject_option = click.option(
+    "--subject", required=True, metavar="KEY", help="Metadata that says whom or what a text is about."
+)
+group_option = click.option(
+    "--group", metavar="KEY", help="Metadata such as the fame class: the intruder chooses within a text's group."
+)
+background_option = click.option(
+    "--background",
+    type=_FILE,
+    metavar="FILE",
+    help="Texts with KEY that the intruder learns from, instead of other texts of ORIGINAL.",
+)
+features_option = click.option(
+    "--features",
+    type=click.Choice(FEATURES),
+    default="both",
+    show_default=True,
+    help="What the intruder looks at; encoder and all take seconds a hundred texts.",
+)
+
+
+@click.command(short_help="Does an offline intruder find whose a text is?")
+@source_options
+@subject_option
+@group_option
+@background_option
+@features_option
+@click.option(
+    "--knows",
+    type=click.Choice(["original", "anonymised", "both"]),
+    default="original",
+    show_default=True,
+    help="Which version of other people's texts it has learnt from.",
+)
+@click.option(
+    "--folds", type=click.IntRange(0), default=5, show_default=True, help="Parts of the corpus; 0: leave one text out."
+)
+@seed_option
+@output_options
+def intruder(
+    source: Source,
+    subject: str,
+    group: str | None,
+    background: Path | None,
+    features: str,
+    knows: str,
+    folds: int,
+    seed: int,
+    output: Output,
+) -> None:
+    """Link each text to the subject whose other texts it is most like, before and after anonymisation.
+
+    The intruder has learnt from texts that others wrote about the same subjects: other texts of ORIGINAL, or those of
+    --background. It never learns from a text that it judges, nor from a copy.
+
+    \b
+    Examples:
+      allonym evaluate intruder original.jsonl safe.jsonl --subject person --group fame
+      allonym evaluate intruder original.jsonl safe.jsonl --subject person --knows anonymised --report linkage.html
+      allonym evaluate intruder original.jsonl safe.jsonl --subject person --background wikipedia.jsonl
+    """
+    from allonym.evaluate.intruder import reidentification
+    from allonym.report.evaluate.linkage import linkage_section
+
+    output.check([*source.paths, *([background] if background else [])])
+    pairs = source.read()
+    groups = pairs.labels(group) if group else None
+    known = read_background(background, subject, source) if background else None
+    with output.progress("linkage") as advance:
+        result = reidentification(
+            pairs.original,
+            pairs.anonymised,
+            pairs.labels(subject),
+            groups=groups,
+            background=known,
+            features=features,
+            knows=knows,  # type: ignore[arg-type]
+            folds=folds,
+            ids=pairs.ids,
+            seed=seed,
+            advance=advance,
+        )
+    told = result.to_dict(output.with_text)
+    output.write(
+        {"linkage": told}, lambda: section_page("Record linkage", [linkage_section(told, texts=output.with_text)])
+    )
+    from allonym.report.numbers import show
+
+    rows = []
+    for one in (*result.groups, result.all):
+        shares = [plain(show(e, "share").line) for e in (one.before, one.after, one.change)]
+        blind, ranks = plain(show(one.chance, "share").text), plain(show(one.reciprocal[1], "number", 3).text)
+        p = "" if one.test is None else plain(show(one.test.exact, "p").text)
+        rows.append([one.name or "all texts", f"{one.texts:,}", f"{one.subjects:,}", *shares, blind, ranks, p])
+    head = [group or "", "texts", "subjects", "before", "after", "change", "blind", "1/rank", "p"]
+    table(head, rows, right=(1, 2, 6, 7, 8))
+    if result.unjudged and not output.quiet:
+        note(f"{result.unjudged:,} texts were not judged: no other text is about their subject")
+
+
+def read_background(path: Path, subject: str, source: Source) -> list[tuple[str, str]]:
+    """Texts to learn from, with their subjects.
+
+    Raises:
+        DataError: a text has no subject, or there is none.
+    """
+    from allonym.evaluate.reading import value_of
+    from allonym.files import read_documents
+
+    documents = list(read_documents(path, fields=source.field or ("text",), named=False))
+    found = [(d.text, value_of(d.meta, subject)) for d in documents]
+    lacking = [i for i, (_, name) in enumerate(found, 1) if not name]
+    if lacking or not found:
+        said = f"{len(lacking)} of {len(found)} have none, the first is number {lacking[0]}" if lacking else "got none"
+        raise DataError(f"{path}: texts with {subject!r} are required; {said}")
+    return found

@@ -1,0 +1,232 @@
+"""What the commands of ``allonym evaluate`` share: the texts before and after, and where the numbers go."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from allonym import __version__
+from allonym.cli.options import format_option
+from allonym.cli.progress import stages
+from allonym.cli.terminal import note, table
+from allonym.errors import UsageError
+
+if TYPE_CHECKING:
+    from allonym.evaluate.reading import Pairs
+    from allonym.report import Page
+    from allonym.report.page import Kind, Section
+    from allonym.stats import Estimate
+
+_IN = click.Path(path_type=Path)
+_OUT = click.Path(dir_okay=False, path_type=Path)
+Command = Callable[..., Any]
+
+seed_option = click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Another seed draws and splits otherwise."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where the texts are: what the options of :func:`source_options` say."""
+
+    original: Path
+    anonymised: Path | None
+    field: tuple[str, ...]
+    anonymised_field: tuple[str, ...]
+    format: str | None
+    metadata: Path | None
+
+    def read(self) -> Pairs:
+        """The texts before and after.
+
+        Raises:
+            UsageError, DataError: as :func:`allonym.evaluate.reading.read_pairs`.
+        """
+        from allonym.evaluate.reading import read_pairs
+
+        return read_pairs(
+            self.original,
+            self.anonymised,
+            field=self.field,
+            anonymised_field=self.anonymised_field,
+            format=self.format,
+            metadata=self.metadata,
+        )
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """What is read, and so is never written."""
+        return tuple(p for p in (self.original, self.anonymised, self.metadata) if p is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """Where the numbers go: what the options of :func:`output_options` say."""
+
+    as_json: Path | None
+    report: Path | None
+    with_text: bool
+    overwrite: bool
+    quiet: bool
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """What is written."""
+        return tuple(p for p in (self.as_json, self.report) if p is not None)
+
+    def check(self, read: Iterable[Path]) -> None:
+        """Raise before the work where the outputs cannot be written.
+
+        Args:
+            read: files and folders that the run reads.
+
+        Raises:
+            UsageError: an output exists, is named twice, is or lies in what is read, or has an unknown ending.
+        """
+        from allonym.files.items import check_apart, check_free
+        from allonym.report import FORMATS
+
+        if self.report is not None and self.report.suffix.lower() not in FORMATS:
+            raise UsageError(f"--report must end in {', '.join(FORMATS)}, got {self.report.suffix or 'no ending'}")
+        kept = {path.resolve() for path in read}
+        for path in self.paths:
+            if kept & {path.resolve(), *path.resolve().parents}:
+                raise UsageError(f"{path} is, or lies in, what the run reads, which is never changed")
+        check_apart([], self.paths)
+        check_free([], self.paths, self.overwrite)
+
+    def write(self, told: Mapping[str, Any], page: Callable[[], Page]) -> None:
+        """Write the JSON and the report where they are asked for, both or none.
+
+        Args:
+            told: plain values; allonym's version is put in front.
+            page: makes the report; called only where one is asked for.
+        """
+        from allonym import report
+        from allonym.files.output import PartFile
+
+        parts: list[PartFile] = []
+        try:
+            for path in self.paths:
+                if path is self.as_json:
+                    text = json.dumps({"allonym": __version__, **told}, ensure_ascii=False, indent=1, allow_nan=False)
+                else:
+                    text = report.render(page(), report.FORMATS[path.suffix.lower()])
+                parts.append(part := PartFile(path))
+                if self.with_text:
+                    part.path.chmod(0o600)
+                part.write((text.rstrip("\n") + "\n").encode("utf-8", "backslashreplace"))
+            for part in parts:
+                part.finish()
+        except BaseException:  # nothing half written stays
+            for part in parts:
+                part.close(remove=True)
+            raise
+        if self.paths and not self.quiet:
+            note(" and ".join(map(str, self.paths)), label="written:")
+            if self.with_text:
+                note("it shows original texts: keep it as safe as the corpus")
+
+    @contextmanager
+    def progress(self, name: str) -> Iterator[Callable[[int, int], None] | None]:
+        """A function (done, of how many) that draws a bar with this name; None where none is wanted or possible."""
+        with stages({}, wanted=not self.quiet) as advance:
+            yield None if advance is None else lambda done, total: advance(name, done, total)
+
+
+def source_options(command: Command) -> Command:
+    """ORIGINAL, ANONYMISED and how to read them. They arrive as ``source``, a :class:`Source`."""
+
+    @wraps(command)
+    def gathered(*args: Any, **given: Any) -> Any:
+        if given["anonymised"] is None and not given["anonymised_field"]:
+            raise click.UsageError("ANONYMISED is required, or --anonymised-field with a second field of ORIGINAL")
+        return command(*args, source=Source(**{name: given.pop(name) for name in Source.__slots__}), **given)
+
+    return with_options(
+        click.argument("original", type=_IN),
+        click.argument("anonymised", type=_IN, required=False),
+        *reading_options,
+    )(gathered)
+
+
+reading_options = (
+    click.option(
+        "--field",
+        multiple=True,
+        metavar="NAME",
+        help="Column or dotted path that holds the text. Repeatable; by default text, else all text.",
+    ),
+    click.option(
+        "--anonymised-field",
+        multiple=True,
+        metavar="NAME",
+        help="The same of ANONYMISED; without ANONYMISED, a second field of ORIGINAL.",
+    ),
+    format_option,
+    click.option(
+        "--metadata",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        metavar="FILE",
+        help="Table with a row per document: a column id or file, and labels of any name.",
+    ),
+)
+
+
+def output_options(command: Command) -> Command:
+    """--json, --report, --with-text, --overwrite, --quiet. They arrive as ``output``, an :class:`Output`."""
+
+    @wraps(command)
+    def gathered(*args: Any, **given: Any) -> Any:
+        return command(*args, output=Output(**{name: given.pop(name) for name in Output.__slots__}), **given)
+
+    return with_options(
+        click.option("--json", "as_json", type=_OUT, metavar="FILE", help="Every number, as JSON."),
+        click.option("--report", type=_OUT, metavar="FILE", help="One page: .html (self-contained), .md or .json."),
+        click.option("--with-text", is_flag=True, help="Show words and passages of the texts in the outputs."),
+        click.option("--overwrite", is_flag=True, help="Replace outputs that exist."),
+        click.option("--quiet", "-q", is_flag=True, help="No progress, no notes."),
+    )(gathered)
+
+
+def show_estimates(rows: Iterable[tuple[str, Estimate] | tuple[str, Estimate, Kind]], head: str = "") -> None:
+    """A table of measured numbers: name, value, interval, how many they rest on; why where there is no value."""
+    from allonym.report.numbers import show
+
+    cells = []
+    for name, estimate, *kind in rows:
+        shown = show(estimate, kind[0] if kind else "number")
+        told = estimate.method.removeprefix("none: ") if estimate.value != estimate.value else shown.interval
+        cells.append([name, plain(shown.text), plain(told), f"{estimate.n:,}" if estimate.n else ""])
+    table([head, "value", "interval", "n"], cells, right=(1, 3))
+
+
+def plain(text: str) -> str:
+    """A number of a report for a terminal: blanks that break."""
+    return text.replace("\u00a0", " ").replace("–", "-").replace("−", "-")
+
+
+def section_page(title: str, sections: Sequence[Section | None], subtitle: str = "") -> Page:
+    """A report of one measure."""
+    from allonym.report import Page
+
+    return Page(title, tuple(s for s in sections if s is not None), subtitle)
+
+
+def with_options(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    """A decorator that adds options, in this order."""
+
+    def add(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add

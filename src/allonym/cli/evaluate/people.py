@@ -1,0 +1,300 @@
+"""``allonym evaluate intruder-study``: people describe persons, and try to find out whom texts are about."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from allonym.cli.evaluate.options import (
+    Output,
+    Source,
+    output_options,
+    section_page,
+    seed_option,
+    show_estimates,
+    source_options,
+)
+from allonym.cli.terminal import json_line, note, table
+from allonym.errors import UsageError
+
+if TYPE_CHECKING:
+    from allonym.evaluate.sheets import Sheets
+
+_FILES = click.Path(exists=True, path_type=Path)
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+_FOLDER = click.Path(file_okay=False, path_type=Path)
+_KEY, _PAGES = "key.json", "pages"
+_overwrite = click.option("--overwrite", is_flag=True, help="Replace pages and keys that exist.")
+_consent = click.option("--consent", type=_FILE, metavar="FILE", help="Text that people agree to before they begin.")
+
+
+@click.group(name="intruder-study", short_help="People try to find out whom anonymised texts are about.")
+def intruder_study() -> None:
+    """Let people try to identify who anonymised texts are about: pages for a browser, and their answers.
+
+    \b
+    Examples:
+      allonym evaluate intruder-study collect study/ --pool people.csv --fictitious 10 --writers 20
+      allonym evaluate intruder-study gather study/key.json answers/ -o original.jsonl
+      allonym anonymize original.jsonl -o safe.jsonl
+      allonym evaluate intruder-study judge original.jsonl safe.jsonl --pages judging/ --subject subject --group group
+      allonym evaluate intruder-study analyse judging/key.json answers/ --report people.html
+    """
+
+
+@intruder_study.command(short_help="Make pages on which people describe persons.")
+@click.argument("folder", metavar="OUT", type=_FOLDER)
+@click.option(
+    "--pool", type=_FILE, metavar="FILE", help="CSV of people: columns group, name, maybe link; others are facts."
+)
+@click.option("--fictitious", type=click.IntRange(0), default=10, show_default=True, metavar="N",
+              help="Made-up people besides, from the knowledge base.")  # fmt: skip
+@click.option("--writers", type=click.IntRange(1), required=True, metavar="N", help="How many pages.")
+@click.option("--each", type=click.IntRange(1), default=1, show_default=True, metavar="N",
+              help="People of every group on a page.")  # fmt: skip
+@click.option("--least", type=click.IntRange(1), default=500, show_default=True, metavar="N",
+              help="Characters that a description needs.")  # fmt: skip
+@_consent
+@seed_option
+@_overwrite
+def collect(
+    folder: Path,
+    pool: Path | None,
+    fictitious: int,
+    writers: int,
+    each: int,
+    least: int,
+    consent: Path | None,
+    seed: int,
+    overwrite: bool,
+) -> None:
+    """Make one page per writer in OUT/pages, and OUT/key.json.
+
+    \b
+    Example:
+      allonym evaluate intruder-study collect study/ --pool people.csv --fictitious 10 --writers 20
+    """
+    from allonym.evaluate import profiles
+    from allonym.evaluate.sheets import collection
+
+    subjects = profiles.read_subjects(pool) if pool else []
+    subjects += profiles.fictitious_people(fictitious, seed=seed)
+    sheets = collection(subjects, writers, each=each, seed=seed)
+    _write(folder, sheets, overwrite, {"least": least, "consent": _said(consent), "fictitious": profiles.FICTITIOUS})
+
+
+@intruder_study.command(short_help="Read the descriptions that people wrote into a corpus.")
+@click.argument("key", metavar="KEY", type=_FILE)
+@click.argument("answers", metavar="ANSWERS...", type=_FILES, nargs=-1, required=True)
+@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), required=True, metavar="FILE",
+              help="JSON lines with id, text, subject and group.")  # fmt: skip
+@click.option("--least", type=click.IntRange(0), default=500, show_default=True, metavar="N",
+              help="Characters that a description needs.")  # fmt: skip
+@_overwrite
+def gather(key: Path, answers: tuple[Path, ...], output: Path, least: int, overwrite: bool) -> None:
+    """Read saved answers, files or folders of them, into a corpus.
+
+    \b
+    Example:
+      allonym evaluate intruder-study gather study/key.json answers/ -o original.jsonl
+    """
+    from allonym.evaluate.people import collected
+    from allonym.evaluate.sheets import read_answers, read_key
+
+    _free([output], overwrite)
+    sheets = read_key(key)
+    records = collected(sheets, read_answers(_answers(answers), sheets), least=least)
+    _put(output, "".join(f"{json_line(r)}\n" for r in records))
+    note(f"{output}, {len(records)} descriptions", label="written:")
+
+
+@intruder_study.command(short_help="Make pages on which people judge anonymised texts.")
+@source_options
+@click.option("--pages", "folder", type=_FOLDER, required=True, metavar="OUT", help="Folder for the pages and the key.")
+@click.option("--subject", required=True, metavar="KEY", help="Metadata with the true name.")
+@click.option("--group", metavar="KEY", help="Metadata with the fame class; a judge gets texts of one.")
+@click.option("--judgements", type=click.IntRange(1), default=3, show_default=True, metavar="N",
+              help="Judges of each text.")  # fmt: skip
+@click.option("--judges", type=click.IntRange(1), metavar="N",
+              help="Instead: pages per group, so that texts get as many judgements as that makes.")  # fmt: skip
+@click.option("--per-page", type=click.IntRange(1), default=10, show_default=True, metavar="N", help="Texts of a page.")
+@_consent
+@seed_option
+@_overwrite
+def judge(
+    source: Source,
+    folder: Path,
+    subject: str,
+    group: str | None,
+    judgements: int,
+    judges: int | None,
+    per_page: int,
+    consent: Path | None,
+    seed: int,
+    overwrite: bool,
+) -> None:
+    """Make one page per judge in OUT/pages, and OUT/key.json, which knows the truth: keep it from judges.
+
+    Pages hold the anonymised texts only, and nothing of the originals or of the metadata.
+
+    \b
+    Example:
+      allonym evaluate intruder-study judge original.jsonl safe.jsonl --pages judging/ --subject subject --group group
+    """
+    from allonym.evaluate.sheets import judging
+
+    pairs = source.read()
+    groups = pairs.labels(group) if group else []
+    sheets = judging(
+        pairs.ids, pairs.anonymised, pairs.labels(subject), groups,
+        judgements=judgements, judges=judges, per_page=per_page, seed=seed,
+    )  # fmt: skip
+    _write(folder, sheets, overwrite, {"consent": _said(consent)})
+
+
+@intruder_study.command(short_help="Read the judgements: rates, agreement, and what gave people away.")
+@click.argument("key", metavar="KEY", type=_FILE)
+@click.argument("answers", metavar="ANSWERS...", type=_FILES, nargs=-1, required=True)
+@click.option("--aliases", type=_FILE, metavar="FILE", help="CSV without a head: true name, further names that count.")
+@click.option("--cut", type=click.FloatRange(0, 1, min_open=True), default=0.75, show_default=True,
+              help="Similarity of names from which on a person counts as found.")  # fmt: skip
+@click.option("--top", type=click.IntRange(1), default=10, show_default=True, help="N-grams that are kept.")
+@seed_option
+@output_options
+def analyse(
+    key: Path, answers: tuple[Path, ...], aliases: Path | None, cut: float, top: int, seed: int, output: Output
+) -> None:
+    """Read saved answers, files or folders of them, and say how often people found out.
+
+    \b
+    Example:
+      allonym evaluate intruder-study analyse judging/key.json answers/ --report people.html --with-text
+    """
+    from allonym.evaluate import people
+    from allonym.evaluate.sheets import read_answers, read_key
+    from allonym.report.evaluate.people import people_section
+
+    output.check([key, *answers])
+    sheets = read_key(key)
+    truths, judgements = people.judgements_of(sheets, read_answers(_answers(answers), sheets))
+    names = read_aliases(aliases)
+    found = people.people_study(truths, judgements, aliases=names, cut=cut, top=top, seed=seed)
+    told = found.to_dict(texts=output.with_text)
+    output.write(
+        {"people": told},
+        lambda: section_page("Intruder study", [people_section(told, texts=output.with_text)]),
+    )
+    show_people(found)
+
+
+def show_people(found: Any) -> None:
+    """The table of a judged study on the terminal."""
+    show_results(found.results)
+    click.echo()
+    show_estimates(
+        [
+            ("judgements a text", found.per_text),
+            ("texts found by any judge", found.found_by_any, "share"),
+            ("claim and truth agree", found.agreement, "share"),
+            ("the same, kappa", found.chance_corrected),
+            ("claims that are true", found.trusted, "share"),
+            ("right by mere likeness", found.by_chance, "share"),
+            ("judges agree, alpha", found.alike),
+        ],
+        "agreement",
+    )
+    if found.unread:
+        note(f"{found.unread} texts have no judgement and are in no rate")
+
+
+def show_results(results: Any) -> None:
+    """The result table of an intruder on the terminal: groups and all texts; subjects are in the outputs."""
+    from allonym.cli.evaluate.options import plain
+    from allonym.report.numbers import show, write
+
+    rows = []
+    for rate in (*results.groups, results.all):
+        hit = show(rate.identified, "share", 2)
+        similarity, spread = rate.similarity.value, write(rate.spread, "number", 2)
+        cells = (write(similarity, "number", 2), spread, hit.text, hit.interval, write(rate.error, "share", 2))
+        rows.append((rate.name or "all texts", str(rate.texts), *map(plain, cells)))
+    table(("group", "texts", "M", "SD", "identified", "interval", "SE"), rows, right=(1, 2, 3, 4, 6))
+    if results.ranks:
+        click.echo()
+        show_estimates([(f"in {k} guesses" if k > 1 else "in 1 guess", e, "share") for k, e in results.ranks.items()])
+
+
+def read_aliases(path: Path | None) -> dict[str, list[str]]:
+    """True name to further names that count as it, from a CSV without a head.
+
+    Raises:
+        UsageError: the file cannot be read.
+    """
+    import csv
+
+    if path is None:
+        return {}
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = [[cell.strip() for cell in row] for row in csv.reader(file)]
+    except (OSError, UnicodeDecodeError, csv.Error):
+        raise UsageError(f"cannot read {path.name}: a CSV in UTF-8 is required") from None
+    return {row[0]: [name for name in row[1:] if name] for row in rows if row and row[0]}
+
+
+def _write(folder: Path, sheets: Sheets, overwrite: bool, more: Mapping[str, Any]) -> None:
+    from allonym.report.intruder_study import study_page
+
+    width = len(str(len(sheets.pages)))
+    names = [folder / _PAGES / f"{sheets.task}-{i:0{width}}.html" for i in range(1, len(sheets.pages) + 1)]
+    _free([folder / _KEY, *names], overwrite)
+    for i, (path, tokens) in enumerate(zip(names, sheets.pages, strict=True), 1):
+        entries = [sheets.entries[token] for token in tokens]
+        items = [{n: getattr(e, n) for n in ("token", "text", "subject", "group", "link", "facts")} for e in entries]
+        _put(path, study_page(sheets.task, sheets.study, i, items, **more))
+    _put(folder / _KEY, sheets.to_key())
+    note(f"{len(names)} pages in {folder / _PAGES}", label="written:")
+    note(f"{folder / _KEY} knows whom each text is about: do not give it away with the pages")
+
+
+def _answers(paths: tuple[Path, ...]) -> list[Path]:
+    out: list[Path] = []
+    for path in paths:
+        found = (
+            [p for p in sorted(path.iterdir()) if p.suffix.lower() in (".json", ".csv")] if path.is_dir() else [path]
+        )
+        if not found:
+            raise UsageError(f"{path}: holds no answers, files that end in .json or .csv")
+        out += found
+    return out
+
+
+def _said(path: Path | None) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig").strip() if path else ""
+    except UnicodeDecodeError:
+        raise UsageError(f"cannot read {path}: it is not UTF-8") from None
+
+
+def _free(paths: list[Path], overwrite: bool) -> None:
+    from allonym.files.items import check_free
+
+    check_free([], paths, overwrite)
+
+
+def _put(path: Path, text: str) -> None:
+    """The whole file or none; only its owner may read it."""
+    from allonym.files.output import PartFile
+
+    part = PartFile(path)
+    try:
+        os.chmod(part.path, 0o600)
+        part.write(text.encode("utf-8", "backslashreplace"))
+        part.finish()
+    except BaseException:
+        part.close(remove=True)
+        raise

@@ -1,0 +1,128 @@
+"""``allonym evaluate red-team``: forms for people who try to identify somebody, and what they found (P2, 4.5)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from allonym.cli.evaluate.options import Output, output_options, section_page, seed_option
+from allonym.cli.evaluate.residual import write_file
+from allonym.cli.options import format_option
+from allonym.cli.terminal import note, table
+from allonym.errors import DataError, UnknownNameError, UsageError
+
+_KINDS = {".md": "md", ".jsonl": "jsonl", ".csv": "csv"}
+
+
+@click.group("red-team", short_help="Let people try to identify somebody (P2).")
+def red_team() -> None:
+    """A red team's sample, forms and summary."""
+
+
+@red_team.command("sample", short_help="Draw conversations and write forms.")
+@click.argument("anonymised", type=click.Path(exists=True, path_type=Path))
+@click.option("-o", "--output", required=True, type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+              help="The forms: .md, .jsonl or .csv.")  # fmt: skip
+@click.option("-n", "--size", type=click.IntRange(1), default=200, show_default=True, help="Conversations (P2: 200).")
+@click.option("--by", default="", metavar="FIELD", help="Metadata field of the strata, such as context.")
+@click.option("--field", multiple=True, metavar="NAME", help="Column or dotted path that holds the text. Repeatable.")
+@format_option
+@click.option("--metadata", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
+              help="Table with a row per conversation: a column id or file, and FIELD.")  # fmt: skip
+@seed_option
+@click.option("--overwrite", is_flag=True, help="Replace the output if it exists.")
+def sample_command(
+    anonymised: Path,
+    output: Path,
+    size: int,
+    by: str,
+    field: tuple[str, ...],
+    format: str | None,
+    metadata: Path | None,
+    seed: int,
+    overwrite: bool,
+) -> None:
+    """Draw conversations of ANONYMISED, of each stratum its share, and write a form for each.
+
+    Marks of what was missed are left out, as in P2. Give every reviewer a copy of the file, have the forms filled
+    in, then: allonym evaluate red-team summary FILE...
+
+    \b
+    Example:
+      allonym evaluate red-team sample safe.jsonl -o forms.md -n 200 --by context --seed 1
+    """
+    from collections import Counter
+
+    from allonym.evaluate.annotated import read_annotated
+    from allonym.evaluate.red_team import red_team_sample, write_forms
+    from allonym.files.items import check_free
+
+    kind = _kind(output)
+    if anonymised.resolve() in {output.resolve(), *output.resolve().parents}:
+        raise UsageError(f"{output} is, or lies in, what the run reads, which is never changed")
+    check_free([], [output], overwrite)
+    given = read_annotated(anonymised, field=field, format=format, metadata=metadata)
+    forms = red_team_sample(given, size, by=by, seed=seed)
+    write_file(output, write_forms(forms, kind), private=True)
+    if by:
+        counts = Counter(f.stratum for f in forms)
+        table([by, "conversations"], [[name, f"{counts[name]:,}"] for name in sorted(counts)], right=(1,))
+    if len(forms) < size:
+        note(f"there are {len(forms):,} conversations only, fewer than {size:,}; all are in the sample")
+    note(str(output), label="written:")
+
+
+@red_team.command("summary", short_help="Sum up filled forms.")
+@click.argument("forms", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@output_options
+def summary_command(forms: tuple[Path, ...], output: Output) -> None:
+    """Sum up filled FORMS: fully anonymised, something left, somebody identified, with intervals.
+
+    \b
+    Example:
+      allonym evaluate red-team summary ann.md ben.md --report red-team.html
+    """
+    from allonym.cli.reading import decoded
+    from allonym.evaluate.red_team import read_forms, red_team_summary
+    from allonym.report.numbers import show
+
+    output.check(forms)
+    if output.with_text:
+        raise click.UsageError("--with-text: a summary has no texts")
+    findings = [
+        finding
+        for path in forms
+        for finding in read_forms(decoded(path.read_bytes(), str(path)), _kind(path), str(path))
+    ]
+    result = red_team_summary(findings)
+    if not result.total.conversations:
+        raise DataError(f"none of the {result.open:,} forms is filled in")
+
+    def line(estimate: Any) -> str:
+        return show(estimate, "share", 1).line.replace("\u00a0", " ").replace("–", "-")
+
+    head = ["", "reviewed", "fully anonymised", "something left", "somebody identified"]
+    rows = [
+        [s.name, f"{s.conversations:,}", line(s.clean), line(s.residual), line(s.identified)]
+        for s in (*result.strata, result.total)
+    ]
+    table(head, rows, right=(1,))
+    if result.open and not output.quiet:
+        note(f"{result.open:,} conversations are not filled in and do not count")
+    told = result.to_dict()
+
+    def page() -> Any:
+        from allonym.report.evaluate.red_team import red_team_section
+
+        return section_page("Red team", [red_team_section(told)])
+
+    output.write({"red_team": told}, page)
+
+
+def _kind(path: Path) -> str:
+    try:
+        return _KINDS[path.suffix.lower()]
+    except KeyError:
+        raise UnknownNameError("ending of forms", path.suffix or "(none)", _KINDS, path.name) from None

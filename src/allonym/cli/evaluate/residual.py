@@ -1,0 +1,186 @@
+"""``allonym evaluate residual``: what annotators still found in anonymised conversations, scored and summed up (P2)."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from allonym.cli.evaluate.options import Output, output_options, plain, section_page, seed_option
+from allonym.cli.options import format_option
+from allonym.cli.terminal import note, table
+from allonym.errors import UsageError
+
+if TYPE_CHECKING:
+    from allonym.evaluate.residual import ResidualRisk, Row
+
+_OUT = click.Path(dir_okay=False, path_type=Path)
+QUEUES = (".jsonl", ".csv")
+
+
+def scores_of(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, int]:
+    """``URL=1`` as a tag and its score."""
+    out = {}
+    for value in values:
+        tag, _, number = value.partition("=")
+        if not tag or not number.strip().isdigit():
+            raise click.BadParameter("TAG=SCORE is required, such as URL=1", ctx=ctx, param=param)
+        out[tag.strip().upper()] = int(number)
+    return out
+
+
+@click.command(short_help="Score what annotators still found (P2).")
+@click.argument("annotated", type=click.Path(exists=True, path_type=Path))
+@click.option("--by", default="", metavar="FIELD", help="Metadata field whose values make the rows, such as context.")
+@click.option("--limit", type=click.FloatRange(0), default=5.0, show_default=True, help="Scores above are too high.")
+@click.option("--queue", type=_OUT, metavar="FILE", help="Conversations above the limit, worst first: .jsonl or .csv.")
+@click.option(
+    "--email-partial", type=click.Choice(["text", "table"]), default="text", show_default=True,
+    help="A partly missed e-mail address scores 1 (P2's text and example) or 2 (half of its Table 6).",
+)  # fmt: skip
+@click.option("--score", "scores", multiple=True, callback=scores_of, metavar="TAG=SCORE",
+              help="A score of your own, such as URL=1 or DATE_PARTIAL=0. Repeatable.")  # fmt: skip
+@click.option(
+    "--proposals", type=click.Choice(["refuse", "count", "drop"]), default="refuse", show_default=True,
+    help="What becomes of marks that no person has confirmed; count gives an upper bound.",
+)  # fmt: skip
+@click.option("--field", multiple=True, metavar="NAME", help="Column or dotted path that holds the text. Repeatable.")
+@format_option
+@click.option("--metadata", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
+              help="Table with a row per conversation: a column id or file, and FIELD.")  # fmt: skip
+@seed_option
+@output_options
+def residual(
+    annotated: Path,
+    by: str,
+    limit: float,
+    queue: Path | None,
+    email_partial: str,
+    scores: dict[str, int],
+    proposals: str,
+    field: tuple[str, ...],
+    format: str | None,
+    metadata: Path | None,
+    seed: int,
+    output: Output,
+) -> None:
+    """Score what was missed in ANNOTATED, anonymised conversations with marks: P2's Table 4, its criterion, a queue.
+
+    Marks stand in the text as (Green)[MISSED_PERSON_NAME_PARTIAL], or beside it in a list "marks"; see
+    `allonym evaluate second-reading`. Exit code 0 whether the criterion holds or not.
+
+    \b
+    Examples:
+      allonym evaluate residual annotated.jsonl --by context
+      allonym evaluate residual annotated.jsonl --queue review.jsonl --report risk.html
+      allonym evaluate residual annotated.jsonl --email-partial table --score URL=1
+    """
+    from allonym.evaluate.annotated import read_annotated, surfaces
+    from allonym.evaluate.residual import residual_risk
+    from allonym.evaluate.scoring import Scoring
+
+    output.check([annotated, *([metadata] if metadata else [])])
+    if queue is not None:
+        check_queue(queue, annotated, output)
+    scoring = Scoring(email_partial, scores)
+    conversations = read_annotated(annotated, field=field, format=format, metadata=metadata)
+    with output.progress("scores") as advance:
+        result = residual_risk(
+            conversations, by=by, limit=limit, scoring=scoring, proposals=proposals, seed=seed, advance=advance
+        )
+    told = result.to_dict()
+    if output.with_text:
+        of = {c.id: c for c in conversations}
+        for row in told["queue"]:
+            row["missed"] = surfaces(of[row["id"]])
+    show_residual(result)
+    if queue is not None:
+        write_queue(result, queue)
+        if not output.quiet:
+            note(str(queue), label="written:")
+
+    def page() -> Any:
+        from allonym.report.evaluate.residual import residual_section
+
+        return section_page("Residual risk", [residual_section(told, texts=output.with_text)])
+
+    output.write({"residual": told}, page)
+
+
+def check_queue(queue: Path, source: Path, output: Output) -> None:
+    """Raise where the queue cannot be written."""
+    from allonym.files.items import check_apart, check_free
+
+    if queue.suffix.lower() not in QUEUES:
+        raise UsageError(f"--queue must end in {' or '.join(QUEUES)}, got {queue.suffix or 'no ending'}")
+    if source.resolve() in {queue.resolve(), *queue.resolve().parents}:
+        raise UsageError(f"{queue} is, or lies in, what the run reads, which is never changed")
+    check_apart([], [*output.paths, queue])
+    check_free([], [queue], output.overwrite)
+
+
+def write_queue(result: ResidualRisk, path: Path) -> None:
+    """The review queue, without any text."""
+    rows = []
+    for one, group in result.queue:
+        tags = ", ".join(f"{i.tag} ({i.score})" for i in one.items if i.score)
+        rows.append({"id": one.id, "group": group, "score": one.score, "direct": one.direct, "missed": tags})
+    out = io.StringIO(newline="")
+    if path.suffix.lower() == ".csv":
+        writer = csv.DictWriter(out, ("id", "group", "score", "direct", "missed"), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    else:
+        out.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    write_file(path, out.getvalue())
+
+
+def write_file(path: Path, text: str, *, private: bool = False) -> None:
+    """A file that is whole or absent; ``private``: for its owner alone."""
+    from allonym.files.output import PartFile
+
+    part = PartFile(path)
+    try:
+        if private:
+            part.path.chmod(0o600)
+        part.write(text.encode("utf-8", "backslashreplace"))
+        part.finish()
+    except BaseException:
+        part.close(remove=True)
+        raise
+
+
+def show_residual(result: ResidualRisk) -> None:
+    """Table 4 and what to make of it."""
+    rows = [_cells(row) for row in (*result.groups, result.total)]
+    limit = f"{result.limit:g}"
+    head = [result.by or "", "count", "mean", "SD", "P95", "max", "mean+SD", f"< {limit}", f"share > {limit}"]
+    table(head, rows, right=(1, 2, 3, 4, 5, 6, 8))
+    total = result.total
+    if total.passes is not None:
+        word = "holds" if total.passes else "does not hold"
+        click.echo(f"\nmean + SD < {limit} (P2's criterion) {word}.")
+    if total.normality.off:
+        from allonym.report.numbers import write
+
+        click.echo(
+            f"Scores are not normally distributed, as P2 assumes ({total.normality.test}, p = "
+            f"{plain(write(total.normality.p.value, 'p'))}): a normal distribution would have "
+            f"{total.normality.implied.value:.1%} above {limit}; {total.above.value:.1%} are."
+        )
+    if result.other is not None:
+        click.echo(f"With --email-partial {result.other[0]}, mean + SD is {result.other[1].value:.2f}.")
+    if unconfirmed := sum(s.unconfirmed for s, _ in result.conversations):
+        note(f"{unconfirmed:,} marks are proposals that no person has confirmed: an upper bound of what was proposed")
+
+
+def _cells(row: Row) -> list[str]:
+    numbers = [f"{e.value:.{d}f}" if e.value == e.value else "-" for e, d in
+               ((row.mean, 2), (row.sd, 2), (row.p95, 1), (row.max, 0), (row.bound, 2))]  # fmt: skip
+    verdict = "-" if row.passes is None else "yes" if row.passes else "no"
+    above = f"{row.above.value:.1%} [{row.above.low:.1%}, {row.above.high:.1%}]"
+    return [row.name, f"{row.count:,}", *numbers, verdict, above]

@@ -1,0 +1,156 @@
+"""``allonym evaluate risk``: how likely is it that each document is found out, and which should a person read?"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import click
+
+from allonym.cli.evaluate.intruder import (
+    background_option,
+    features_option,
+    group_option,
+    read_background,
+)
+from allonym.cli.evaluate.options import (
+    Output,
+    Source,
+    output_options,
+    section_page,
+    seed_option,
+    show_estimates,
+    source_options,
+)
+from allonym.cli.terminal import note
+from allonym.errors import UsageError
+
+_OUT = click.Path(dir_okay=False, path_type=Path)
+_QUEUES = (".jsonl", ".csv")
+
+
+@click.command(short_help="The risk of each document before release.")
+@source_options
+@click.option(
+    "--subject", metavar="KEY", help="Metadata that says whom a text is about; without, texts are ranked only."
+)
+@group_option
+@background_option
+@features_option
+@click.option("--review-above", type=click.FloatRange(0, 1), metavar="P", help="Documents above this go to a person.")
+@click.option("--queue", type=_OUT, metavar="FILE", help="These documents, riskiest first: .jsonl or .csv.")
+@click.option("--confidence", is_flag=True, help="Let the intruder's confidence count beside what is left in a text.")
+@click.option(
+    "--population", type=click.FloatRange(1), metavar="N", help="Documents there are; by default 100 times as many."
+)
+@click.option("--calibration", type=click.Choice(["platt", "isotonic"]), default="platt", show_default=True,
+              help="How probabilities are set right; isotonic wants a thousand documents.")  # fmt: skip
+@seed_option
+@output_options
+def risk(
+    source: Source,
+    subject: str | None,
+    group: str | None,
+    background: Path | None,
+    features: str,
+    review_above: float | None,
+    queue: Path | None,
+    confidence: bool,
+    population: float | None,
+    calibration: str,
+    seed: int,
+    output: Output,
+) -> None:
+    """Give each document the probability that the offline intruder finds whose it is, from what is left in it.
+
+    Probabilities are fitted to what `allonym evaluate intruder` finds, and come from models that have not seen the
+    document. Without --subject there are none, only an order.
+
+    \b
+    Examples:
+      allonym evaluate risk original.jsonl safe.jsonl --subject person --review-above 0.5 --queue review.csv
+      allonym evaluate risk original.jsonl safe.jsonl --review-above 0.9
+    """
+    from allonym.evaluate.document_risk import document_risk
+    from allonym.report.evaluate.document_risk import document_risk_section
+
+    if queue is not None and review_above is None:
+        raise click.UsageError("--queue goes with --review-above")
+    for name, value in (("--group", group), ("--background", background), ("--confidence", confidence)):
+        if value and subject is None:
+            raise click.UsageError(f"{name} goes with --subject")
+    read = [*source.paths, *([background] if background else [])]
+    output.check(read)
+    if queue is not None:
+        _check(queue, read, output)
+    pairs = source.read()
+    with output.progress("documents") as advance:
+        result = document_risk(
+            pairs.original,
+            pairs.anonymised,
+            pairs.labels(subject) if subject else None,
+            groups=pairs.labels(group) if group else None,
+            background=read_background(background, subject, source) if background and subject else None,
+            features=features,
+            population=population,
+            confidence=confidence,
+            calibration=calibration,  # type: ignore[arg-type]
+            review_above=review_above,
+            seed=seed,
+            advance=advance,
+        )
+    told = result.to_dict()
+    output.write({"document_risk": told}, lambda: section_page("Document risk", [document_risk_section(told)]))
+    if queue is not None and result.review is not None:
+        places = result.review.places
+        _write([{"id": pairs.ids[i], "risk": round(result.risks[i], 6)} for i in places], queue)
+        if not output.quiet:
+            note(str(queue), label="written:")
+    rows = [("Brier score", result.brier), ("the rate for all", result.reference), ("AUC", result.auc)]
+    if result.review is not None:
+        found = result.review
+        shares = [
+            (f"review (above {found.above:g})", found.share, "share"),
+            ("found, in review", found.caught, "share"),
+            ("not in review, found", found.left, "share"),
+        ]
+    else:
+        shares = []
+    show_estimates(
+        [("found by the intruder", result.rate, "share"), ("calibration error", result.error, "share"), *rows, *shares]  # type: ignore[list-item]
+    )
+    if not result.calibrated:
+        note(f"no probabilities: {result.reason}", label="warning:")
+
+
+def _check(queue: Path, read: list[Path], output: Output) -> None:
+    """Raise where the queue cannot be written."""
+    from allonym.files.items import check_apart, check_free
+
+    if queue.suffix.lower() not in _QUEUES:
+        raise UsageError(f"--queue must end in {' or '.join(_QUEUES)}, got {queue.suffix or 'no ending'}")
+    if {p.resolve() for p in read} & {queue.resolve(), *queue.resolve().parents}:
+        raise UsageError(f"{queue} is, or lies in, what the run reads, which is never changed")
+    check_apart([], [*output.paths, queue])
+    check_free([], [queue], output.overwrite)
+
+
+def _write(rows: list[dict[str, object]], path: Path) -> None:
+    from allonym.files.output import PartFile
+
+    out = io.StringIO(newline="")
+    if path.suffix.lower() == ".csv":
+        writer = csv.DictWriter(out, ("id", "risk"), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    else:
+        out.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    part = PartFile(path)
+    try:
+        part.write(out.getvalue().encode("utf-8", "backslashreplace"))
+        part.finish()
+    except BaseException:
+        part.close(remove=True)
+        raise

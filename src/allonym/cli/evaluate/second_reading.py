@@ -1,0 +1,103 @@
+"""``allonym evaluate second-reading``: what anonymisation may have missed, for a person to confirm."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import click
+
+from allonym.cli.evaluate.residual import write_file
+from allonym.cli.options import format_option
+from allonym.cli.progress import stages
+from allonym.cli.terminal import note, table
+from allonym.errors import UsageError
+
+
+@click.command("second-reading", short_help="Propose what was missed, for a person to confirm.")
+@click.argument("anonymised", type=click.Path(exists=True, path_type=Path))
+@click.option("-o", "--output", required=True, type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+              help="The conversations with proposed marks, as JSON Lines.")  # fmt: skip
+@click.option("--original", type=click.Path(exists=True, path_type=Path), metavar="PATH",
+              help="The texts before: then only what stands in them is proposed. Needed where names became "
+              "pseudonyms.")  # fmt: skip
+@click.option("--notation", is_flag=True, help="Marks in the text, as (Green)[MISSED_PERSON_NAME_PARTIAL].")
+@click.option("--point", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.02, show_default=True,
+              help="Least probability of the tagger; lower proposes more.")  # fmt: skip
+@click.option("--wide", is_flag=True, help="Look for occupations, origins, works, events and all other labels, too.")
+@click.option("-p", "--policy", metavar="NAME|FILE", help="Read with this policy and its detectors instead.")
+@click.option("--capitals/--no-capitals", default=True, show_default=True,
+              help="Propose what stands like a name in mid-sentence, too.")  # fmt: skip
+@click.option("--field", multiple=True, metavar="NAME", help="Column or dotted path that holds the text. Repeatable.")
+@click.option("--original-field", multiple=True, metavar="NAME", help="The same of --original.")
+@format_option
+@click.option("--overwrite", is_flag=True, help="Replace the output if it exists.")
+@click.option("--quiet", "-q", is_flag=True, help="No progress, no notes.")
+def second_reading(
+    anonymised: Path,
+    output: Path,
+    original: Path | None,
+    notation: bool,
+    point: float,
+    wide: bool,
+    policy: str | None,
+    capitals: bool,
+    field: tuple[str, ...],
+    original_field: tuple[str, ...],
+    format: str | None,
+    overwrite: bool,
+    quiet: bool,
+) -> None:
+    """Read ANONYMISED a second time, with all detectors and a very low bar, and mark what may have been missed.
+
+    Many proposals are wrong: a person decides. In JSON Lines each mark says "confirmed": null; make it true or
+    false. With --notation, delete the marks that are wrong. Then: allonym evaluate residual FILE.
+
+    \b
+    Examples:
+      allonym evaluate second-reading safe.jsonl -o marked.jsonl
+      allonym evaluate second-reading safe.jsonl --original calls.jsonl -o marked.jsonl
+      allonym evaluate residual marked.jsonl --proposals count
+    """
+    from allonym.evaluate.annotated import annotated_lines
+    from allonym.evaluate.reading import read_pairs
+    from allonym.evaluate.second_reading import second_reading as read_again
+    from allonym.files.items import check_free
+
+    if original_field and original is None:
+        raise click.UsageError("--original-field goes with --original")
+    for path in (anonymised, *([original] if original else [])):
+        if path.resolve() in {output.resolve(), *output.resolve().parents}:
+            raise UsageError(f"{output} is, or lies in, what the run reads, which is never changed")
+    check_free([], [output], overwrite)
+    pairs = read_pairs(anonymised, original or anonymised, field=field, anonymised_field=original_field or field,
+                       format=format)  # fmt: skip
+    with stages({}, wanted=not quiet) as advance:
+        found = read_again(
+            pairs.anonymised if original else None,
+            pairs.original,
+            ids=pairs.ids,
+            meta=pairs.meta,
+            policy=policy,
+            point=point,
+            wide=wide,
+            capitals=capitals,
+            advance=None if advance is None else lambda done, of: advance("reading", done, of),
+        )
+    write_file(output, "".join(line + "\n" for line in annotated_lines(found.conversations, notation=notation)),
+               private=True)  # fmt: skip
+    counts = Counter(m.tag for c in found.conversations for m in c.marks)
+    held = Counter(t for c in found.conversations for t in {m.tag for m in c.marks})
+    if counts:
+        table(["proposed", "marks", "conversations"],
+              [[t, f"{n:,}", f"{held[t]:,}"] for t, n in sorted(counts.items(), key=lambda p: (-p[1], p[0]))],
+              right=(1, 2))  # fmt: skip
+    click.echo(f"{found.proposals:,} proposals in {len(found.conversations):,} conversations")
+    if quiet:
+        return
+    note(str(output), label="written:")
+    if original is None:
+        note("without --original, a pseudonym looks like somebody who was missed")
+
+
+__all__ = ["second_reading"]

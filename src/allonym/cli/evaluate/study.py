@@ -1,0 +1,246 @@
+"""``allonym evaluate all`` and ``compare``: every measure that the inputs allow, of one version or of several."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from allonym.cli.evaluate.options import (
+    Output,
+    Source,
+    output_options,
+    plain,
+    reading_options,
+    seed_option,
+    source_options,
+    with_options,
+)
+from allonym.cli.progress import stages
+from allonym.cli.terminal import note, table
+from allonym.errors import UsageError
+
+Command = Callable[..., Any]
+_PATH = click.Path(exists=True, path_type=Path)
+
+
+def study_options(command: Command) -> Command:
+    """What the measures look at beside the texts."""
+    return with_options(
+        click.option("--gold", type=_PATH, metavar="PATH", help="The originals with spans that people marked."),
+        click.option("--labels", metavar="KEY", help="Metadata that a classifier learns, such as sentiment."),
+        click.option("--subject", metavar="KEY", help="Metadata that says whom a text is about."),
+        click.option("--group", metavar="KEY", help="Metadata whose values are told apart, such as fame."),
+        click.option(
+            "--background", type=_PATH, metavar="PATH", help="Further texts with --subject, known to the intruder."
+        ),
+        click.option(
+            "--review-above", type=click.FloatRange(0, 1), metavar="P", help="Name texts with a risk above this."
+        ),
+        click.option("--measure", multiple=True, metavar="NAME", help="Only this one. Repeatable."),
+        seed_option,
+        click.option("--resume", is_flag=True, help="Go on where an interrupted run of the same command stopped."),
+        output_options,
+    )(command)
+
+
+@click.command("all", short_help="Every measure that the inputs allow, in one report.")
+@source_options
+@study_options
+def evaluate_all(
+    source: Source,
+    gold: Path | None,
+    labels: str | None,
+    subject: str | None,
+    group: str | None,
+    background: Path | None,
+    review_above: float | None,
+    measure: tuple[str, ...],
+    seed: int,
+    resume: bool,
+    output: Output,
+) -> None:
+    """Measure risk and utility of ANONYMISED against ORIGINAL: all that the inputs allow.
+
+    What cannot be measured is said with its reason. Documents go together by id, by relative path in folders, else by
+    their place. Finished measures are kept beside the first output until the run has ended: --resume goes on.
+
+    \b
+    Examples:
+      allonym evaluate all raw/ safe/ --report report.html
+      allonym evaluate all raw.jsonl safe.jsonl --subject company --labels sector --json numbers.json
+      allonym evaluate all both.jsonl --field text --anonymised-field safe --subject meta.person
+    """
+    from allonym.evaluate.study import evaluate
+    from allonym.report import evaluation_page
+
+    read = [*source.paths, *(p for p in (gold, background) if p is not None)]
+    given = _given(gold, labels, subject, group, background, review_above, measure, source)
+    with _kept(output, read, resume=resume) as state:
+        pairs = source.read()
+        with stages({}, wanted=not output.quiet) as advance:
+            told = evaluate(pairs, **given, texts=output.with_text, seed=seed, advance=advance, state=state).to_dict()
+        output.write(told, lambda: evaluation_page(told, texts=output.with_text))
+    _show({"": told})
+    for row in told["skipped"]:
+        note(f"{row['title']}: {row['reason']}", label="skipped:")
+
+
+@click.command(short_help="Several anonymised versions of one corpus side by side.")
+@click.argument("original", type=_PATH)
+@click.argument("version", type=_PATH, nargs=-1)
+@with_options(*reading_options)
+@click.option("--human", multiple=True, metavar="NAME", help="A version that people made, by its name. Repeatable.")
+@click.option("--names", metavar="A,B,...", help="What the versions are called; by default their files or fields.")
+@study_options
+def compare(
+    original: Path,
+    version: tuple[Path, ...],
+    field: tuple[str, ...],
+    anonymised_field: tuple[str, ...],
+    format: str | None,
+    metadata: Path | None,
+    human: tuple[str, ...],
+    names: str | None,
+    gold: Path | None,
+    labels: str | None,
+    subject: str | None,
+    group: str | None,
+    background: Path | None,
+    review_above: float | None,
+    measure: tuple[str, ...],
+    seed: int,
+    resume: bool,
+    output: Output,
+) -> None:
+    """Measure several anonymised versions of ORIGINAL and set them side by side, a human one among them.
+
+    Without VERSION, each --anonymised-field of ORIGINAL is a version.
+
+    \b
+    Examples:
+      allonym evaluate compare raw/ tags/ pseudonyms/ byhand/ --human byhand --report versions.html
+      allonym evaluate compare all.jsonl --anonymised-field tags --anonymised-field names --subject person
+    """
+    from allonym.evaluate.study import compare as measured
+    from allonym.report import compare_page
+
+    sources = [Source(original, v, field, anonymised_field, format, metadata) for v in version] or [
+        Source(original, None, field, (name,), format, metadata) for name in anonymised_field
+    ]
+    called = _names(names, [p.name for p in version] or list(anonymised_field))
+    read = [*dict.fromkeys(p for s in sources for p in s.paths), *(p for p in (gold, background) if p is not None)]
+    given = _given(
+        gold, labels, subject, group, background, review_above, measure, Source(original, None, field, (), format, None)
+    )
+    with _kept(output, read, resume=resume) as state:
+        pairs = {name: one.read() for name, one in zip(called, sources, strict=True)}
+        with stages({}, wanted=not output.quiet) as advance:
+            told = measured(
+                pairs, human=human, **given, texts=output.with_text, seed=seed, advance=advance, state=state
+            ).to_dict()
+        output.write(told, lambda: compare_page(told, texts=output.with_text))
+    _show(told["versions"])
+    for row in next(iter(told["versions"].values()))["skipped"]:
+        note(f"{row['title']}: {row['reason']}", label="skipped:")
+
+
+def _names(given: str | None, files: Sequence[str]) -> list[str]:
+    """What the versions are called, each name once."""
+    names = list(files) if given is None else [name.strip() for name in given.split(",")]
+    if len(names) != len(files):
+        raise UsageError(f"--names: as many names as versions are required; got {len(names)} for {len(files)}")
+    if len(set(names)) < len(names) or not all(names):
+        raise UsageError("the versions need different names: --names A,B,...")
+    if len(names) < 2:
+        raise UsageError("two versions at least are required: VERSION twice, or --anonymised-field twice")
+    return names
+
+
+def _given(
+    gold: Path | None,
+    labels: str | None,
+    subject: str | None,
+    group: str | None,
+    background: Path | None,
+    review_above: float | None,
+    measure: Sequence[str],
+    source: Source,
+) -> dict[str, Any]:
+    """What the measures look at beside the texts, read."""
+    from allonym.evaluate.reading import read_pairs, value_of
+    from allonym.train.records import read_records
+
+    if background is not None and subject is None:
+        raise UsageError("--background goes with --subject")
+    known: list[tuple[str, str]] = []
+    if background is not None and subject is not None:
+        texts = read_pairs(background, background, field=source.field, format=source.format)
+        subjects = [value_of(meta, subject) for meta in texts.meta]
+        if not any(subjects):
+            texts.labels(subject)
+        known = [(text, of) for text, of in zip(texts.original, subjects, strict=True) if of]
+    return {
+        "gold": None if gold is None else read_records(gold),
+        "labels": labels,
+        "subjects": subject,
+        "groups": group,
+        "background": known,
+        "review_above": review_above,
+        "measures": measure or None,
+    }
+
+
+@contextmanager
+def _kept(output: Output, read: Sequence[Path], *, resume: bool) -> Iterator[Path | None]:
+    """The folder of finished measures, hidden beside the first output; None where nothing is written.
+
+    It goes when the run ends well, and stays when it does not.
+    """
+    from allonym.files.state import State
+
+    output.check(read)
+    if not output.paths:
+        if resume:
+            raise UsageError("--resume goes with --json or --report: finished measures are kept beside them")
+        yield None
+        return
+    target = output.paths[0].absolute()
+    folder = target.with_name(f".{target.name}.allonym-evaluate")
+    if folder.exists() and not resume:
+        if not output.overwrite:
+            raise UsageError(f"an unfinished run lies at {folder}: --resume goes on with it, --overwrite begins again")
+        State(folder).clear()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    state = State(folder)
+    try:
+        yield folder
+    except KeyboardInterrupt:
+        note("interrupted; the same command with --resume goes on from here", label="error:")
+        raise click.exceptions.Exit(130) from None
+    except BaseException:
+        if any(folder.glob("*.json")):
+            note(f"what was measured is kept in {folder}: --resume goes on from there")
+        else:
+            state.clear()
+        raise
+    state.clear()
+
+
+def _show(versions: Mapping[str, Mapping[str, Any]]) -> None:
+    """The headlines as a table, a column for each version."""
+    from allonym.report.evaluate.verdict import kind_of
+    from allonym.report.numbers import show
+    from allonym.report.swap.given import estimate
+
+    rows: dict[str, list[str]] = {}
+    for number, one in enumerate(versions.values()):
+        for line in one["headlines"]:
+            cells = rows.setdefault(line["key"], [line["side"], line["name"], line["better"], *[""] * len(versions)])
+            shown = show(estimate(line["value"]), kind_of(line), line["digits"])
+            cells[3 + number] = plain(shown.line) if shown.order is not None else "none"
+    if rows:
+        table(["side", "measure", "better", *(name or "value" for name in versions)], rows.values())

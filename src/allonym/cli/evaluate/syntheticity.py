@@ -1,0 +1,71 @@
+"""``allonym evaluate syntheticity``: does a classifier tell that texts were pseudonymised?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from allonym.cli.evaluate.options import (
+    Output,
+    Source,
+    output_options,
+    section_page,
+    seed_option,
+    show_estimates,
+    source_options,
+)
+from allonym.cli.terminal import heading, table
+
+
+@click.command(short_help="Does a classifier tell pseudonymised texts from originals?")
+@source_options
+@click.option("--folds", type=click.IntRange(2), default=5, show_default=True, help="Parts that are judged in turn.")
+@seed_option
+@output_options
+def syntheticity(source: Source, folds: int, seed: int, output: Output) -> None:
+    """Learn to tell ANONYMISED texts from ORIGINAL ones, and say how well that works; lower is better.
+
+    Both versions of a text are judged by models that saw neither of them. Guessing reaches an accuracy of 50 %. What
+    gives the versions away is told by kind; --with-text shows the features themselves, which are words of the texts.
+
+    \b
+    Examples:
+      allonym evaluate syntheticity mails.jsonl mails_pseudonymised.jsonl
+      allonym evaluate syntheticity mails/ pseudonymised/ --report syntheticity.html --with-text
+    """
+    output.check(source.paths)
+    from allonym.evaluate.syntheticity import syntheticity as measure
+
+    pairs = source.read()
+    with output.progress("judging") as advance:
+        told = measure(pairs.original, pairs.anonymised, folds=folds, seed=seed, advance=advance)
+    values = told.to_dict(texts=output.with_text)
+
+    def page() -> Any:
+        from allonym.report.evaluate.syntheticity import syntheticity_section
+
+        section = syntheticity_section(values, texts=output.with_text)
+        return section_page("Syntheticity", (section,), f"{len(pairs):,} texts, seed {seed}")
+
+    output.write({"syntheticity": values}, page)
+    show_estimates(
+        [
+            ("precision", told.precision, "share"),
+            ("recall", told.recall, "share"),
+            ("F1", told.f1, "share"),
+            ("accuracy", told.accuracy, "share"),
+            ("told apart", told.told_apart, "share"),
+        ],
+        "of “pseudonymised”",
+    )
+    if told.unchanged:
+        click.echo(f"{told.unchanged:,} of {len(pairs):,} texts have not changed and are left out")
+    if told.kinds:
+        heading("what gives it away")
+        kinds = sorted(told.kinds, key=lambda k: -k[1])
+        table(["kind of feature", "share"], [[k, f"{100 * v:.0f} %"] for k, v in kinds], right=(1,))
+    if output.with_text and told.signs:
+        heading("features")
+        rows = [[s.term, s.side, f"{s.weight:.3f}", s.pairs] for s in told.signs[:20]]
+        table(["feature", "speaks for", "weight", "pairs"], rows, right=(2, 3))

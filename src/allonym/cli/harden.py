@@ -1,0 +1,174 @@
+"""``allonym harden``: go on with anonymised texts until an intruder cannot tell whom they are about."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from allonym.cli.evaluate.options import (
+    Output,
+    Source,
+    output_options,
+    section_page,
+    seed_option,
+    show_estimates,
+    source_options,
+)
+from allonym.cli.terminal import json_line, note
+from allonym.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from allonym.document import Document
+    from allonym.evaluate.harden import Hardening
+    from allonym.evaluate.reading import Pairs
+    from allonym.plan import Plan
+
+_OUT = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.command(short_help="Generalise what still gives somebody away.")
+@source_options
+@click.option("--subject", required=True, metavar="KEY", help="Metadata that says whom each text is about.")
+@click.option("--within", metavar="KEY", help="Metadata with a group that the intruder knows and guesses within.")
+@click.option("-o", "--out", "target", type=click.Path(path_type=Path), metavar="OUT",
+              help="The hardened texts, in the format of ANONYMISED.")  # fmt: skip
+@click.option("--rank", type=click.IntRange(1), default=1, show_default=True, metavar="K",
+              help="The subject must rank worse than this.")  # fmt: skip
+@click.option("--lead", type=float, default=0.0, show_default=True, metavar="X",
+              help="The subject's score less its rival's, where hardening stops; below 0: a margin.")  # fmt: skip
+@click.option("--most-removed", type=click.FloatRange(0, 1), metavar="SHARE",
+              help="Stop before more words of a text than this are gone; general words count half.")  # fmt: skip
+@click.option("--least-similar", type=click.FloatRange(-1, 1), metavar="COSINE",
+              help="Stop before a text is less similar to its original than this.")  # fmt: skip
+@click.option("--plan", type=_OUT, metavar="FILE", help="One plan per text, from ANONYMISED to OUT, as JSON lines.")
+@click.option("--originals", is_flag=True, help="With --plan: what was replaced too, so that it can be undone.")
+@seed_option
+@output_options
+def harden(
+    source: Source,
+    subject: str,
+    within: str | None,
+    target: Path | None,
+    rank: int,
+    lead: float,
+    most_removed: float | None,
+    least_similar: float | None,
+    plan: Path | None,
+    originals: bool,
+    seed: int,
+    output: Output,
+) -> None:
+    """Harden ANONYMISED against an intruder who knows other texts like ORIGINAL about the same subjects.
+
+    Words that give the subject away, soft ones such as "ginger" too, become more general, or go where they can not,
+    until the intruder ranks the subject worse than K. English.
+
+    \b
+    Examples:
+      allonym harden original.jsonl safe.jsonl --subject subject -o hard.jsonl
+      allonym harden original/ safe/ --metadata who.csv --subject subject --report hardening.html -o hard/
+      allonym harden study.jsonl --anonymised-field safe --subject subject --within class --json numbers.json
+    """
+    if originals and plan is None:
+        raise click.UsageError("--originals goes with --plan")
+    if target is None and plan is None and not output.paths:
+        raise click.UsageError("an output is required: -o OUT, --plan, --report or --json")
+    made = [path for path in (target, plan) if path is not None]
+    output.check((*source.paths, *made))
+    _free(source, target, made, output.overwrite)
+    from allonym.evaluate.harden import harden as hardened
+    from allonym.report.evaluate.hardening import hardening_section
+
+    pairs = source.read()
+    with output.progress("hardening") as advance:
+        result = hardened(
+            pairs.original,
+            pairs.anonymised,
+            pairs.labels(subject),
+            groups=pairs.labels(within) if within else None,
+            rank=rank,
+            lead=lead,
+            most_removed=most_removed,
+            least_similar=least_similar,
+            seed=seed,
+            advance=advance,
+        )
+    if target is not None:
+        _rewrite(source, pairs, [t.plan for t in result.texts], target, output.overwrite)
+    if plan is not None:
+        _plans(pairs, result, plan, originals)
+    told = result.to_dict()
+    output.write({"hardening": told}, lambda: section_page("Hardening", [hardening_section(told)]))
+    before, after = result.levels[0], result.chosen
+    show_estimates(
+        [
+            ("judge finds, before", before.judge, "share"),
+            ("judge finds, after", after.judge, "share"),
+            ("attacker finds, after", after.attacker, "share"),
+            ("words gone, before", before.removed, "share"),
+            ("words gone, after", after.removed, "share"),
+            ("general words as half", after.weighted, "share"),
+            ("similarity, before", before.similarity),
+            ("similarity, after", after.similarity),
+        ]
+    )
+    if result.still_found and not output.quiet:
+        note(f"the attacker still finds the subject of {result.still_found:,} of {len(result.texts):,} texts")
+
+
+def _free(source: Source, target: Path | None, made: Sequence[Path], overwrite: bool) -> None:
+    """Raises where an output exists, or is or lies in what is read."""
+    from allonym.files.items import check_free
+
+    kept = {path.resolve() for path in source.paths}
+    for path in made:
+        if kept & {path.resolve(), *path.resolve().parents}:
+            raise UsageError(f"{path} is, or lies in, what the run reads, which is never changed")
+    check_free([p for p in made if not p.is_dir()], [], overwrite)
+
+
+def _rewrite(source: Source, pairs: Pairs, plans: Sequence[Plan], target: Path, overwrite: bool) -> None:
+    """Write the anonymised source again with the plans' edits."""
+    from allonym.files import read_documents
+    from allonym.files.rewrite import UNCOUNTED, rewrite_path
+    from allonym.plan import parts_after
+
+    path = source.anonymised or source.original
+    fields = source.anonymised_field or source.field
+    if not fields and path.is_file():
+        documents = list(read_documents(path, format=source.format, named=False))
+        if all(isinstance(d.meta.get("text"), str) for d in documents):
+            fields = ("text",)
+    waiting: dict[str, list[Plan]] = {}
+    for text, one in zip(pairs.anonymised, plans, strict=True):
+        waiting.setdefault(text, []).append(one)
+
+    def parts_of(number: int, document: Document) -> tuple[str, ...] | None:
+        if number == UNCOUNTED:
+            return document.part_texts()
+        pieces = [document.text] if document.turns else list(document.part_texts())
+        ready = waiting.get(text := "\n".join(pieces))
+        if not ready:
+            raise DataError(f"{path}: document {number + 1} is not as it was read; --anonymised-field names the text")
+        one = ready.pop(0) if len(ready) > 1 else ready[0]
+        if document.turns:
+            return tuple(parts_after(text, document.parts or ((0, len(text)),), one.edits))
+        places, at = [], 0
+        for piece in pieces:
+            places.append((at, at + len(piece)))
+            at += len(piece) + 1
+        return tuple(parts_after(text, places, one.edits))
+
+    rewrite_path(path, target, parts_of, fields=fields or None, format=source.format, overwrite=overwrite)
+
+
+def _plans(pairs: Pairs, result: Hardening, path: Path, originals: bool) -> None:
+    from allonym.files.output import Lines
+
+    lines = Lines(path, private=originals)
+    for name, text in zip(pairs.ids, result.texts, strict=True):
+        lines.write(json_line({"id": name, **text.plan.to_dict(originals=originals)}))
+    lines.finish()

@@ -1,0 +1,167 @@
+"""How far annotators of the same texts agree: Cohen's kappa, Krippendorff's alpha, and F1 of one against the other.
+
+Units of kappa and alpha are words with the class of their span, or none. Cohen 1960, doi:10.1177/001316446002000104;
+Krippendorff 2011, https://repository.upenn.edu/asc_papers/43 (nominal data); F1 as Hripcsak and Rothschild 2005,
+doi:10.1197/jamia.M1733, which needs no number of true negatives. Intervals are drawn over documents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from allonym.evaluate.matching import Found, Mention, disjoint, shared, tagged, tokens
+from allonym.stats import Estimate
+from allonym.stats.resampling import Draws
+
+__all__ = ["Agreement", "agreement", "alpha", "coincidences", "kappa"]
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """How far annotators agree, 1: always; kappa and alpha are 0 for chance, and below for less.
+
+    Attributes:
+        annotators: how many there are; documents: how many of them have more than one.
+        alpha: Krippendorff's, over words and classes.
+        mask: the same over whether a word is in a span at all.
+        kappa: Cohen's, the mean over pairs of annotators, weighted by the words that they share.
+        strict: F1 of spans with the same borders and class; overlap: that share a character, of the same class.
+    """
+
+    annotators: int
+    documents: int
+    alpha: Estimate
+    mask: Estimate
+    kappa: Estimate
+    strict: Estimate
+    overlap: Estimate
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values for JSON."""
+        names = ("alpha", "mask", "kappa", "strict", "overlap")
+        return {
+            "annotators": self.annotators,
+            "documents": self.documents,
+            **{name: getattr(self, name).to_dict() for name in names},
+        }
+
+
+def coincidences(units: Sequence[Sequence[int]], classes: int) -> Any:
+    """Krippendorff's coincidence matrix: each unit holds the values that it got; units with fewer than two add nothing.
+
+    Args:
+        units: the values, from 0 to ``classes - 1``, of each unit.
+        classes: how many values there are.
+    """
+    out = np.zeros((classes, classes))
+    for values in units:
+        if len(values) > 1:
+            held = np.bincount(values, minlength=classes).astype(float)
+            out += (np.outer(held, held) - np.diag(held)) / (len(values) - 1)
+    return out
+
+
+def alpha(table: Any) -> Any:
+    """Krippendorff's alpha of coincidence matrices ``(..., c, c)``; NaN where only one value was ever given."""
+    table = np.asarray(table, float)
+    own = np.trace(table, axis1=-2, axis2=-1)
+    held = table.sum(axis=-1)
+    n = held.sum(axis=-1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        expected = (n * n - (held * held).sum(axis=-1)) / (n - 1)
+        return np.where(expected > 0, 1 - (n - own) / expected, np.nan)
+
+
+def kappa(table: Any) -> Any:
+    """Cohen's kappa of tables ``(..., c, c)`` of two raters' values; NaN where chance alone agrees always."""
+    return _kappa(_margins(np.asarray(table, float)))
+
+
+def _margins(table: Any) -> Any:
+    """What kappa needs of a table: the sum of the diagonal, of each row, of each column."""
+    own = np.trace(table, axis1=-2, axis2=-1)[..., None]
+    return np.concatenate([own, table.sum(axis=-1), table.sum(axis=-2)], axis=-1)
+
+
+def _kappa(margins: Any) -> Any:
+    size = margins.shape[-1] // 2
+    rows, columns = margins[..., 1 : 1 + size], margins[..., 1 + size :]
+    n = rows.sum(axis=-1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        seen = margins[..., 0] / n
+        chance = (rows * columns).sum(axis=-1) / (n * n)
+        return np.where(chance < 1, (seen - chance) / (1 - chance), np.nan)
+
+
+def agreement(
+    texts: Sequence[str],
+    readings: Sequence[Mapping[str, Sequence[Mention]]],
+    *,
+    draws: int = 1000,
+    seed: int = 0,
+) -> Agreement | None:
+    """How far the annotators agree; None where no text has two.
+
+    Args:
+        texts: the texts.
+        readings: of each text, annotator to mentions.
+        draws, seed: of the intervals.
+    """
+    shared_by = [i for i, own in enumerate(readings) if len(own) > 1]
+    if not shared_by:
+        return None
+    classes = {name: i for i, name in enumerate(sorted({m.name for own in readings for r in own.values() for m in r}))}
+    none = len(classes)
+    size = none + 1
+    pairs = sorted({pair for i in shared_by for pair in combinations(sorted(readings[i]), 2)})
+    n = len(shared_by)
+    found, hidden = np.zeros((n, size, size)), np.zeros((n, 2, 2))
+    margins, spans = np.zeros((n, len(pairs), 2 * size + 1)), np.zeros((n, 3))
+    at = {pair: k for k, pair in enumerate(pairs)}
+    words = 0
+    for row, i in enumerate(shared_by):
+        places = tokens(texts[i])
+        words += len(places)
+        own = {name: disjoint(readings[i][name]) for name in sorted(readings[i])}
+        values = {
+            name: [classes[marks[k].name] if k >= 0 else none for k in tagged(places, marks)]
+            for name, marks in own.items()
+        }
+        units = list(zip(*values.values(), strict=True))
+        found[row] = coincidences(units, size)
+        hidden[row] = coincidences([[int(v != none) for v in unit] for unit in units], 2)
+        for one, other in combinations(own, 2):
+            table = np.zeros((size, size))
+            np.add.at(table, (values[one], values[other]), 1)
+            margins[row, at[one, other]] = _margins(table)
+            spans[row] += _spans(own[one], own[other])
+    drawn = Draws(n, draws=draws, seed=seed)
+    pooled = drawn.sums(spans)
+    drawn_margins = drawn.sums(margins)
+    by_pair, weight = _kappa(drawn_margins), drawn_margins[:, :, 1 : 1 + size].sum(axis=2)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = np.nansum(by_pair * weight, axis=1) / np.where(np.isnan(by_pair), 0, weight).sum(axis=1)
+        strict, overlap = pooled[:, 1] / pooled[:, 0], pooled[:, 2] / pooled[:, 0]
+    one_value, number = "only one class was ever given", int(pooled[0, 0])
+    return Agreement(
+        len({name for own in readings for name in own}),
+        n,
+        drawn.estimate(alpha(drawn.sums(found)), words, one_value),
+        drawn.estimate(alpha(drawn.sums(hidden)), words, one_value),
+        drawn.estimate(mean, words, one_value),
+        drawn.estimate(strict, number, "no span"),
+        drawn.estimate(overlap, number, "no span"),
+    )
+
+
+def _spans(one: Sequence[Mention], other: Sequence[Mention]) -> tuple[int, int, int]:
+    """Spans of both, and how many of both the other has too, strictly and by overlap. F1 is their ratio."""
+    as_found = [Found(m.start, m.end, m.name) for m in other]
+    exact = {(m.start, m.end, m.name) for m in one} & {(m.start, m.end, m.name) for m in other}
+    same = [(i, k) for i, k, _ in shared(one, as_found) if one[i].name == other[k].name]
+    return len(one) + len(other), 2 * len(exact), len({i for i, _ in same}) + len({k for _, k in same})

@@ -1,0 +1,197 @@
+"""By which labels findings are judged: those of the gold, and what each foreign or own label means among them.
+
+A label means labels of the taxonomy: by a table of the user's, by its name there, by the table of the tagger's training
+(:mod:`allonym.train.labelmap`), by a foreign scheme, or by its name without separators. What means none of them keeps
+its name as a class of its own and is told.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Literal
+
+from allonym.errors import DataError, UsageError
+from allonym.labels import SCHEMES, TAXONOMY
+from allonym.train.labelmap import default_map
+
+Compare = Literal["gold", "group", "exact"]
+COMPARE = ("gold", "group", "exact")
+Map = Mapping[str, Iterable[str]]
+NAME_PARTS = frozenset({"PERSON_FIRSTNAME", "PERSON_LASTNAME"})
+
+
+@lru_cache(maxsize=65536)
+def meaning(label: str, source: str = "") -> frozenset[str]:
+    """The labels of the taxonomy that a label may stand for; empty where nobody knows.
+
+    >>> sorted(meaning("EMAIL")), meaning("PERSON"), meaning("zork")
+    (['EMAIL_ADDRESS'], frozenset({'PERSON'}), frozenset())
+    """
+    name = label.upper().replace("-", "_").replace(" ", "_")
+    if name in TAXONOMY:
+        return frozenset({name})
+    if found := default_map().targets(label, source):
+        return found
+    for scheme in SCHEMES:
+        if foreign := TAXONOMY.from_scheme(label, scheme) or TAXONOMY.from_scheme(name, scheme):
+            return frozenset(foreign)
+    bare = _bare(label)
+    return frozenset(_bare_names().get(bare) or _begun(bare))
+
+
+@cache
+def _bare_names() -> dict[str, tuple[str, ...]]:
+    return {_bare(label.name): (label.name,) for label in TAXONOMY}
+
+
+def _begun(bare: str) -> tuple[str, ...]:
+    """``EMAIL`` for EMAIL_ADDRESS: a name that only one label begins with, at a border of its parts."""
+    found = [label.name for label in TAXONOMY if any(_bare(head) == bare for head in _heads(label.name))]
+    return tuple(found) if len(found) == 1 else ()
+
+
+def _heads(name: str) -> Iterable[str]:
+    parts = name.split("_")
+    return ("_".join(parts[:n]) for n in range(1, len(parts)))
+
+
+def _bare(name: str) -> str:
+    return re.sub(r"[\W_]+", "", name).casefold()
+
+
+def group(label: str) -> str:
+    """The top of the taxonomy above a label."""
+    return TAXONOMY.lineage(label)[-1]
+
+
+def read_label_map(path: Path | str) -> dict[str, tuple[str, ...]]:
+    """A TOML file ``NAME = ["LABEL", ...]`` that says what labels of a corpus mean in the taxonomy; ``[]``: leave out.
+
+    Raises:
+        DataError: it is no such table.
+        UnknownNameError: a label that the taxonomy does not have.
+    """
+    try:
+        raw = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise DataError(f"label map {path}: cannot be read as TOML ({type(error).__name__})") from None
+    for name, labels in raw.items():
+        if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
+            raise DataError(f"label map {path}, {name}: required is a list of labels, got {type(labels).__name__}")
+    return {n: tuple(TAXONOMY.get(label, f"label map, {n}").name for label in labels) for n, labels in raw.items()}
+
+
+class Classes:
+    """The classes of a gold standard, and which of them a label may belong to.
+
+    Args:
+        gold: (label, source) of all gold spans.
+        compare: ``gold``, the gold's own labels, into which findings are brought; ``group``, the tops of the taxonomy;
+            ``exact``, labels as they are written, on both sides.
+        label_map: what names mean in the taxonomy, before all else; a name that means nothing is left out of the gold.
+
+    Attributes:
+        names: the classes, sorted.
+        unmapped: labels of the gold that mean nothing in the taxonomy, sorted.
+        left_out: labels of the gold that the label map leaves out, sorted.
+    """
+
+    def __init__(
+        self, gold: Iterable[tuple[str, str]], compare: Compare = "gold", label_map: Map | None = None
+    ) -> None:
+        if compare not in COMPARE:
+            raise UsageError(f"compare: must be one of {', '.join(COMPARE)}, got {compare!r}")
+        self.compare = compare
+        self._map = {name: frozenset(labels) for name, labels in (label_map or {}).items()}
+        for name in sorted(self._map):
+            for label in sorted(self._map[name]):
+                TAXONOMY.get(label, f"label map, {name}")
+        self._meant: dict[str, frozenset[str]] = {}
+        left_out, unmapped = set(), set()
+        for label, source in sorted(set(gold)):
+            meant = self._meaning(label, source)
+            if label in self._map and not meant:
+                left_out.add(label)
+                continue
+            if not meant and compare != "exact":
+                unmapped.add(label)
+            name = self.of_gold(label, source)
+            self._meant[name] = self._meant.get(name, frozenset()) | meant
+        self.names = tuple(sorted(self._meant))
+        self.unmapped = tuple(sorted(unmapped))
+        self.left_out = tuple(sorted(left_out))
+        self._of: dict[tuple[str, str], tuple[str, ...]] = {}
+
+    def _meaning(self, label: str, source: str) -> frozenset[str]:
+        return self._map[label] if label in self._map else meaning(label, source)
+
+    def kind(self, label: str, source: str = "") -> str:
+        """Whether what a label means identifies ``direct``-ly, as ``quasi`` identifier, or not (``none``).
+
+        Where it may mean several things, what most of them are counts; where nobody knows, quasi.
+        """
+        kinds: Counter[str] = Counter(TAXONOMY.get(one).kind for one in self._meaning(label, source))
+        return max(("direct", "quasi", "none"), key=lambda kind: kinds[kind]) if kinds else "quasi"
+
+    def of_gold(self, label: str, source: str = "") -> str:
+        """The class of a gold label; empty where it is left out."""
+        meant = self._meaning(label, source)
+        if label in self._map and not meant:
+            return ""
+        if self.compare == "group":
+            groups = {group(one) for one in meant}
+            return groups.pop() if len(groups) == 1 else label
+        return label
+
+    def of_found(self, label: str, source: str = "") -> tuple[str, ...]:
+        """The classes that a finding's label may belong to, likeliest first; empty where the gold has none such."""
+        key = label, source
+        if key not in self._of:
+            self._of[key] = self._fitting(label, source)
+        return self._of[key]
+
+    def _fitting(self, label: str, source: str) -> tuple[str, ...]:
+        if self.compare == "exact" or (self.compare == "gold" and label in self._meant):
+            return (label,) if label in self._meant else ()
+        ranked = []
+        for name in self.names:
+            held = self._meant[name]
+            nearness = [
+                far
+                for one in self._meaning(label, source)
+                for step in held
+                for far in (_distance(one, step), 100 + _distance(step, one), _group(self.compare, one, name))
+                if far % 100 < _FAR
+            ]
+            if nearness:
+                ranked.append((min(nearness), len(held), name))
+        return tuple(name for _, _, name in sorted(ranked))
+
+    def beyond(self, label: str) -> str:
+        """What a finding's label is called that no class of the gold fits."""
+        if self.compare == "group":
+            groups = {group(one) for one in self._meaning(label, "")}
+            return groups.pop() if len(groups) == 1 else label
+        return label
+
+    def joins(self, name: str) -> bool:
+        """Whether first and last names that stand side by side are one mention of this class."""
+        return name not in NAME_PARTS and any(group(m) == "PERSON" for m in self._meant.get(name, ()))
+
+
+_FAR = 50
+
+
+def _distance(low: str, high: str) -> int:
+    """Steps from a label up to one above it; far where it is not above."""
+    line = TAXONOMY.lineage(low)
+    return line.index(high) if high in line else _FAR
+
+
+def _group(compare: Compare, label: str, name: str) -> int:
+    return 1 if compare == "group" and group(label) == name else _FAR

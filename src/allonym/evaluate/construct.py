@@ -1,0 +1,250 @@
+"""Construct loss: whether linguistic counts are the same before and after (P3 3.1.2.2 and Table 2).
+
+Per part of speech, counts of each text are compared by a Bayesian t test (JZS prior), which can speak for no difference
+as well as for one. P3 does not say whether its tests are paired; the largest BF01 of its Table 2, 21.03, is below the
+21.8 that two groups of 1,202 can reach at most and far below the 30.8 of 1,202 pairs, so they look unpaired. Here
+pairs are the default.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from allonym.errors import DataError, MissingExtra, UsageError
+from allonym.evaluate.pairs import checked
+from allonym.evaluate.placeholders import Placeholder, placeholders
+from allonym.models.tags import PARTS
+from allonym.stats import Estimate, none
+from allonym.stats.bayes import SCALE, BayesFactor, paired, unpaired
+from allonym.stats.samples import average, difference
+
+__all__ = ["Construct", "Count", "construct_loss", "counts_of", "open_tagger"]
+
+Tagger = Callable[[str], Sequence[tuple[int, int, str]]]
+"""A text to ``(start, end, part)`` of its words, in reading order, parts of Universal Dependencies."""
+
+WORDS = "WORDS"
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """One part of speech, or all words.
+
+    Attributes:
+        part: ``NOUN`` and so on; ``WORDS``: all of them but punctuation.
+        before, after: mean count per text; placeholders count as the tagger reads them.
+        mapped: the same where each placeholder counts as the part of speech of what it stands for.
+        change, mapped_change: mean of after minus before, text by text.
+        bayes, mapped_bayes: evidence that the counts differ.
+    """
+
+    part: str
+    before: Estimate
+    after: Estimate
+    mapped: Estimate
+    change: Estimate
+    mapped_change: Estimate
+    bayes: BayesFactor
+    mapped_bayes: BayesFactor
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values for JSON."""
+        names = ("before", "after", "mapped", "change", "mapped_change", "bayes", "mapped_bayes")
+        return {"part": self.part, **{n: getattr(self, n).to_dict() for n in names}}
+
+
+@dataclass(frozen=True, slots=True)
+class Construct:
+    """What :func:`construct_loss` measures.
+
+    Attributes:
+        tagger: who told the parts of speech.
+        texts: pairs.
+        test: ``paired`` or ``unpaired``.
+        scale: of the prior.
+        placeholders: how many the anonymised texts hold.
+        counts: words first, then the parts of speech.
+    """
+
+    tagger: str
+    texts: int
+    test: str
+    scale: float
+    placeholders: int
+    counts: tuple[Count, ...]
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values for JSON."""
+        return {
+            "tagger": self.tagger,
+            "texts": self.texts,
+            "test": self.test,
+            "scale": self.scale,
+            "prior": f"JZS: Cauchy on the effect, scale {self.scale:.4g}",
+            "placeholders": self.placeholders,
+            "counts": [c.to_dict() for c in self.counts],
+        }
+
+
+def construct_loss(
+    original: Sequence[str],
+    anonymised: Sequence[str],
+    *,
+    tagger: str | Tagger = "embedded",
+    scale: float = SCALE,
+    independent: bool = False,
+    threads: int = 1,
+    advance: Callable[[int, int], None] | None = None,
+) -> Construct:
+    """Counts of parts of speech per text, before and after, with Bayes factors.
+
+    Args:
+        original, anonymised: the same texts in the same order.
+        tagger: see :func:`open_tagger`, or a function.
+        scale: of the Cauchy prior; sqrt(2) / 2 by default.
+        independent: test as if the two versions were different texts, as P3's figures seem to.
+        threads: texts that the tagger reads at the same time.
+        advance: called with texts done and texts in all.
+
+    Raises:
+        DataError: unequal lengths, or no texts.
+        UsageError: no such tagger, or a scale of 0 or less.
+        MissingExtra: spaCy is asked for and not installed.
+    """
+    n = checked(original, anonymised)
+    if not scale > 0 or math.isinf(scale):
+        raise UsageError(f"construct loss: a scale above 0 is required, got {scale:g}")
+    read, name = (open_tagger(tagger), tagger) if isinstance(tagger, str) else (tagger, "given")
+    pairs: list[tuple[str, list[Placeholder]]] = [(t, []) for t in original]
+    pairs += [(t, placeholders(t)) for t in anonymised]
+    found = _read(read, pairs, threads, advance)
+    before, after = [f[1] for f in found[:n]], found[n:]
+    test = unpaired if independent else paired
+    rows = []
+    for part in (WORDS, *PARTS):
+        b = [_of(c, part) for c in before]
+        a, m = [_of(c, part) for c, _ in after], [_of(c, part) for _, c in after]
+        if not (any(b) or any(a) or any(m)):
+            continue
+        rows.append(
+            Count(
+                part,
+                average(b),
+                average(a),
+                average(m),
+                difference(b, a),
+                difference(b, m),
+                test(b, a, scale=scale),
+                test(b, m, scale=scale),
+            )
+        )
+    if not rows:
+        missing = none("no text has words", n)
+        nothing = BayesFactor(math.nan, math.nan, 0, scale, "no text has words")
+        rows.append(Count(WORDS, missing, missing, missing, missing, missing, nothing, nothing))
+    held = sum(len(p) for _, p in pairs[n:])
+    return Construct(name, n, "unpaired" if independent else "paired", scale, held, tuple(rows))
+
+
+@cache
+def open_tagger(name: str) -> Tagger:
+    """A tagger by name: ``embedded``, the model that ships with allonym, or ``spacy:MODEL``, an installed pipeline.
+
+    Raises:
+        UsageError: another name, or spaCy has no such pipeline.
+        MissingExtra: spaCy is not installed.
+    """
+    if name == "embedded":
+        from allonym.models.pos import parts_of_speech
+
+        return parts_of_speech
+    kind, _, model = name.partition(":")
+    if kind != "spacy" or not model:
+        raise UsageError(f"construct loss: the tagger is embedded or spacy:MODEL, got {name!r}")
+    try:
+        import spacy
+    except ImportError:
+        raise MissingExtra("tagging by spaCy", "spacy") from None
+    try:
+        nlp = spacy.load(model, exclude=["ner", "parser", "lemmatizer"])
+    except (OSError, ValueError) as error:
+        raise UsageError(f"construct loss: spaCy cannot load {model!r}: {type(error).__name__}") from None
+    if not {"morphologizer", "attribute_ruler"} & set(nlp.pipe_names):
+        raise UsageError(f"construct loss: spaCy's {model!r} gives no parts of speech; its pipes: {nlp.pipe_names}")
+
+    def read(text: str) -> list[tuple[int, int, str]]:
+        return [(t.idx, t.idx + len(t), t.pos_) for t in nlp(text) if not t.is_space]
+
+    return read
+
+
+def counts_of(
+    words: Sequence[tuple[int, int, str]], held: Sequence[Placeholder]
+) -> tuple[Mapping[str, int], Mapping[str, int]]:
+    """Counts of parts of speech, with placeholders as the tagger reads them, and as what they stand for.
+
+    A placeholder is one word in both, whatever the tagger cuts it into: the first of its words that is no mark tells
+    its part.
+
+    Args:
+        words: ``(start, end, part)`` in reading order.
+        held: the text's placeholders, sorted and disjoint.
+    """
+    plain: Counter[str] = Counter()
+    read: list[str | None] = [None] * len(held)
+    at = 0
+    for start, end, part in words:
+        while at < len(held) and held[at].end <= start:
+            at += 1
+        if at < len(held) and held[at].start < end:
+            if read[at] is None or read[at] in ("PUNCT", "SYM"):
+                read[at] = part
+        else:
+            plain[part] += 1
+    as_read, mapped = Counter(plain), Counter(plain)
+    for one, seen in zip(held, read, strict=True):
+        as_read[seen or "X"] += 1
+        mapped[one.part] += 1
+    return as_read, mapped
+
+
+def _read(
+    tagger: Tagger,
+    pairs: Sequence[tuple[str, list[Placeholder]]],
+    threads: int,
+    advance: Callable[[int, int], None] | None,
+) -> list[tuple[Mapping[str, int], Mapping[str, int]]]:
+    def one(pair: tuple[str, list[Placeholder]]) -> Any:
+        words = tagger(pair[0])
+        if wrong := {p for _, _, p in words} - set(PARTS):
+            raise DataError(
+                f"construct loss: the tagger gives parts that are not universal: {', '.join(sorted(wrong))}"
+            )
+        return counts_of(words, pair[1])
+
+    out = []
+    if threads > 1:
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(threads) as pool:
+            for found in pool.map(one, pairs):
+                out.append(found)
+                if advance is not None:
+                    advance(len(out), len(pairs))
+        return out
+    for pair in pairs:
+        out.append(one(pair))
+        if advance is not None:
+            advance(len(out), len(pairs))
+    return out
+
+
+def _of(counts: Mapping[str, int], part: str) -> float:
+    if part != WORDS:
+        return float(counts.get(part, 0))
+    return float(sum(n for p, n in counts.items() if p != "PUNCT"))

@@ -1,0 +1,394 @@
+"""Document risk before release: the chance that an intruder finds whose a document is, from what is left in it.
+
+P3 (5.4) names such an a priori score as missing. A logistic model learns from :mod:`.leftovers` which documents the
+offline intruder of :mod:`.intruder` has found; a second step sets its probabilities right (Platt 1999, or isotonic
+regression: Zadrozny and Elkan 2002, doi:10.1145/775047.775151). Everything is cross-fitted: a document's probability
+comes from models that were fitted and calibrated without it.
+
+Without subjects nobody knows what an intruder would find. Then documents get a rank only, never a probability: no
+coefficients are shipped, since there is no corpus with known intruders that allows it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.isotonic import IsotonicRegression
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import StandardScaler
+
+from allonym.document import Span
+from allonym.errors import UsageError
+from allonym.evaluate.intruder import Reidentification, reidentification
+from allonym.evaluate.leftovers import TRAITS, leftovers
+from allonym.evaluate.pairs import checked
+from allonym.intruder.protocol import Item
+from allonym.intruder.study import fold_of
+from allonym.stats import Estimate, none
+from allonym.stats.samples import average, bootstrap, share
+
+__all__ = ["Bin", "DocumentRisk", "Review", "document_risk"]
+
+_LEAST = 10  # documents found, and not found, that calibration needs
+_INNER = 5
+_BINS = 10
+_PENALTY = 0.1  # sklearn's C
+_SIGNS = tuple(-1.0 if name == "placeholders" else 1.0 for name in TRAITS)
+
+Floats = NDArray[np.float64]
+Calibration = Literal["platt", "isotonic"]
+CALIBRATIONS: tuple[Calibration, ...] = ("platt", "isotonic")
+CONFIDENCE = {
+    "surest": "the intruder's own probability of its first guess, whether right or wrong",
+    "ahead": "how far that is ahead of its second guess",
+}
+"""Two more traits, of one who asks the intruder too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """Documents of about the same probability, for a reliability plot.
+
+    Attributes:
+        low, high: least and greatest probability among them; predicted: their mean.
+        observed: share that the intruder found, Wilson's interval.
+    """
+
+    low: float
+    high: float
+    predicted: float
+    observed: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """Documents that go to a person.
+
+    Attributes:
+        above: the limit; places: numbers of the documents from 0, the riskiest first.
+        share: of all documents that go to review.
+        caught: of the documents that the intruder found, the share among them.
+        left: of the documents that need no review, the share that the intruder found.
+    """
+
+    above: float
+    places: tuple[int, ...]
+    share: Estimate
+    caught: Estimate
+    left: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentRisk:
+    """The risk of every document, and how far it is to be believed.
+
+    Attributes:
+        calibrated: whether ``risks`` are probabilities; else they are ranks among the documents, 0 to 1.
+        reason: why they are not; empty where they are.
+        risks: per document, 0 to 1.
+        found: per document whether the intruder found it; None: not judged.
+        rate: share of the judged documents that it found.
+        brier: mean squared error of the probabilities, t interval; reference: that of giving all the rate.
+        error: expected calibration error over ten bins of equal size, bootstrap interval.
+        auc: chance that a document that was found has the higher risk than one that was not, bootstrap interval.
+        bins: of the reliability plot, ascending.
+        histogram: documents with a risk in each twentieth of 0 to 1.
+        traits: name to the coefficient of the model on all judged documents, per standard deviation; empty without.
+        review: None where no limit was given.
+        intruder: what the model was fitted to. Hidden from ``repr``.
+    """
+
+    calibrated: bool
+    reason: str
+    risks: tuple[float, ...] = field(repr=False)
+    found: tuple[bool | None, ...] = field(repr=False)
+    rate: Estimate
+    brier: Estimate
+    reference: Estimate
+    error: Estimate
+    auc: Estimate
+    bins: tuple[Bin, ...]
+    histogram: tuple[int, ...]
+    traits: tuple[tuple[str, float], ...]
+    review: Review | None
+    intruder: Reidentification | None = field(default=None, repr=False)
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values for JSON; NaN as None."""
+        review = self.review
+        return {
+            "calibrated": self.calibrated,
+            "reason": self.reason,
+            "rate": self.rate.to_dict(),
+            "brier": self.brier.to_dict(),
+            "reference": self.reference.to_dict(),
+            "error": self.error.to_dict(),
+            "auc": self.auc.to_dict(),
+            "bins": [
+                {"low": b.low, "high": b.high, "predicted": b.predicted, "observed": b.observed.to_dict()}
+                for b in self.bins
+            ],
+            "histogram": list(self.histogram),
+            "traits": [
+                {"name": name, "meaning": {**TRAITS, **CONFIDENCE}[name], "weight": w} for name, w in self.traits
+            ],
+            "review": None
+            if review is None
+            else {
+                "above": review.above,
+                "documents": [i + 1 for i in review.places],
+                "share": review.share.to_dict(),
+                "caught": review.caught.to_dict(),
+                "left": review.left.to_dict(),
+            },
+            "risks": list(self.risks),
+            "found": list(self.found),
+        }
+
+
+def document_risk(
+    original: Sequence[str],
+    anonymised: Sequence[str],
+    subjects: Sequence[str] | None = None,
+    *,
+    groups: Sequence[str] | None = None,
+    background: Sequence[tuple[str, str]] | None = None,
+    intruder: Reidentification | None = None,
+    features: str = "both",
+    entities: Sequence[Sequence[Span]] | None = None,
+    population: float | None = None,
+    confidence: bool = False,
+    calibration: Calibration = "platt",
+    review_above: float | None = None,
+    folds: int = 10,
+    seed: int = 0,
+    advance: Callable[[int, int], None] | None = None,
+) -> DocumentRisk:
+    """The probability that an intruder identifies each document.
+
+    Args:
+        original, anonymised: the same texts before and after, in the same order.
+        subjects: whose each text is, empty where that is not known; None: nobody knows, documents are only ranked.
+        groups, background, features: of the intruder, see :func:`allonym.evaluate.intruder.reidentification`.
+        intruder: what that gave for these texts; None: it is computed.
+        entities, population: see :func:`allonym.evaluate.leftovers.leftovers`.
+        confidence: whether :data:`CONFIDENCE` counts beside what is left. It separates documents better, and is known
+            only where an intruder can be asked.
+        calibration: ``platt``, or ``isotonic``, which takes any shape and needs a thousand documents or more.
+        review_above: documents of a greater risk go to a person, 0 to 1. None: none does.
+        folds: parts of the documents; the risks of one come from the others. 2 or more.
+        seed: of folds and draws.
+        advance: called with the steps that are done, and of all.
+
+    Raises:
+        DataError: unequal lengths.
+        UsageError: ``folds``, ``calibration`` or ``review_above`` is not as above, or ``intruder`` is of other texts.
+    """
+    beside = [column for column in (subjects, groups, entities) if column is not None]
+    n = checked(original, anonymised, *beside, least=0)
+    if folds < 2:
+        raise UsageError(f"document_risk: folds must be 2 or more, got {folds}")
+    if calibration not in CALIBRATIONS:
+        raise UsageError(f"document_risk: calibration must be one of {', '.join(CALIBRATIONS)}, got {calibration!r}")
+    if review_above is not None and not 0 <= review_above <= 1:
+        raise UsageError(f"document_risk: review_above must be from 0 to 1, got {review_above:g}")
+    if intruder is not None and len(intruder.ranks) != n:
+        raise UsageError(f"document_risk: an intruder on these {n} texts is required, got one on {len(intruder.ranks)}")
+    if intruder is None and subjects is not None:
+        intruder = reidentification(
+            original, anonymised, subjects, groups=groups, background=background, features=features, seed=seed
+        )
+    traits = leftovers(anonymised, entities=entities, population=population, advance=advance)
+    found = intruder.found if intruder is not None else (None,) * n
+    names = list(TRAITS)
+    if confidence and intruder is not None:
+        names += CONFIDENCE
+        traits = np.column_stack((traits, np.nan_to_num(np.array(intruder.surest).reshape(-1, 2))))
+    judged = np.array([i for i, f in enumerate(found) if f is not None], np.int64)
+    y = np.array([bool(found[i]) for i in judged.tolist()], np.int64)
+    weights: tuple[tuple[str, float], ...] = ()
+    if reason := _hindrance(intruder, y):
+        risks = _ranked(traits[:, : len(TRAITS)])
+    else:
+        home = _home(anonymised, y, judged, folds, seed)
+        risks, whole = _cross_fitted(traits, judged, y, home, calibration, seed)
+        weights = tuple(zip(names, (float(w) for w in whole.weights), strict=True))
+    own = risks[judged]
+    return DocumentRisk(
+        not reason,
+        reason,
+        tuple(float(r) for r in risks),
+        found,
+        share(int(y.sum()), len(y)) if len(y) else none(reason or "no document was judged"),
+        none(reason) if reason else average([float(e) for e in (own - y) ** 2]),
+        none(reason) if reason else average([float(e) for e in (y.mean() - y) ** 2]),
+        none(reason) if reason else bootstrap(lambda at: _error(own[at], y[at]), len(y), draws=500, seed=seed),
+        _auc_of(own, y, seed),
+        () if reason else _bins(own, y),
+        tuple(int(c) for c in np.histogram(risks, bins=20, range=(0, 1))[0]),
+        weights,
+        None if review_above is None else _review(risks, found, review_above),
+        intruder,
+    )
+
+
+class _Model:
+    """Logistic regression on traits, and what sets right its log-odds for folds that it was not fitted to."""
+
+    def __init__(self, traits: Floats, y: NDArray[np.int64], home: NDArray[np.int64], calibration: Calibration) -> None:
+        odds = np.zeros(len(y))
+        for fold in np.unique(home):
+            rest = home != fold
+            odds[~rest] = _Logistic(traits[rest], y[rest])(traits[~rest])
+        self._plain = _Logistic(traits, y)
+        self._right: Any
+        if calibration == "platt":
+            self._right = LogisticRegression(C=1e3, max_iter=1000).fit(odds[:, None], y)
+        else:  # clipped: no document is certain to be found, or not to be
+            edge = 1 / (len(y) + 2)
+            self._right = IsotonicRegression(y_min=edge, y_max=1 - edge, out_of_bounds="clip").fit(odds, y)
+
+    @property
+    def weights(self) -> Floats:
+        """The traits' coefficients, per standard deviation."""
+        found: Floats = self._plain.model.coef_[0]
+        return found
+
+    def __call__(self, traits: Floats) -> Floats:
+        odds = self._plain(traits)
+        if isinstance(self._right, IsotonicRegression):
+            found: Floats = self._right.predict(odds)
+            return found
+        made: Floats = self._right.predict_proba(odds[:, None])[:, 1]
+        return made
+
+
+class _Logistic:
+    """Logistic regression on standardised traits; called, it gives log-odds."""
+
+    def __init__(self, traits: Floats, y: NDArray[np.int64]) -> None:
+        self._scaler = StandardScaler().fit(traits)
+        self.model = LogisticRegression(C=_PENALTY, max_iter=1000).fit(self._scaler.transform(traits), y)
+
+    def __call__(self, traits: Floats) -> Floats:
+        odds: Floats = self.model.decision_function(self._scaler.transform(traits))
+        return odds
+
+
+def _hindrance(intruder: Reidentification | None, y: NDArray[np.int64]) -> str:
+    """Why nothing can be calibrated; empty where it can."""
+    if intruder is None:
+        return "no subjects are known, so no intruder can be asked; documents are only ranked"
+    if not len(y):
+        return "no document could be judged by the intruder; documents are only ranked"
+    if min(y.sum(), len(y) - y.sum()) < _LEAST:
+        return (
+            f"the intruder found {int(y.sum())} of {len(y)} documents; {_LEAST} found and {_LEAST} not found are "
+            "required to set probabilities right; documents are only ranked"
+        )
+    return ""
+
+
+def _home(texts: Sequence[str], y: NDArray[np.int64], judged: NDArray[np.int64], folds: int, seed: int) -> Any:
+    """The fold of each judged document; copies share one, and found ones are spread evenly."""
+    items = [Item(" ".join(texts[i].casefold().split())) for i in judged.tolist()]
+    return fold_of(items, y.tolist(), folds, seed)
+
+
+def _cross_fitted(
+    traits: Floats, judged: NDArray[np.int64], y: NDArray[np.int64], home: Any, calibration: Calibration, seed: int
+) -> tuple[Floats, _Model]:
+    """The probability of each document by a model that knows neither it nor how it was judged; and the model of all
+    judged documents, which those that were not judged get theirs from."""
+    out = np.zeros(len(traits))
+    rng = np.random.default_rng(seed)
+    for fold in np.unique(home):
+        rest = home != fold
+        model = _Model(traits[judged[rest]], y[rest], _spread(y[rest], rng), calibration)
+        out[judged[~rest]] = model(traits[judged[~rest]])
+    whole = _Model(traits[judged], y, _spread(y, rng), calibration)
+    others = np.setdiff1d(np.arange(len(traits)), judged)
+    if len(others):
+        out[others] = whole(traits[others])
+    return out, whole
+
+
+def _spread(y: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+    """Inner folds, with as many found documents in each."""
+    out = np.zeros(len(y), np.int64)
+    for kind in (0, 1):
+        own = rng.permutation(np.flatnonzero(y == kind))
+        out[own] = np.arange(len(own)) % _INNER
+    return out
+
+
+def _ranked(traits: Floats) -> Floats:
+    """What stands in for a risk where nothing was learnt: the place by the traits' mean place, 0 to 1."""
+    n = len(traits)
+    if n < 2:
+        return np.full(n, 0.5 if n else 0.0)
+    places = np.column_stack([_places(column * sign) for column, sign in zip(traits.T, _SIGNS, strict=True)])
+    return (_places(places.mean(axis=1)) - 1) / (n - 1)
+
+
+def _places(values: Floats) -> Floats:
+    """Places from 1, lowest first; ties share their mean place."""
+    _, which, often = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(often)
+    out: Floats = ((2 * last - often + 1) / 2)[which]
+    return out
+
+
+def _auc(risks: Floats, y: NDArray[np.int64]) -> float:
+    """The Mann-Whitney statistic as a share; NaN of one class."""
+    n, hits = len(y), int(y.sum())
+    if not 0 < hits < n:
+        return math.nan
+    return float((_places(risks)[y == 1].sum() - hits * (hits + 1) / 2) / (hits * (n - hits)))
+
+
+def _auc_of(risks: Floats, y: NDArray[np.int64], seed: int) -> Estimate:
+    if not len(y) or y.min() == y.max():
+        return none("documents that were found, and documents that were not, are required", len(y))
+    return bootstrap(lambda at: _auc(risks[at], y[at]), len(y), draws=500, seed=seed)
+
+
+def _portions(risks: Floats) -> list[NDArray[np.int64]]:
+    """About ten bins of equally many documents; equal risks share one."""
+    order = np.argsort(risks, kind="stable")
+    held = risks[order]
+    ends = {int(np.searchsorted(held, held[cut - 1], side="right")) for k in range(1, _BINS)
+            if (cut := round(k * len(held) / _BINS))}  # fmt: skip
+    return [part for part in np.split(order, sorted(ends)) if len(part)]
+
+
+def _error(risks: Floats, y: NDArray[np.int64]) -> float:
+    """Expected calibration error (Naeini et al. 2015): mean distance of bins' predicted and observed rates."""
+    parts = _portions(risks)
+    return float(sum(len(p) * abs(risks[p].mean() - y[p].mean()) for p in parts) / len(y))
+
+
+def _bins(risks: Floats, y: NDArray[np.int64]) -> tuple[Bin, ...]:
+    return tuple(
+        Bin(float(risks[p].min()), float(risks[p].max()), float(risks[p].mean()), share(int(y[p].sum()), len(p)))
+        for p in _portions(risks)
+    )
+
+
+def _review(risks: Floats, found: Sequence[bool | None], above: float) -> Review:
+    sent = risks > above
+    places = [int(i) for i in np.argsort(-risks, kind="stable") if sent[i]]
+    caught = [bool(sent[i]) for i, f in enumerate(found) if f]
+    rest = [bool(f) for i, f in enumerate(found) if f is not None and not sent[i]]
+    return Review(
+        above,
+        tuple(places),
+        share(len(places), len(risks)),
+        share(sum(caught), len(caught)) if caught else none("the intruder found no document"),
+        share(sum(rest), len(rest)) if rest else none("no judged document is below the limit"),
+    )

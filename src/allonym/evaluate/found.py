@@ -1,0 +1,105 @@
+"""What was found in texts: by a policy, by a plan's edits, or told from an anonymised text by alignment."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from difflib import SequenceMatcher
+
+from allonym.document import Interval, Span
+from allonym.errors import PlanMismatch
+from allonym.evaluate.pairs import checked
+from allonym.evaluate.placeholders import placeholders
+from allonym.pipeline import AnyPolicy, detect
+from allonym.plan import Plan, digest
+from allonym.policy import Policy
+
+__all__ = ["found_between", "found_by", "found_in_plans"]
+
+ALL_SIGNS = 4000
+"""Words and signs of a text up to which the alignment also anchors on the very frequent ones."""
+
+_TOKEN = re.compile(r"[^\W_]+|[^\w\s]|_")
+
+
+def found_by(
+    texts: Sequence[str], policy: AnyPolicy = "default", advance: Callable[[int, int], None] | None = None
+) -> list[list[Span]]:
+    """What the detectors of a policy find in each text, as :func:`allonym.detect` does."""
+    loaded = Policy.load(policy)
+    out = []
+    for done, text in enumerate(texts, 1):
+        out.append(list(detect(text, loaded)))
+        if advance is not None:
+            advance(done, len(texts))
+    return out
+
+
+def found_in_plans(texts: Sequence[str], plans: Sequence[Plan]) -> list[list[Span]]:
+    """What each plan replaces in its text; what it only inserts is left out.
+
+    Raises:
+        DataError: unequal lengths.
+        PlanMismatch: a plan is of another text.
+    """
+    checked(texts, texts, plans)
+    for number, (text, plan) in enumerate(zip(texts, plans, strict=True), 1):
+        if digest(text) != plan.digest:
+            raise PlanMismatch(f"plan {number} was made for another text")
+    return [[Span(e.start, e.end, e.label) for e in plan.edits if e.start < e.end] for plan in plans]
+
+
+def found_between(
+    original: Sequence[str], anonymised: Sequence[str], advance: Callable[[int, int], None] | None = None
+) -> list[list[Span]]:
+    """What does not stand in the anonymised text any more, told by alignment (Ratcliff and Obershelp).
+
+    Both texts are cut into words and signs, placeholders are one sign. A stretch of the original that the anonymised
+    text does not have there is a finding. Its label is that of the placeholder which stands there; without one it is
+    empty: a pseudonym does not tell what it stands for. What was replaced by itself cannot be seen.
+
+    Raises:
+        DataError: unequal lengths.
+    """
+    n = checked(original, anonymised, least=0)
+    out = []
+    for done, (before, after) in enumerate(zip(original, anonymised, strict=True), 1):
+        out.append(_changes(before, after))
+        if advance is not None:
+            advance(done, n)
+    return out
+
+
+def _changes(before: str, after: str) -> list[Span]:
+    if before == after:
+        return []
+    left = [m.span() for m in _TOKEN.finditer(before)]
+    right, labels = _signs(after)
+    words, signs = [before[a:b] for a, b in left], [after[a:b] for a, b in right]
+    matcher = SequenceMatcher(None, words, signs, autojunk=len(left) + len(right) > 2 * ALL_SIGNS)
+    out: list[Span] = []
+    for tag, i1, i2, j1, j2 in matcher.get_opcodes():
+        if tag in ("equal", "insert"):
+            continue
+        named = [labels[j] for j in range(j1, j2) if j in labels]
+        if len(named) == j2 - j1 == i2 - i1:  # each word has its own placeholder
+            out += [Span(*left[i], label) for i, label in zip(range(i1, i2), named, strict=True)]
+        else:
+            label = named[0] if len(set(named)) == 1 else ""
+            out.append(Span(left[i1][0], left[i2 - 1][1], label))
+    return out
+
+
+def _signs(text: str) -> tuple[list[Interval], dict[int, str]]:
+    """Words, signs and placeholders of a text, and the labels of the placeholders by their number."""
+    marks = placeholders(text)
+    out: list[Interval] = []
+    labels: dict[int, str] = {}
+    at = 0
+    for mark in marks:
+        out += [m.span() for m in _TOKEN.finditer(text, at, mark.start)]
+        labels[len(out)] = mark.label
+        out.append((mark.start, mark.end))
+        at = mark.end
+    out += [m.span() for m in _TOKEN.finditer(text, at)]
+    return out, labels

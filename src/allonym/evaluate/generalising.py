@@ -1,0 +1,184 @@
+"""What a word is called more generally, offline: by a table of classes, else by its part of speech.
+
+``guitar`` becomes ``music`` and, where that still tells too much, ``thing``; a verb becomes a form of ``do`` or
+``have``; an adjective or adverb that only adds something goes. Function words stay. English.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from allonym.evaluate.placeholders import placeholders
+from allonym.models.pos import parts_of_speech
+
+__all__ = ["Word", "choices", "words_of"]
+
+CONTENT = frozenset({"NOUN", "PROPN", "VERB", "ADJ", "ADV", "NUM", "X", "SYM", "INTJ"})
+_NOMINAL = frozenset({"NOUN", "PROPN"})
+_KEPT = frozenset(
+    "not n't never when where how why whenever wherever there here then also very too so than as more most less "
+    "least ever just only even still yet however therefore though although always often sometimes once again now "
+    "please yes no such same other own many much few first last next well about s t re ve ll d m".split()
+)
+_DETERMINERS = frozenset("a an the his her its their my our your some any each every this that these those no".split())
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word of an anonymised text, or a placeholder in it.
+
+    Attributes:
+        start, end: half-open offsets.
+        text: what stands there. Hidden from ``repr``.
+        part: universal part of speech; of a placeholder that of what it stands for.
+        label: what a placeholder stands for, empty where it does not tell; None: a word.
+    """
+
+    start: int
+    end: int
+    text: str = field(repr=False)
+    part: str
+    label: str | None = None
+
+    @property
+    def low(self) -> str:
+        """The word in lower case."""
+        return self.text.lower()
+
+
+def words_of(text: str) -> tuple[Word, ...]:
+    """The words and punctuation marks of a text in reading order; each placeholder is one word."""
+    held = placeholders(text)
+    out: list[Word] = [Word(p.start, p.end, text[p.start : p.end], p.part, p.label) for p in held]
+    at = 0
+    for start, end, part in parts_of_speech(text):
+        while at < len(held) and held[at].end <= start:
+            at += 1
+        if at == len(held) or end <= held[at].start:
+            out.append(Word(start, end, text[start:end], part))
+    return tuple(sorted(out, key=lambda w: w.start))
+
+
+def choices(words: Sequence[Word], i: int) -> tuple[str, ...]:
+    """What may stand for word ``i``, the closest first; empty string: nothing. No choice: the word stays."""
+    word = words[i]
+    if word.label is not None or word.part not in CONTENT or word.low in _KEPT or not any(map(str.isalnum, word.text)):
+        return ()
+    after = words[i + 1] if i + 1 < len(words) else None
+    if word.part in _NOMINAL:
+        if after is not None and after.part in _NOMINAL and after.start - word.end <= 1:
+            return ("",)
+        return _nouns(word, words[i - 1] if i else None)
+    if word.part == "VERB":
+        made = _verb(words, i)
+        return (made,) if made and made != word.low else ()
+    if word.part == "ADJ":
+        if after is not None and (after.part in ("NOUN", "PROPN", "ADJ", "NUM") or after.text == "-"):
+            return ("",)
+        return ("special",) if word.low != "special" else ()
+    if word.part == "NUM" or word.low in _words("numbers", "words"):
+        return (
+            ("several",) if after is not None and after.part in ("NOUN", "ADJ") and after.low.endswith("s") else ("",)
+        )
+    return ("",)
+
+
+def _nouns(word: Word, before: Word | None) -> tuple[str, ...]:
+    stem, many = _single(word.low)
+    kind = _classes().get(word.low) or _classes().get(stem)
+    if kind is None:
+        if word.part == "PROPN":
+            inside = (
+                before is not None and before.low in ("in", "at", "from", "near", "to", "of") and before.low != "of"
+            )
+            return ("somewhere",) if inside else ("something",)
+        kind = "person" if stem.endswith(("ist", "eer", "ess", "man", "woman", "ian")) else "thing"
+    plain = _table()["kinds"].get(kind, "thing")
+    out = dict.fromkeys(_many(n) if many else n for n in (kind, plain))
+    return tuple(n for n in out if n != word.low)
+
+
+def _single(word: str) -> tuple[str, bool]:
+    """The singular of a noun by its ending, and whether that changed it."""
+    if word in ("people", "men", "women", "children", "lives", "wives"):
+        return {"people": "person", "men": "man", "women": "woman", "children": "child", "lives": "life"}.get(
+            word, "wife"
+        ), True
+    if word.endswith("ies") and len(word) > 4 and word not in ("series", "movies"):
+        return word[:-3] + "y", True
+    if word.endswith(("sses", "shes", "ches", "xes")):
+        return word[:-2], True
+    if word.endswith("s") and not word.endswith(("ss", "us", "is", "ics")) and len(word) > 3 and word != "series":
+        return word[:-1], True
+    return word, False
+
+
+def _many(noun: str) -> str:
+    if noun == "person":
+        return "people"
+    if noun == "child":
+        return "children"
+    if noun in ("music", "clothing", "food", "work"):
+        return noun
+    return noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
+
+
+def _verb(words: Sequence[Word], i: int) -> str:
+    """A form of ``do``, or of ``have`` where an object follows; after a form of ``be``, ``involved``."""
+    word = words[i].low
+    if word in _words("verbs", "light"):
+        return ""
+    at = i - 1
+    while at >= 0 and words[at].part in ("ADV", "PART") and words[at].low != "to":
+        at -= 1
+    before = words[at] if at >= 0 else None
+    lead = before.low if before is not None else ""
+    after = words[i + 1] if i + 1 < len(words) else None
+    carries = after is not None and (
+        after.label is not None or after.part in ("DET", "NOUN", "PROPN", "PRON", "ADJ", "NUM")
+    )
+    if word.endswith("ing") and len(word) > 4:
+        return "having" if carries else "doing"
+    done = word.endswith("ed") or word in _words("verbs", "participle") or word in _words("verbs", "past")
+    if done and lead in ("is", "are", "was", "were", "been", "be", "being", "am", "'s", "s", "re"):
+        return "involved"
+    if done and lead in ("has", "have", "had", "having", "ve"):
+        return "had" if carries else "done"
+    if word.endswith("ed") or word in _words("verbs", "past"):
+        if before is not None and before.part in _NOMINAL and not carries and word.endswith("ed"):
+            return "involved" if after is not None and after.low in ("by",) else "did"
+        return "had" if carries else "did"
+    if done:
+        return "involved"
+    many = before is not None and before.label == "PRONOUN"  # which becomes they
+    if word.endswith("s") and not word.endswith("ss") and not many:
+        return "has" if carries else "does"
+    return "have" if carries else "do"
+
+
+@cache
+def _table() -> Mapping[str, Any]:
+    told: Mapping[str, Any] = tomllib.loads(
+        files("allonym.evaluate").joinpath("generalising.toml").read_text(encoding="utf-8")
+    )
+    return told
+
+
+@cache
+def _words(group: str, name: str) -> frozenset[str]:
+    return frozenset(_table()[group][name].split())
+
+
+@cache
+def _classes() -> Mapping[str, str]:
+    """Word to general noun; where a word stands in two classes, the first counts."""
+    out: dict[str, str] = {}
+    for kind, listed in _table()["classes"].items():
+        for word in listed.split():
+            out.setdefault(word, kind)
+    return out

@@ -1,0 +1,187 @@
+"""What a language model makes of texts: whom they are about, and which attributes it infers (P3; Staab et al. 2023).
+
+Strictly opt-in: anonymised texts go to the endpoint that the settings name, original ones only where asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from allonym.evaluate.pairs import checked
+from allonym.evaluate.people import CUT, Judgement, PeopleStudy, Truth, people_study
+from allonym.intruder.attributes import ATTRIBUTES, AttributeResults, attribute_results, guess_attributes
+from allonym.intruder.persons import guess_persons, language_model
+from allonym.llm import Client
+from allonym.stats import Estimate, none
+from allonym.stats.samples import difference
+
+INTRUDER = "llm"
+Advance = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class PersonGuesses:
+    """Persons guessed by a language model.
+
+    Attributes:
+        after: from the anonymised texts; before: from the original ones, None where these were not sent.
+        change: share of identified texts, after less before, with Student's t interval over the texts.
+    """
+
+    after: PeopleStudy
+    before: PeopleStudy | None
+    change: Estimate
+
+    def to_dict(self, texts: bool = False) -> dict[str, Any]:
+        """Plain values for JSON; ``texts``: with names, guesses and n-grams of the reasons."""
+        return {
+            "after": self.after.to_dict(texts),
+            "before": self.before.to_dict(texts) if self.before else None,
+            "change": self.change.to_dict(),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeGuesses:
+    """Attributes inferred by a language model.
+
+    Attributes:
+        after: from the anonymised texts; before: from the original ones, None where these were not sent.
+        change: share of attributes whose first guess is right, after less before, over all texts and attributes.
+    """
+
+    after: AttributeResults
+    before: AttributeResults | None
+    change: Estimate
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON; no text and no guess among them."""
+        return {
+            "after": self.after.to_dict(),
+            "before": self.before.to_dict() if self.before else None,
+            "change": self.change.to_dict(),
+        }
+
+
+def person_guesses(
+    original: Sequence[str],
+    anonymised: Sequence[str],
+    subjects: Sequence[str],
+    *,
+    groups: Sequence[str] = (),
+    aliases: Mapping[str, Sequence[str]] | None = None,
+    before: bool = False,
+    client: Client | None = None,
+    settings: Mapping[str, object] | None = None,
+    key: bytes | None = None,
+    kind: str = "person description",
+    guesses: int = 3,
+    cut: float = CUT,
+    top: int = 10,
+    seed: int = 0,
+    advance: Advance | None = None,
+) -> PersonGuesses:
+    """Let a language model do P3's judging task, one judgement a text.
+
+    Args:
+        original, anonymised: the same texts before and after, in the same order.
+        subjects: the true name for each text.
+        groups: fame classes, one per text; empty: none.
+        aliases: true name to further names that count as it.
+        before: whether the original texts are sent to the endpoint too.
+        client: whom to ask; by default the one for ``settings`` and ``key``.
+        settings: keys of a policy's table ``[llm]``.
+        key: for the client's cache, 32 bytes or more; None: no answer is kept.
+        kind: what the texts are.
+        guesses: names it may give, the likeliest first; a text counts as identified by the first.
+        cut: similarity from which on a name counts as found.
+        top: n-grams of the reasons that are kept.
+        seed: of the bootstrap.
+        advance: called with the number of texts that are done, and of all.
+
+    Raises:
+        UsageError: no endpoint is named.
+        DataError: unequal lengths, or no text.
+        EndpointError: the endpoint did not answer.
+    """
+    n = checked(original, anonymised, subjects, groups or subjects)
+    asked = client or language_model(settings, key)
+    truths = [Truth(str(i), subjects[i], groups[i] if groups else "") for i in range(n)]
+
+    def judged(texts: Sequence[str], done: int) -> PeopleStudy:
+        told = _shifted(advance, done, n * (1 + before))
+        said = guess_persons(texts, client=asked, kind=kind, guesses=guesses, advance=told)
+        judgements = [Judgement(t.text, INTRUDER, answer) for t, answer in zip(truths, said, strict=True)]
+        return people_study(truths, judgements, aliases=aliases, cut=cut, top=top, intruder=INTRUDER, seed=seed)
+
+    after = judged(anonymised, 0)
+    first = judged(original, n) if before else None
+    change = difference(_found(first), _found(after)) if first else _unknown()
+    return PersonGuesses(after, first, change)
+
+
+def attribute_guesses(
+    original: Sequence[str],
+    anonymised: Sequence[str],
+    profiles: Sequence[Mapping[str, str]],
+    *,
+    attributes: Sequence[str] = ATTRIBUTES,
+    before: bool = False,
+    client: Client | None = None,
+    settings: Mapping[str, object] | None = None,
+    key: bytes | None = None,
+    person: str = "author",
+    kind: str = "text",
+    guesses: int = 3,
+    advance: Advance | None = None,
+) -> AttributeGuesses:
+    """Let a language model infer attributes of the authors, or of the people described.
+
+    Args:
+        original, anonymised: the same texts before and after, in the same order.
+        profiles: of each text, attribute to its true value; empty or missing: not known, and not counted.
+        attributes: what is asked for; some of :data:`allonym.intruder.attributes.ATTRIBUTES`.
+        before: whether the original texts are sent to the endpoint too.
+        client, settings, key, kind: as in :func:`person_guesses`.
+        person: whose attributes, e.g. ``author`` or ``person described``.
+        guesses: how many for each attribute.
+        advance: called with the number of texts that are done, and of all.
+
+    Raises:
+        UsageError: no endpoint is named, or there is no such attribute.
+        DataError: unequal lengths, no text, or a true value that cannot be read.
+        EndpointError: the endpoint did not answer.
+    """
+    n = checked(original, anonymised, profiles)
+    asked = client or language_model(settings, key)
+    truths = [{name: p[name] for name in attributes if p.get(name)} for p in profiles]
+
+    def judged(texts: Sequence[str], done: int) -> AttributeResults:
+        told = _shifted(advance, done, n * (1 + before))
+        said = guess_attributes(
+            texts, attributes=attributes, client=asked, person=person, kind=kind, guesses=guesses, advance=told
+        )
+        return attribute_results(truths, said, intruder=INTRUDER)
+
+    after = judged(anonymised, 0)
+    first = judged(original, n) if before else None
+    change = difference(_right(first), _right(after)) if first else _unknown()
+    return AttributeGuesses(after, first, change)
+
+
+def _found(study: PeopleStudy) -> list[float]:
+    return [float(row.identified) for row in study.results.rows]
+
+
+def _right(results: AttributeResults) -> list[float]:
+    return [float(s[:1] == (1.0,)) for one in results.scores for s in one.values()]
+
+
+def _unknown() -> Estimate:
+    return none("the original texts were not sent")
+
+
+def _shifted(advance: Advance | None, done: int, total: int) -> Advance | None:
+    return None if advance is None else lambda now, _: advance(done + now, total)

@@ -1,0 +1,432 @@
+"""Hardening: as long as an intruder still finds whom an anonymised text is about, generalise what gives it away.
+
+The intruder links each text to original texts about the same subjects by linear models of words, of pairs of words and
+of long parts of words (:mod:`allonym.intruder.linkage`), learnt without the text itself. What adds most to the
+subject's lead over its rival, for what it costs, becomes a more general word, and at the end goes; then the intruder
+looks again. Any content word is within reach, such as ``ginger`` or ``pregnancy``, not only names; function words stay.
+
+Its price is told by two counts: the share of words that are gone (P3 4.1.3.1: 1 - words left / words of the original,
+placeholders not counted), and the same with each generalised word counted as half gone. Placeholders that say no more
+than a plain word become one: ``they`` for a pronoun, ``a professional``, ``several``. The intruders that choose the
+words pass over these, so a text is never called safe because ``they`` reads like somebody else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from allonym.errors import UsageError
+from allonym.evaluate.chain import chained
+from allonym.evaluate.generalising import Word, choices, words_of
+from allonym.evaluate.known_subjects import Knowing, knowing, ranks
+from allonym.evaluate.pairs import checked
+from allonym.evaluate.rewording import GENERALISE, reworded, softened
+from allonym.evaluate.similarity import similarities
+from allonym.evaluate.surface import words as counted
+from allonym.intruder.linkage import Linkage
+from allonym.plan import Edit, Plan, digest, replaced
+from allonym.stats import Estimate, none
+from allonym.stats.samples import average, share
+
+__all__ = ["Hardened", "Hardening", "Level", "harden"]
+
+LEADS = (0.2, 0.1, 0.05, 0.02, 0.0, -0.03, -0.06, -0.1)
+"""Leads at which the curve is read beside the chosen one."""
+FOLDS = 10
+_ROUNDS = 60
+_AT_ONCE = 4  # words that change between two looks
+_LEAST = 1e-4  # gain below which a word is left alone
+_AGAIN = 0.1  # what it costs to make a general word more general, in words gone
+_SAMPLE = 300  # texts whose similarity is measured at the curve's levels
+
+Advance = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """One point of the curve: every text hardened until its subject's lead is at most ``lead``.
+
+    Attributes:
+        lead: score of the subject less that of the rival that has to pass it; scores are about 0 to 1. None: untouched.
+        attacker: share of texts whose subject is among the first ``rank`` guesses of the intruder that chose the words.
+        judge: the same for one that looks at other features, learnt in other folds, and had no say.
+        removed: mean share of words gone (P3 4.1.3.1).
+        weighted: the same with generalised words counted as half gone.
+        similarity: mean cosine with the original by the sentence encoder, over 300 texts at most.
+    """
+
+    lead: float | None
+    attacker: Estimate
+    judge: Estimate
+    removed: Estimate
+    weighted: Estimate
+    similarity: Estimate
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values for JSON."""
+        names = ("attacker", "judge", "removed", "weighted", "similarity")
+        return {"lead": self.lead, **{n: getattr(self, n).to_dict() for n in names}}
+
+
+@dataclass(frozen=True, slots=True)
+class Hardened:
+    """One text.
+
+    Attributes:
+        text: as hardened. Hidden from ``repr``.
+        plan: from the anonymised text, or from the original one where the first plan was given, to ``text``.
+        rank: of the subject by the intruder that chose the words, from 1; 0: it has no other text about the subject.
+        removed, weighted: shares of words gone, see :class:`Level`; NaN for a text without words.
+        generalised, suppressed: words that became general ones, and words that went.
+    """
+
+    text: str = field(repr=False)
+    plan: Plan = field(repr=False)
+    rank: int
+    removed: float
+    weighted: float
+    generalised: int
+    suppressed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Hardening:
+    """What :func:`harden` did.
+
+    Attributes:
+        rank: a subject's rank must be worse than this.
+        texts: the hardened texts, in the order given.
+        levels: the curve: untouched, then from mild to strict.
+        chosen: the level of ``texts``: unlike the others it keeps to the floors.
+        groups: group to its curve as in ``levels``, then its chosen level; empty where no groups were given.
+        still_found: texts whose subject is found by the attacker nevertheless.
+    """
+
+    rank: int
+    texts: tuple[Hardened, ...]
+    levels: tuple[Level, ...]
+    chosen: Level
+    groups: Mapping[str, tuple[Level, ...]]
+    still_found: int
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values for JSON, without texts and names of groups' subjects."""
+        return {
+            "rank": self.rank,
+            "texts": len(self.texts),
+            "still_found": self.still_found,
+            "generalised": sum(t.generalised for t in self.texts),
+            "suppressed": sum(t.suppressed for t in self.texts),
+            "chosen": self.chosen.to_dict(),
+            "groups": {
+                name: {"chosen": curve[-1].to_dict(), "levels": [level.to_dict() for level in curve[:-1]]}
+                for name, curve in self.groups.items()
+            },
+            "levels": [level.to_dict() for level in self.levels],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A text on its way: the subject's rank and lead, the shares gone, and the edits of the anonymised text."""
+
+    rank: int
+    lead: float
+    removed: float
+    weighted: float
+    edits: tuple[Edit, ...] = field(repr=False)
+    text: str = field(repr=False)
+
+
+def harden(
+    original: Sequence[str],
+    anonymised: Sequence[str],
+    subjects: Sequence[str],
+    *,
+    groups: Sequence[str] | None = None,
+    plans: Sequence[Plan] | None = None,
+    rank: int = 1,
+    lead: float = 0.0,
+    most_removed: float | None = None,
+    least_similar: float | None = None,
+    seed: int = 0,
+    advance: Advance | None = None,
+) -> Hardening:
+    """Harden anonymised texts against an intruder who knows other original texts about the same subjects.
+
+    Args:
+        original, anonymised: the same texts in the same order. English.
+        subjects: whom each text is about; two subjects and, to be found at all, two texts of each are required.
+        groups: the intruder chooses among the subjects of a text's group; None: among all.
+        plans: those that made ``anonymised`` of ``original``; with them each result's plan starts at the original.
+        rank: the subject's rank must become worse than this.
+        lead: how far the rival must at least be: below 0 leaves a margin, since other intruders see other things.
+        most_removed: a text's weighted share of words gone at which hardening stops, 0 to 1.
+        least_similar: cosine with the original below which no text may fall, -1 to 1.
+        seed: of the folds.
+        advance: called with texts done and texts in all.
+
+    Raises:
+        DataError: unequal lengths, or a group with one subject.
+        UsageError: a number is out of its range.
+        PlanMismatch: a plan does not make its anonymised text.
+    """
+    n = checked(original, anonymised, subjects, *([groups] if groups else []), *([plans] if plans else []), least=2)
+    if rank < 1:
+        raise UsageError(f"rank must be 1 or more, got {rank}")
+    if most_removed is not None and not 0 <= most_removed <= 1:
+        raise UsageError(f"most_removed must be from 0 to 1, got {most_removed:g}")
+    if least_similar is not None and not -1 <= least_similar <= 1:
+        raise UsageError(f"least_similar must be from -1 to 1, got {least_similar:g}")
+    within = list(groups) if groups is not None else [""] * n
+    readers = [Linkage("words"), Linkage("characters", characters=(6, 8))]
+    attackers = [knowing(original, subjects, within, r, folds=FOLDS, seed=seed) for r in readers]
+    judges = knowing(original, subjects, within, Linkage("both"), seed=seed + 1)
+    ways: list[list[_Step]] = []
+    for i in range(n):
+        mine = [a[i] for a in attackers]
+        said = _said(plans[i]) if plans else {}
+        ways.append(_way(original[i], anonymised[i], mine, rank, min(*LEADS, lead), most_removed, said))
+        if advance is not None:
+            advance(i + 1, n)
+    stops = [_stop(way, lead) for way in ways]
+    if least_similar is not None:
+        stops = _similar_enough(original, ways, stops, least_similar)
+    taken = [way[s] for way, s in zip(ways, stops, strict=True)]
+    measured = _Measured(original, judges, rank)
+    states = [(at, [way[_stop(way, at)] for way in ways]) for at in LEADS]
+
+    def curve(only: str | None) -> tuple[Level, ...]:
+        first = measured.level(None, [way[0] for way in ways], list(anonymised), only=only, within=within)
+        rest = [measured.level(at, steps, only=only, within=within) for at, steps in states]
+        return (first, *rest, measured.level(lead, taken, only=only, within=within))
+
+    whole = curve(None)
+    return Hardening(
+        rank,
+        tuple(_hardened(original[i], anonymised[i], taken[i], plans[i] if plans else None) for i in range(n)),
+        whole[:-1],
+        whole[-1],
+        {name: curve(name) for name in dict.fromkeys(within)} if groups is not None else {},
+        sum(0 < step.rank <= rank for step in taken),
+    )
+
+
+def _said(plan: Plan) -> dict[int, str]:
+    """Where each replacement of a plan begins in the text that it makes, to what it stands for."""
+    out, shift = {}, 0
+    for edit in plan.edits:
+        if edit.original is not None:
+            out[edit.start + shift] = edit.original
+        shift += len(edit.replacement) - (edit.end - edit.start)
+    return out
+
+
+def _way(
+    original: str,
+    text: str,
+    judges: Sequence[Knowing],
+    rank: int,
+    lead: float,
+    most_removed: float | None,
+    said: Mapping[int, str],
+) -> list[_Step]:
+    """The steps from the text with its placeholders softened to one whose lead is at most ``lead``."""
+    words = words_of(text)
+    soft = softened(words, said)
+    agreed = frozenset(i for i in soft if words[i].label is None)
+    hidden = frozenset(i for i in soft if words[i].label is not None)
+    open_to = [choices(words, i) for i in range(len(words))]
+    told: dict[int, str] = dict(soft)
+    level = dict.fromkeys(range(len(words)), -1)
+    out: list[_Step] = []
+    total = len(counted(original))
+    for _ in range(_ROUNDS):
+        edits = reworded(text, words, told, agreed)
+        seen_edits = reworded(text, words, {i: w for i, w in told.items() if i not in hidden}, agreed)
+        seen = replaced(text, seen_edits)
+        scores = np.mean([j.scores(seen) for j in judges], axis=0)
+        subject = judges[0].subject
+        own = float(scores[subject])
+        others = np.where(np.arange(len(scores)) == subject, -np.inf, scores)
+        better = np.argsort(-others, kind="stable")
+        rival = int(better[min(rank, len(scores) - 1) - 1])
+        ahead = own - float(others[rival]) if own > -np.inf else -np.inf
+        place = 0 if own == -np.inf else int((others >= own).sum()) + 1
+        made = replaced(text, edits)
+        out.append(_Step(place, ahead, *_gone(total, made, edits), tuple(edits), made))
+        if ahead <= lead:
+            break
+        gains = _gains(words, seen, seen_edits, told, level, open_to, judges, subject, rival)
+        if not gains:
+            break
+        before, got = (dict(told), dict(level)), 0.0
+        for gain, where in gains[:_AT_ONCE]:
+            for i in where:
+                level[i] += 1
+                told[i] = open_to[i][level[i]]
+            got += gain
+            if got > ahead - lead:
+                break
+        if most_removed is not None:
+            tried = reworded(text, words, told, agreed)
+            if _gone(total, replaced(text, tried), tried)[1] > most_removed:
+                told, level = before
+                break
+    return out
+
+
+def _gains(
+    words: Sequence[Word],
+    seen: str,
+    edits: Sequence[Edit],
+    told: Mapping[int, str],
+    level: Mapping[int, int],
+    open_to: Sequence[tuple[str, ...]],
+    judges: Sequence[Knowing],
+    subject: int,
+    rival: int,
+) -> list[tuple[float, list[int]]]:
+    """What the lead loses by each word that can still change, all its mentions at once; the most for its cost first."""
+    adds: dict[int, float] = {}
+    for one in judges:
+        pairs = zip(one.judge.contributions(seen, subject), one.judge.contributions(seen, rival), strict=True)
+        for (start, _, own), (_, _, other) in pairs:
+            adds[start] = adds.get(start, 0.0) + (own - other) / len(judges)
+    gain: dict[tuple[str, str], float] = {}
+    cost: dict[tuple[str, str], float] = {}
+    where: dict[tuple[str, str], list[int]] = {}
+    shift = at = 0
+    for i, word in enumerate(words):
+        while at < len(edits) and edits[at].end <= word.start:
+            shift += len(edits[at].replacement) - (edits[at].end - edits[at].start)
+            at += 1
+        if level[i] + 1 >= len(open_to[i]) or (i in told and not told[i]):
+            continue
+        if at < len(edits) and edits[at].start < word.end:
+            start = edits[at].start + shift
+            stop = start + len(edits[at].replacement)
+            found = sum(w for s, w in adds.items() if start <= s < stop)
+        else:
+            found = adds.get(word.start + shift, 0.0)
+        key = (word.low, told.get(i, ""))
+        gain[key] = gain.get(key, 0.0) + found
+        cost[key] = cost.get(key, 0.0) + (_AGAIN if told.get(i) else 0.5 if open_to[i][level[i] + 1] else 1.0)
+        where.setdefault(key, []).append(i)
+    best = sorted((k for k in gain if gain[k] > _LEAST), key=lambda k: -gain[k] / cost[k])
+    return [(gain[k], where[k]) for k in best]
+
+
+def _gone(total: int, made: str, edits: Sequence[Edit]) -> tuple[float, float]:
+    """The two shares of words gone; NaN for an original without words."""
+    if not total:
+        return float("nan"), float("nan")
+    removed = 1 - len(counted(made)) / total
+    return removed, removed + _general(edits) / total / 2
+
+
+def _general(edits: Sequence[Edit]) -> int:
+    """How many words stand there that are general ones."""
+    told = (e for e in edits if e.operator == GENERALISE)
+    return sum(min(len(counted(e.replacement)), max(1, len(counted(e.original or "")))) for e in told)
+
+
+def _stop(way: Sequence[_Step], lead: float) -> int:
+    """The first step whose lead is at most that, else the one with the least."""
+    return next((k for k, s in enumerate(way) if s.lead <= lead), min(range(len(way)), key=lambda k: way[k].lead))
+
+
+def _similar_enough(
+    original: Sequence[str], ways: Sequence[Sequence[_Step]], stops: Sequence[int], least: float
+) -> list[int]:
+    """For each text the last step up to its stop that is similar enough; the first one where none is."""
+    out = list(stops)
+    open_ = [i for i, k in enumerate(out) if k]
+    while open_:
+        own, _ = similarities([original[i] for i in open_], [ways[i][out[i]].text for i in open_])
+        open_ = [i for i, value in zip(open_, own, strict=True) if value < least]
+        for i in open_:
+            out[i] -= 1
+        open_ = [i for i in open_ if out[i]]
+    return out
+
+
+def _hardened(original: str, anonymised: str, step: _Step, first: Plan | None) -> Hardened:
+    plan = Plan(digest(anonymised), step.edits, (), digest(step.text))
+    general = _general(step.edits)
+    went = sum(max(0, len(counted(e.original or "")) - len(counted(e.replacement))) for e in step.edits)
+    return Hardened(
+        step.text,
+        plan if first is None else chained(original, first, plan),
+        step.rank,
+        step.removed,
+        step.weighted,
+        general,
+        went,
+    )
+
+
+class _Measured:
+    """Levels of one hardening."""
+
+    def __init__(self, original: Sequence[str], judges: Sequence[Knowing], rank: int) -> None:
+        self._original = original
+        self._judges = judges
+        self._rank = rank
+        self._ranks: dict[tuple[int, str], int] = {}
+        step = max(1, -(-len(original) // _SAMPLE))
+        self._sample = range(0, len(original), step)
+        self._vectors: dict[str, Any] = {}
+
+    def level(
+        self,
+        lead: float | None,
+        steps: Sequence[_Step],
+        texts: Sequence[str] | None = None,
+        *,
+        only: str | None = None,
+        within: Sequence[str] = (),
+    ) -> Level:
+        """The level at which these steps stand; of ``texts`` instead of theirs, and of one group only, where given."""
+        mine = [i for i in range(len(steps)) if only is None or within[i] == only]
+        said = [steps[i].text if texts is None else texts[i] for i in mine]
+        judged = [self._rank_of(i, text) for i, text in zip(mine, said, strict=True)]
+        if texts is None:
+            gone = [(steps[i].removed, steps[i].weighted) for i in mine]
+        else:
+            gone = [_gone(len(counted(self._original[i])), text, ()) for i, text in zip(mine, said, strict=True)]
+        gone = [(a, b) for a, b in gone if a == a]
+        lost = none("no words in any text")
+        return Level(
+            lead,
+            self._found([steps[i].rank for i in mine]),
+            self._found(judged),
+            average([a for a, _ in gone]) if gone else lost,
+            average([b for _, b in gone]) if gone else lost,
+            self._alike([(i, t) for i, t in zip(mine, said, strict=True) if i in self._sample]),
+        )
+
+    def _rank_of(self, i: int, text: str) -> int:
+        if (i, text) not in self._ranks:
+            self._ranks[i, text] = ranks([text], [self._judges[i]])[0]
+        return self._ranks[i, text]
+
+    def _found(self, places: Sequence[int]) -> Estimate:
+        known = [p for p in places if p]
+        if not known:
+            return none("no intruder knows another text about any of the subjects")
+        return share(sum(p <= self._rank for p in known), len(known))
+
+    def _alike(self, chosen: Sequence[tuple[int, str]]) -> Estimate:
+        from allonym.models.encoder import encode
+
+        wanted = dict.fromkeys(t for i, text in chosen for t in (self._original[i], text) if t not in self._vectors)
+        if wanted:
+            self._vectors.update(zip(wanted, encode(list(wanted)), strict=True))
+        pairs = [(self._vectors[self._original[i]], self._vectors[text]) for i, text in chosen]
+        values = [float(a @ b) for a, b in pairs if a.any() and b.any()]
+        return average(values) if values else none("no words in any text")

@@ -1,0 +1,162 @@
+"""Information loss as a whole: what anonymisation cost in usefulness (P3 3.1.2, 4.1.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from allonym.errors import UnknownNameError
+from allonym.evaluate.classification import REPEATS, Utility, utility_loss
+from allonym.evaluate.construct import Construct, Tagger, construct_loss
+from allonym.evaluate.leaving import Contrast, contrasts
+from allonym.evaluate.pairs import checked
+from allonym.evaluate.perplexity import perplexities
+from allonym.evaluate.similarity import Similarity, similarities, summary
+from allonym.evaluate.surface import Change, Surface, ranks_of, removed, surface, word_ranks
+from allonym.stats.bayes import SCALE
+
+__all__ = ["MEASURES", "Information", "information_loss"]
+
+MEASURES = ("surface", "similarity", "perplexity", "construct", "utility")
+"""What is measured, in this order; ``utility`` needs labels."""
+
+_STEPS = 1000  # of progress, shared among the measures
+
+
+@dataclass(frozen=True, slots=True)
+class Information:
+    """What :func:`information_loss` measures. A part that was not asked for is None.
+
+    Attributes:
+        texts: pairs.
+        surface: share removed, frequency ranks, readability.
+        similarity: cosine of sentence vectors.
+        perplexity: of a language model, before and after; ``perplexity_model`` names it.
+        construct: parts of speech with Bayes factors.
+        utility: accuracy of a classifier.
+        contrasts: identified against other texts, P3's Table 9; empty where nobody said which were identified.
+        skipped: measure to the reason why it was left out.
+    """
+
+    texts: int
+    surface: Surface | None
+    similarity: Similarity | None
+    perplexity: Change | None
+    perplexity_model: str
+    construct: Construct | None
+    utility: Utility | None
+    contrasts: tuple[Contrast, ...]
+    skipped: Mapping[str, str]
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values for JSON."""
+        out: dict[str, object] = {"texts": self.texts}
+        for name in MEASURES:
+            part = getattr(self, name)
+            out[name] = None if part is None else part.to_dict()
+        out["perplexity_model"] = self.perplexity_model
+        out["contrasts"] = [c.to_dict() for c in self.contrasts]
+        out["skipped"] = dict(self.skipped)
+        return out
+
+
+def information_loss(
+    original: Sequence[str],
+    anonymised: Sequence[str],
+    labels: Sequence[str | None] | None = None,
+    identified: Sequence[bool | None] | None = None,
+    *,
+    groups: Sequence[str] | None = None,
+    measures: Sequence[str] = MEASURES,
+    model: str = "linear",
+    repeats: int = REPEATS,
+    tagger: str | Tagger = "embedded",
+    scale: float = SCALE,
+    independent: bool = False,
+    ranks: Mapping[str, int] | None = None,
+    language_model: str | Path | None = None,
+    threads: int = 1,
+    seed: int = 0,
+    advance: Callable[[int, int], None] | None = None,
+) -> Information:
+    """Every measure of information loss that the inputs allow.
+
+    Args:
+        original, anonymised: the same texts in the same order.
+        labels: class of each text, for the utility loss; None: that is skipped.
+        identified: whether an intruder identified each text's subject, for P3's Table 9.
+        groups: see :func:`~allonym.evaluate.classification.utility_loss`.
+        measures: those of :data:`MEASURES` that are wanted.
+        model, repeats: of the utility loss.
+        tagger, scale, independent: of the construct loss.
+        ranks: see :func:`~allonym.evaluate.surface.ranks_of`.
+        language_model: folder of a causal language model for the perplexity; None: n-grams of the originals.
+        threads: of the embedded models.
+        seed: of splits and folds.
+        advance: called with steps done and steps in all.
+
+    Raises:
+        DataError: unequal lengths, or no texts.
+        UsageError: a measure or an option does not exist.
+    """
+    beside = [column for column in (labels, identified, groups) if column is not None]
+    n = checked(original, anonymised, *beside)
+    for name in measures:
+        if name not in MEASURES:
+            raise UnknownNameError("measure", name, MEASURES, "information loss")
+    skipped = {} if labels is not None or "utility" not in measures else {"utility": "needs a label for each text"}
+    wanted = [name for name in MEASURES if name in measures and name not in skipped]
+    variables: dict[str, Sequence[float]] = {}
+    on_surface: Surface | None = None
+    similar: Similarity | None = None
+    unusual: Change | None = None
+    construct: Construct | None = None
+    utility: Utility | None = None
+    for number, name in enumerate(wanted):
+        step = _part(advance, number, len(wanted))
+        if name == "surface":
+            ranks = ranks_of() if ranks is None else ranks
+            on_surface = surface(original, anonymised, ranks=ranks)
+            variables["share removed"] = removed(original, anonymised)
+            variables["frequency rank, original"] = word_ranks(original, ranks)
+            variables["frequency rank, anonymised"] = word_ranks(anonymised, ranks)
+        elif name == "similarity":
+            own, other = similarities(original, anonymised, threads=threads, advance=step)
+            similar = summary(own, other)
+            variables["semantic similarity"] = own
+        elif name == "perplexity":
+            before, after = perplexities(original, anonymised, model=language_model, seed=seed, advance=step)
+            unusual = Change.of(before, after, "no text has words, or there is only one text")
+            variables |= {"perplexity, original": before, "perplexity, anonymised": after}
+        elif name == "construct":
+            construct = construct_loss(
+                original, anonymised, tagger=tagger, scale=scale, independent=independent, threads=threads, advance=step
+            )
+        elif labels is not None:
+            utility = utility_loss(
+                original, anonymised, labels, groups=groups, model=model, repeats=repeats, seed=seed, advance=step
+            )
+        if step is not None:
+            step(1, 1)
+    order = [v for v in _TABLE_9 if v in variables]
+    compared = contrasts({v: variables[v] for v in order}, identified) if identified is not None else ()
+    judge = "" if unusual is None else "n-grams of the originals" if language_model is None else "causal model"
+    return Information(n, on_surface, similar, unusual, judge, construct, utility, compared, skipped)
+
+
+_TABLE_9 = (
+    "share removed",
+    "frequency rank, original",
+    "frequency rank, anonymised",
+    "perplexity, original",
+    "perplexity, anonymised",
+    "semantic similarity",
+)
+
+
+def _part(advance: Callable[[int, int], None] | None, number: int, of: int) -> Callable[[int, int], None] | None:
+    """Progress of one of several measures, as progress of the whole."""
+    if advance is None:
+        return None
+    return lambda done, total: advance(int(_STEPS * (number + done / max(1, total)) / of), _STEPS)

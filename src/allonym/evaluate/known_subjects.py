@@ -1,0 +1,89 @@
+"""Intruders who know other texts about the same subjects, each text judged by one that never learnt from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from allonym.errors import DataError
+from allonym.intruder import Item, Target
+from allonym.intruder.linkage import Linkage, LinkageJudge
+from allonym.intruder.study import fold_of
+
+__all__ = ["Knowing", "knowing", "ranks"]
+
+FOLDS = 5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Knowing:
+    """Who judges one text: an intruder that has learnt, and the number of the text's subject among its classes."""
+
+    judge: LinkageJudge
+    subject: int
+
+    def scores(self, text: str) -> NDArray[np.float64]:
+        """What speaks for each subject: float ``(C,)``; -inf for subjects it has no text about."""
+        found: NDArray[np.float64] = self.judge.scores([Target(Item(text))])[0]
+        return found
+
+
+def knowing(
+    known: Sequence[str],
+    subjects: Sequence[str],
+    groups: Sequence[str],
+    intruder: Linkage,
+    *,
+    folds: int = FOLDS,
+    seed: int = 0,
+    advance: Callable[[int, int], None] | None = None,
+) -> list[Knowing]:
+    """For each text who has learnt from the others: those of the same group, which are in other folds.
+
+    Args:
+        known: what is learnt from.
+        subjects: whom each text is about.
+        groups: the intruder knows which group a text is from and chooses among the group's subjects only.
+        intruder: what learns.
+        folds: parts of each group; 2 or more.
+        seed: of the folds.
+        advance: called with texts done and texts in all.
+
+    Raises:
+        DataError: a group has fewer than two subjects: there is nothing to guess.
+    """
+    out: list[Knowing | None] = [None] * len(known)
+    done = 0
+    for group in dict.fromkeys(groups):
+        mine = [i for i, g in enumerate(groups) if g == group]
+        classes = sorted({subjects[i] for i in mine})
+        if len(classes) < 2:
+            raise DataError(f"two subjects at least are required to guess from; one group of {len(mine)} texts has one")
+        labels = [classes.index(subjects[i]) for i in mine]
+        items = [Item(known[i]) for i in mine]
+        home = fold_of(items, labels, folds, seed)
+        for fold in range(folds):
+            rest = np.flatnonzero(home != fold).tolist()
+            held = np.flatnonzero(home == fold).tolist()
+            if not held:
+                continue
+            judge = intruder.learn([items[k] for k in rest], [labels[k] for k in rest], classes)
+            for k in held:
+                out[mine[k]] = Knowing(judge, labels[k])
+            done += len(held)
+            if advance is not None:
+                advance(done, len(known))
+    return [one for one in out if one is not None]
+
+
+def ranks(texts: Sequence[str], judges: Sequence[Knowing]) -> list[int]:
+    """The rank of each text's subject, from 1, ties against the intruder; 0: it knows no text about the subject."""
+    out = []
+    for text, one in zip(texts, judges, strict=True):
+        scores = one.scores(text)
+        own = scores[one.subject]
+        out.append(0 if own == -np.inf else int((np.delete(scores, one.subject) >= own).sum()) + 1)
+    return out

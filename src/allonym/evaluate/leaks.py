@@ -1,0 +1,120 @@
+"""What of each type was missed: the false negative rate of P4 (4.2, Table 4), by places and by what still stands.
+
+By places, a gold mention leaks where some letter or digit of it is in no finding, of whatever type. By text, the
+surface of a mention leaks where it still stands in the anonymised text as a whole word, in any case; each surface
+counts once a document. A pseudonym that happens to be the same word counts as a leak, too.
+
+P4 does not say what its column "Mean" averages: it is neither the mean of its three rates nor that of all entities.
+Here both are told.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from allonym.document import merge
+from allonym.evaluate.matching import Found, Mention, bare, folded
+from allonym.stats import Estimate
+from allonym.stats.resampling import Draws
+
+__all__ = ["Leak", "Leaks"]
+
+_WIDTH = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Leak:
+    """The rates of one type, 0 to 1; lower is better.
+
+    Attributes:
+        mentions: share of the gold mentions that are not covered wholly.
+        untouched: share of those of which nothing is covered.
+        surfaces: share of the surfaces that still stand in the anonymised text; none without such a text.
+    """
+
+    mentions: Estimate
+    untouched: Estimate
+    surfaces: Estimate
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values for JSON."""
+        return {name: getattr(self, name).to_dict() for name in ("mentions", "untouched", "surfaces")}
+
+
+@dataclass(frozen=True, slots=True)
+class Leaks:
+    """Leak rates: per type, the mean over the types (each weighs the same), and over all mentions together."""
+
+    types: Mapping[str, Leak]
+    mean: Leak
+    all: Leak
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values for JSON."""
+        return {
+            "types": {name: leak.to_dict() for name, leak in self.types.items()},
+            "mean": self.mean.to_dict(),
+            "all": self.all.to_dict(),
+        }
+
+
+def counts(
+    text: str, gold: Sequence[Mention], found: Sequence[Found], number: Mapping[str, int], after: str | None
+) -> Any:
+    """What one text adds, ``(classes, 5)``: mentions, those that leak, those untouched, surfaces, those that stand."""
+    table = np.zeros((len(number), _WIDTH), np.int64)
+    cover = merge((f.start, f.end) for f in found)
+    surfaces: set[tuple[str, str]] = set()
+    for mention in gold:
+        row, place = number[mention.name], (mention.start, mention.end)
+        leaks = bare(text, [place], cover)
+        nothing = leaks and not any(a < place[1] and place[0] < b for a, b in cover)
+        table[row, :3] += (1, leaks, nothing)
+        if any(c.isalnum() for c in text[slice(*place)]):
+            surfaces.add((mention.name, folded(text[slice(*place)])))
+    if after is not None:
+        left = folded(after)
+        for name, surface in sorted(surfaces):
+            table[number[name], 3:] += (1, stands(surface, left))
+    return table
+
+
+def stands(surface: str, text: str) -> bool:
+    """Whether a surface stands in a text as whole words; both folded.
+
+    >>> stands("ann", "anna met ann."), stands("ann", "anna")
+    (True, False)
+    """
+    if surface not in text:
+        return False
+    return re.search(rf"(?<![^\W_]){re.escape(surface)}(?![^\W_])", text) is not None
+
+
+def rates(table: Any, draws: Draws, names: Sequence[str], *, after: bool) -> Leaks:
+    """Leak rates from :func:`counts` of all texts, ``(n, classes, 5)``."""
+    sums = draws.sums(table)[:, : len(names)]
+
+    def one(part: Any) -> Leak:
+        return Leak(
+            _rate(draws, part, 1, 0, "no mention"),
+            _rate(draws, part, 2, 0, "no mention"),
+            _rate(draws, part, 4, 3, "no mention" if after else "no anonymised text"),
+        )
+
+    types = {name: one(sums[:, i : i + 1]) for i, name in enumerate(names)}
+    return Leaks(types, one(sums), one(sums.sum(axis=1, keepdims=True)))
+
+
+def _rate(draws: Draws, part: Any, hits: int, of: int, reason: str) -> Estimate:
+    """The mean of the rates of the types that have any."""
+    n = int(part[0, :, of].sum())
+    with np.errstate(invalid="ignore", divide="ignore"):
+        each = part[:, :, hits] / part[:, :, of]
+        there = ~np.isnan(each)
+        values = np.where(there, each, 0).sum(axis=1) / there.sum(axis=1)
+    return draws.estimate(values, n, reason, share=part.shape[1] == 1)

@@ -1,0 +1,159 @@
+"""What anonymised texts still hold that may tell whose they are, in numbers: a line of traits for each document.
+
+What is counted is left after placeholders were passed over: entities that the detectors still find, words that are rare
+in the language or in the corpus, sets of them that nobody else has, and how near the next document is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from wordfreq import zipf_frequency
+
+from allonym.document import Span
+from allonym.evaluate.pairs import checked
+from allonym.intruder.features import Reader, Weights, placeholders
+from allonym.labels import TAXONOMY
+from allonym.pipeline import detect_many
+from allonym.stats.partition import fit_partition, frequencies, log_stay
+
+__all__ = ["TRAITS", "leftovers"]
+
+TRAITS: Mapping[str, str] = {
+    "words": "words that are left (logarithm)",
+    "placeholders": "placeholders per word left",
+    "direct": "entities left that identify alone",
+    "quasi": "entities left that identify in combination",
+    "kinds": "different kinds of entities left",
+    "rare_entities": "how rare these entities are in the corpus (sum of log N / documents that hold them)",
+    "shared_entities": "the same, of those only that another document holds too",
+    "rare_words": "words below 1 in 300,000 of the language (Zipf 3.5)",
+    "odd_words": "words below 1 in 10 million of the language, or not known (Zipf 2)",
+    "oddness": "mean rarity of the words in the language (Zipf's scale turned round)",
+    "corpus_words": "words that few other documents hold (sum of log N / documents), per root of words left",
+    "population_unique": "kinds of entities whose set would stay unique in the population (Ewens-Pitman)",
+    "nearest": "likeness of the nearest other document (cosine of TF-IDF)",
+    "lead": "how much nearer it is than the tenth",
+}
+"""Names of the traits, in their order, and what they mean. More of each, but for ``placeholders``: more is left."""
+
+_RARE, _ODD = 3.5, 2.0
+_FEW = 0.05  # share of documents up to which a word is one of few
+_NEIGHBOURS = 10
+_AT_ONCE = 500
+
+
+def leftovers(
+    anonymised: Sequence[str],
+    *,
+    entities: Sequence[Sequence[Span]] | None = None,
+    population: float | None = None,
+    language: str = "en",
+    policy: str = "default",
+    advance: Callable[[int, int], None] | None = None,
+) -> NDArray[np.float64]:
+    """The traits of anonymised texts: float ``(n, len(TRAITS))``, columns as :data:`TRAITS`.
+
+    Args:
+        anonymised: the texts as they would be released.
+        entities: what detectors find in each; None: it is looked for.
+        population: documents that the corpus is a sample of, at least as many as it has; None: a hundred times as many.
+        language: whose word frequencies count, as wordfreq names it.
+        policy: whose detectors look.
+        advance: called with the number of texts that were searched, and of all.
+
+    Raises:
+        DataError: as many lists of entities as texts are required.
+    """
+    n = checked(anonymised, anonymised, *(() if entities is None else (entities,)), least=0)
+    reader = Reader((1, 1))
+    found = entities if entities is not None else _detected(anonymised, policy, advance)
+    hidden = [placeholders(text) for text in anonymised]
+    kept = [_outside(spans, covers) for spans, covers in zip(found, hidden, strict=True)]
+    said = [[text[a:b].lower() for a, b in reader.spans(text)] for text in anonymised]
+    held = [
+        {(_kind(s.label), " ".join(text[s.start : s.end].casefold().split())) for s in spans}
+        for text, spans in zip(anonymised, kept, strict=True)
+    ]
+    documents = Counter(e for own in held for e in own)
+    word_documents = Counter(w for words in said for w in set(words))
+    unique = _unique(held, population or 100 * max(1, n))
+    near = _near(reader, anonymised)
+    table = np.zeros((n, len(TRAITS)))
+    for i, (words, own) in enumerate(zip(said, held, strict=True)):
+        zipf = [zipf_frequency(w, language) for w in words if not w.isdigit()]
+        kinds = [TAXONOMY.get(s.label).kind if s.label in TAXONOMY else "quasi" for s in kept[i]]
+        few = [w for w in sorted(set(words)) if 1 < word_documents[w] <= max(2.0, _FEW * n)]
+        table[i] = (
+            math.log1p(len(words)),
+            len(hidden[i]) / (1 + len(words)),
+            kinds.count("direct"),
+            kinds.count("quasi"),
+            len({kind for kind, _ in own}),
+            sum(math.log(n / documents[e]) for e in sorted(own)),
+            sum(math.log(n / documents[e]) for e in sorted(own) if documents[e] > 1),
+            sum(z < _RARE for z in zipf),
+            sum(z < _ODD for z in zipf),
+            8 - sum(zipf) / len(zipf) if zipf else 0.0,
+            sum(math.log(n / word_documents[w]) for w in few) / math.sqrt(1 + len(words)),
+            unique[i],
+            *near[i],
+        )
+    return table
+
+
+def _detected(texts: Sequence[str], policy: str, advance: Callable[[int, int], None] | None) -> list[tuple[Span, ...]]:
+    out = []
+    for spans in detect_many(texts, policy):
+        out.append(spans)
+        if advance is not None:
+            advance(len(out), len(texts))
+    return out
+
+
+def _kind(label: str) -> str:
+    """The widest label that it belongs to."""
+    return TAXONOMY.lineage(label)[-1] if label in TAXONOMY else label
+
+
+def _outside(spans: Sequence[Span], covers: Sequence[tuple[int, int]]) -> list[Span]:
+    return [s for s in spans if not any(a < s.end and s.start < b for a, b in covers)]
+
+
+def _unique(held: Sequence[set[tuple[str, str]]], population: float) -> list[float]:
+    """Per document, the sum over kinds of the chance that its set of such entities is unique in the population too.
+
+    A kind's table has a cell for every set of its values; a cell of one document stays alone with the probability that
+    Ewens-Pitman's formula gives (P1 2.4). Kinds that fit no table, as nothing repeats, count as 1: all stay alone.
+    """
+    out = [0.0] * len(held)
+    for kind in sorted({kind for own in held for kind, _ in own}):
+        cells = [frozenset(value for k, value in own if k == kind) for own in held]
+        counts = Counter(cell for cell in cells if cell)
+        n = sum(counts.values())
+        fit = fit_partition(frequencies(counts.values()))
+        stays = fit.estimate(log_stay(n, max(population, n)), degenerate=1.0).value if n > 1 else 1.0
+        for i, cell in enumerate(cells):
+            if cell and counts[cell] == 1:
+                out[i] += stays
+    return out
+
+
+def _near(reader: Reader, texts: Sequence[str]) -> Any:
+    """Likeness of the nearest other document, and its lead over the tenth: ``(n, 2)``."""
+    counts = reader.counts(texts, "words")
+    rows = Weights(counts).of(counts)
+    out = np.zeros((len(texts), 2))
+    for at in range(0, len(texts), _AT_ONCE):
+        alike = (rows[at : at + _AT_ONCE] @ rows.T).toarray()
+        alike[np.arange(len(alike)), at + np.arange(len(alike))] = -1
+        best = -np.sort(-alike, axis=1)[:, :_NEIGHBOURS]
+        if len(texts) > 1:
+            last = best[:, min(_NEIGHBOURS, len(texts) - 1) - 1]
+            out[at : at + len(alike)] = np.column_stack((best[:, 0], best[:, 0] - last))
+    return out

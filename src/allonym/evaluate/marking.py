@@ -1,0 +1,283 @@
+"""Marks of what anonymisation has missed, in the notations of P2 (section 4.1, Tables 2 and 3).
+
+P2 writes ``(text)[MISSED_X_PARTIAL]``, ``(text)(MISSED_X)`` and ``(text)([MISSED_X])``; all three are read, also with
+blanks before the tag, and the first is written. ``X`` is a type of P2's Table 6 or a label of ours. Brackets inside a
+marked text must be paired, and marks do not lie in marks: what cannot be read for certain is an error, never a guess.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from types import MappingProxyType
+
+from allonym.errors import DataError, UnknownNameError
+from allonym.labels import TAXONOMY, from_scheme, to_scheme
+
+PARTIAL = "_PARTIAL"
+"""The end of a tag where only a part of the identifier was missed."""
+
+_PREFIX = "MISSED_"
+_TAG = re.compile(r"[ \t]*(?:\(\[MISSED_(\w+)\]\)|\[MISSED_(\w+)\]|\(MISSED_(\w+)\))")
+_TAGLIKE = re.compile(r"[\[(]\s*MISSED_")
+_PARTS_OF_PERSON = ("PERSON_FIRSTNAME", "PERSON_LASTNAME")
+_NO_META: Mapping[str, object] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Mark:
+    """A stretch of an anonymised text that should not have stayed. It holds no text.
+
+    Attributes:
+        start, end: half-open code points of the text without tags.
+        label: of the taxonomy.
+        partial: only a part of the identifier was missed.
+        item: names what it refers to, where annotators have settled that; marks of one item count once. Hidden from
+            ``repr``.
+        confirmed: whether a person agrees; None: a proposal that nobody has looked at.
+        score: 0 to 1, how sure the reader that proposed it is.
+        source: which reader that was.
+    """
+
+    start: int
+    end: int
+    label: str
+    partial: bool = False
+    item: str = field(default="", repr=False)
+    confirmed: bool | None = True
+    score: float = 1.0
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.start < self.end:
+            raise ValueError(f"a mark needs 0 <= start < end, got {self.start}..{self.end}")
+
+    @property
+    def tag(self) -> str:
+        """Its tag without ``MISSED_``, such as ``PERSON_NAME_PARTIAL``."""
+        return tag_of(self.label, partial=self.partial)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Marked:
+    """An anonymised conversation with what was missed in it.
+
+    Attributes:
+        id: names it in reports.
+        text: without tags. Hidden from ``repr``, as is ``meta``.
+        marks: sorted and disjoint.
+        meta: further facts, such as the context that conversations are grouped by.
+    """
+
+    id: str
+    text: str
+    marks: tuple[Mark, ...] = ()
+    meta: Mapping[str, object] = field(default_factory=lambda: _NO_META)
+
+    def __repr__(self) -> str:
+        return f"Marked({len(self.text)} characters, {len(self.marks)} marks)"
+
+
+def tag_of(label: str, *, partial: bool = False) -> str:
+    """The tag of a label without ``MISSED_``: as in P2's Table 6 where it has the type itself, else our own label.
+
+    A given name or a family name alone is a part of a name (P2, 4.2).
+
+    >>> tag_of("PERSON_LASTNAME"), tag_of("US_STATE"), tag_of("CITY")
+    ('PERSON_NAME_PARTIAL', 'US_STATE', 'CITY')
+    """
+    if label in _PARTS_OF_PERSON:
+        return "PERSON_NAME" + PARTIAL
+    named = to_scheme(label, "p2")
+    own = named if named is not None and label in from_scheme(named, "p2") else label
+    return own + PARTIAL if partial else own
+
+
+def label_of(tag: str) -> tuple[str, bool]:
+    """The label that a tag without ``MISSED_`` stands for, and whether it ends in ``_PARTIAL``.
+
+    >>> label_of("ORGANIZATION_NAME_SPEAKER"), label_of("EMAIL_PARTIAL")
+    (('ORGANIZATION_SPEAKER', False), ('EMAIL_ADDRESS', True))
+
+    Raises:
+        UnknownNameError: no such type.
+    """
+    name, partial = tag.removesuffix(PARTIAL), tag.endswith(PARTIAL)
+    found = from_scheme(name, "p2")
+    if found:
+        return found[0], partial
+    if name in TAXONOMY:
+        return name, partial
+    known = [p2 for label in TAXONOMY for p2 in label.names.get("p2", ())]
+    raise UnknownNameError("type of missed text", name, [*known, *(label.name for label in TAXONOMY)])
+
+
+def read_marks(text: str, where: str = "", meta: Mapping[str, object] = _NO_META) -> Marked:
+    """A conversation from its annotated text.
+
+    >>> read_marks("this is (Green)[MISSED_PERSON_NAME_PARTIAL] speaking").marks
+    (Mark(start=8, end=13, label='PERSON', partial=True, confirmed=True, score=1.0, source=''),)
+
+    Args:
+        text: in any of the notations, also mixed.
+        where: the conversation's id; errors begin with it.
+        meta: what else is known of it.
+
+    Raises:
+        DataError: a tag without a bracketed text before it, brackets that are not paired, a mark in a mark, an empty
+            mark, a type that is not known. The message tells the place, never the text.
+    """
+    marks: list[Mark] = []
+    pieces: list[str] = []
+    length = done = 0
+    for found in _TAG.finditer(text):
+        begin = _opening(text, found.start(), done, where, found.start())
+        name = found[1] or found[2] or found[3]
+        try:
+            label, partial = label_of(name)
+        except UnknownNameError as error:
+            raise DataError(f"{_place(where, text, found.start())}: {_safe(name, error)}") from None
+        before, inside = text[done:begin], text[begin + 1 : found.start() - 1]
+        if not inside.strip():
+            raise DataError(f"{_place(where, text, begin)}: text is required between the brackets of a mark, got none")
+        pieces += (before, inside)
+        start = length + len(before)
+        length = start + len(inside)
+        marks.append(Mark(start, length, label, partial))
+        done = found.end()
+    pieces.append(text[done:])
+    _check_tags(text, where)
+    return Marked(where, "".join(pieces), tuple(marks), meta)
+
+
+def write_marks(marked: Marked) -> str:
+    """The text with its marks as ``(text)[MISSED_X]``; :func:`read_marks` reads the same text and marks again.
+
+    What a person has rejected is not written. Whether a mark is confirmed, its score and its item cannot be said in
+    this notation: JSON Lines hold them.
+
+    Raises:
+        DataError: the text holds tags already, or a marked text holds brackets that are not paired: this notation
+            cannot say that.
+    """
+    text, at = marked.text, 0
+    pieces: list[str] = []
+    if (found := _TAGLIKE.search(text)) is not None:
+        raise DataError(f"{_place(marked.id, text, found.start())}: the text holds a MISSED_ tag already")
+    for mark in sorted(marked.marks):
+        if mark.confirmed is False:
+            continue
+        if mark.start < at or mark.end > len(text):
+            raise DataError(f"{_place(marked.id, text, at)}: marks must be disjoint and lie in the text")
+        inside = text[mark.start : mark.end]
+        if not inside.strip() or not _paired(inside):
+            raise DataError(
+                f"{_place(marked.id, text, mark.start)}: text with paired brackets is required in a mark; "
+                "JSON Lines take any"
+            )
+        pieces += (text[at : mark.start], f"({inside})[{_PREFIX}{mark.tag}]")
+        at = mark.end
+    return "".join((*pieces, text[at:]))
+
+
+def marks_from(rows: object, text: str, where: str = "") -> tuple[Mark, ...]:
+    """Marks from the plain values of a record: a list of objects with ``start``, ``end``, ``tag`` (or ``label``), and
+    if wanted ``item``, ``confirmed`` (true, false, null), ``score`` and ``source``.
+
+    Raises:
+        DataError: something else, offsets outside of the text, overlapping marks, a type that is not known.
+    """
+    prefix = f"{where}: " if where else ""
+    if not isinstance(rows, (list, tuple)):
+        raise DataError(f"{prefix}marks must be a list, got {type(rows).__name__}")
+    out = []
+    for number, row in enumerate(rows):
+        at = f"{prefix}marks[{number}]"
+        if not isinstance(row, Mapping):
+            raise DataError(f"{at} must be an object, got {type(row).__name__}")
+        start, end, name = row.get("start"), row.get("end"), row.get("tag", row.get("label"))
+        if not (_whole(start) and _whole(end) and isinstance(name, str)):
+            raise DataError(f"{at}: start and end as numbers and tag as a string are required")
+        assert isinstance(start, int) and isinstance(end, int)
+        if not 0 <= start < end <= len(text):
+            raise DataError(f"{at}: 0 <= start < end <= {len(text)} is required, got {start} and {end}")
+        confirmed, score = row.get("confirmed", True), row.get("score", 1.0)
+        if confirmed not in (True, False, None) or not isinstance(score, (int, float)):
+            raise DataError(f"{at}: confirmed must be true, false or null, and score a number")
+        try:
+            label, partial = label_of(name.removeprefix(_PREFIX))
+        except UnknownNameError as error:
+            raise DataError(f"{at}: {_safe(name, error)}") from None
+        item, source = str(row.get("item") or ""), str(row.get("source") or "")
+        out.append(Mark(start, end, label, partial, item, confirmed, float(score), source))
+    out.sort()
+    for one, other in pairwise(out):
+        if other.start < one.end:
+            raise DataError(
+                f"{prefix}marks must be disjoint, got {one.start}..{one.end} and {other.start}..{other.end}"
+            )
+    return tuple(out)
+
+
+def marks_to(marks: Sequence[Mark]) -> list[dict[str, object]]:
+    """Plain values that :func:`marks_from` reads."""
+    out = []
+    for mark in marks:
+        row: dict[str, object] = {"start": mark.start, "end": mark.end, "tag": mark.tag, "confirmed": mark.confirmed}
+        row |= {"item": mark.item} if mark.item else {}
+        row |= {"score": round(mark.score, 4), "source": mark.source} if mark.source else {}
+        out.append(row)
+    return out
+
+
+def _opening(text: str, end: int, least: int, where: str, tag: int) -> int:
+    """Where the bracket opens that closes right before ``end``; not before ``least``, where the last mark ends."""
+    if end == 0 or text[end - 1] != ")" or end - 1 < least:
+        raise DataError(f"{_place(where, text, tag)}: a tag stands behind (text) in brackets; there is none before it")
+    depth = 0
+    for at in range(end - 1, -1, -1):
+        depth += (text[at] == ")") - (text[at] == "(")
+        if not depth:
+            if at < least:
+                raise DataError(f"{_place(where, text, at)}: a mark must not hold another mark")
+            return at
+    raise DataError(f"{_place(where, text, end - 1)}: a bracket is closed that was not opened")
+
+
+def _check_tags(text: str, where: str) -> None:
+    """Raises where something begins like a tag and is none."""
+    whole = {found.end() for found in _TAG.finditer(text)}
+    starts = [found.start() for found in _TAGLIKE.finditer(text)]
+    for start in starts:
+        found = _TAG.match(text, start - 1 if text[start - 1 : start] == "(" and start else start)
+        if found is None or found.end() not in whole:
+            raise DataError(
+                f"{_place(where, text, start)}: a tag as [MISSED_X] is required, got one that is not closed"
+            )
+
+
+def _paired(text: str) -> bool:
+    depth = 0
+    for sign in text:
+        depth += (sign == "(") - (sign == ")")
+        if depth < 0:
+            return False
+    return depth == 0
+
+
+def _place(where: str, text: str, at: int) -> str:
+    line = text.count("\n", 0, at) + 1
+    return f"{where + ': ' if where else ''}character {at}, line {line}"
+
+
+def _safe(name: str, error: UnknownNameError) -> str:
+    """The error's message where the name is a plain one: a name in small letters may be text."""
+    if re.fullmatch(r"[A-Z][A-Z0-9_]{0,40}", name):
+        return str(error)
+    return "unknown type of missed text; see: allonym labels --scheme p2"
+
+
+def _whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)

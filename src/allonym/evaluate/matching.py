@@ -1,0 +1,313 @@
+"""Findings against the gold, one text at a time: counts that add up over texts and annotators.
+
+Both sides are made disjoint first: of spans that overlap the longest counts. Marks of punctuation are no tokens, and
+whether they are covered does not matter.
+
+token    words, by the label of the span that shares a character with them
+strict   spans with the same borders and label
+overlap  a gold span is found where a finding of its label shares a character with it; a finding is right likewise
+entity   a gold referent is found where findings of its label cover every mention of it; a name that was found is right
+         where all its places lie in gold spans of its label
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from allonym.document import Interval, Span, merge, subtract
+from allonym.evaluate.classes import NAME_PARTS, Classes
+from allonym.models.words import words
+from allonym.train.records import outermost
+
+LEVELS = ("token", "strict", "overlap", "entity")
+GOLD_HIT, GOLD, FOUND_HIT, FOUND = range(4)
+NONE = "none"
+"""The row and the column of the confusion matrix for what is in no span."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A gold span: where, its class, its referent (an id, else its folded text), and what kind of identifier it is."""
+
+    start: int
+    end: int
+    name: str
+    entity: str = field(default="", repr=False)
+    kind: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A finding and its class among those of the gold; ``beyond`` where the gold has none such, without a name where
+    its type is not known."""
+
+    start: int
+    end: int
+    name: str
+    beyond: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The classes as numbers: those of the gold, then those that only findings have; the last row is for any type."""
+
+    gold: tuple[str, ...]
+    beyond: tuple[str, ...]
+
+    @property
+    def number(self) -> Mapping[str, int]:
+        """Class to number."""
+        return {name: i for i, name in enumerate((*self.gold, *self.beyond))}
+
+    @property
+    def any(self) -> int:
+        """The number of the row for any type; also that of no span in the confusion matrix."""
+        return len(self.gold) + len(self.beyond)
+
+
+def folded(text: str) -> str:
+    """A surface without regard to case and white space."""
+    return " ".join(text.casefold().split())
+
+
+def tokens(text: str) -> list[Interval]:
+    """The words of a text; marks are left out."""
+    return [(a, b) for a, b in words(text) if text[a].isalnum()]
+
+
+def tagged(places: Sequence[Interval], spans: Sequence[Mention | Found]) -> list[int]:
+    """For each word the number of the span that shares a character with it, the first one; -1 for none.
+
+    Args:
+        places: words, in order.
+        spans: sorted and disjoint.
+    """
+    out = []
+    at = 0
+    for start, end in places:
+        while at < len(spans) and spans[at].end <= start:
+            at += 1
+        out.append(at if at < len(spans) and spans[at].start < end else -1)
+    return out
+
+
+def shared(gold: Sequence[Mention], found: Sequence[Found]) -> list[tuple[int, int, int]]:
+    """(mention, finding, characters that they share), for all that share any; both sorted and disjoint."""
+    out = []
+    first = 0
+    for i, mention in enumerate(gold):
+        while first < len(found) and found[first].end <= mention.start:
+            first += 1
+        at = first
+        while at < len(found) and found[at].start < mention.end:
+            out.append((i, at, min(mention.end, found[at].end) - max(mention.start, found[at].start)))
+            at += 1
+    return out
+
+
+def settled(
+    text: str, findings: Iterable[Span], gold: Sequence[Mention], classes: Classes, source: str = ""
+) -> list[Found]:
+    """Findings in the classes of the gold.
+
+    One that may belong to several classes, or that tells no type, takes that of the mention with which it shares
+    most, if it may; first and last names side by side become one where the gold does not part them.
+    """
+    spans = outermost(findings)
+    plain = [Found(s.start, s.end, "") for s in spans]
+    best: dict[int, tuple[int, str]] = {}
+    for i, k, size in shared(gold, plain):
+        fits = classes.of_found(spans[k].label, source) if spans[k].label else ()
+        if (not spans[k].label or gold[i].name in fits) and size > best.get(k, (0, ""))[0]:
+            best[k] = size, gold[i].name
+    out: list[Found] = []
+    before: Span | None = None
+    for k, span in enumerate(spans):
+        fits = classes.of_found(span.label, source) if span.label else ()
+        name = best[k][1] if k in best else fits[0] if fits else classes.beyond(span.label) if span.label else ""
+        if (
+            before is not None
+            and {before.label, span.label} <= NAME_PARTS
+            and out[-1].name == name
+            and classes.joins(name)
+            and not text[before.end : span.start].strip(" \t.")
+        ):
+            out[-1] = Found(out[-1].start, span.end, name)
+        else:
+            out.append(Found(span.start, span.end, name, bool(span.label) and name not in classes.names))
+        before = span
+    return out
+
+
+def disjoint(mentions: Iterable[Mention]) -> list[Mention]:
+    """Of mentions that overlap the longest, then the first."""
+    kept: list[Mention] = []
+    for mention in sorted(mentions, key=lambda m: (m.start - m.end, m.start, m.name)):
+        if not any(mention.start < other.end and other.start < mention.end for other in kept):
+            kept.append(mention)
+    return sorted(kept, key=lambda m: m.start)
+
+
+def bare(text: str, places: Iterable[Interval], cover: Sequence[Interval]) -> bool:
+    """Whether a letter or digit of any of the places is not covered; ``cover`` is sorted and disjoint."""
+    return any(text[i].isalnum() for place in places for a, b in subtract(place, cover) for i in range(a, b))
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts of one text: per level ``(classes + 1, 4)`` of gold found, gold, right findings, findings; and what was
+    taken for what, gold in rows, ``(classes + 1,) * 2``, by words and by spans."""
+
+    levels: dict[str, Any]
+    confusion: dict[str, Any]
+
+    @classmethod
+    def empty(cls, names: Names) -> Tally:
+        """No counts."""
+        size = names.any + 1
+        return cls(
+            {level: np.zeros((size, 4), np.int64) for level in LEVELS},
+            {unit: np.zeros((size, size), np.int64) for unit in ("token", "span")},
+        )
+
+
+def tally(
+    into: Tally, text: str, gold: Sequence[Mention], found: Sequence[Found], names: Names, *, count_beyond: bool
+) -> None:
+    """Add the counts of one text as one annotator sees it.
+
+    Args:
+        into: what to add to.
+        gold, found: sorted and disjoint.
+        names: the classes.
+        count_beyond: whether a finding counts for any type although the gold has no such class and nothing there.
+    """
+    number, top = names.number, names.any
+    overlaps = shared(gold, found)
+    touched = {k for _, k, _ in overlaps}
+    counted = [count_beyond or not f.beyond or k in touched for k, f in enumerate(found)]
+    _tokens(into, text, gold, found, number, top, counted)
+    _strict(into.levels["strict"], gold, found, number, top, counted)
+    _overlap(into, gold, found, number, top, counted, overlaps)
+    _entities(into.levels["entity"], text, gold, found, number, top, counted)
+
+
+def _add(table: Any, row: int | None, column: int, n: int = 1) -> None:
+    if row is not None:
+        table[row, column] += n
+
+
+def _tokens(
+    into: Tally, text: str, gold: Sequence[Mention], found: Sequence[Found], number: Mapping[str, int], top: int,
+    counted: Sequence[bool],
+) -> None:  # fmt: skip
+    table, matrix = into.levels["token"], into.confusion["token"]
+    places = tokens(text)
+    pairs = Counter(zip(tagged(places, gold), tagged(places, found), strict=True))
+    for (i, k), n in pairs.items():
+        wanted = number[gold[i].name] if i >= 0 else None
+        got = number.get(found[k].name) if k >= 0 else None
+        matrix[top if wanted is None else wanted, top if got is None else got] += n
+        _add(table, wanted, GOLD, n)
+        _add(table, got, FOUND, n)
+        if wanted is not None and wanted == got:
+            _add(table, wanted, GOLD_HIT, n)
+            _add(table, got, FOUND_HIT, n)
+        both = i >= 0 and k >= 0
+        table[top] += (n * both, n * (i >= 0), n * both, n * (both or (k >= 0 and counted[k])))
+
+
+def _strict(
+    table: Any, gold: Sequence[Mention], found: Sequence[Found], number: Mapping[str, int], top: int,
+    counted: Sequence[bool],
+) -> None:  # fmt: skip
+    at = {(m.start, m.end): m.name for m in gold}
+    for mention in gold:
+        _add(table, number[mention.name], GOLD)
+    table[top, GOLD] += len(gold)
+    for k, finding in enumerate(found):
+        name = at.get((finding.start, finding.end))
+        _add(table, number.get(finding.name), FOUND)
+        table[top, FOUND] += counted[k]
+        if name is not None:
+            table[top, (GOLD_HIT, FOUND_HIT)] += 1
+            if name == finding.name:
+                table[number[name], (GOLD_HIT, FOUND_HIT)] += 1
+
+
+def _overlap(
+    into: Tally, gold: Sequence[Mention], found: Sequence[Found], number: Mapping[str, int], top: int,
+    counted: Sequence[bool], overlaps: Sequence[tuple[int, int, int]],
+) -> None:  # fmt: skip
+    table, matrix = into.levels["overlap"], into.confusion["span"]
+    right = [(i, k) for i, k, _ in overlaps if gold[i].name == found[k].name]
+    best: dict[int, tuple[int, bool, int]] = {}
+    for i, k, size in overlaps:
+        best[i] = max(best.get(i, (0, False, 0)), (size, gold[i].name == found[k].name, -k))
+    touched, hit = {k for _, k, _ in overlaps}, {k for _, k in right}
+    for i, mention in enumerate(gold):
+        row = number[mention.name]
+        matrix[row, number.get(found[-best[i][2]].name, top) if i in best else top] += 1
+        table[row, GOLD] += 1
+        table[top] += (i in best, 1, 0, 0)
+    for i in {i for i, _ in right}:
+        table[number[gold[i].name], GOLD_HIT] += 1
+    for k, finding in enumerate(found):
+        column = number.get(finding.name)
+        _add(table, column, FOUND)
+        if k in hit:
+            _add(table, column, FOUND_HIT)
+        if k not in touched:
+            matrix[top, top if column is None else column] += 1
+        table[top] += (0, 0, k in touched, counted[k])
+
+
+def _entities(
+    table: Any, text: str, gold: Sequence[Mention], found: Sequence[Found], number: Mapping[str, int], top: int,
+    counted: Sequence[bool],
+) -> None:  # fmt: skip
+    said = _by_name(gold)
+    seen = _by_name(found)
+    everything = merge((m.start, m.end) for m in gold)
+    cover = merge((f.start, f.end) for f in found)
+    for mentions in referents(text, gold).values():
+        name = mentions[0].name
+        places = [(m.start, m.end) for m in mentions]
+        _add(table, number[name], GOLD)
+        if not bare(text, places, seen.get(name, [])):
+            _add(table, number[name], GOLD_HIT)
+        table[top] += (not bare(text, places, cover), 1, 0, 0)
+    by_type: dict[tuple[str, str], list[Interval]] = {}
+    by_text: dict[str, list[Interval]] = {}
+    for k, finding in enumerate(found):
+        place, surface = (finding.start, finding.end), folded(text[finding.start : finding.end])
+        by_type.setdefault((finding.name, surface), []).append(place)
+        if counted[k]:
+            by_text.setdefault(surface, []).append(place)
+    for (name, _), places in by_type.items():
+        _add(table, number.get(name), FOUND)
+        if not bare(text, places, said.get(name, [])):
+            _add(table, number.get(name), FOUND_HIT)
+    for places in by_text.values():
+        table[top] += (0, 0, not bare(text, places, everything), 1)
+
+
+def referents(text: str, gold: Iterable[Mention]) -> dict[tuple[str, str], list[Mention]]:
+    """The mentions of each referent: by its id, else by class and folded text."""
+    out: dict[tuple[str, str], list[Mention]] = {}
+    for mention in gold:
+        key = ("", mention.entity) if mention.entity else (mention.name, folded(text[mention.start : mention.end]))
+        out.setdefault(key, []).append(mention)
+    return out
+
+
+def _by_name(spans: Iterable[Mention | Found]) -> dict[str, list[Interval]]:
+    out: dict[str, list[Interval]] = {}
+    for span in spans:
+        out.setdefault(span.name, []).append((span.start, span.end))
+    return {name: merge(places) for name, places in out.items()}

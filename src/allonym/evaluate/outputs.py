@@ -1,0 +1,180 @@
+"""What of the originals' direct identifiers shows up in what a model has written (P2 section 5.3).
+
+P2 had people read 400 outputs of its model and found none. Here the identifiers of the originals are found by a policy,
+or given as plans or lists, and looked for in the outputs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from allonym.document import Span
+from allonym.evaluate.found import found_in_plans
+from allonym.evaluate.pairs import checked
+from allonym.labels import TAXONOMY, Taxonomy
+from allonym.plan import Plan
+from allonym.policy import Policy
+from allonym.stats import Estimate, none
+from allonym.stats.samples import bootstrap, share
+
+__all__ = ["OutputLeaks", "Shown", "output_leaks"]
+
+_WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
+_LEAST = 3  # letters of a part of a person's name that counts
+Named = tuple[str, str]
+"""Label and surface."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """An identifier that stands in an output: the output's number from 0, its label, and its surface, hidden."""
+
+    output: int
+    label: str
+    surface: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class OutputLeaks:
+    """How much of what identifies is in the outputs; 0 is wanted.
+
+    Attributes:
+        outputs: share of the outputs that hold a direct identifier; Wilson's interval.
+        identifiers: share of the originals' direct identifiers (each once a text) that show up; texts drawn again.
+        types: the same by label.
+        found: which, for who may see them.
+    """
+
+    outputs: Estimate
+    identifiers: Estimate
+    types: Mapping[str, Estimate]
+    found: tuple[Shown, ...] = field(default=(), repr=False)
+
+    def to_dict(self, *, texts: bool = False) -> dict[str, object]:
+        """Plain values for JSON; ``texts`` adds what was found."""
+        out: dict[str, object] = {
+            "outputs": self.outputs.to_dict(),
+            "identifiers": self.identifiers.to_dict(),
+            "types": {name: value.to_dict() for name, value in self.types.items()},
+        }
+        if texts:
+            out["found"] = [{"output": s.output, "label": s.label, "surface": s.surface} for s in self.found]
+        return out
+
+
+def output_leaks(
+    outputs: Sequence[str],
+    original: Sequence[str],
+    *,
+    plans: Sequence[Plan] | None = None,
+    entities: Sequence[Sequence[Named]] | None = None,
+    policy: str | Policy = "default",
+    across: bool = False,
+    seed: int = 0,
+    advance: Callable[[int, int], None] | None = None,
+) -> OutputLeaks:
+    """Look for the originals' direct identifiers in a model's outputs.
+
+    An identifier shows up where its surface stands in an output as whole words, with the same capitals where it has
+    any. Of a person, so does each part of the name of three letters or more that stands beside no name in the original.
+
+    Args:
+        outputs: what the model wrote, one per original.
+        original: the texts that the anonymised ones were made of.
+        plans: what was replaced in each original; entities: label and surface of each identifier of each original, of
+            any kind. Without both, ``policy`` finds them.
+        policy: a preset's name, a file or a policy.
+        across: look for the identifiers of all originals in each output, since a model may know them from training.
+        seed: of the interval.
+        advance: called with texts done and in all.
+
+    Raises:
+        DataError: unequal lengths, no text, or a plan of another text (PlanMismatch).
+        PolicyError, UnknownNameError: the policy is not valid or not known.
+    """
+    n = checked(outputs, original, *(given for given in (plans, entities) if given is not None))
+    placed = found_in_plans(original, plans) if plans is not None else None
+    per: list[dict[Named, tuple[str, ...]]] = []
+    for i, text in enumerate(original):
+        per.append(_direct(text, placed[i] if placed else None, entities[i] if entities is not None else None, policy))
+        if advance is not None:
+            advance(i + 1, n)
+    pooled = {named: forms for own in per for named, forms in own.items()} if across else {}
+    counts: list[dict[str, tuple[int, int]]] = []
+    found: list[Shown] = []
+    leaky = 0
+    for i, output in enumerate(outputs):
+        table: dict[str, tuple[int, int]] = {}
+        for (label, surface), forms in per[i].items():
+            there = _stands(forms, output)
+            had, shown = table.get(label, (0, 0))
+            table[label] = had + 1, shown + there
+            if there:
+                found.append(Shown(i, label, surface))
+        more = [Shown(i, *named) for named, forms in pooled.items() if named not in per[i] and _stands(forms, output)]
+        leaky += bool(more or any(s for _, s in table.values()))
+        found += more
+        counts.append(table)
+    names = sorted({name for table in counts for name in table})
+    cells = np.array([[table.get(name, (0, 0)) for name in names] for table in counts]).reshape(n, len(names), 2)
+    return OutputLeaks(
+        share(leaky, n),
+        _rate(cells.sum(axis=1), seed),
+        {name: _rate(cells[:, k], seed) for k, name in enumerate(names)},
+        tuple(found),
+    )
+
+
+def _direct(
+    text: str, placed: Sequence[Span] | None, given: Sequence[Named] | None, policy: str | Policy
+) -> dict[Named, tuple[str, ...]]:
+    """Direct identifiers of a text: to the forms by which each of them is known."""
+    taxonomy: Taxonomy = TAXONOMY
+    if given is not None:
+        spans = [(label, surface) for label, surface in given if surface.strip()]
+        beside = text
+        for _, surface in sorted(spans, key=lambda s: -len(s[1])):
+            beside = beside.replace(surface, " ")
+    else:
+        if placed is None:
+            from allonym.pipeline import detect
+
+            chosen = Policy.load(policy)
+            taxonomy, placed = chosen.taxonomy, detect(text, chosen)
+        places = [(s.start, s.end, s.label) for s in placed]
+        spans = [(label, text[a:b].strip()) for a, b, label in places if text[a:b].strip()]
+        beside = text
+        for a, b, _ in sorted(places, reverse=True):
+            beside = f"{beside[:a]} {beside[b:]}"
+    common = {w.casefold() for w in _WORD.findall(beside)}
+    out: dict[Named, tuple[str, ...]] = {}
+    for label, surface in spans:
+        if label in taxonomy and taxonomy.get(label).kind != "direct":
+            continue
+        parts: list[str] = []
+        if label == "PERSON" or (label in taxonomy and taxonomy.lineage(label)[-1] == "PERSON"):
+            parts = [w for w in _WORD.findall(surface) if len(w) >= _LEAST and w.casefold() not in common]
+        out[label, surface] = tuple(dict.fromkeys((surface, *(w for w in parts if w[:1].isupper()))))
+    return out
+
+
+def _stands(forms: Sequence[str], output: str) -> bool:
+    return any(form in output and re.search(rf"(?<!\w){re.escape(form)}(?!\w)", output) for form in forms)
+
+
+def _rate(cells: Any, seed: int) -> Estimate:
+    """Share of identifiers that show up, from (texts, 2): how many there were, and how many of them did."""
+    if not cells.size or not cells[:, 0].sum():
+        return none("no direct identifier")
+
+    def statistic(units: Any) -> float:
+        had, shown = cells[units].sum(axis=0)
+        return float(shown / had) if had else float("nan")
+
+    found = bootstrap(statistic, len(cells), seed=seed)
+    return Estimate(found.value, found.low, found.high, int(cells[:, 0].sum()), found.method)

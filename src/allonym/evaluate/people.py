@@ -1,0 +1,316 @@
+"""What people make of anonymised texts: P3's motivated intruder test (3.1.3.2, 3.2.3, Tables 3 to 8), analysed.
+
+Judgements by a language model that was given the same task go the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from allonym.errors import DataError
+from allonym.evaluate.agreement import alpha, coincidences, kappa
+from allonym.evaluate.reasons import Terms, top_terms
+from allonym.evaluate.sheets import COLLECT, JUDGE, Given, Sheets, claimed
+from allonym.intruder.names import CUT, closest
+from allonym.intruder.persons import Answer
+from allonym.intruder.table import Results, Row, tabulate
+from allonym.stats import Estimate, mean, none
+from allonym.stats.samples import average, bootstrap, share
+
+__all__ = ["CUT", "Judgement", "PeopleStudy", "Truth", "collected", "judgements_of", "people_study"]
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """Whom a text is about: its id, the name (hidden from ``repr``) and the fame class (empty: none)."""
+
+    text: str
+    subject: str = field(repr=False)
+    group: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What one judge said about one text."""
+
+    text: str
+    judge: str
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True)
+class PeopleStudy:
+    """The outcome of a judging task.
+
+    Attributes:
+        results: the table of all intruders; a text's similarity is the mean over its judgements, cut afterwards (P3).
+        cut: similarity from which on a name counted as found.
+        judgements, judges: how many there were.
+        unread: texts that nobody judged; they are in no rate.
+        per_text: judgements a text, mean and SD.
+        found_by_any: share of texts that at least one judge found. Averaging before the cut, as P3 does, counts a text
+            that one of three judges found as not identified; whoever fears a single good guess reads this one.
+        claims: judgements by what was claimed and what is true: ``claimed_right``, ``claimed_wrong``,
+            ``denied_right``, ``denied_wrong``; right: this judgement's own similarity reaches the cut.
+        agreement: share of judgements whose claim is true, 0 to 1, as P3's footnote 9; interval over judges.
+        chance_corrected: Cohen's kappa of claim and truth, interval over judges.
+        trusted: share of the claims to know the person that are true.
+        by_chance: how often a guess passes for another subject of the study, mean over the judgements: so many count as
+            right merely because names have characters in common.
+        alike: Krippendorff's alpha of the judges of one text on whether it was identified, interval over texts.
+        revealed: subject to the n-grams of the reasons where it was identified (P3 Tables 5 and 8). Hidden.
+        kept: subject to the n-grams of what was learnt where it was not (P3 Table 6). Hidden.
+        revealed_all, kept_all: the same over all subjects. Hidden.
+    """
+
+    results: Results
+    cut: float
+    judgements: int
+    judges: int
+    unread: int
+    per_text: Estimate
+    found_by_any: Estimate
+    claims: Mapping[str, int]
+    agreement: Estimate
+    chance_corrected: Estimate
+    trusted: Estimate
+    by_chance: Estimate
+    alike: Estimate
+    revealed: Mapping[str, Terms] = field(repr=False)
+    kept: Mapping[str, Terms] = field(repr=False)
+    revealed_all: Terms = field(repr=False)
+    kept_all: Terms = field(repr=False)
+
+    def to_dict(self, texts: bool = False) -> dict[str, object]:
+        """Plain values for JSON.
+
+        Args:
+            texts: whether names, guesses and n-grams of what people wrote are given.
+        """
+        out: dict[str, object] = {
+            "results": self.results.to_dict(texts),
+            "cut": self.cut,
+            "judgements": self.judgements,
+            "judges": self.judges,
+            "unread": self.unread,
+            "claims": dict(self.claims),
+            **{
+                n: getattr(self, n).to_dict()
+                for n in ("agreement", "chance_corrected", "trusted", "by_chance", "alike", "per_text", "found_by_any")
+            },
+        }
+        if texts:
+            out["terms"] = {
+                "revealed": _plain(self.revealed),
+                "kept": _plain(self.kept),
+                "revealed_all": [list(t) for t in self.revealed_all],
+                "kept_all": [list(t) for t in self.kept_all],
+            }
+        return out
+
+
+def people_study(
+    truths: Sequence[Truth],
+    judgements: Sequence[Judgement],
+    *,
+    aliases: Mapping[str, Sequence[str]] | None = None,
+    cut: float = CUT,
+    top: int = 10,
+    intruder: str = "people",
+    seed: int = 0,
+) -> PeopleStudy:
+    """Rates, agreement and reasons of judgements.
+
+    A judgement's similarity is that of its first guess with the true name; without a guess it is 0. A text's is the
+    mean over its judgements, and the text counts as identified where that reaches ``cut``. Whether a single judgement
+    is right, for agreement and for the reasons, is decided by its own similarity.
+
+    Args:
+        truths: of each text, once.
+        judgements: in any order.
+        aliases: true name to further names that count as it.
+        cut: similarity from which on a name counts as found.
+        top: how many n-grams are kept.
+        intruder: who judged.
+        seed: of the bootstrap.
+
+    Raises:
+        DataError: a text stands twice in ``truths``, a judgement is about another text, or a judge judged one twice.
+    """
+    known = {t.text: t for t in truths}
+    if len(known) < len(truths):
+        raise DataError("people: the truth of a text stands twice")
+    pairs = [(j.text, j.judge) for j in judgements]
+    if len(set(pairs)) < len(pairs):
+        raise DataError("people: a judge judged the same text twice")
+    if any(j.text not in known for j in judgements):
+        raise DataError("people: a judgement is about a text whose truth is not given")
+    more = aliases or {}
+    near: list[tuple[Judgement, list[float]]] = []
+    for j in judgements:
+        true = known[j.text].subject
+        near.append((j, [closest(g, (true, *more.get(true, ()))) for g in j.answer.guesses]))
+    by_text: dict[str, list[tuple[Judgement, list[float]]]] = {}
+    for one in near:
+        by_text.setdefault(one[0].text, []).append(one)
+    rows = []
+    for truth in truths:
+        read = by_text.get(truth.text)
+        if not read:
+            continue
+        similarity = sum(_first(values) for _, values in read) / len(read)
+        guesses = tuple(j.answer.guesses[0] if j.answer.guesses else "" for j, _ in read)
+        rank = 0
+        if len(read) == 1:  # several guesses of one judge have an order; those of several judges have none
+            guesses = read[0][0].answer.guesses
+            rank = next((k for k, value in enumerate(read[0][1], 1) if value >= cut), 0)
+        row = Row(truth.text, truth.subject, truth.group, guesses, similarity, similarity >= cut, rank, len(read))
+        rows.append(row)
+    right = [_first(values) >= cut for _, values in near]
+    said = [j.answer.claimed for j, _ in near]
+    claims = {
+        "claimed_right": sum(s and r for s, r in zip(said, right, strict=True)),
+        "claimed_wrong": sum(s and not r for s, r in zip(said, right, strict=True)),
+        "denied_right": sum(r and not s for s, r in zip(said, right, strict=True)),
+        "denied_wrong": sum(not s and not r for s, r in zip(said, right, strict=True)),
+    }
+    judges = list(dict.fromkeys(j.judge for j in judgements))
+    agreement, corrected = _agreement(judges, [j.judge for j, _ in near], said, right, seed)
+    units = [[_first(values) >= cut for _, values in read] for read in by_text.values()]
+    return PeopleStudy(
+        tabulate(intruder, rows, top=(1, 2, 3, 5, 10)),
+        cut,
+        len(near),
+        len(judges),
+        len(truths) - len(rows),
+        mean([float(len(read)) for read in by_text.values()]),
+        share(sum(map(any, units)), len(units)) if units else none("no judgements"),
+        claims,
+        agreement,
+        corrected,
+        share(claims["claimed_right"], sum(said)) if any(said) else none("nobody claimed to know the person"),
+        _by_chance(truths, judgements, more, cut),
+        _alike(units, seed),
+        _by_subject(
+            [(known[j.text].subject, j.answer.reason) for (j, _), r in zip(near, right, strict=True) if r], top
+        ),
+        _by_subject([(known[j.text].subject, _left(j)) for (j, _), r in zip(near, right, strict=True) if not r], top),
+        top_terms([j.answer.reason for (j, _), r in zip(near, right, strict=True) if r], top),
+        top_terms([_left(j) for (j, _), r in zip(near, right, strict=True) if not r], top),
+    )
+
+
+def judgements_of(sheets: Sheets, given: Sequence[Given]) -> tuple[list[Truth], list[Judgement]]:
+    """The truths of a judging study, and its answers as judgements.
+
+    Raises:
+        DataError: the study has another task.
+    """
+    if sheets.task != JUDGE:
+        raise DataError("the key of a judging study is required, got that of a collection")
+    truths = [Truth(e.id, e.subject, e.group) for e in sheets.entries.values()]
+    found = []
+    for one in given:
+        name = one.said["name"]
+        answer = Answer(claimed(one), (name,) if name else (), one.said["reason"], one.said["knowledge"])
+        found.append(Judgement(sheets.entries[one.token].id, f"{one.page} {one.participant}".strip(), answer))
+    return truths, found
+
+
+def collected(sheets: Sheets, given: Sequence[Given], *, least: int = 0) -> list[dict[str, object]]:
+    """The descriptions of a collection as records of a corpus: id, text, subject, group.
+
+    Args:
+        sheets: the study.
+        given: its answers.
+        least: characters that a description needs.
+
+    Raises:
+        DataError: the study has another task, or a description is shorter; the message says whose, not what.
+    """
+    if sheets.task != COLLECT:
+        raise DataError("the key of a collection is required, got that of a judging study")
+    out: list[dict[str, object]] = []
+    for one in given:
+        entry, text = sheets.entries[one.token], one.said["text"]
+        if len(text) < least:
+            raise DataError(f"page {one.page}, {one.token}: {least} characters at least required, got {len(text)}")
+        ending = f"-{one.participant}" if one.participant else ""
+        name = f"{sheets.study}-{one.page}-{one.token}{ending}"
+        out.append({"id": name, "text": text, "subject": entry.subject, "group": entry.group})
+    return out
+
+
+def _first(values: Sequence[float]) -> float:
+    return values[0] if values else 0.0
+
+
+def _left(judgement: Judgement) -> str:
+    """What a judge who did not find the person learnt all the same."""
+    return judgement.answer.knowledge or judgement.answer.reason
+
+
+def _agreement(
+    judges: Sequence[str], who: Sequence[str], said: Sequence[bool], right: Sequence[bool], seed: int
+) -> tuple[Estimate, Estimate]:
+    if not judges:
+        return none("no judgements"), none("no judgements")
+    if len(judges) == 1:
+        same = sum(s == r for s, r in zip(said, right, strict=True))
+        return share(same, len(said)), none("one judge: no interval over judges", len(said))
+    place = {name: i for i, name in enumerate(judges)}
+    tables = np.zeros((len(judges), 2, 2))
+    np.add.at(tables, ([place[name] for name in who], [int(s) for s in said], [int(r) for r in right]), 1)
+
+    def same_share(units: Any) -> float:
+        table = tables[units].sum(axis=0)
+        return float(np.trace(table) / table.sum())
+
+    def corrected(units: Any) -> float:
+        return float(kappa(tables[units].sum(axis=0)))
+
+    return bootstrap(same_share, len(judges), seed=seed), bootstrap(corrected, len(judges), seed=seed)
+
+
+def _by_chance(
+    truths: Sequence[Truth], judgements: Sequence[Judgement], aliases: Mapping[str, Sequence[str]], cut: float
+) -> Estimate:
+    subject = {t.text: t.subject for t in truths}
+    names = list(dict.fromkeys(subject.values()))
+    if len(names) < 2 or not judgements:
+        return none("two subjects, and a judgement, are required", len(judgements))
+    passes: dict[str, frozenset[str]] = {}
+    shares = []
+    for j in judgements:
+        guess = j.answer.guesses[0] if j.answer.guesses else ""
+        if guess not in passes:
+            passes[guess] = frozenset(n for n in names if closest(guess, (n, *aliases.get(n, ()))) >= cut)
+        others = len(passes[guess]) - (subject[j.text] in passes[guess])
+        shares.append(others / (len(names) - 1))
+    return average(shares)
+
+
+def _alike(units: Sequence[Sequence[bool]], seed: int) -> Estimate:
+    several = [u for u in units if len(u) > 1]
+    if not several:
+        return none("no text has two judgements", len(units))
+    if len({v for u in several for v in u}) < 2:
+        return none("all judgements are the same", len(several))
+    tables = np.stack([coincidences([[int(v) for v in u]], 2) for u in several])
+    return bootstrap(lambda drawn: float(alpha(tables[drawn].sum(axis=0))), len(several), seed=seed)
+
+
+def _by_subject(said: Sequence[tuple[str, str]], top: int) -> dict[str, Terms]:
+    of: dict[str, list[str]] = {}
+    for subject, text in said:
+        of.setdefault(subject, []).append(text)
+    found = {subject: top_terms(of[subject], top) for subject in sorted(of)}
+    return {subject: terms for subject, terms in found.items() if terms}
+
+
+def _plain(terms: Mapping[str, Terms]) -> dict[str, list[list[object]]]:
+    return {subject: [list(t) for t in found] for subject, found in terms.items()}

@@ -1,0 +1,217 @@
+"""How unusual the wording is: perplexity of texts by a language model (P3 4.1.3.3).
+
+By default an interpolated Kneser-Ney model of words (Chen and Goodman 1999, doi:10.1006/csla.1999.0128) that is trained
+on the originals in folds, so that no text is judged by a model that saw it in any version. It scores words;
+placeholders are passed over, and no history reaches across one. A causal language model reads the text as it stands,
+as in P3.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from allonym.errors import DataError, MissingExtra, UsageError
+from allonym.evaluate.pairs import checked
+from allonym.evaluate.placeholders import placeholders
+from allonym.evaluate.surface import Change
+
+__all__ = ["KneserNey", "perplexities", "perplexity"]
+
+ORDER = 3
+FOLDS = 5
+_MOST = 300_000  # words that a model is trained on
+_BREAK = ""  # a placeholder
+_START = "\n"
+NAN = float("nan")
+
+
+class KneserNey:
+    """An interpolated Kneser-Ney model of words with one discount, 0.75, and a uniform share for words never seen.
+
+    Args:
+        texts: sequences of words; an empty word breaks the history.
+        order: words that are looked at together, the predicted one among them.
+    """
+
+    def __init__(self, texts: Sequence[Sequence[str]], order: int = ORDER) -> None:
+        if order < 1:
+            raise UsageError(f"perplexity: an order of 1 at least is required, got {order}")
+        self.order = order
+        found: Counter[tuple[str, ...]] = Counter()
+        for text in texts:
+            found.update((*history, word) for history, word in _histories(text, order))
+        # Below the highest order a gram counts as often as there are different words before it; at a break, as often
+        # as it occurs.
+        by_size: dict[int, Counter[tuple[str, ...]]] = {size: Counter() for size in range(1, order + 1)}
+        for gram, n in found.items():
+            by_size[len(gram)][gram] = n
+        for size in range(order, 1, -1):
+            by_size[size - 1].update(gram[1:] for gram in by_size[size])
+        self._grams = [by_size[size] for size in range(1, order + 1)]
+        self._vocabulary = len(self._grams[0]) + 1
+        self._mass: list[dict[tuple[str, ...], int]] = []
+        self._kinds: list[dict[tuple[str, ...], int]] = []
+        for grams in self._grams:
+            mass: defaultdict[tuple[str, ...], int] = defaultdict(int)
+            kinds: defaultdict[tuple[str, ...], int] = defaultdict(int)
+            for gram, n in grams.items():
+                mass[gram[:-1]] += n
+                kinds[gram[:-1]] += 1
+            self._mass.append(dict(mass))
+            self._kinds.append(dict(kinds))
+
+    def probability(self, history: tuple[str, ...], word: str) -> float:
+        """Of a word after a history, of which the last ``order - 1`` words count; above 0, and 1 over all words and
+        one that was never seen."""
+        p = 1 / self._vocabulary
+        for size in range(min(len(history), self.order - 1) + 1):
+            before = history[len(history) - size :] if size else ()
+            mass = self._mass[size].get(before)
+            if not mass:
+                break
+            n = self._grams[size].get((*before, word), 0)
+            p = (max(0.0, n - 0.75) + 0.75 * self._kinds[size][before] * p) / mass
+        return p
+
+    def perplexity(self, text: Sequence[str]) -> float:
+        """Of a sequence of words; NaN without any."""
+        logs = [math.log(self.probability(h, w)) for h, w in _histories(text, self.order)]
+        return math.exp(-math.fsum(logs) / len(logs)) if logs else NAN
+
+
+def perplexities(
+    original: Sequence[str],
+    anonymised: Sequence[str],
+    *,
+    model: str | Path | None = None,
+    order: int = ORDER,
+    folds: int = FOLDS,
+    seed: int = 0,
+    advance: Callable[[int, int], None] | None = None,
+) -> tuple[list[float], list[float]]:
+    """Perplexity of each text before and after; NaN for a text without words, or where there are too few texts.
+
+    Args:
+        original, anonymised: the same texts in the same order.
+        model: folder of a causal language model of the package transformers; None: n-grams of the originals.
+        order: of the n-grams.
+        folds: into which the texts are put; both versions of a text are in one.
+        seed: of the folds.
+        advance: called with steps done and steps in all.
+
+    Raises:
+        DataError: unequal lengths, or no texts.
+        UsageError: fewer than two folds, or the model's folder is missing or none.
+        MissingExtra: transformers is not installed.
+    """
+    n = checked(original, anonymised)
+    if model is not None:
+        return _causal(Path(model), original, anonymised, advance)
+    if folds < 2:
+        raise UsageError(f"perplexity: two folds at least are required, got {folds}")
+    if n < 2:
+        return [NAN] * n, [NAN] * n
+    import numpy as np
+
+    before, after = [_tokens(t) for t in original], [_tokens(t) for t in anonymised]
+    place = np.random.default_rng(seed).permutation(n) % min(folds, n)
+    out: tuple[list[float], list[float]] = ([NAN] * n, [NAN] * n)
+    for fold in range(min(folds, n)):
+        lm = KneserNey(_enough([before[i] for i in range(n) if place[i] != fold]), order)
+        for i in range(n):
+            if place[i] == fold:
+                out[0][i], out[1][i] = lm.perplexity(before[i]), lm.perplexity(after[i])
+        if advance is not None:
+            advance(fold + 1, min(folds, n))
+    return out
+
+
+def perplexity(
+    original: Sequence[str],
+    anonymised: Sequence[str],
+    *,
+    model: str | Path | None = None,
+    order: int = ORDER,
+    folds: int = FOLDS,
+    seed: int = 0,
+    advance: Callable[[int, int], None] | None = None,
+) -> Change:
+    """Mean perplexity before and after; arguments as of :func:`perplexities`."""
+    before, after = perplexities(
+        original, anonymised, model=model, order=order, folds=folds, seed=seed, advance=advance
+    )
+    return Change.of(before, after, "no text has words, or there is only one text")
+
+
+def _tokens(text: str) -> list[str]:
+    """Words and marks in small letters; a placeholder is a break."""
+    from allonym.models.words import words
+
+    out: list[str] = []
+    at = 0
+    for one in placeholders(text):
+        out += [text[a + at : b + at].lower() for a, b in words(text[at : one.start])]
+        out.append(_BREAK)
+        at = one.end
+    return out + [text[a + at : b + at].lower() for a, b in words(text[at:])]
+
+
+def _histories(text: Sequence[str], order: int) -> list[tuple[tuple[str, ...], str]]:
+    """Each word with the words before it, back to the last break."""
+    out = []
+    history: tuple[str, ...] = (_START,)
+    for word in text:
+        if word == _BREAK:
+            history = ()
+            continue
+        out.append((history[len(history) - order + 1 :] if order > 1 else (), word))
+        history = (*history, word)[-order:]
+    return out
+
+
+def _enough(texts: list[list[str]]) -> list[list[str]]:
+    """Texts spread over all of them, up to about ``_MOST`` words."""
+    total = sum(map(len, texts))
+    step = max(1, math.ceil(total / _MOST))
+    return texts[::step]
+
+
+def _causal(
+    folder: Path, original: Sequence[str], anonymised: Sequence[str], advance: Callable[[int, int], None] | None
+) -> tuple[list[float], list[float]]:
+    """By a causal language model, the text as it stands, in windows of the model's length."""
+    if not folder.is_dir():
+        raise UsageError(f"perplexity: {folder}: no such folder; one that holds a causal language model is required")
+    try:
+        import torch
+        from transformers import AutoModelForCausalLM, AutoTokenizer
+    except ImportError:
+        raise MissingExtra("perplexity by a causal language model", "transformers") from None
+    try:
+        tokenizer: Any = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        model: Any = AutoModelForCausalLM
+        network = model.from_pretrained(folder, local_files_only=True).eval()
+    except (OSError, ValueError, KeyError) as error:
+        raise DataError(f"{folder}: no causal language model: {type(error).__name__}") from None
+    limit = int(getattr(network.config, "max_position_embeddings", 0) or 1024)
+    first = tokenizer.bos_token_id
+    out: tuple[list[float], list[float]] = ([], [])
+    for number, texts in enumerate((original, anonymised)):
+        for i, text in enumerate(texts):
+            ids = tokenizer(text, add_special_tokens=False)["input_ids"]
+            total, count = 0.0, 0
+            for at in range(0, len(ids), limit - 1):
+                piece = [first, *ids[at : at + limit - 1]] if first is not None else ids[at : at + limit]
+                if len(piece) > 1:
+                    given = torch.tensor([piece])
+                    with torch.inference_mode():
+                        total += float(network(given, labels=given).loss) * (len(piece) - 1)
+                    count += len(piece) - 1
+            out[number].append(math.exp(total / count) if count else NAN)
+            if advance is not None:
+                advance(number * len(texts) + i + 1, 2 * len(texts))
+    return out

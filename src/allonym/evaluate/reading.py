@@ -1,0 +1,247 @@
+"""Reading an original corpus and an anonymised version of it, document by document.
+
+Documents of files go together by the id of their records, else by their place; documents of folders by their file's
+relative path. Nothing is guessed: what has no partner is an error that says where.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from allonym.batch import as_words
+from allonym.document import Document
+from allonym.errors import DataError, UnknownNameError, UsageError
+from allonym.files import read_documents
+from allonym.files.items import list_items
+
+_NAMING = ("id", "doc_id", "document", "file", "filename", "file_name", "path")
+_NOWHERE = Path(os.devnull, "folder")
+_TEXT = "text"
+
+Fields = str | Sequence[str] | None
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Pairs:
+    """Texts before and after anonymisation, in the order of the original.
+
+    Attributes:
+        ids: names the pairs, each of them once; where records have no ids, their number from 1. Hidden from ``repr``.
+        original, anonymised: the texts. Hidden from ``repr``.
+        meta: per pair what the original's record says beside its text. Hidden from ``repr``.
+    """
+
+    ids: tuple[str, ...] = field(repr=False)
+    original: tuple[str, ...] = field(repr=False)
+    anonymised: tuple[str, ...] = field(repr=False)
+    meta: tuple[Mapping[str, object], ...] = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __repr__(self) -> str:
+        return f"Pairs({len(self)})"
+
+    def labels(self, key: str) -> list[str]:
+        """Each pair's value of a metadata field, by its name, as ``lower_case_words``, or as a dotted path.
+
+        Raises:
+            UsageError: no record has this field; the message says the nearest.
+            DataError: some records lack it; the message says how many, and which is the first.
+        """
+        values = [value_of(meta, key) for meta in self.meta]
+        if not any(values):
+            known = sorted({str(k) for m in self.meta for k, v in m.items() if isinstance(v, (str, int))})
+            if not known:
+                raise UsageError(f"{key!r} is asked for, and the texts have no metadata; a table may give it")
+            raise UnknownNameError("metadata key", key, known)
+        lacking = [i for i, v in enumerate(values, 1) if not v]
+        if lacking:
+            raise DataError(
+                f"{len(lacking)} of {len(values)} texts have no {key!r}, the first is number {lacking[0]}; "
+                "every text needs one"
+            )
+        return values
+
+
+def read_pairs(
+    original: str | Path,
+    anonymised: str | Path | None = None,
+    *,
+    field: Fields = None,
+    anonymised_field: Fields = None,
+    format: str | None = None,
+    metadata: str | Path | None = None,
+) -> Pairs:
+    """An original corpus and an anonymised version of it.
+
+    Args:
+        original: a file or folder of any format that allonym reads.
+        anonymised: the other version; None: a second field of the same records.
+        field: the field or fields that hold the text, such as ``text`` or ``user.name``; None: ``text`` where every
+            record has it or ``anonymised`` is None, else all text.
+        anonymised_field: those of the anonymised version; None: as ``field``. Required where ``anonymised`` is None.
+        format: of both, where a suffix does not say it.
+        metadata: a table with a row per document: a column ``id`` or ``file``, and whatever it says of it.
+
+    Raises:
+        UsageError: no such file, format or field (where one is named), or a folder beside a file.
+        DataError: a file cannot be read, no text is there, or documents lack a partner.
+    """
+    second = original if anonymised is None else anonymised
+    if anonymised is None and anonymised_field is None:
+        raise UsageError("an anonymised version is required: another file or folder, or a field of the same records")
+    paths = Path(original), Path(second)
+    if all(p.exists() for p in paths) and paths[0].is_dir() != paths[1].is_dir():
+        one, other = paths if paths[0].is_dir() else paths[::-1]
+        raise UsageError(f"{one} is a folder and {other} a file; two files or two folders are required")
+    wanted = _named(field) or ((_TEXT,) if anonymised is None else ())
+    before = _read(original, wanted, format)
+    beside = None if anonymised is not None else _beside(before, _named(anonymised_field))
+    after = beside or _read(second, _named(anonymised_field) or wanted, format)
+    keys, partners = list(before), _paired(before, after, str(original), str(second))
+    metas = [d.meta for d in before.values()]
+    if metadata is not None:
+        metas = _described(keys, metas, metadata)
+    return Pairs(tuple(keys), tuple(_text(d) for d in before.values()), tuple(_text(d) for d in partners), tuple(metas))
+
+
+def value_of(meta: Mapping[str, object], key: str) -> str:
+    """A record's metadata, by key as it is, as ``lower_case_words``, or as a dotted path; empty where it has none."""
+    value: object = meta.get(key, meta.get(as_words(key).replace(" ", "_")))
+    if value is None and "." in key:
+        value = meta
+        for name in key.split("."):
+            value = value.get(name) if isinstance(value, Mapping) else None
+        if value is None:
+            value = meta.get(key.rpartition(".")[2])
+    if isinstance(value, (list, tuple)) and len(value) == 1:
+        value = value[0]
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value).strip() if isinstance(value, (str, int, float)) else ""
+
+
+def _named(fields: Fields) -> tuple[str, ...]:
+    return () if not fields else (fields,) if isinstance(fields, str) else tuple(fields)
+
+
+def _text(document: Document) -> str:
+    """All parts of a document as lines, without the names of fields in front of them."""
+    return document.text if document.turns else "\n".join(document.part_texts())
+
+
+def _read(source: str | Path, fields: tuple[str, ...], format: str | None) -> dict[str, Document]:
+    """The documents by what names them, in their order."""
+    items, folder = list_items(source, _NOWHERE if Path(source).is_dir() else "-", format)
+    found: dict[str, Document] = {}
+    for item in items:
+        if item.refused or item.source is None:
+            raise DataError(f"{item.name}: {item.refused or 'a file or folder is required'}")
+        for name, document in _records(item.source, fields, format, item.name):
+            at = (item.name if not name else f"{item.name}:{name}") if folder else name or "1"
+            found[at] = document
+    if not found:
+        raise DataError(f"{source}: there is no document in it")
+    if not any(d.text.strip() for d in found.values()):
+        known = {str(k) for d in found.values() for k, v in d.meta.items() if isinstance(v, str)}
+        if len(fields) == 1 and known and fields[0] not in known:
+            raise UnknownNameError("field", fields[0], known, str(source))
+        raise DataError(f"{source}: there is no text in it" + (f" in {', '.join(fields)}" if fields else ""))
+    return found
+
+
+def _records(path: Path, fields: tuple[str, ...], format: str | None, name: str) -> Iterator[tuple[str, Document]]:
+    """The documents of a file with their id or number; without a name where the file is one document."""
+    documents = list(read_documents(path, fields=fields, format=format, named=False))
+    if not fields and documents and all(isinstance(d.meta.get(_TEXT), str) for d in documents):
+        documents = [_with_text(d, str(d.meta[_TEXT])) for d in documents]
+    ids = [d.id for d in documents]
+    if not any(ids):
+        yield from (("", documents[0]),) if len(documents) == 1 else ((str(i), d) for i, d in enumerate(documents, 1))
+        return
+    if lacking := [i for i, id in enumerate(ids, 1) if not id]:
+        raise DataError(
+            f"{name}: {len(lacking)} of {len(ids)} records have no id, the first is number {lacking[0]}; "
+            "every record needs one, or none has one"
+        )
+    if twice := _repeated(ids):
+        raise DataError(f"{name}: {len(twice)} of {len(ids)} ids stand there before, the first is number {twice[0]}")
+    yield from zip(ids, documents, strict=True)
+
+
+def _beside(documents: Mapping[str, Document], fields: tuple[str, ...]) -> dict[str, Document] | None:
+    """The same records with the text of another field, where that is one plain field that all of them have."""
+    texts = [d.meta.get(fields[0]) for d in documents.values()] if len(fields) == 1 else []
+    said = [text for text in texts if isinstance(text, str)]
+    if len(said) < len(documents) or not any(text.strip() for text in said):
+        return None
+    return {key: _with_text(d, text) for (key, d), text in zip(documents.items(), said, strict=True)}
+
+
+def _with_text(document: Document, text: str) -> Document:
+    return Document(document.id, text, document.meta)
+
+
+def _repeated(values: Sequence[str]) -> list[int]:
+    """The numbers, from 1, of values that stood there before."""
+    seen: set[str] = set()
+    out = []
+    for i, value in enumerate(values, 1):
+        if value in seen:
+            out.append(i)
+        seen.add(value)
+    return out
+
+
+def _paired(first: Mapping[str, Document], second: Mapping[str, Document], one: str, other: str) -> list[Document]:
+    """The second documents in the order of the first.
+
+    Raises:
+        DataError: some have no partner.
+    """
+    numbered = [all(k == str(i) for i, k in enumerate(keys, 1)) for keys in (first, second)]
+    bare = [not any(d.id for d in documents.values()) for documents in (first, second)]
+    if all(bare) and all(numbered) and len(first) != len(second):
+        raise DataError(
+            f"{other}: as many documents as in {one} are required, since none has an id; "
+            f"got {len(second)} for {len(first)}"
+        )
+    missing = [i for i, key in enumerate(first, 1) if key not in second]
+    more = [i for i, key in enumerate(second, 1) if key not in first]
+    said = []
+    if missing:
+        said.append(f"{len(missing)} of the {len(first)} documents of {one} are missing, the first is {missing[0]}")
+    if more:
+        said.append(f"{len(more)} of its {len(second)} documents are not in {one}, the first is {more[0]}")
+    if said:
+        lacks = " (one version has ids, the other has none)" if bare[0] != bare[1] else ""
+        raise DataError(f"{other}: {'; '.join(said)}{lacks}")
+    return [second[key] for key in first]
+
+
+def _described(
+    keys: Sequence[str], metas: Sequence[Mapping[str, object]], table: str | Path
+) -> list[Mapping[str, object]]:
+    """The metadata with those of the table's row that names the document by id or file."""
+    rows: dict[str, Mapping[str, object]] = {}
+    for row in read_documents(table, named=False):
+        names = dict.fromkeys(n for n in (row.id, *(row.meta.get(k) for k in _NAMING)) if isinstance(n, str) and n)
+        for name in names:
+            if rows.setdefault(name, row.meta) != row.meta:
+                raise DataError(f"{table}: two rows name the same document, and say different things of it")
+    if not rows:
+        raise DataError(f"{table}: a column id or file that names the documents is required")
+    out: list[Mapping[str, object]] = []
+    found = 0
+    for key, meta in zip(keys, metas, strict=True):
+        path = Path(key)
+        mine = next((rows[n] for n in (key, path.name, path.stem, path.name.partition(".")[0]) if n in rows), None)
+        found += mine is not None
+        out.append(meta if mine is None else {**meta, **mine})
+    if not found:
+        raise DataError(f"{table}: no row names any of the {len(keys)} documents by id or file")
+    return out

@@ -1,0 +1,404 @@
+"""The red team of P2 (section 4.5): people try to identify somebody in a sample of the anonymised conversations.
+
+A seeded sample is drawn, stratified by context; each conversation becomes a form with its text; the team fills in what
+it found; the findings are read back and summed up as P2 does: of 200 conversations 181 (90.5 %) fully anonymised, 19
+with residual PI, nobody identified. Forms hold no marks of what was missed, as in P2 (footnote 12).
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from allonym.errors import DataError, UnknownNameError, UsageError
+from allonym.evaluate.marking import Marked, label_of, tag_of
+from allonym.evaluate.residual import groups_of
+from allonym.stats import Estimate
+from allonym.stats.samples import share
+
+FORMS = ("md", "jsonl", "csv")
+"""How forms are written."""
+ALL = ""
+"""The stratum where there are none."""
+
+_QUESTIONS: Mapping[str, str] = {
+    "reviewer": "Reviewer (a code, no name)",
+    "residual": "Is any personal information left? (yes/no)",
+    "types": "Of which types? (such as PERSON_NAME_PARTIAL, EMAIL; several with commas)",
+    "identified": "Could you identify anybody, by any means? (yes/no)",
+    "how": "How, or what you tried (no names)",
+    "minutes": "Minutes spent",
+}
+_FIELDS = ("number", "id", "stratum", *_QUESTIONS, "text")
+_BEGIN = re.compile(r"^## Conversation (\d+): (\S.*)$", re.MULTILINE)
+_YES = frozenset({"yes", "y", "true", "1", "x"})
+_NO = frozenset({"no", "n", "false", "0"})
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Form:
+    """A conversation for the red team.
+
+    Attributes:
+        number: from 1, in the order of the sample.
+        id, stratum: of the conversation. Hidden from ``repr``, as is ``text``.
+    """
+
+    number: int
+    id: str
+    stratum: str
+    text: str = field(repr=False)
+
+    def __repr__(self) -> str:
+        return f"Form({self.number}, {len(self.text)} characters)"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What one reviewer found in one conversation.
+
+    Attributes:
+        id, stratum: the conversation's.
+        residual: some personal information is left; None: not filled in.
+        identified: somebody was identified; None: not filled in.
+        types: tags of what is left, without ``MISSED_``.
+        minutes: spent; NaN: not filled in.
+        reviewer, how: as filled in. Hidden from ``repr``.
+    """
+
+    id: str
+    stratum: str = ALL
+    residual: bool | None = None
+    identified: bool | None = None
+    types: tuple[str, ...] = ()
+    minutes: float = float("nan")
+    reviewer: str = field(default="", repr=False)
+    how: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Stratum:
+    """What the red team found in the conversations of a stratum; shares with Wilson's interval.
+
+    Attributes:
+        name: the stratum; ``Total`` for all.
+        conversations: reviewed ones.
+        clean: share in which no personal information was found (P2: fully anonymised).
+        residual: share in which some was. identified: share in which somebody was identified.
+    """
+
+    name: str
+    conversations: int
+    clean: Estimate
+    residual: Estimate
+    identified: Estimate
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values for JSON."""
+        shares = {n: getattr(self, n).to_dict() for n in ("clean", "residual", "identified")}
+        return {"name": self.name, "conversations": self.conversations, **shares}
+
+
+@dataclass(frozen=True, slots=True)
+class RedTeam:
+    """The red team's result. It holds no text and no remark.
+
+    Attributes:
+        total, strata: shares over all reviewed conversations, and by stratum.
+        open: conversations that nobody has filled in.
+        reviewers: how many have filled in a form; twice: conversations with two reviewers and more.
+        agreement: of those, the share in which all agree on whether something is left.
+        types: (tag, conversations in which it was found), the most frequent first.
+        minutes: spent by all.
+        identified: ids of conversations in which somebody was identified; residual: those where something is left.
+    """
+
+    total: Stratum
+    strata: tuple[Stratum, ...]
+    open: int
+    reviewers: int
+    twice: int
+    agreement: Estimate
+    types: tuple[tuple[str, int], ...]
+    minutes: Estimate
+    identified: tuple[str, ...]
+    residual: tuple[str, ...]
+
+    @property
+    def achieved(self) -> bool | None:
+        """P2's goal: nobody was identified; None where no conversation was reviewed."""
+        return not self.identified if self.total.conversations else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "total": self.total.to_dict(),
+            "strata": [s.to_dict() for s in self.strata],
+            "open": self.open,
+            "reviewers": self.reviewers,
+            "twice": self.twice,
+            "agreement": self.agreement.to_dict(),
+            "types": [list(pair) for pair in self.types],
+            "minutes": self.minutes.to_dict(),
+            "achieved": self.achieved,
+            "identified": list(self.identified),
+            "residual": list(self.residual),
+        }
+
+
+def red_team_sample(conversations: Sequence[Marked], n: int = 200, *, by: str = "", seed: int = 0) -> tuple[Form, ...]:
+    """A sample for the red team: ``n`` conversations, of each stratum as many as its share (largest remainder).
+
+    Each stratum gets one at least where ``n`` allows that. The order is drawn, too, so that reviewers who stop early
+    leave a sample of all strata.
+
+    Args:
+        conversations: anonymised; their ids differ.
+        n: how many; all where there are fewer.
+        by: metadata field of the strata, such as the context (P2: support, meetings, sales ...); empty: one stratum.
+        seed: of the draw.
+
+    Raises:
+        UsageError: ``n`` is below 1. DataError: no conversations, or two with one id.
+        UnknownNameError: no conversation has the field.
+    """
+    if n < 1:
+        raise UsageError(f"n: a number from 1 is required, got {n}")
+    if not conversations:
+        raise DataError("one conversation at least is required, got 0")
+    if len({c.id for c in conversations}) < len(conversations):
+        raise DataError(f"{len(conversations)} conversations need as many ids; some stand there twice")
+    strata = groups_of(conversations, by)
+    sizes = Counter(strata)
+    wanted = _allocated({name: sizes[name] for name in sorted(sizes)}, min(n, len(conversations)))
+    rng = np.random.default_rng(seed)
+    chosen: list[int] = []
+    for name, count in wanted.items():
+        members = [i for i, own in enumerate(strata) if own == name]
+        chosen += sorted(members[j] for j in rng.permutation(len(members))[:count])
+    order = [chosen[j] for j in rng.permutation(len(chosen))]
+    return tuple(
+        Form(number, conversations[i].id, strata[i], conversations[i].text) for number, i in enumerate(order, 1)
+    )
+
+
+def write_forms(forms: Sequence[Form], kind: str = "md") -> str:
+    """Forms to fill in: one Markdown document, or JSON Lines or CSV with a record for each.
+
+    Raises:
+        UnknownNameError: no such kind.
+    """
+    if kind not in FORMS:
+        raise UnknownNameError("kind of forms", kind, FORMS)
+    rows = [
+        {"number": f.number, "id": f.id, "stratum": f.stratum, **dict.fromkeys(_QUESTIONS, ""), "text": f.text}
+        for f in forms
+    ]
+    if kind == "jsonl":
+        return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    if kind == "csv":
+        out = io.StringIO(newline="")
+        writer = csv.DictWriter(out, _FIELDS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+        return out.getvalue()
+    pieces = [_GUIDE]
+    for form in forms:
+        if "\n" in form.id or form.id != form.id.strip():
+            raise DataError(f"conversation {form.number}: its id does not fit a heading; use jsonl or csv")
+        fence = "~" * (3 + max((len(run) for run in re.findall("~+", form.text)), default=0))
+        answers = "\n".join(f"- {name}: {question}\n  > " for name, question in _QUESTIONS.items())
+        pieces.append(
+            f"## Conversation {form.number}: {form.id}\n\nstratum: {form.stratum}\n\n"
+            f"{fence}text\n{form.text}\n{fence}\n\n{answers}\n"
+        )
+    return "\n".join(pieces)
+
+
+def read_forms(data: str, kind: str = "md", where: str = "") -> tuple[Finding, ...]:
+    """The findings in filled forms. Several reviewers' forms may stand behind each other.
+
+    Args:
+        data: what :func:`write_forms` wrote, filled in.
+        kind: of the forms.
+        where: names them in errors.
+
+    Raises:
+        DataError: not such forms; an answer is neither yes nor no; a type or a number of minutes is not one; somebody
+            is identified where nothing is left. The message tells the conversation, never what was written.
+    """
+    if kind not in FORMS:
+        raise UnknownNameError("kind of forms", kind, FORMS)
+    rows = {"md": _markdown_rows, "jsonl": _json_rows, "csv": _csv_rows}[kind](data, where)
+    if not rows:
+        raise DataError(f"{where + ': ' if where else ''}there is no form in it")
+    return tuple(_finding(row, where) for row in rows)
+
+
+def red_team_summary(findings: Sequence[Finding]) -> RedTeam:
+    """What the red team found: P2's 181 of 200 and 0 identified, with Wilson's intervals, and by stratum.
+
+    A conversation with several reviewers counts with the worst that any of them found. Those that nobody has filled in
+    do not count; they are told.
+
+    Raises:
+        DataError: there are no findings.
+    """
+    if not findings:
+        raise DataError("one finding at least is required, got 0")
+    by_id: dict[str, list[Finding]] = {}
+    for finding in findings:
+        by_id.setdefault(finding.id, []).append(finding)
+    filled = {id: [f for f in found if f.residual is not None] for id, found in by_id.items()}
+    done = {id: found for id, found in filled.items() if found}
+    strata = {id: found[0].stratum for id, found in done.items()}
+    names = sorted(dict.fromkeys(strata.values()))
+    types = Counter(t for found in done.values() for t in sorted({t for f in found for t in f.types}))
+    several = [found for found in done.values() if len(found) > 1]
+    agreed = sum(len({f.residual for f in found}) == 1 for found in several)
+    minutes = [f.minutes for found in done.values() for f in found if f.minutes == f.minutes]
+    rows = tuple(_stratum(n, [f for id, f in done.items() if strata[id] == n]) for n in names) if names != [ALL] else ()
+    return RedTeam(
+        _stratum("Total", list(done.values())),
+        rows,
+        len(by_id) - len(done),
+        len({f.reviewer for found in done.values() for f in found if f.reviewer}),
+        len(several),
+        share(agreed, len(several)),
+        tuple(sorted(types.items(), key=lambda pair: (-pair[1], pair[0]))),
+        Estimate.exact(float(sum(minutes)), len(minutes)),
+        tuple(id for id, found in done.items() if any(f.identified for f in found)),
+        tuple(id for id, found in done.items() if any(f.residual for f in found)),
+    )
+
+
+def _stratum(name: str, found: Sequence[Sequence[Finding]]) -> Stratum:
+    n = len(found)
+    left = sum(any(f.residual for f in one) for one in found)
+    seen = sum(any(f.identified for f in one) for one in found)
+    return Stratum(name, n, share(n - left, n), share(left, n), share(seen, n))
+
+
+def _allocated(sizes: Mapping[str, int], n: int) -> dict[str, int]:
+    """Of each stratum its share of ``n``, by largest remainder, and one at least where possible."""
+    total = sum(sizes.values())
+    exact = {name: n * size / total for name, size in sizes.items()}
+    out = {name: int(value) for name, value in exact.items()}
+    for name in sorted(sizes, key=lambda s: (out[s] - exact[s], s))[: n - sum(out.values())]:
+        out[name] += 1
+    for name in [s for s in sizes if not out[s]] if n >= len(sizes) else ():
+        richest = max(out, key=lambda s: (out[s], s))
+        out[richest] -= 1
+        out[name] += 1
+    return out
+
+
+def _finding(row: Mapping[str, Any], where: str) -> Finding:
+    id = str(row.get("id") or "")
+    if not id:
+        raise DataError(f"{where + ': ' if where else ''}a form without the id of its conversation")
+    at = f"{where + ': ' if where else ''}conversation {id}"
+    residual, identified = (_answer(row.get(name), f"{at}: {name}") for name in ("residual", "identified"))
+    types = tuple(dict.fromkeys(_type(t, at) for t in re.split(r"[,;\s]+", str(row.get("types") or "")) if t))
+    if residual is None and (types or identified):
+        residual = True
+    if residual is False and (types or identified):
+        raise DataError(f"{at}: something was found or somebody identified, and nothing is said to be left")
+    said = str(row.get("minutes") or "").strip().replace(",", ".")
+    try:
+        minutes = float(said) if said else float("nan")
+    except ValueError:
+        minutes = -1.0
+    if minutes < 0:
+        raise DataError(f"{at}: minutes: a number is required")
+    reviewer, how = str(row.get("reviewer") or "").strip(), str(row.get("how") or "").strip()
+    return Finding(id, str(row.get("stratum") or ALL), residual, identified, types, minutes, reviewer, how)
+
+
+def _answer(value: object, where: str) -> bool | None:
+    said = str("" if value is None else value).strip().rstrip(".").lower()
+    if said in _YES or said in _NO:
+        return said in _YES
+    if said:
+        raise DataError(f"{where}: yes or no is required")
+    return None
+
+
+def _type(name: str, where: str) -> str:
+    try:
+        label, partial = label_of(name.strip("()[]").upper().removeprefix("MISSED_"))
+    except UnknownNameError:
+        raise DataError(f"{where}: types: one of them is not known; see: allonym labels --scheme p2") from None
+    return tag_of(label, partial=partial)
+
+
+def _json_rows(data: str, where: str) -> list[Mapping[str, Any]]:
+    out: list[Mapping[str, Any]] = []
+    for number, line in enumerate(data.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except ValueError:
+            row = None
+        if not isinstance(row, dict):
+            raise DataError(f"{where + ': ' if where else ''}line {number}: a JSON object is required")
+        out.append(row)
+    return out
+
+
+def _csv_rows(data: str, where: str) -> list[Mapping[str, Any]]:
+    reader = csv.DictReader(io.StringIO(data.removeprefix("\ufeff"), newline=""))
+    if lacking := [n for n in ("id", "residual", "identified") if n not in (reader.fieldnames or ())]:
+        raise DataError(f"{where + ': ' if where else ''}a column {lacking[0]} is required")
+    rows: list[Mapping[str, Any]] = []
+    try:
+        rows.extend(reader)
+    except csv.Error:
+        raise DataError(
+            f"{where + ': ' if where else ''}not valid CSV, or a text is too long for it: use jsonl"
+        ) from None
+    return rows
+
+
+def _markdown_rows(data: str, where: str) -> list[Mapping[str, Any]]:
+    lines = data.replace("\r\n", "\n").split("\n")
+    out: list[dict[str, str]] = []
+    fence = name = ""
+    for line in lines:
+        if fence:
+            fence = "" if line == fence else fence
+        elif (found := _BEGIN.fullmatch(line)) is not None:
+            out.append({"id": found[2].strip(), "stratum": ""})
+            name = ""
+        elif out and line.startswith("~~~") and line.endswith("text"):
+            fence = line.removesuffix("text")
+        elif out and line.startswith("stratum: "):
+            out[-1]["stratum"] = line.removeprefix("stratum: ").strip()
+        elif out and (asked := re.match(r"- (\w+):", line)) and asked[1] in _QUESTIONS:
+            name = asked[1]
+            if said := line[asked.end() :].strip().removeprefix(_QUESTIONS[name]).strip():
+                out[-1][name] = said
+        elif name and line.strip():
+            said = line.strip().removeprefix(">").strip()
+            out[-1][name] = f"{out[-1].get(name, '')} {said}".strip()
+    if fence:
+        raise DataError(f"{where + ': ' if where else ''}conversation {out[-1]['id']}: its text has no end")
+    return list(out)
+
+
+_GUIDE = """# Red team
+
+Act as somebody who wants to know who speaks, or who is spoken of, in these anonymised conversations. Use whatever a
+stranger could use: search engines, public registers, inference. Write each answer behind its `>`; do not write down the
+names of people whom you find. Leave conversations that you do not get to blank.
+
+"""

@@ -1,0 +1,317 @@
+"""Residual risk of a corpus (P2, sections 4.3 and 4.4): Table 4, its criterion, and whether its assumption holds.
+
+P2 calls anonymisation successful where mean + SD of the conversations' scores is below 5, and reads that as a share of
+at most 16 % above 5, for it takes the scores to be normal. They are counts with many zeros, so that is tested here, and
+the share above the limit is counted, with an interval, beside what a normal distribution would imply.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats as tests
+from scipy.special import ndtr
+
+from allonym.errors import DataError, UnknownNameError, UsageError
+from allonym.evaluate.marking import Marked
+from allonym.evaluate.reading import value_of
+from allonym.evaluate.scoring import EMAIL_PARTIAL, Scored, Scoring, score_conversation
+from allonym.stats import Estimate, none
+from allonym.stats.samples import average, bootstrap, share
+
+LIMIT = 5.0
+"""P2's limit: the score of one direct identifier."""
+NO_VALUE = "(no value)"
+"""The group of conversations without the field."""
+_SHAPIRO_MOST = 5000  # scipy's p values are not accurate beyond
+_LEVEL = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Normality:
+    """Whether scores can be normally distributed, as P2 assumes.
+
+    Attributes:
+        test: ``Shapiro-Wilk`` up to 5,000 conversations, ``D'Agostino-Pearson`` above; empty where none is possible.
+        statistic, p: of the test.
+        skewness: third standardised moment; 0 for a normal distribution.
+        implied: share above the limit that a normal distribution with this mean and SD would have.
+        off: p is below 0.05; None: not tested.
+    """
+
+    test: str
+    statistic: Estimate
+    p: Estimate
+    skewness: Estimate
+    implied: Estimate
+    off: bool | None
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values for JSON."""
+        numbers = {n: getattr(self, n).to_dict() for n in ("statistic", "p", "skewness", "implied")}
+        return {"test": self.test, **numbers, "off": self.off}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of P2's Table 4: the scores of the conversations of one group.
+
+    Attributes:
+        name: the group; ``Total`` for all.
+        count: conversations.
+        mean: with Student's t interval; sd: n - 1; p95: linear interpolation; bound: mean + SD. Their intervals are
+            of the bootstrap over conversations.
+        max: the highest score.
+        above: share of conversations with a score above the limit, Wilson.
+        direct: share of conversations with a whole direct identifier (an item of score 5), Wilson.
+        passes: mean + SD is below the limit (P2, equation 2); None: one conversation has no SD.
+        normality: of the scores.
+    """
+
+    name: str
+    count: int
+    mean: Estimate
+    sd: Estimate
+    p95: Estimate
+    max: Estimate
+    bound: Estimate
+    above: Estimate
+    direct: Estimate
+    passes: bool | None
+    normality: Normality
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values for JSON."""
+        numbers = {n: getattr(self, n).to_dict() for n in ("mean", "sd", "p95", "max", "bound", "above", "direct")}
+        rest = {"passes": self.passes, "normality": self.normality.to_dict()}
+        return {"name": self.name, "count": self.count, **numbers, **rest}
+
+
+@dataclass(frozen=True, slots=True)
+class Missed:
+    """How often a type was missed: things, their mentions, conversations with it, and what it adds to all scores."""
+
+    tag: str
+    items: int
+    mentions: int
+    conversations: int
+    risk: int
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values for JSON."""
+        return {n: getattr(self, n) for n in ("tag", "items", "mentions", "conversations", "risk")}
+
+
+@dataclass(frozen=True, slots=True)
+class ResidualRisk:
+    """The residual risk of a corpus. It holds no text.
+
+    Attributes:
+        limit: scores above it are too high.
+        by: the metadata field of the groups; empty: none.
+        conversations: each with its score and the name of its group, in their order.
+        groups: in order of the names; total: all conversations.
+        types: what was missed, the most harmful first.
+        scoring: how scores came about.
+        proposals: what became of marks that nobody had confirmed.
+        other: the other reading of a partly missed e-mail address, and the total's mean + SD by it; None where it
+            changes nothing.
+    """
+
+    limit: float
+    by: str
+    conversations: tuple[tuple[Scored, str], ...]
+    groups: tuple[Row, ...]
+    total: Row
+    types: tuple[Missed, ...]
+    scoring: Scoring
+    proposals: str
+    other: tuple[str, Estimate] | None = None
+
+    @property
+    def queue(self) -> tuple[tuple[Scored, str], ...]:
+        """Conversations above the limit, with their groups: the highest score first, then most direct identifiers."""
+        found = [(s, g) for s, g in self.conversations if s.score > self.limit]
+        return tuple(sorted(found, key=lambda pair: (-pair[0].score, -pair[0].direct)))
+
+    @property
+    def histogram(self) -> tuple[tuple[int, int], ...]:
+        """(score, conversations) for each score from 0 to the highest."""
+        counts = Counter(s.score for s, _ in self.conversations)
+        return tuple((n, counts[n]) for n in range(max(counts) + 1))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "limit": self.limit,
+            "by": self.by,
+            "total": self.total.to_dict(),
+            "groups": [row.to_dict() for row in self.groups],
+            "types": [t.to_dict() for t in self.types],
+            "histogram": [list(pair) for pair in self.histogram],
+            "queue": [{**s.to_dict(), "group": g} for s, g in self.queue],
+            "scores": [{"id": s.id, "group": g, "score": s.score, "direct": s.direct} for s, g in self.conversations],
+            "scoring": self.scoring.to_dict(),
+            "proposals": self.proposals,
+            "unconfirmed": sum(s.unconfirmed for s, _ in self.conversations),
+            "rejected": sum(s.rejected for s, _ in self.conversations),
+            "other": None if self.other is None else {"email_partial": self.other[0], "bound": self.other[1].to_dict()},
+        }
+
+
+def residual_risk(
+    conversations: Sequence[Marked],
+    *,
+    by: str = "",
+    limit: float = LIMIT,
+    scoring: Scoring | None = None,
+    proposals: str = "refuse",
+    seed: int = 0,
+    advance: Callable[[int, int], None] | None = None,
+) -> ResidualRisk:
+    """Score annotated conversations and sum them up as P2's Table 4 does.
+
+    Args:
+        conversations: anonymised, with marks of what was missed; those without marks count with 0.
+        by: metadata field, or dotted path, whose values make the groups; empty: no groups.
+        limit: P2's 5; not below 0.
+        scoring, proposals: see :func:`allonym.evaluate.score_conversation`.
+        seed: of the bootstrap.
+        advance: called with how many conversations are scored, of how many.
+
+    Raises:
+        DataError: there are no conversations, or marks that nobody confirmed are refused.
+        UsageError: the limit is below 0. UnknownNameError: no conversation has the field.
+    """
+    if not limit >= 0:
+        raise UsageError(f"limit: a number from 0 is required, got {limit!r}")
+    if not conversations:
+        raise DataError("one conversation at least is required, got 0")
+    scoring = scoring or Scoring()
+    names = groups_of(conversations, by)
+    scored = []
+    for done, marked in enumerate(conversations, 1):
+        scored.append(score_conversation(marked, scoring, proposals=proposals))
+        if advance is not None:
+            advance(done, len(conversations))
+    rows = []
+    for name in sorted(dict.fromkeys(names)) if by else ():
+        rows.append(_row(name, [s for s, own in zip(scored, names, strict=True) if own == name], limit, seed))
+    total = _row("Total", scored, limit, seed)
+    other = _other(conversations, scored, scoring, proposals, seed)
+    pairs = tuple(zip(scored, names, strict=True))
+    return ResidualRisk(limit, by, pairs, tuple(rows), total, _types(scored), scoring, proposals, other)
+
+
+def groups_of(conversations: Sequence[Marked], by: str) -> list[str]:
+    """The group of each conversation: its value of a metadata field, as text.
+
+    Raises:
+        UnknownNameError: ``by`` is not empty, and no conversation has the field.
+    """
+    if not by:
+        return ["" for _ in conversations]
+    found = [value_of(c.meta, by) for c in conversations]
+    if not any(found):
+        known = dict.fromkeys(str(k) for c in conversations for k in c.meta if str(k) not in ("text", "marks"))
+        raise UnknownNameError("metadata field", by, known or ["(none: the conversations have no metadata)"], "by")
+    return [v or NO_VALUE for v in found]
+
+
+def _row(name: str, scored: Sequence[Scored], limit: float, seed: int) -> Row:
+    x = np.array([s.score for s in scored], float)
+    n = len(x)
+
+    def drawn(statistic: Callable[[NDArray[np.float64]], float]) -> Estimate:
+        return bootstrap(lambda rows: statistic(x[rows]), n, seed=seed)
+
+    alone = none("two conversations at least are required", n)
+    sd = drawn(_spread) if n > 1 else alone
+    bound = drawn(lambda v: float(v.mean()) + _spread(v)) if n > 1 else alone
+    return Row(
+        name,
+        n,
+        average(x.tolist()),
+        sd,
+        drawn(partial(_quantile, 0.95)),
+        Estimate.exact(float(x.max()), n),
+        bound,
+        share(int((x > limit).sum()), n),
+        share(sum(s.direct > 0 for s in scored), n),
+        bool(bound.value < limit) if n > 1 else None,
+        normality(x.tolist(), limit),
+    )
+
+
+def normality(values: Sequence[float], limit: float = LIMIT) -> Normality:
+    """Whether values can be normally distributed, and what share above ``limit`` that would imply.
+
+    Shapiro and Wilk 1965 (doi:10.1093/biomet/52.3-4.591) up to 5,000 values; D'Agostino and Pearson 1973
+    (doi:10.1093/biomet/60.3.613) above.
+    """
+    x = np.asarray(values, float)
+    n = len(x)
+    if n < 3 or float(x.min()) == float(x.max()):
+        nothing = none("three values at least are required" if n < 3 else "all scores are the same", n)
+        return Normality("", nothing, nothing, nothing, nothing, None)
+    test = "Shapiro-Wilk" if n <= _SHAPIRO_MOST else "D'Agostino-Pearson"
+    found = tests.shapiro(x) if n <= _SHAPIRO_MOST else tests.normaltest(x)
+    statistic, p = float(found.statistic), float(found.pvalue)
+    tail = float(ndtr((float(x.mean()) - limit) / _spread(x)))
+    return Normality(
+        test,
+        Estimate(statistic, statistic, statistic, n, test),
+        Estimate(p, p, p, n, test),
+        Estimate.exact(float(tests.skew(x)), n),
+        Estimate(tail, tail, tail, n, "normal with the scores' mean and SD"),
+        p < _LEVEL,
+    )
+
+
+def _types(scored: Sequence[Scored]) -> tuple[Missed, ...]:
+    items: Counter[str] = Counter()
+    mentions: Counter[str] = Counter()
+    holding: Counter[str] = Counter()
+    risk: Counter[str] = Counter()
+    for one in scored:
+        holding.update({item.tag: 1 for item in one.items})
+        for item in one.items:
+            items[item.tag] += 1
+            mentions[item.tag] += len(item.marks)
+            risk[item.tag] += item.score
+    order = sorted(items, key=lambda tag: (-risk[tag], -items[tag], tag))
+    return tuple(Missed(t, items[t], mentions[t], holding[t], risk[t]) for t in order)
+
+
+def _other(
+    conversations: Sequence[Marked], scored: Sequence[Scored], scoring: Scoring, proposals: str, seed: int
+) -> tuple[str, Estimate] | None:
+    """The criterion by the other reading of a partly missed e-mail address, where any score changes by it."""
+    name = next(n for n in EMAIL_PARTIAL if n != scoring.email_partial)
+    reading = Scoring(name, scoring.own)
+    again = [
+        score_conversation(marked, reading, proposals=proposals).score
+        if any(m.label == "EMAIL_ADDRESS" and m.partial for m in marked.marks)
+        else known.score
+        for marked, known in zip(conversations, scored, strict=True)
+    ]
+    x = np.array(again, float)
+    if len(x) < 2 or again == [s.score for s in scored]:
+        return None
+    return name, bootstrap(lambda rows: float(x[rows].mean()) + _spread(x[rows]), len(x), seed=seed)
+
+
+def _spread(values: NDArray[np.float64]) -> float:
+    """The standard deviation with n - 1; 0 where all are the same, without what rounding leaves."""
+    return 0.0 if values.min() == values.max() else math.sqrt(float(values.var(ddof=1)))
+
+
+def _quantile(level: float, values: NDArray[np.float64]) -> float:
+    return float(np.quantile(values, level))

@@ -1,0 +1,228 @@
+"""Residual risk of one conversation (P2, section 4.2): what was missed, each thing once, and the sum of its scores.
+
+How halves are rounded, and where P2 says two things:
+
+- A partly missed identifier has half the score of its type, "rounded up or down ... depending on the risk profile". P2
+  gives one example for each: 5 becomes 3 (names), 3 becomes 1 (e-mail). So the types of the highest score, 5, P2's
+  direct identifiers, are rounded up and all others down.
+- P2's text and its worked example take 1 for a partly missed e-mail address, from a score of 3; its Table 6 has 4,
+  whose half is 2. ``email_partial`` says which of them holds: ``text`` (1, the default: P2's example sums to its 6) or
+  ``table`` (2: the same example sums to 7).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from allonym.detect.turns import with_turns
+from allonym.document import Document, Span
+from allonym.errors import DataError, UnknownNameError, UsageError
+from allonym.evaluate.marking import PARTIAL, Mark, Marked, label_of, tag_of
+from allonym.labels import TAXONOMY
+from allonym.link import link
+from allonym.names import characters, near, organization, plain, sound
+
+EMAIL_PARTIAL: Mapping[str, int] = MappingProxyType({"text": 1, "table": 2})
+"""What a partly missed e-mail address scores by P2's text and by its table."""
+PROPOSALS = ("refuse", "count", "drop")
+"""What becomes of marks that nobody has confirmed."""
+
+_MOST = 5
+_NAMED = ("ORGANIZATION", "PRODUCT", "LOCATION")
+_LEAST_ALIKE = 6  # letters from which on two spellings that sound the same are one
+
+
+@dataclass(frozen=True, slots=True)
+class Scoring:
+    """How much each type counts.
+
+    Attributes:
+        email_partial: ``text`` or ``table``, see the module.
+        own: tag without ``MISSED_`` to a score of one's own, 0 to 5, such as ``{"DATE": 0}``; with ``_PARTIAL`` it is
+            that of the partial tag only.
+
+    Raises:
+        UsageError, UnknownNameError: a name or a score that does not exist.
+    """
+
+    email_partial: str = "text"
+    own: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+
+    def __post_init__(self) -> None:
+        if self.email_partial not in EMAIL_PARTIAL:
+            raise UnknownNameError("reading", self.email_partial, EMAIL_PARTIAL, "email_partial")
+        canonical = {}
+        for name, score in self.own.items():
+            if isinstance(score, bool) or not isinstance(score, int) or not 0 <= score <= _MOST:
+                raise UsageError(f"score of {name}: an integer from 0 to {_MOST} is required, got {score!r}")
+            label, partial = label_of(name.removeprefix("MISSED_"))
+            canonical[tag_of(label, partial=partial)] = score
+        object.__setattr__(self, "own", MappingProxyType(canonical))
+
+    def of(self, tag: str) -> int:
+        """The score of a tag without ``MISSED_``, 0 to 5.
+
+        >>> [Scoring().of(t) for t in ("PERSON_NAME", "PERSON_NAME_PARTIAL", "EMAIL", "EMAIL_PARTIAL", "PRODUCT")]
+        [5, 3, 4, 1, 0]
+        """
+        if tag in self.own:
+            return self.own[tag]
+        label, partial = label_of(tag)
+        base = tag.removesuffix(PARTIAL)
+        whole = self.own.get(base, TAXONOMY.get(label).risk)
+        if not partial:
+            return whole
+        if label == "EMAIL_ADDRESS" and base not in self.own:
+            return EMAIL_PARTIAL[self.email_partial]
+        return (whole + 1) // 2 if whole == _MOST else whole // 2
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values for JSON."""
+        return {"email_partial": self.email_partial, "own": dict(sorted(self.own.items()))}
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One thing that was missed, with all its mentions.
+
+    Attributes:
+        tag: of the mention with the highest score, without ``MISSED_``.
+        score: of that mention, 0 to 5.
+        marks: its mentions in reading order.
+    """
+
+    tag: str
+    score: int
+    marks: tuple[Mark, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A conversation with its residual risk.
+
+    Attributes:
+        id: the conversation's.
+        items: what was missed, each thing once, in reading order.
+        rejected: proposals that a person has turned down; unconfirmed: those that count though nobody looked at them.
+    """
+
+    id: str
+    items: tuple[Item, ...]
+    rejected: int = 0
+    unconfirmed: int = 0
+
+    @property
+    def score(self) -> int:
+        """The residual risk: the sum over items (P2, equation 1)."""
+        return sum(item.score for item in self.items)
+
+    @property
+    def direct(self) -> int:
+        """Items of the highest score, 5: whole direct identifiers, each of which identifies alone."""
+        return sum(item.score == _MOST for item in self.items)
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values for JSON; without any text."""
+        items = [{"tag": i.tag, "score": i.score, "mentions": len(i.marks)} for i in self.items]
+        return {
+            "id": self.id,
+            "score": self.score,
+            "direct": self.direct,
+            "mentions": sum(len(i.marks) for i in self.items),
+            "unconfirmed": self.unconfirmed,
+            "rejected": self.rejected,
+            "items": items,
+        }
+
+
+def score_conversation(marked: Marked, scoring: Scoring | None = None, *, proposals: str = "refuse") -> Scored:
+    """The residual risk of a conversation: scores of the things that were missed, each thing once.
+
+    Marks are one thing where annotators gave them one ``item``, or where :mod:`allonym.link` takes them for one
+    referent: case, titles, possessives, name parts, letters spelled one by one and spellings that sound the same do not
+    count (P2: ``Mark``, ``Marc``, ``M-A-R-K``). Organizations, products and places that differ in blanks and hyphens
+    only, or in one letter and not in sound, are one as well. A thing has the score of its gravest mark: once a whole
+    name and once a part of it count as the whole name. Two people of one name cannot be told apart (P2, footnote 9).
+
+    Args:
+        marked: the annotated conversation.
+        scoring: by default P2's.
+        proposals: what becomes of marks that nobody confirmed: ``refuse`` them, ``count`` them, ``drop`` them.
+
+    Raises:
+        DataError: there are such marks and they are refused; or a mark lies outside of the text.
+        UnknownNameError: no such ``proposals``.
+    """
+    scoring = scoring or Scoring()
+    if proposals not in PROPOSALS:
+        raise UnknownNameError("value", proposals, PROPOSALS, "proposals")
+    open_ = sum(m.confirmed is None for m in marked.marks)
+    if open_ and proposals == "refuse":
+        raise DataError(
+            f"{marked.id + ': ' if marked.id else ''}{open_} proposed mark{'s' * (open_ > 1)} that no person has "
+            "confirmed or rejected; do so, or count them all for an upper bound"
+        )
+    kept = [m for m in marked.marks if m.confirmed or (m.confirmed is None and proposals == "count")]
+    if kept and max(m.end for m in kept) > len(marked.text):
+        raise DataError(f"{marked.id + ': ' if marked.id else ''}a mark lies outside of the text")
+    items = []
+    for group in _things(marked, kept):
+        best = max(group, key=lambda m: (scoring.of(m.tag), -m.start))
+        items.append(Item(best.tag, scoring.of(best.tag), tuple(sorted(group))))
+    items.sort(key=lambda i: i.marks[0])
+    rejected = sum(m.confirmed is False for m in marked.marks)
+    return Scored(marked.id, tuple(items), rejected, open_ if proposals == "count" else 0)
+
+
+def _things(marked: Marked, marks: Sequence[Mark]) -> list[list[Mark]]:
+    """The marks of each thing."""
+    if not marks:
+        return []
+    spans = [Span(m.start, m.end, m.label) for m in marks]
+    of_span = dict(zip(spans, marks, strict=True))
+    linked = link(with_turns(Document(marked.id, marked.text)), spans).entities
+    groups = [([of_span[s] for s in e.spans], TAXONOMY.lineage(e.label)[-1]) for e in linked]
+    out: list[list[Mark]] = []
+    spelled: list[tuple[str, str, list[Mark]]] = []
+    for group, family in groups:
+        known = None
+        if family in _NAMED:
+            form = organization(plain(marked.text[group[0].start : group[0].end]))
+            known = next((g for f, other, g in spelled if f == family and _alike(form, other)), None)
+            if known is None:
+                spelled.append((family, form, group))
+        if known is None:
+            out.append(group)
+        else:
+            known += group
+    return _settled(out)
+
+
+def _settled(groups: list[list[Mark]]) -> list[list[Mark]]:
+    """With what annotators said: marks with one item are one thing, and those with another are another."""
+    named: dict[str, list[Mark]] = {}
+    rest = []
+    for group in groups:
+        items = Counter(m.item for m in group if m.item)
+        for mark in group:
+            if mark.item:
+                named.setdefault(mark.item, []).append(mark)
+        left = [m for m in group if not m.item]
+        if left and len(items) == 1:
+            named[next(iter(items))] += left
+        elif left:
+            rest.append(left)
+    return [*named.values(), *rest]
+
+
+def _alike(one: str, other: str) -> bool:
+    """Whether two plain names differ in blanks and signs only, or in one letter that does not change the sound."""
+    a, b = characters(one), characters(other)
+    if a == b:
+        return True
+    if min(len(a), len(b)) < _LEAST_ALIKE or any(c.isdigit() for c in a + b):
+        return False
+    return sound(a) == sound(b) and near(a, b)

@@ -1,0 +1,269 @@
+"""A second reading of anonymised texts: what may have been missed, as marks that a person confirms or rejects.
+
+It is independent of what anonymised in three ways: every detector reads at a far lower bar than any preset sets for
+anonymising, whatever labels the policy left out; a reader of capitals that is no model proposes what stands like a name
+in mid-sentence; and what stands beside a placeholder is read as the rest of what was only half removed. It is made to
+miss little, so much of what it proposes is wrong: a person decides (P2, section 4.1).
+
+What stands in placeholders is not proposed. Where the original texts are at hand, only what stands in them is proposed:
+without them a pseudonym looks like somebody who was missed.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+
+from allonym import pipeline
+from allonym.detect.words import word_list
+from allonym.document import Document, Interval, Span, merge, subtract
+from allonym.errors import DataError, UsageError
+from allonym.evaluate.marking import Mark, Marked, marks_to
+from allonym.evaluate.pairs import checked
+from allonym.evaluate.placeholders import Placeholder, placeholders
+from allonym.evaluate.residual import ResidualRisk, residual_risk
+from allonym.evaluate.scoring import Scoring
+from allonym.labels import TAXONOMY, Label
+from allonym.names import plain
+from allonym.policy import Policy
+
+POINT = 0.02
+"""Least probability that the tagger must give a finding; the presets ask for three times as much, and more."""
+CAPITALS = "second:capitals"
+
+_BAR = 0.3  # score that other detectors' findings need; the presets ask for 0.5
+_LEFT_OUT = ("PRONOUN", "TITLE", "GENDER", "LANGUAGE", "NUMERIC", "TIME", "DURATION", "DATE")
+_DETECTORS = ("rules", "spoken", "lexicon", "speakers", "tagger")
+_OTHER = "OTHER_IDENTIFYING_ATTRIBUTE"
+_SURE = 0.2  # score of what the reader of capitals proposes
+_NO_NAMES = word_list("no_names")
+_SMALL = word_list("function_words") | word_list("titles")
+_EDGES = " \t\r\n.,;:!?'’\"()[]<>-"
+_NAME = re.compile(r"(?<![\w'’])[A-Z][\w&]*(?:['’.-][\w&]+)*")
+_SENTENCE = re.compile(r"(?:^|[.!?:;…\n\"“”‘(\[>])\s*\Z")
+_BEFORE_SPEAKER = re.compile(
+    r"(?:\b(?:calling|speaking|here|works?|working|welcome|behalf) (?:from|with|at|for|of|to)"
+    r"|\b(?:thank you|thanks) for calling|\]|\w_\d+ (?:from|with|at))(?: (?:from|with|at))?(?: the)?\s+\Z",
+    re.IGNORECASE,
+)
+_AFTER_SPEAKER = re.compile(r",? (?:this is|my name is|how (?:can|may)|\S+ speaking)\b", re.IGNORECASE)
+_TURN_START = re.compile(r"(?:^|\n)(?:[^\n:]{0,40}:)?\s*\Z")
+_TOUCHING = re.compile(r"[ \t.,'’@-]{0,3}\Z")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SecondReading:
+    """What a second reading proposes.
+
+    Attributes:
+        conversations: the anonymised texts with proposed marks (``confirmed`` is None). Hidden from ``repr``.
+        point: the tagger's bar; detectors: those that read.
+        in_placeholders: findings that stood in placeholders; elsewhere: those that do not stand in the original.
+        with_original: whether the originals were at hand.
+    """
+
+    conversations: tuple[Marked, ...] = field(repr=False)
+    point: str | float
+    detectors: tuple[str, ...]
+    in_placeholders: int
+    elsewhere: int
+    with_original: bool
+
+    def __repr__(self) -> str:
+        return f"SecondReading({len(self.conversations)} conversations, {self.proposals} proposals)"
+
+    @property
+    def proposals(self) -> int:
+        """How many stretches are proposed."""
+        return sum(len(c.marks) for c in self.conversations)
+
+    def risk(self, *, by: str = "", limit: float = 5.0, scoring: Scoring | None = None, seed: int = 0) -> ResidualRisk:
+        """The residual risk if every proposal were right: an upper bound for what this reading can see."""
+        return residual_risk(self.conversations, by=by, limit=limit, scoring=scoring, proposals="count", seed=seed)
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values for JSON: counts and marks, no text."""
+        names = ("point", "in_placeholders", "elsewhere", "with_original", "proposals")
+        rows = [{"id": c.id, "marks": marks_to(c.marks)} for c in self.conversations]
+        return {**{n: getattr(self, n) for n in names}, "detectors": list(self.detectors), "conversations": rows}
+
+
+def reading_policy(point: float = POINT, *, wide: bool = False) -> Policy:
+    """How the second reading looks: all detectors of the package, with low bars.
+
+    It looks for the types of P2's Table 6, what lies below them in the taxonomy, and all that identifies directly;
+    never for plain numbers, and for no dates but those of birth (P2, 3.1).
+
+    Args:
+        point: the tagger's bar, between 0 and 1.
+        wide: look for occupations, origins, works, events and all other labels, too.
+
+    Raises:
+        UsageError: the point does not lie between 0 and 1.
+    """
+    if not 0 < point < 1:
+        raise UsageError(f"point: a number between 0 and 1 is required, got {point!r}")
+    base = Policy.load("default")
+    rules = MappingProxyType({k: replace(r, threshold=None) for k, r in base.rules.items()})
+    labels = tuple(label.name for label in base.taxonomy if wide or _of_table_6(label))
+    return base.with_(
+        name="second-reading",
+        labels=labels,
+        every=False,
+        detectors=_DETECTORS,
+        threshold=min(_BAR, base.threshold),
+        rules=rules,
+        exclude=_LEFT_OUT,
+        operating_points=MappingProxyType({"*": float(point)}),
+        exclusions=(),
+    )
+
+
+def _of_table_6(label: Label) -> bool:
+    known = (TAXONOMY.get(name).names.get("p2") for name in TAXONOMY.lineage(label.name))
+    return label.kind == "direct" or label.name == "SPELLED_WORD" or any(known)
+
+
+def second_reading(
+    original: Sequence[str] | None,
+    anonymised: Sequence[str],
+    *,
+    ids: Sequence[str] = (),
+    meta: Sequence[Mapping[str, object]] = (),
+    policy: Policy | str | None = None,
+    point: float = POINT,
+    wide: bool = False,
+    capitals: bool = True,
+    advance: Callable[[int, int], None] | None = None,
+) -> SecondReading:
+    """Propose what anonymisation may have missed.
+
+    Args:
+        original: the same texts before, in the same order; None: not at hand.
+        anonymised: the texts to read.
+        ids, meta: of the texts; none: numbers from 1, and nothing.
+        policy: what to look for and how, instead of :func:`reading_policy`; with adapters it can bring in detectors
+            that are not ours.
+        point, wide: of :func:`reading_policy`, where no policy is given; a lower point proposes more.
+        capitals: whether the reader of capitals reads too.
+        advance: called with how many texts are read, of how many.
+
+    Raises:
+        DataError: no text, unequal lengths, or a detector failed. UsageError: the policy or point is not valid.
+    """
+    checked(
+        anonymised if original is None else original, anonymised, *([ids] if ids else []), *([meta] if meta else [])
+    )
+    chosen = Policy.load(policy) if policy is not None else reading_policy(point, wide=wide)
+    out = []
+    inside = elsewhere = 0
+    for i, text in enumerate(anonymised):
+        name = ids[i] if ids else str(i + 1)
+        gone = placeholders(text)
+        marks = []
+        for span in _candidates(text, name, chosen, gone, capitals):
+            left = _left(text, span, gone)
+            inside += not left
+            marks += [_mark(text, *part, span, gone) for part in left]
+        if original is not None:
+            standing = _standing(original[i])
+            real = [m for m in marks if standing(text[m.start : m.end])]
+            elsewhere += len(marks) - len(real)
+            marks = real
+        out.append(Marked(name, text, tuple(sorted(marks)), meta[i] if meta else MappingProxyType({})))
+        if advance is not None:
+            advance(i + 1, len(anonymised))
+    readers = (*chosen.detectors, *(("capitals",) if capitals else ()))
+    return SecondReading(
+        tuple(out), chosen.operating_point_for("PERSON"), readers, inside, elsewhere, original is not None
+    )
+
+
+def _candidates(text: str, name: str, policy: Policy, gone: Sequence[Placeholder], capitals: bool) -> Iterator[Span]:
+    """Disjoint findings of the detectors, and of the reader of capitals where these found nothing."""
+    try:
+        found = [s for s in pipeline.detect(Document(name, text), policy) if s.label != "DATE_TIME"]
+    except DataError as error:
+        raise DataError(f"{name}: {error}") from None
+    yield from found
+    taken = merge((s.start, s.end) for s in found)
+    starts = [a for a, _ in taken]
+    for start, end in _capitals(text, gone) if capitals else ():
+        at = bisect_left(starts, end)
+        if at == 0 or taken[at - 1][1] <= start:
+            yield Span(start, end, "OTHER_IDENTIFYING_ATTRIBUTE", _SURE, CAPITALS)
+
+
+def _capitals(text: str, gone: Sequence[Placeholder]) -> Iterator[Interval]:
+    """Words that stand like names, not at the beginning of a sentence, and are no ordinary capitalised words."""
+    bare = list(text)
+    for one in gone:
+        bare[one.start : one.end] = "_" * (one.end - one.start)
+    shown = "".join(bare)
+    phrase: Interval | None = None
+    for found in _NAME.finditer(shown):
+        start, end = found.span()
+        word = found[0].lower().replace("’", "'")
+        if word in _NO_NAMES or word.partition("'")[0] in _NO_NAMES or len(word) < 2:
+            continue
+        if phrase is not None and shown[phrase[1] : start] == " ":
+            phrase = phrase[0], end
+            continue
+        if phrase is not None:
+            yield phrase
+        phrase = None if _SENTENCE.search(shown, max(0, start - 8), start) else (start, end)
+    if phrase is not None:
+        yield phrase
+
+
+def _left(text: str, span: Span, gone: Sequence[Placeholder]) -> list[Interval]:
+    """The stretches of a finding outside of placeholders that hold two letters or digits, and not small words alone."""
+    out = []
+    for start, end in subtract((span.start, span.end), [(p.start, p.end) for p in gone]):
+        said = text[start:end]
+        if sum(map(str.isalnum, said)) > 1 and not _SMALL.issuperset(said.lower().split()):
+            core = said.strip(_EDGES)
+            start += said.index(core)
+            out.append((start, start + len(core)))
+    return out
+
+
+def _mark(text: str, start: int, end: int, span: Span, gone: Sequence[Placeholder]) -> Mark:
+    """A proposal: partial where it is cut, stands beside a placeholder of its kind, or is one word of a name."""
+    label = span.label
+    beside = next((p for p in gone if _beside(text, start, end, p)), None)
+    if label == _OTHER and beside is not None and TAXONOMY.within(beside.label or label, "PERSON"):
+        label = "PERSON"
+    related = beside is not None and bool(beside.label) and TAXONOMY.related(beside.label, label)
+    cut = any(p.start < span.end and span.start < p.end for p in gone)
+    part = related or cut or (TAXONOMY.within(label, "PERSON") and " " not in text[start:end])
+    if label in ("ORGANIZATION", "PRODUCT") and _of_speaker(text, start, end):
+        label += "_SPEAKER"
+    return Mark(start, end, label, part, "", None, span.score, span.source)
+
+
+def _beside(text: str, start: int, end: int, one: Placeholder) -> bool:
+    """Whether nothing but a blank or a sign or two stands between a stretch and a placeholder."""
+    between = text[one.end : start] if one.end <= start else text[end : one.start] if one.start >= end else ""
+    near = 0 <= start - one.end <= 3 or 0 <= one.start - end <= 3
+    return near and _TOUCHING.match(between) is not None
+
+
+def _of_speaker(text: str, start: int, end: int) -> bool:
+    """Whether the words around an organization or product tell that it is a speaker's (P2, section 4.1)."""
+    if _BEFORE_SPEAKER.search(text, max(0, start - 60), start):
+        return True
+    return bool(_AFTER_SPEAKER.match(text, end) and _TURN_START.search(text, max(0, start - 60), start))
+
+
+def _standing(original: str) -> Callable[[str], bool]:
+    """Whether something stands in the original text, whole words, in plain form."""
+    told = _words(original)
+    return lambda surface: _words(surface) in told
+
+
+def _words(text: str) -> str:
+    return " " + " ".join(re.findall(r"[^\W_]+", plain(text))) + " "

@@ -1,0 +1,248 @@
+"""An extractive summariser that learns which sentences to take, and how far its summaries are like the references.
+
+Sentences are learnt from that raise ROUGE-1 + ROUGE-2 of a summary most (the greedy choice of Nallapati et al. 2017,
+arXiv:1611.04230, section 3); a logistic regression on words and place of a sentence, or on its vector of the embedded
+encoder, scores new ones. P4 fine-tunes BART instead, which writes: its numbers cannot be compared with these, only the
+differences between versions of a corpus. ROUGE is F1 with stems by ``rouge-score`` (Lin 2004), the best reference of
+several.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_matrix, hstack
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+
+from allonym.stats.samples import average
+
+__all__ = ["ROUGE", "Read", "Summariser", "oracle", "read", "rouge", "words_of"]
+
+ROUGE = ("rouge1", "rouge2", "rougeL")
+_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?\w)|\n+")
+_WORD = re.compile(r"\w+")
+_SHORTEST = 4  # words of a sentence that may be taken
+_LONGEST = 60  # words that count of one sentence: transcripts may have no full stops
+_CANDIDATES = 80  # sentences nearest to the references, from which the greedy choice is made
+_AGAINST = 10  # sentences not taken that are learnt from, for each that is
+_PLACES = 6
+_LIKE = 0.5  # share of words that two sentences of one summary may have in common
+
+_Counts = Counter[Any]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Read:
+    """A text in sentences, with what each of them is known by.
+
+    Attributes:
+        sentences: those of four words or more, in order.
+        words: their words in small letters.
+        facts: float array ``(sentences, 6)``, each about 0 to 1: place, first tenth, length, digits, capitals, and how
+            central: cosine to the whole text by words.
+        vectors: float array ``(sentences, 384)``, or None.
+    """
+
+    sentences: tuple[str, ...] = field(repr=False)
+    words: tuple[tuple[str, ...], ...] = field(repr=False)
+    facts: Any
+    vectors: Any = None
+
+    def __repr__(self) -> str:
+        return f"Read({len(self.sentences)} sentences)"
+
+
+def read(text: str, *, model: str = "linear") -> Read:
+    """A text cut into sentences; at line ends too, since a turn of a conversation is one.
+
+    >>> read("Ann will write to the board. No. Then we shall all meet again.")
+    Read(2 sentences)
+    """
+    cut: list[str] = []
+    for piece in _END.split(text):
+        words = list(_WORD.finditer(piece))
+        for at in range(0, len(words), _LONGEST):
+            some = words[at : at + _LONGEST]
+            if len(some) >= _SHORTEST:
+                cut.append(piece[some[0].start() if at else 0 : some[-1].end() if at + _LONGEST < len(words) else None])
+    found = [tuple(_WORD.findall(s.lower())) for s in cut]
+    vectors = None
+    if model == "encoder":
+        from allonym.models.encoder import encode
+
+        vectors = encode(cut)
+    return Read(tuple(cut), tuple(found), _facts(cut, found), vectors)
+
+
+def _facts(sentences: Sequence[str], words: Sequence[tuple[str, ...]]) -> Any:
+    out = np.zeros((len(sentences), _PLACES))
+    whole = Counter(w for own in words for w in own)
+    norm = math.sqrt(sum(c * c for c in whole.values())) or 1.0
+    for i, (text, own) in enumerate(zip(sentences, words, strict=True)):
+        mine = Counter(own)
+        central = sum(c * whole[w] for w, c in mine.items()) / norm / math.sqrt(sum(c * c for c in mine.values()))
+        place = i / len(sentences)
+        out[i] = (
+            place,
+            place < 0.1,
+            min(len(own), _LONGEST) / _LONGEST,
+            any(c.isdigit() for c in text),
+            sum(w[:1].isupper() for w in _WORD.findall(text)) / len(own),
+            central,
+        )
+    return out
+
+
+class Summariser:
+    """What picks sentences after having seen texts with summaries.
+
+    Args:
+        model: ``linear`` (words and place) or ``encoder`` (vectors and place).
+        seed: of the sentences that are learnt from as not taken.
+    """
+
+    def __init__(self, model: str = "linear", seed: int = 0) -> None:
+        self._model = model
+        self._seed = seed
+        self._weights: Any = None
+        self._fitted: Any = None
+        self.length = 0
+        """Words of a summary: the mean of the references' first ones."""
+
+    def fit(self, texts: Sequence[Read], taken: Sequence[Sequence[int]], length: int) -> Summariser:
+        """Learn from texts and the sentences to take of each (see :func:`oracle`)."""
+        self.length = length
+        rng = np.random.default_rng(self._seed)
+        chosen: list[list[int]] = []
+        for one, some in zip(texts, taken, strict=True):
+            rest = [i for i in range(len(one.sentences)) if i not in set(some)]
+            against = min(len(rest), _AGAINST * max(1, len(some)))
+            chosen.append([*some, *(rest[i] for i in sorted(rng.permutation(len(rest))[:against].tolist()))])
+        y = np.array([i < len(some) for some, own in zip(taken, chosen, strict=True) for i in range(len(own))])
+        if y.any() and not y.all():
+            x = self._features(texts, chosen, learn=True)
+            self._fitted = LogisticRegression(C=1.0, solver="liblinear", random_state=0).fit(x, y)
+        return self
+
+    def summary(self, text: Read) -> str:
+        """The best sentences, as many as make a summary, in the order of the text; the first ones where nothing was
+        learnt."""
+        n = len(text.sentences)
+        if not n:
+            return ""
+        if self._fitted is None:
+            scores = -np.arange(n, dtype=float)
+        else:
+            scores = self._fitted.decision_function(self._features([text], [range(n)]))
+        return " ".join(text.sentences[i] for i in sorted(_best(text, scores, self.length)))
+
+    def _features(self, texts: Sequence[Read], chosen: Sequence[Sequence[int]], *, learn: bool = False) -> Any:
+        facts = np.concatenate([t.facts[list(own)] for t, own in zip(texts, chosen, strict=True)])
+        if self._model == "encoder":
+            return np.hstack(
+                [facts, *[np.concatenate([t.vectors[list(o)] for t, o in zip(texts, chosen, strict=True)])]]
+            )
+        words = [t.words[i] for t, own in zip(texts, chosen, strict=True) for i in own]
+        if learn:
+            self._weights = TfidfVectorizer(analyzer=list, sublinear_tf=True).fit(words)
+        return hstack([csr_matrix(facts), self._weights.transform(words)], "csr")
+
+
+def oracle(text: Read, references: Sequence[str], length: int) -> list[int]:
+    """The sentences that greedily raise ROUGE-1 + ROUGE-2 most, until none does or a summary is long enough."""
+    wanted = [_grams(tuple(_WORD.findall(r.lower()))) for r in references]
+    if not text.sentences or not any(one for one, _ in wanted):
+        return []
+    grams = [_grams(words) for words in text.words]
+    best: list[int] = []
+    most = 0.0
+    for reference in wanted:  # the best reference is the one that a summary can come nearest to
+        taken, score = _greedy(grams, reference, length)
+        if score > most:
+            best, most = taken, score
+    return best
+
+
+def _grams(words: Sequence[str]) -> tuple[_Counts, _Counts]:
+    return Counter(words), Counter(pairwise(words))
+
+
+def _greedy(
+    grams: Sequence[tuple[_Counts, _Counts]], wanted: tuple[_Counts, _Counts], length: int
+) -> tuple[list[int], float]:
+    """Places taken, and the sum of the two F1."""
+    sizes = [tuple(g.total() for g in own) for own in grams]
+    whole = tuple(w.total() for w in wanted)
+    taken: list[int] = []
+    own: tuple[_Counts, _Counts] = (Counter(), Counter())
+    both, size, score = [0, 0], [0, 0], 0.0
+
+    def more(i: int, k: int) -> int:
+        """What a sentence adds to the words, or pairs, that are in summary and reference."""
+        have, target = own[k], wanted[k]
+        return sum(min(have[g] + c, target[g]) - min(have[g], target[g]) for g, c in grams[i][k].items() if g in target)
+
+    def raised(i: int) -> float:
+        """The score with one more sentence."""
+        return sum(
+            2 * (both[k] + more(i, k)) / total if (total := size[k] + sizes[i][k] + whole[k]) else 0.0 for k in (0, 1)
+        )
+
+    first = sorted(range(len(grams)), key=lambda i: (-raised(i), i))[:_CANDIDATES]
+    while first and size[0] < length:
+        best, back = max((raised(i), -i) for i in first)
+        if best <= score:
+            break
+        score, at = best, -back
+        for k in (0, 1):
+            both[k] += more(at, k)
+            size[k] += sizes[at][k]
+            own[k].update(grams[at][k])
+        taken.append(at)
+        first.remove(at)
+    return taken, score
+
+
+def _best(text: Read, scores: Any, length: int) -> list[int]:
+    """Places of the sentences to take, none much like another."""
+    taken: list[int] = []
+    seen: list[set[str]] = []
+    size = 0
+    for i in np.argsort(-scores, kind="stable").tolist():
+        own = set(text.words[i])
+        if any(len(own & other) > _LIKE * min(len(own), len(other)) for other in seen):
+            continue
+        taken.append(i)
+        seen.append(own)
+        size += len(text.words[i])
+        if size >= length:
+            break
+    return taken
+
+
+def words_of(references: Sequence[Sequence[str]]) -> int:
+    """How long a summary is: the mean number of words of the first references."""
+    return max(1, round(average([len(_WORD.findall(r[0])) for r in references if r] or [1]).value))
+
+
+def rouge(summary: str, references: Sequence[str]) -> tuple[float, float, float]:
+    """ROUGE-1, ROUGE-2 and ROUGE-L (F1, 0 to 1, with stems), each of the reference that it is best for."""
+    scored = [_scorer().score(reference, summary) for reference in references]
+    one, two, long = (max((s[name].fmeasure for s in scored), default=0.0) for name in ROUGE)
+    return one, two, long
+
+
+@cache
+def _scorer() -> Any:
+    from rouge_score.rouge_scorer import RougeScorer
+
+    return RougeScorer(list(ROUGE), use_stemmer=True)

@@ -1,0 +1,226 @@
+"""What shows on the surface of texts: how much was removed, how common the words are, how easily they read.
+
+P3 4.1.3.1 and 4.1.3.2, and the readability formulas of Flesch 1948 (doi:10.1037/h0057532) and Kincaid et al. 1975.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from allonym.errors import DataError
+from allonym.evaluate.pairs import checked
+from allonym.evaluate.placeholders import placeholders, without
+from allonym.stats import Estimate, none
+from allonym.stats.samples import average, difference
+
+__all__ = ["Change", "Surface", "grade_level", "ranks_of", "reading_ease", "removed", "surface", "word_ranks", "words"]
+
+TOP = 10_000
+"""How many of the commonest words have a rank (P3 4.1.3.2)."""
+
+_WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
+_END = re.compile(r"[.!?]+(?=\s|$|[\"'”’)\]])|\n\s*\n")
+_VOWELS = re.compile(r"[aeiouyàáâäèéêëìíîïòóôöùúûü]+")
+_SILENT = re.compile(r"(?:[^laeiouy]es|[^td]ed|[^laeiouy]e)$")
+_CLOSING = ".!?\"'”’)]"
+NAN = float("nan")
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A variable of texts before and after.
+
+    Attributes:
+        before, after: means over the texts, with 95 % intervals.
+        difference: mean of after minus before, text by text.
+    """
+
+    before: Estimate
+    after: Estimate
+    difference: Estimate
+
+    @classmethod
+    def of(cls, before: Sequence[float], after: Sequence[float], reason: str) -> Change:
+        """From one value per text; texts without a value in either version are left out."""
+        pairs = [(b, a) for b, a in zip(before, after, strict=True) if b == b and a == a]
+        if not pairs:
+            return cls(none(reason), none(reason), none(reason))
+        first, second = [b for b, _ in pairs], [a for _, a in pairs]
+        return cls(average(first), average(second), difference(first, second))
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values for JSON."""
+        return {n: getattr(self, n).to_dict() for n in ("before", "after", "difference")}
+
+
+@dataclass(frozen=True, slots=True)
+class Surface:
+    """What :func:`surface` measures.
+
+    Attributes:
+        texts: pairs.
+        removed: mean share of words removed per text (P3 4.1.3.1); below 0 where there are more words than before.
+        removed_overall: the same over all words of all texts.
+        rank: mean frequency rank of the words that have one, see :func:`word_ranks`.
+        listed: share of the words that have a rank.
+        ease: Flesch's reading ease, about 0 (hard) to 100 (easy).
+        grade: Flesch-Kincaid grade: years of school.
+    """
+
+    texts: int
+    removed: Estimate
+    removed_overall: Estimate
+    rank: Change
+    listed: Change
+    ease: Change
+    grade: Change
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values for JSON."""
+        out: dict[str, object] = {"texts": self.texts}
+        for name in ("removed", "removed_overall", "rank", "listed", "ease", "grade"):
+            out[name] = getattr(self, name).to_dict()
+        return out
+
+
+def words(text: str) -> list[str]:
+    """The words of a text without its placeholders: letters and digits, apostrophes and hyphens inside them."""
+    return _WORD.findall(without(text))
+
+
+def removed(original: Sequence[str], anonymised: Sequence[str]) -> list[float]:
+    """Per text the share of words removed: ``1 - words after / words before``, placeholders not counted (P3 4.1.3.1).
+
+    NaN for a text without words; below 0 where pseudonyms made it longer.
+
+    Raises:
+        DataError: unequal lengths.
+    """
+    checked(original, anonymised, least=0)
+    return [1 - len(words(a)) / n if (n := len(words(o))) else NAN for o, a in zip(original, anonymised, strict=True)]
+
+
+def ranks_of(path: str | Path | None = None, language: str = "en") -> Mapping[str, int]:
+    """Word to frequency rank, 1 for the commonest.
+
+    Args:
+        path: a text file, one word a line, commonest first; None: the commonest 10,000 words of the package wordfreq.
+        language: of wordfreq's list.
+
+    Raises:
+        DataError: the file cannot be read, or holds no words.
+    """
+    if path is None:
+        return _wordfreq(language)
+    try:
+        lines = Path(path).read_text("utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: not readable as a list of words: {type(error).__name__}") from None
+    out: dict[str, int] = {}
+    for line in lines:
+        if word := line.strip().lower():
+            out.setdefault(word, len(out) + 1)
+    if not out:
+        raise DataError(f"{path}: a word a line is required, commonest first; the file has none")
+    return out
+
+
+@cache
+def _wordfreq(language: str) -> Mapping[str, int]:
+    from wordfreq import top_n_list
+
+    return {word: i for i, word in enumerate(top_n_list(language, TOP), start=1)}
+
+
+def word_ranks(texts: Iterable[str], ranks: Mapping[str, int]) -> list[float]:
+    """Per text the mean rank of its words that have one (P3 4.1.3.2): higher means rarer. NaN where none has."""
+    return [_mean(_ranks(words(t), ranks)) for t in texts]
+
+
+def reading_ease(text: str) -> float:
+    """Flesch's reading ease, 206.835 - 1.015 words per sentence - 84.6 syllables per word; NaN without words.
+
+    Placeholders count as words of mean length, so that removing names alone does not make sentences look short.
+    Syllables are counted by rule: groups of vowels, less a silent e. English only.
+    """
+    return _Read.of(text).ease
+
+
+def grade_level(text: str) -> float:
+    """Flesch-Kincaid grade level, 0.39 words per sentence + 11.8 syllables per word - 15.59; NaN without words."""
+    return _Read.of(text).grade
+
+
+def surface(original: Sequence[str], anonymised: Sequence[str], *, ranks: Mapping[str, int] | None = None) -> Surface:
+    """Share removed, frequency ranks and readability of texts before and after.
+
+    Args:
+        original, anonymised: the same texts in the same order.
+        ranks: see :func:`ranks_of`; None: wordfreq's.
+
+    Raises:
+        DataError: unequal lengths, or no texts.
+    """
+    n = checked(original, anonymised)
+    ranks = ranks_of() if ranks is None else ranks
+    before, after = [_Read.of(t) for t in original], [_Read.of(t) for t in anonymised]
+    shares = [1 - len(a.words) / len(b.words) for b, a in zip(before, after, strict=True) if b.words]
+    total = sum(len(b.words) for b in before)
+    overall = 1 - sum(len(a.words) for a in after) / total if total else NAN
+
+    def change(value: Callable[[_Read], float], reason: str = "no text has words") -> Change:
+        return Change.of([value(b) for b in before], [value(a) for a in after], reason)
+
+    return Surface(
+        n,
+        average(shares) if shares else none("no text has words", n),
+        Estimate.exact(overall, total) if total else none("no text has words", n),
+        change(lambda r: _mean(_ranks(r.words, ranks)), "no word has a rank"),
+        change(lambda r: len(_ranks(r.words, ranks)) / len(r.words) if r.words else NAN),
+        change(lambda r: r.ease),
+        change(lambda r: r.grade),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A text once read: its words, and what readability needs, NaN without words."""
+
+    words: Sequence[str]
+    per_sentence: float
+    syllables: float
+
+    @classmethod
+    def of(cls, text: str) -> _Read:
+        found = words(text)
+        if not found:
+            return cls(found, NAN, NAN)
+        ends = len(_END.findall(text)) + (text.rstrip()[-1:] not in _CLOSING)
+        held = len(placeholders(text))
+        return cls(found, (len(found) + held) / max(1, ends), sum(map(_syllables, found)) / len(found))
+
+    @property
+    def ease(self) -> float:
+        return 206.835 - 1.015 * self.per_sentence - 84.6 * self.syllables
+
+    @property
+    def grade(self) -> float:
+        return 0.39 * self.per_sentence + 11.8 * self.syllables - 15.59
+
+
+def _ranks(found: Sequence[str], ranks: Mapping[str, int]) -> list[int]:
+    return [ranks[w] for w in (f.lower().replace("’", "'") for f in found) if w in ranks]
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values) if values else NAN
+
+
+def _syllables(word: str) -> int:
+    word = word.lower()
+    return max(1, len(_VOWELS.findall(word)) - bool(_SILENT.search(word)))

@@ -1,0 +1,278 @@
+"""Syntheticity: can a classifier tell that a text was pseudonymised (P4 section 4.3, Table 5)?
+
+Original and pseudonymised texts are mixed, and a linear model on word 1- and 2-grams and character 3- to 5-grams learns
+which are which; case counts. P4 fine-tunes BERT instead, so the numbers are not those of its table. Both versions of a
+text lie in one fold: no model has seen either of them. Names that are often in the originals and never in the
+pseudonymised texts are learnt too, by P4's model as by this one: it is a measure of the corpus, and grows with it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_matrix, hstack
+from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
+from sklearn.svm import LinearSVC
+
+from allonym.errors import UsageError
+from allonym.evaluate.pairs import checked
+from allonym.stats import Estimate, none
+from allonym.stats.samples import bootstrap
+
+FOLDS = 5
+ALWAYS = 2 / 3
+"""F1 of who calls every text pseudonymised: a half of them are."""
+KINDS = ("name or capitalised word", "lower-case word", "number", "tag", "punctuation")
+_LEAST = 2  # texts that a feature must be in to be learnt
+_SHOWN = 40
+_TAG = re.compile(r"[A-Z][A-Z_]*_\d+|\[[A-Z_]+|[A-Z]{2,}_[A-Z_]*\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """What tells the two versions apart.
+
+    Attributes:
+        term: a word or two, or a run of characters (in quotes); of the texts.
+        side: the version that it speaks for, ``pseudonymised`` or ``original``.
+        weight: what it adds to the margin between the two versions, mean over pairs; 0 or above.
+        pairs: in how many pairs its count differs.
+    """
+
+    term: str = field(repr=False)
+    side: str
+    weight: float
+    pairs: int
+
+
+@dataclass(frozen=True, slots=True)
+class Syntheticity:
+    """How well pseudonymised texts are recognised; all texts judged by models that saw neither version of them.
+
+    Attributes:
+        precision, recall, f1: of "pseudonymised", 0 to 1, percentile intervals of pairs drawn again. F1 of guessing is
+            0.5, of calling every text pseudonymised 2/3 (:data:`ALWAYS`).
+        accuracy: 0.5 is chance.
+        told_apart: how often the pseudonymised one of a pair has the higher margin, for who holds both; 0.5 is chance.
+        pairs: pairs that were judged; unchanged: pairs left out, because both versions are one text.
+        folds: how many.
+        kinds: share of the margin between the versions by kind of feature (:data:`KINDS`), each 0 to 1; no text.
+        signs: the features that told most, best first.
+    """
+
+    precision: Estimate
+    recall: Estimate
+    f1: Estimate
+    accuracy: Estimate
+    told_apart: Estimate
+    pairs: int
+    unchanged: int
+    folds: int
+    kinds: tuple[tuple[str, float], ...]
+    signs: tuple[Sign, ...] = field(default=(), repr=False)
+
+    def to_dict(self, *, texts: bool = False) -> dict[str, object]:
+        """Plain values for JSON; ``texts`` adds the features, which are words of the texts."""
+        out: dict[str, object] = {
+            name: getattr(self, name).to_dict() for name in ("precision", "recall", "f1", "accuracy", "told_apart")
+        }
+        out |= {"chance": {"accuracy": 0.5, "f1": 0.5, "f1_always": ALWAYS}}
+        out |= {"pairs": self.pairs, "unchanged": self.unchanged, "folds": self.folds, "kinds": dict(self.kinds)}
+        if texts:
+            out["signs"] = [{"term": s.term, "side": s.side, "weight": s.weight, "pairs": s.pairs} for s in self.signs]
+        return out
+
+
+def syntheticity(
+    original: Sequence[str],
+    anonymised: Sequence[str],
+    *,
+    folds: int = FOLDS,
+    seed: int = 0,
+    advance: Callable[[int, int], None] | None = None,
+) -> Syntheticity:
+    """Whether a linear model tells pseudonymised texts from original ones (P4 Table 5: lower is better).
+
+    A text that is its own pseudonymised version is neither, and left out. Texts of which an original or a pseudonymised
+    version is the same are judged in one fold.
+
+    Args:
+        original, anonymised: texts before and after, in the same order.
+        folds: parts that are judged in turn, 2 or more; as many as there are different texts at most.
+        seed: of the folds and of the intervals.
+        advance: called with folds done and in all.
+
+    Raises:
+        DataError: unequal lengths, or no text.
+        UsageError: fewer than two folds.
+    """
+    checked(original, anonymised)
+    if folds < 2:
+        raise UsageError(f"syntheticity: 2 folds at least are required, got {folds}")
+    kept = [i for i, (a, b) in enumerate(zip(original, anonymised, strict=True)) if a != b]
+    old, new = [original[i] for i in kept], [anonymised[i] for i in kept]
+    unchanged = len(original) - len(kept)
+    groups = _groups(old, new)
+    parts = min(folds, max(groups, default=-1) + 1)
+    if parts < 2:
+        return _nothing("two different texts that have changed are required", len(kept), unchanged)
+    fold = _folds(groups, parts, seed)
+    counted, names = _counted([*old, *new])
+    margins = np.zeros((2, len(kept)))
+    sums: dict[int, float] = {}
+    seen: dict[int, int] = {}
+    for part in range(parts):
+        margins[:, fold == part] = _judge(
+            counted, np.flatnonzero(fold != part), np.flatnonzero(fold == part), sums, seen
+        )
+        if advance is not None:
+            advance(part + 1, parts)
+    told = [(names(k), weight, seen[k]) for k, weight in sums.items()]
+    return _measured(margins, groups, told, unchanged, parts, seed)
+
+
+def _counted(texts: Sequence[str]) -> tuple[list[Any], Callable[[int], str]]:
+    """Counts of words and of runs of characters, and what names a column of the two side by side."""
+    views = [
+        CountVectorizer(lowercase=False, ngram_range=(1, 2), token_pattern=r"\w+", min_df=_LEAST),
+        CountVectorizer(lowercase=False, ngram_range=(3, 5), analyzer="char", min_df=_LEAST),
+    ]
+    counts: list[Any] = []
+    terms: list[list[str]] = []
+    for view in views:
+        try:
+            counts.append(view.fit_transform(texts))
+        except ValueError:  # nothing is in two texts
+            counts.append(csr_matrix((len(texts), 0)))
+            terms.append([])
+            continue
+        terms.append(view.get_feature_names_out().tolist())
+    words, runs = terms
+    return counts, lambda k: words[k] if k < len(words) else repr(runs[k - len(words)])
+
+
+def _judge(counted: list[Any], train: Any, test: Any, sums: dict[int, float], seen: dict[int, int]) -> Any:
+    """Margins (2, test) of originals and pseudonymised texts; what told them apart is added to ``sums``.
+
+    Rows of ``counted`` are originals and then pseudonymised texts; only ``train`` says what features there are.
+    """
+    n = counted[0].shape[0] // 2
+    learnt, asked = np.concatenate((train, train + n)), np.concatenate((test, test + n))
+    parts, used, offset = [], [], 0
+    for counts in counted:
+        known = np.flatnonzero(counts[learnt].getnnz(axis=0) >= _LEAST)
+        if len(known):
+            weights = TfidfTransformer(sublinear_tf=True).fit(counts[learnt][:, known])
+            parts.append(weights.transform(counts[:, known]))
+            used.append(known + offset)
+        offset += counts.shape[1]
+    if not parts:
+        return np.zeros((2, len(test)))
+    rows = hstack(parts, "csr")
+    model = LinearSVC(max_iter=5000, random_state=0).fit(rows[learnt], np.repeat([0, 1], len(train)))
+    _tell(rows[test + n] - rows[test], model.coef_[0], np.concatenate(used), sums, seen)
+    return model.decision_function(rows[asked]).reshape(2, len(test))
+
+
+def _tell(apart: Any, weights: Any, columns: Any, sums: dict[int, float], seen: dict[int, int]) -> None:
+    """Add up what each feature adds to the margin between two versions, signed by the version it speaks for."""
+    apart = csr_matrix(apart)
+    apart.eliminate_zeros()
+    gave = np.bincount(apart.indices, apart.data * weights[apart.indices], len(weights))
+    differ = np.bincount(apart.indices, minlength=len(weights))
+    for k in np.flatnonzero(gave > 0).tolist():
+        column = int(columns[k])
+        sums[column] = sums.get(column, 0.0) + float(gave[k] * np.sign(weights[k]))
+        seen[column] = seen.get(column, 0) + int(differ[k])
+
+
+def _measured(
+    margins: Any, groups: list[int], told: list[tuple[str, float, int]], unchanged: int, folds: int, seed: int
+) -> Syntheticity:
+    called = margins > 0
+    members = [np.flatnonzero(np.array(groups) == g) for g in range(max(groups) + 1)]
+    # Per group: called rightly, called wrongly, all, and judged rightly with both versions at hand.
+    table = np.array(
+        [(called[1, m].sum(), called[0, m].sum(), len(m), _won(margins[:, m]).sum()) for m in members],
+        float,
+    )
+
+    def ratio(of: Callable[[Any], tuple[float, float]]) -> Estimate:
+        def statistic(units: Any) -> float:
+            top, bottom = of(table[units].sum(axis=0))
+            return top / bottom if bottom else float("nan")
+
+        return bootstrap(statistic, len(table), seed=seed)
+
+    n = margins.shape[1]
+    by_kind = dict.fromkeys(KINDS, 0.0)
+    for name, weight, _ in told:
+        by_kind[_kind(name)] += abs(weight)
+    whole = sum(by_kind.values())
+    best = sorted(told, key=lambda t: (-abs(t[1]), t[0]))[:_SHOWN]
+    return Syntheticity(
+        precision=ratio(lambda t: (t[0], t[0] + t[1])),
+        recall=ratio(lambda t: (t[0], t[2])),
+        f1=ratio(lambda t: (2 * t[0], t[0] + t[1] + t[2])),
+        accuracy=ratio(lambda t: (t[0] + t[2] - t[1], 2 * t[2])),
+        told_apart=ratio(lambda t: (t[3], t[2])),
+        pairs=n,
+        unchanged=unchanged,
+        folds=folds,
+        kinds=tuple((k, v / whole) for k, v in by_kind.items()) if whole else (),
+        signs=tuple(
+            Sign(name, "pseudonymised" if weight > 0 else "original", abs(weight) / n, differs)
+            for name, weight, differs in best
+        ),
+    )
+
+
+def _won(margins: Any) -> Any:
+    """1 where the pseudonymised version has the higher margin, a half for a draw."""
+    return (margins[1] > margins[0]) + 0.5 * (margins[1] == margins[0])
+
+
+def _kind(name: str) -> str:
+    """The kind of a feature (:data:`KINDS`)."""
+    if _TAG.search(name):
+        return "tag"
+    if any(c.isdigit() for c in name):
+        return "number"
+    if any(c.isupper() for c in name):
+        return "name or capitalised word"
+    return "lower-case word" if any(c.isalpha() for c in name) else "punctuation"
+
+
+def _groups(old: Sequence[str], new: Sequence[str]) -> list[int]:
+    """Numbers from 0, in order of appearance; pairs that share a version share one."""
+    parent = list(range(len(old)))
+
+    def root(i: int) -> int:
+        while parent[i] != i:
+            parent[i] = parent[parent[i]]
+            i = parent[i]
+        return i
+
+    first: dict[str, int] = {}
+    for i, pair in enumerate(zip(old, new, strict=True)):
+        for text in pair:
+            parent[root(i)] = root(first.setdefault(text, i))
+    number: dict[int, int] = {}
+    return [number.setdefault(root(i), len(number)) for i in range(len(old))]
+
+
+def _folds(groups: list[int], parts: int, seed: int) -> Any:
+    """The fold of each pair: groups shuffled, and dealt out in turn."""
+    order = np.random.default_rng(seed).permutation(max(groups) + 1)
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order)) % parts
+    return place[np.array(groups)]
+
+
+def _nothing(reason: str, pairs: int, unchanged: int) -> Syntheticity:
+    nan = none(reason, pairs)
+    return Syntheticity(nan, nan, nan, nan, nan, pairs, unchanged, 0, ())

@@ -1,0 +1,177 @@
+"""The measures of the Text Anonymization Benchmark (Pilán et al. 2022, doi:10.1162/coli_a_00458, section 5).
+
+An entity counts as masked only where all its mentions are: of a mention that every character is covered, function
+words, forms of address, marks and blanks aside. Recall is counted apart for direct and quasi identifiers; precision
+over the words that were masked, each by its weight. Several annotators are averaged micro: what each of them marked
+counts once. The types of the findings do not matter.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from allonym.document import Interval, merge, subtract
+from allonym.errors import DataError, MissingExtra
+from allonym.evaluate.matching import Mention, referents
+from allonym.stats import Estimate
+from allonym.stats.resampling import Draws
+
+__all__ = ["BenchmarkRecall", "TabScores", "Weights", "unigram_bits"]
+
+Weights = Callable[[str, Sequence[Interval]], Sequence[float]]
+"""A text and the places of masked words in it to the weight of each, 0 or above."""
+
+KINDS = ("direct", "quasi", "all")
+UNITS = ("entity", "mention", "token")
+MINIMUM = 1e-9
+"""Frequency of a word that the list does not have: 29.9 bits."""
+
+_WORD = re.compile(r"\w+")
+_SKIPPED = re.compile(
+    r"\b(?:mr|mrs|ms|and|or|from|until|to|about|after|as|at|before|between|by|during|for|in|into|of|on|over|since|with"
+    r"|the|a|an|no|nr)\b|['’]s\b|[\s,.\-;:/&()\[\]–'\"’“”]",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkRecall:
+    """Shares that are masked of what must be, 0 to 1: of entities, of their mentions, of their words."""
+
+    entity: Estimate
+    mention: Estimate
+    token: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class TabScores:
+    """What the benchmark tells.
+
+    Attributes:
+        recall: ``direct``, ``quasi`` and ``all`` to the shares that are masked.
+        precision: share of the masked words that an annotator masked too, 0 to 1.
+        weighted: the same with each word weighted by its information.
+        weights: where the weights come from.
+        kinds: ``gold``, the corpus tells what is direct or quasi, or ``taxonomy``, our labels do; ``both`` mixed.
+        entities: ``gold``, the corpus tells which mentions are one entity; ``surface``, those of the same class and
+            text are; ``both`` mixed.
+    """
+
+    recall: Mapping[str, BenchmarkRecall]
+    precision: Estimate
+    weighted: Estimate
+    weights: str
+    kinds: str
+    entities: str
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values for JSON."""
+        return {
+            "recall": {k: {u: getattr(r, u).to_dict() for u in UNITS} for k, r in self.recall.items()},
+            "precision": self.precision.to_dict(),
+            "weighted": self.weighted.to_dict(),
+            "weights": self.weights,
+            "kinds": self.kinds,
+            "entities": self.entities,
+        }
+
+
+def unigram_bits(language: str = "en") -> Weights:
+    """Weights without a model: the bits of surprise of each word by its frequency, -log2 p (wordfreq).
+
+    The benchmark takes -log p of a word that BERT predicts where it is masked, so it knows the context; this does not.
+
+    Raises:
+        MissingExtra: wordfreq is not installed.
+        DataError: wordfreq has no list of the language.
+    """
+    try:
+        import wordfreq
+    except ImportError:
+        raise MissingExtra("weighting words by their frequency", "evaluate") from None
+    if language not in wordfreq.available_languages():
+        raise DataError(f"no word frequencies of language {language!r}")
+
+    @lru_cache(maxsize=1 << 16)
+    def bits(word: str) -> float:
+        return -math.log2(max(wordfreq.word_frequency(word, language), MINIMUM))
+
+    return lambda text, places: [bits(text[a:b].casefold()) for a, b in places]
+
+
+def masked(text: str, place: Interval, cover: Sequence[Interval]) -> bool:
+    """Whether a mention is masked wholly but for what may be skipped; ``cover`` is sorted and disjoint."""
+    left = list(subtract(place, cover))
+    if not left:
+        return True
+    start = place[0]
+    free = merge((start + m.start(), start + m.end()) for m in _SKIPPED.finditer(text[start : place[1]]))
+    return not any(True for gap in left for _ in subtract(gap, free))
+
+
+def counts(
+    text: str,
+    annotators: Sequence[Sequence[Mention]],
+    found: Iterable[Interval],
+    weights: Weights,
+) -> Any:
+    """What one text adds, ``(3 kinds, 3 units, 2)`` of masked and all, then masked words in four more columns.
+
+    Returns:
+        A flat array: the table, then for precision right and all, plain and weighted; ``(22,)``.
+    """
+    cover = merge(found)
+    table = np.zeros((3, 3, 2))
+    marked: list[list[Interval]] = []
+    for mentions in annotators:
+        marked.append([(m.start, m.end) for m in mentions if m.kind != "none"])
+        for same in referents(text, mentions).values():
+            kinds = {m.kind for m in same}
+            if kinds == {"none"}:
+                continue
+            rows = [0 if "direct" in kinds else 1, 2]
+            hidden = [masked(text, (m.start, m.end), cover) for m in same]
+            whole = all(h or m.kind == "none" for h, m in zip(hidden, same, strict=True))
+            words = [
+                masked(text, (m.start + w.start(), m.start + w.end()), cover)
+                for m in same
+                for w in _WORD.finditer(text[m.start : m.end])
+            ]
+            table[rows] += [[whole, 1], [sum(hidden), len(hidden)], [sum(words), len(words)]]
+    places = [(a + w.start(), a + w.end()) for a, b in cover for w in _WORD.finditer(text[a:b])]
+    heavy = np.asarray(weights(text, places), float)
+    if heavy.shape != (len(places),) or not np.all(heavy >= 0):
+        raise DataError(f"weights: one number of 0 or above for each of {len(places)} words is required")
+    right = np.array([sum(any(a <= x and y <= b for a, b in own) for own in marked) for x, y in places], float)
+    several = float(len(annotators))
+    return np.array(
+        [*table.ravel(), right.sum(), several * len(places), float(right @ heavy), several * float(heavy.sum())]
+    )
+
+
+def scores(table: Any, draws: Draws, *, weights: str, kinds: str, entities: str) -> TabScores:
+    """The benchmark's figures from :func:`counts` of all texts, ``(n, 22)``."""
+    sums = draws.sums(table)
+    cells = sums[:, :18].reshape(-1, 3, 3, 2)
+
+    def ratio(values: Any, reason: str, words: float | None = None) -> Estimate:
+        with np.errstate(invalid="ignore", divide="ignore"):
+            share = values[:, 0] / values[:, 1]
+        return draws.estimate(share, int(values[0, 1] if words is None else words), reason, share=words is None)
+
+    recall = {
+        kind: BenchmarkRecall(
+            *(ratio(cells[:, i, k], f"no {'' if kind == 'all' else kind + ' '}identifier") for k in range(3))
+        )
+        for i, kind in enumerate(KINDS)
+    }
+    nothing = "nothing was masked"
+    precision, weighted = ratio(sums[:, 18:20], nothing), ratio(sums[:, 20:22], nothing, sums[0, 19])
+    return TabScores(recall, precision, weighted, weights, kinds, entities)

@@ -1,0 +1,85 @@
+"""Finished stages of a long run, each written whole, named by what it was computed from: what a run goes on from.
+
+The folder may hold numbers of a corpus: it is as sensitive as the corpus, and only its owner may read it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from allonym import __version__
+from allonym.errors import UsageError
+
+FORMAT = 1
+"""Version of what the files hold; files of another are not read."""
+
+
+def digest(*parts: object) -> str:
+    """A 128-bit BLAKE2b digest of plain values and of allonym's version, as 32 hexadecimal digits."""
+    told = json.dumps([FORMAT, __version__, *parts], sort_keys=True, ensure_ascii=True, default=str)
+    return blake2b(told.encode("ascii"), digest_size=16).hexdigest()
+
+
+class State:
+    """A folder of finished stages.
+
+    Args:
+        folder: made where it is not there, for its owner alone.
+
+    Raises:
+        UsageError: it is no folder.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        if self.folder.exists() and not self.folder.is_dir():
+            raise UsageError(f"{self.folder} must be a folder, and it is a file")
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.folder.chmod(0o700)
+
+    def numbers(self, name: str, make: Callable[[], Any]) -> Any:
+        """Plain values that lie under ``name``, else what ``make`` returns, which is kept. Both ways the same."""
+        found = self.find(name)
+        if found is None:
+            found = self.keep(name, make())
+        return found
+
+    def find(self, name: str) -> Any:
+        """The plain values under ``name``; None where there are none, or a torn file."""
+        with suppress(OSError, ValueError, KeyError):
+            return json.loads(self._path(name).read_bytes())["value"]
+        return None
+
+    def keep(self, name: str, value: Any) -> Any:
+        """Write plain values; returns them as they will be read."""
+        data = json.dumps({"value": value}).encode("ascii")
+        self._write(self._path(name), data)
+        return json.loads(data)["value"]
+
+    def clear(self) -> None:
+        """Remove every file of the state, and the folder where it is empty then."""
+        for path in sorted(self.folder.rglob("*"), reverse=True):
+            if path.is_dir():
+                path.rmdir()
+            else:
+                path.unlink(missing_ok=True)
+        with suppress(OSError):
+            self.folder.rmdir()
+
+    def _path(self, name: str) -> Path:
+        return self.folder / f"{name}.json"
+
+    def _write(self, path: Path, data: bytes) -> None:
+        part = path.with_name(f".{path.name}.part")
+        handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(part, path)

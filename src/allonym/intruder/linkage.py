@@ -1,0 +1,310 @@
+"""Offline record linkage: which of the known texts reads like this one?
+
+Ridge regression on TF-IDF weights of words (1- to 2-grams), of characters (3- to 5-grams within words) and on vectors
+of the embedded sentence encoder, one output a class. Each kind of feature has length 1 in each text, so none drowns
+another. What a feature adds to a class is known exactly, so a text can be marked where it gives itself away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+from scipy.optimize import minimize_scalar
+from scipy.sparse.linalg import LinearOperator, cg
+
+from allonym.errors import UsageError
+from allonym.intruder.features import Reader, Weights
+from allonym.intruder.protocol import Item, Ranking, Target
+
+FEATURES: Mapping[str, tuple[str, ...]] = {
+    "words": ("words",),
+    "characters": ("characters",),
+    "both": ("words", "characters"),
+    "encoder": ("encoder",),
+    "all": ("words", "characters", "encoder"),
+}
+"""What may be looked at, by the name that :class:`Linkage` takes."""
+
+_BESIDE = 0.25  # what the encoder weighs beside others: it hears topics, which the subjects of a corpus may share
+_GUESSES = 1000
+_SOLVED = 4000  # texts whose equations are solved at once; beyond, step by step
+_ROOM = 50_000_000  # weights of features times classes that are held
+_FACTORS = (0.1, 1000.0)
+
+Floats = NDArray[np.float64]
+
+
+class Linkage:
+    """Links a text to the known texts that are most like it.
+
+    Args:
+        features: ``words``, ``characters``, ``both``, ``encoder`` or ``all``.
+        words: least and greatest n of word n-grams, 1 to 5.
+        characters: least and greatest n of character n-grams within words, 1 to 10.
+        ridge: what holds weights down, above 0; a text itself counts 1 for each kind of feature.
+        tags: whether placeholders such as ``[PERSON_1]`` are read as words; else they are passed over, which suits
+            one who knows original texts only.
+
+    Raises:
+        UsageError: an option that is not as above.
+    """
+
+    name = "linkage"
+    learns = True
+    told: tuple[str, ...] = ()
+
+    def __init__(
+        self,
+        features: str = "both",
+        words: tuple[int, int] = (1, 2),
+        characters: tuple[int, int] = (3, 5),
+        ridge: float = 1.0,
+        tags: bool = False,
+    ) -> None:
+        if features not in FEATURES:
+            raise UsageError(f"intruder 'linkage': features must be one of {', '.join(FEATURES)}, got {features!r}")
+        for what, (low, high), most in (("words", words, 5), ("characters", characters, 10)):
+            if not 1 <= low <= high <= most:
+                raise UsageError(f"intruder 'linkage': {what} must be two numbers from 1 to {most}, got {low}, {high}")
+        if not ridge > 0:
+            raise UsageError(f"intruder 'linkage': ridge must be above 0, got {ridge:g}")
+        self._kinds = FEATURES[features]
+        self._ridge = ridge
+        self._reader = Reader(words, characters, tags=tags)
+
+    def learn(self, known: Sequence[Item], labels: Sequence[int], classes: Sequence[str]) -> LinkageJudge:
+        """Fit the weights; see :class:`allonym.intruder.Intruder`. Texts are all that it looks at."""
+        texts = [item.text for item in known]
+        met, y = np.unique(np.asarray(labels, np.int64), return_inverse=True)
+        if not texts:
+            return LinkageJudge(self._reader, [], met, np.zeros(0), len(classes), 1.0)
+        wanted = np.zeros((len(texts), len(met)))
+        wanted[np.arange(len(texts)), y] = 1
+        shares = wanted.mean(axis=0)
+        parts = [_Part(kind, self._reader, texts, self._weight(kind)) for kind in self._kinds]
+        few = np.arange(len(texts))
+        if len(texts) > _SOLVED:
+            few = np.linspace(0, len(texts) - 1, _SOLVED // 2).astype(np.int64)
+        dual, left_out = _solve(sum(p.alike(few) for p in parts), (wanted - shares)[few], self._ridge)
+        if len(texts) > _SOLVED:
+            dual = _approach(parts, wanted - shares, self._ridge)
+        alone = _once(texts)[few]
+        factor = _factor((left_out + shares)[alone], y[few][alone])
+        for part in parts:
+            part.learn(dual)
+        return LinkageJudge(self._reader, parts, met, shares, len(classes), factor)
+
+    def _weight(self, kind: str) -> float:
+        return _BESIDE if kind == "encoder" and len(self._kinds) > 1 else 1.0
+
+
+class LinkageJudge:
+    """A :class:`Linkage` that has learnt. See :class:`allonym.intruder.Judge` for what it shares with others."""
+
+    def __init__(
+        self,
+        reader: Reader,
+        parts: Sequence[_Part],
+        met: NDArray[np.int64],
+        shares: Floats,
+        classes: int,
+        factor: float,
+    ) -> None:
+        self._reader = reader
+        self._parts = parts
+        self._met = met
+        self._shares = shares
+        self._classes = classes
+        self._factor = factor
+
+    def scores(self, targets: Sequence[Target]) -> Floats:
+        """How much speaks for every class: float ``(n, C)``, about 0 to 1; -inf for classes that it has never met."""
+        out = np.full((len(targets), self._classes), -np.inf)
+        if targets and len(self._met):
+            texts = [t.item.text for t in targets]
+            out[:, self._met] = self._shares + sum(part.scores(part.rows(texts)) for part in self._parts)
+        return out
+
+    def probabilities(self, targets: Sequence[Target]) -> Floats:
+        """Chances of every class: float ``(n, C)``, rows add up to 1; 0 for classes that it has never met.
+
+        The softmax of :meth:`scores` times a factor that fits the texts it learnt from, each judged without itself. So
+        it is as sure as it may be of texts like those; of anonymised ones it is too sure. NaN: it has learnt nothing.
+        """
+        if not len(self._met):
+            return np.full((len(targets), self._classes), np.nan)
+        return _softmax(self.scores(targets) * self._factor)
+
+    def rank(self, targets: Sequence[Target]) -> Ranking:
+        """The classes that it has met, 1,000 at most, the likeliest first; ties go to the first class."""
+        table = self.scores(targets)
+        best = np.argsort(-table, axis=1, kind="stable")[:, : max(1, min(_GUESSES, len(self._met)))]
+        scores = np.take_along_axis(table, best, axis=1)
+        return Ranking(np.where(scores > -np.inf, best, -1).astype(np.int64), scores)
+
+    def contributions(self, text: str, label: int) -> list[tuple[int, int, float]]:
+        """What each word of a text adds to the score of a class: (start, end, weight), in reading order.
+
+        Offsets are code points, end exclusive. Of features of words and characters, all weights and the class's share
+        of the learnt texts add up to the score: an n-gram's weight is shared by its words, and by its occurrences. A
+        negative weight speaks against the class. The encoder's part is what the score loses without the word; that
+        takes one reading of the text a word, and does not add up.
+
+        Raises:
+            UsageError: it has never met that class.
+        """
+        place = self._place(label)
+        spans = self._reader.spans(text)
+        total = np.zeros(len(spans))
+        for part in self._parts:
+            total += part.by_word(text, spans, place)
+        return [(a, b, float(w)) for (a, b), w in zip(spans, total, strict=True)]
+
+    def terms(self, targets: Sequence[Target], labels: Sequence[int]) -> Mapping[str, float]:
+        """As :class:`allonym.intruder.Judge`: n-grams of words; of one that reads characters only, the words that their
+        n-grams stand in. Of the encoder alone there are none: it cannot tell words apart."""
+        part = next((p for p in self._parts if p.kind != "encoder"), None)
+        out: dict[str, float] = {}
+        if part is None or not targets:
+            return out
+        names = self._reader.names(part.kind)
+        for target, label in zip(targets, labels, strict=True):
+            text, place = target.item.text, self._place(label)
+            if part.kind == "words":
+                row = part.rows([text])
+                told = zip((names[i] for i in row.indices), part.given(row, place), strict=True)
+            else:
+                spans = self._reader.spans(text)
+                told = zip((text[a:b].lower() for a, b in spans), part.by_word(text, spans, place), strict=True)
+            for name, weight in told:
+                if weight > 0:
+                    out[name] = out.get(name, 0.0) + float(weight)
+        return out
+
+    def _place(self, label: int) -> int:
+        at = int(np.searchsorted(self._met, label))
+        if at == len(self._met) or self._met[at] != label:
+            raise UsageError(f"intruder 'linkage': class {label} is none of the {len(self._met)} that it has learnt")
+        return at
+
+
+class _Part:
+    """One kind of feature: the learnt texts' rows, and what each feature adds to each class."""
+
+    def __init__(self, kind: str, reader: Reader, texts: Sequence[str], weight: float) -> None:
+        self.kind = kind
+        self._reader = reader
+        self._weight = weight
+        if kind != "encoder":
+            counts = reader.counts(texts, kind)
+            self._tfidf = Weights(counts)
+            self._known = self._tfidf.of(counts)
+        else:
+            self._known = reader.vectors(texts)
+        self._dual: Any = None
+        self._table: Any = None
+
+    def rows(self, texts: Sequence[str]) -> Any:
+        """The features of texts: ``(n, V)``."""
+        if self.kind == "encoder":
+            return self._reader.vectors(texts)
+        return self._tfidf.of(self._reader.counts(texts, self.kind))
+
+    def alike(self, which: NDArray[np.int64]) -> Any:
+        """How alike the learnt texts are: dense ``(n, n)``."""
+        rows = self._known[which]
+        table = rows @ rows.T
+        return self._weight * (table if self.kind == "encoder" else table.toarray())
+
+    def product(self, dual: Any) -> Any:
+        """:meth:`alike` of all learnt texts, times a vector ``(n,)``."""
+        return self._weight * (self._known @ (self._known.T @ dual))
+
+    def learn(self, dual: Any) -> None:
+        """Take the weights of texts ``(n, C)`` over to features, where there is room."""
+        self._dual = self._weight * dual
+        if self._known.shape[1] * dual.shape[1] <= _ROOM:
+            self._table = np.asarray(self._known.T @ self._dual)
+
+    def scores(self, rows: Any) -> Any:
+        """What features add to every class: ``(n, C)``."""
+        if self._table is not None:
+            return rows @ self._table
+        return (rows @ self._known.T) @ self._dual
+
+    def given(self, row: Any, place: int) -> Floats:
+        """What each stored feature of one sparse row adds to a class."""
+        if self._table is not None:
+            weights = self._table[row.indices, place]
+        else:
+            weights = np.asarray(self._known.T @ self._dual[:, place]).ravel()[row.indices]
+        out: Floats = row.data * weights
+        return out
+
+    def by_word(self, text: str, spans: Sequence[tuple[int, int]], place: int) -> Floats:
+        """What each word adds to a class: ``(len(spans),)``."""
+        if self.kind == "encoder":
+            without = [text[:a] + text[b:] for a, b in spans]
+            found = self.scores(self._reader.vectors([text, *without], keep=False))[:, place]
+            lost: Floats = found[0] - found[1:]
+            return lost
+        row, read = self.rows([text]), self._reader.read(text, self.kind)
+        order = np.argsort(row.indices)
+        held, gave = row.indices[order], self.given(row, place)[order]
+        total = np.zeros(len(spans))
+        if not len(held):
+            return total
+        at = np.minimum(np.searchsorted(held, read.ids), len(held) - 1)
+        met = held[at] == read.ids
+        at, first, last = at[met], read.first[met], read.last[met]
+        each = gave[at] / np.bincount(at, minlength=len(held))[at] / np.where(first == last, 1, last - first + 1)
+        for k in range(int((last - first).max(initial=0)) + 1):
+            inside = first + k <= last
+            np.add.at(total, (first + k)[inside], each[inside])
+        return total
+
+
+def _solve(alike: Any, wanted: Floats, ridge: float) -> tuple[Floats, Floats]:
+    """The texts' weights ``(n, C)``, and what each text would be given by all the others (exact leave-one-out)."""
+    inverse = linalg.inv(alike + ridge * np.eye(len(wanted)), check_finite=False)
+    dual: Floats = inverse @ wanted
+    return dual, wanted - dual / np.diag(inverse)[:, None]
+
+
+def _approach(parts: Sequence[_Part], wanted: Floats, ridge: float) -> Floats:
+    """As :func:`_solve` where the equations are too many to write down, by conjugate gradients."""
+    n = len(wanted)
+    system = LinearOperator((n, n), matvec=lambda v: ridge * v + sum(p.product(v) for p in parts), dtype=np.float64)
+    return np.column_stack([cg(system, column, rtol=1e-4, maxiter=100)[0] for column in wanted.T])
+
+
+def _once(texts: Sequence[str]) -> NDArray[np.bool_]:
+    """Which texts have no exact copy: a copy would tell the answer."""
+    _, which, often = np.unique(np.array(texts, object), return_inverse=True, return_counts=True)
+    single: NDArray[np.bool_] = often[which] == 1
+    return single
+
+
+def _factor(scores: Floats, y: NDArray[np.int64]) -> float:
+    """The factor before softmax under which the true classes are likeliest."""
+    if not len(y) or scores.shape[1] < 2:
+        return 1.0
+
+    def loss(log: float) -> float:
+        made = scores * np.exp(log)
+        top = made.max(axis=1)
+        total = top + np.log(np.exp(made - top[:, None]).sum(axis=1))
+        return float((total - made[np.arange(len(y)), y]).mean())
+
+    low, high = np.log(_FACTORS)
+    return float(np.exp(minimize_scalar(loss, bounds=(low, high), method="bounded").x))
+
+
+def _softmax(scores: Floats) -> Floats:
+    powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+    shares: Floats = powers / powers.sum(axis=1, keepdims=True)
+    return shares

@@ -1,0 +1,124 @@
+"""Pages of an intruder study: one HTML file per judge or writer, which sends nothing, and saves its answers as a file.
+
+A judge's page holds anonymised texts under tokens, never whom they are about; a writer's page holds the people to be
+described. Styles and script are inside; a content security policy allows these and nothing else.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from allonym.errors import MissingExtra
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+CONSENT = (
+    "Taking part is voluntary, and you may stop at any time by closing this page. Only what you write here is used, to "
+    "measure how well texts were anonymised. Please do not write anything about yourself."
+)
+"""What people agree to, unless the study says something else."""
+FORM = "allonym intruder study"
+_TITLES = {"judge": "Who is it?", "collect": "Describe these people"}
+_NOUNS = {"judge": "Text", "collect": "Person"}
+_INSTRUCTIONS: Mapping[str, tuple[str, ...]] = {
+    "judge": (
+        "In the following texts names and other details were replaced. Please play an adversary: your task is to find "
+        "out who the person is that each text is about.",
+        "After reading a text, say whether you could identify the person, who you think it is or what you could find "
+        "out, and which part of the text revealed it. Use whatever you know, and take the time that you need.",
+    ),
+    "collect": (
+        "Please write a description of each of the following people, in the style of the first paragraph of an "
+        "encyclopedia entry: who the person is, what they do, where they come from, what they are known for, how they "
+        "live.",
+        "Each description needs at least {least} characters. Use your own words and do not copy from anywhere.",
+    ),
+}
+
+
+def study_page(
+    task: str,
+    study: str,
+    page: int,
+    items: Sequence[Mapping[str, Any]],
+    *,
+    least: int = 500,
+    consent: str = "",
+    fictitious: str = "fictitious",
+) -> str:
+    """One page as HTML. The same arguments give the same bytes.
+
+    Args:
+        task: ``judge`` or ``collect``.
+        study: its name, which answers carry.
+        page: number of the page, from 1.
+        items: of a judge's page ``token`` and ``text``; of a writer's ``token``, ``subject``, ``group``, ``link`` and
+            ``facts``. What else an item holds is not shown.
+        least: characters that a description needs.
+        consent: what people agree to; empty: :data:`CONSENT`.
+        fictitious: the group of people who do not exist.
+
+    Raises:
+        MissingExtra: Jinja2 is not installed.
+    """
+    shown = ("token", "text") if task == "judge" else ("token", "subject", "group", "link", "facts")
+    environment = _environment()
+    safe = environment.globals["safe"]
+    style, script = _shared("style.css") + _own("study.css"), _own("study.js")
+    return environment.get_template("study.html").render(
+        form=FORM,
+        task=task,
+        study=study,
+        page=page,
+        title=_TITLES[task],
+        noun=_NOUNS[task],
+        instructions=[p.format(least=least) for p in _INSTRUCTIONS[task]],
+        consent=consent.strip() or CONSENT,
+        items=[{name: item[name] for name in shown} for item in items],
+        least=least,
+        fictitious=fictitious,
+        footer="This file holds everything it shows and asks no other computer for anything.",
+        style=safe(style),  # type: ignore[operator]
+        script=safe(script),  # type: ignore[operator]
+        policy=f"default-src 'none'; style-src {_digest(style)}; script-src {_digest(script)}; "
+        "base-uri 'none'; form-action 'none'",
+    )
+
+
+@cache
+def _environment() -> Environment:
+    try:
+        from jinja2 import Environment, PackageLoader, StrictUndefined
+        from markupsafe import Markup
+    except ImportError as error:
+        raise MissingExtra("pages of an intruder study", "evaluate") from error
+    environment = Environment(
+        loader=PackageLoader("allonym.report.intruder_study", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.globals["safe"] = Markup
+    return environment
+
+
+@cache
+def _own(name: str) -> str:
+    return files("allonym").joinpath("report", "intruder_study", "templates", name).read_text(encoding="utf-8")
+
+
+@cache
+def _shared(name: str) -> str:
+    return files("allonym").joinpath("report", "templates", name).read_text(encoding="utf-8")
+
+
+def _digest(content: str) -> str:
+    return f"'sha256-{b64encode(sha256(content.encode()).digest()).decode()}'"

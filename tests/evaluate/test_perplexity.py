@@ -1,0 +1,105 @@
+"""The n-gram model: probabilities that sum to one, what it never saw, folds; a causal model from a folder."""
+
+import math
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from allonym.errors import DataError, UsageError
+from allonym.evaluate.perplexity import KneserNey, perplexities, perplexity
+
+WORDS = st.lists(st.sampled_from(["a", "b", "c", "d", ""]), max_size=12)
+
+
+@given(st.lists(WORDS, min_size=1, max_size=6), st.integers(1, 4), st.lists(st.sampled_from("abcdz"), max_size=3))
+def test_probabilities_sum_to_one(texts, order, history):
+    model = KneserNey(texts, order)
+    known = sorted({w for t in texts for w in t if w})
+    total = sum(model.probability(tuple(history), w) for w in [*known, "never seen"])
+    assert total == pytest.approx(1)
+    assert model.probability(tuple(history), "never seen") > 0
+
+
+def test_kneser_ney_by_hand():
+    """Order 2, "a b a b" with D = 0.75: continuation counts for the single words, counts for the pairs."""
+    model = KneserNey([["a", "b", "a", "b"]], 2)
+    # Pairs: \n a 1, a b 2, b a 1. Before a: \n and b, 2 kinds; before b: a, 1 kind. Vocabulary: 3 with the unseen one.
+    unigram_b = (1 - 0.75 + 0.75 * 2 * (1 / 3)) / 3
+    assert model.probability((), "b") == pytest.approx(unigram_b)
+    assert model.probability(("a",), "b") == pytest.approx((2 - 0.75 + 0.75 * 1 * unigram_b) / 2)
+
+
+def test_what_was_read_is_less_surprising():
+    text = "the cat sat on the mat and the dog sat on the rug".split()
+    model = KneserNey([text] * 3)
+    assert model.perplexity(text) < model.perplexity(list(reversed(text))) < model.perplexity(["zebra"] * 5)
+    assert math.isnan(model.perplexity([]))
+
+
+def test_placeholders_are_passed_over_and_break_the_history():
+    texts = ["the cat sat on the mat"] * 6
+    before, after = perplexities(texts, ["[PERSON_1] sat on the mat", *texts[1:]])
+    assert after[1:] == before[1:] and math.isfinite(after[0])
+    only = perplexities(texts, ["[PERSON_1]", *texts[1:]])[1]
+    assert math.isnan(only[0])
+
+
+def test_no_text_is_judged_by_a_model_that_saw_it():
+    texts = ["common words stand here", "common words stand here", "strange zebra quagga okapi"]
+    before, _ = perplexities(texts, texts, folds=3)
+    assert before[2] > 2 * before[0]
+
+
+def test_one_text_has_no_perplexity():
+    found = perplexity(["a b"], ["a b"])
+    assert math.isnan(found.before.value) and "only one text" in found.before.method
+
+
+def test_the_seed_settles_the_folds():
+    texts = [f"text {i} of {i * 7 % 5} and {i % 3}" for i in range(12)]
+    assert perplexities(texts, texts, seed=3) == perplexities(texts, texts, seed=3)
+    assert perplexities(texts, texts, seed=3) != perplexities(texts, texts, seed=4)
+
+
+def test_refuses(tmp_path):
+    with pytest.raises(DataError, match="required"):
+        perplexity([], [])
+    with pytest.raises(UsageError, match="two folds"):
+        perplexity(["a"], ["b"], folds=1)
+    with pytest.raises(UsageError, match="order of 1"):
+        KneserNey([["a"]], 0)
+    with pytest.raises(UsageError, match="no such folder"):
+        perplexity(["a"], ["b"], model=tmp_path / "none")
+
+
+CAUSAL = """
+import sys, json, math, warnings
+warnings.simplefilter("ignore")
+from tokenizers import Tokenizer, models, pre_tokenizers
+from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
+import torch
+from allonym.evaluate.perplexity import perplexities
+folder = sys.argv[1]
+words = ["<s>", "<unk>", "the", "cat", "sat"]
+tok = Tokenizer(models.WordLevel({w: i for i, w in enumerate(words)}, "<unk>"))
+tok.pre_tokenizer = pre_tokenizers.Whitespace()
+PreTrainedTokenizerFast(tokenizer_object=tok, bos_token="<s>", unk_token="<unk>").save_pretrained(folder)
+torch.manual_seed(0)
+net = GPT2LMHeadModel(GPT2Config(vocab_size=5, n_positions=8, n_embd=8, n_layer=1, n_head=1, bos_token_id=0, eos_token_id=0))
+torch.nn.init.zeros_(net.transformer.wte.weight)
+net.save_pretrained(folder)
+print(json.dumps(perplexities(["the cat sat " * 9], ["the cat"], model=folder)))
+"""
+
+
+def test_a_causal_model_from_a_folder(tmp_path):
+    """One whose embeddings are all zero finds each of its five words equally likely, in windows as in one piece."""
+    pytest.importorskip("transformers")
+    pytest.importorskip("torch")
+    done = subprocess.run([sys.executable, "-c", CAUSAL, str(tmp_path)], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr[-800:]
+    values = [float(v) for v in done.stdout.strip().splitlines()[-1].strip("[]").replace("], [", ",").split(",")]
+    assert values == pytest.approx([5, 5], rel=1e-4)
