@@ -12,7 +12,7 @@ from allonym.report.evaluate.information import information_section
 from allonym.report.evaluate.linkage import linkage_section
 from allonym.report.evaluate.residual import residual_section
 from allonym.report.evaluate.syntheticity import syntheticity_section
-from allonym.report.evaluate.verdict import kind_of, limits_section, skipped_section, verdict
+from allonym.report.evaluate.verdict import kind_of, limits_section, skipped_section, small_letter, verdict
 from allonym.report.page import Block, Cell, Column, Facts, Notice, Page, Row, Section, Settings, Table, Tag, Text
 from allonym.report.plots import Axis, Chart, Multiples, Point, Series
 from allonym.report.swap.given import Plain, estimate, flat, known, part, rows
@@ -141,7 +141,7 @@ def _charts(versions: Plain, lines: list[Plain]) -> Iterator[Chart]:
             continue
         right = "right" if y.get("better") == "high" else "left"
         yield Chart(
-            f"{risk.get('name')} against {str(y.get('name')).lower()}",
+            f"{risk.get('name')} against {small_letter(y.get('name'))}",
             Axis(str(y.get("name")), kind_of(y)),
             Axis(str(risk.get("name")), kind_of(risk)),
             tuple(series),

@@ -111,12 +111,17 @@ def _warnings(result: Plain) -> Iterator[str]:
             chance = f", by guessing {_said(row, 'chance')}" if known(row.get("chance")) else ""
             yield f"{row.get('name')}: {_said(row, 'value')}{chance}: {row.get('note')}."
     for row in rows(result, "skipped"):
-        yield f"Not measured: {str(row.get('title')).lower()} ({row.get('reason')})."
+        yield f"Not measured: {small_letter(row.get('title'))} ({row.get('reason')})."
 
 
 def _said(row: Plain, name: str) -> str:
     found = estimate(row.get(name))
     return write(found.value, kind_of(row), row.get("digits")) if known(found) else NOTHING
+
+
+def small_letter(name: object) -> str:
+    """A name as it stands within a sentence."""
+    return str(name)[:1].lower() + str(name)[1:]
 
 
 def kind_of(row: Plain) -> Kind:
@@ -129,7 +134,7 @@ def _figure(row: Plain, result: Plain) -> Figure:
     if known(row.get("chance")):
         note += f"; chance {_said(row, 'chance')}"
     before = estimate(row.get("before")).value if known(row.get("before")) else None
-    name = f"{_SIDES.get(str(row.get('side')), '')}: {str(row.get('name')).lower()}"
+    name = f"{_SIDES.get(str(row.get('side')), '')}: {small_letter(row.get('name'))}"
     return Figure(name, estimate(row.get("value")), note, kind_of(row), row.get("digits"), tone_of(row, result), before)
 
 
@@ -146,7 +151,7 @@ def _picture(lines: list[Plain]) -> Bars | None:
         chance = estimate(row.get("chance")).value if known(row.get("chance")) else None
         side = _SIDES.get(str(row.get("side")), "")
         groups.append(
-            Group(f"{side}: {str(row.get('name')).lower()} ({row.get('better')} is better)", tuple(bars), chance)
+            Group(f"{side}: {small_letter(row.get('name'))} ({row.get('better')} is better)", tuple(bars), chance)
         )
     if len(groups) < 2:
         return None
