@@ -13,18 +13,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score, confusion_matrix, precision_recall_fscore_support
 
-from allonym.document import Span
+from allonym.document import Span, merge
 from allonym.errors import DataError, PlanMismatch, UnknownNameError, UsageError
 from allonym.evaluate import detection, found_between, found_in_plans, unigram_bits
 from allonym.evaluate.agreement import agreement, alpha, coincidences, kappa
 from allonym.evaluate.classes import Classes, meaning
 from allonym.evaluate.leaks import stands
-from allonym.evaluate.matching import Mention
-from allonym.evaluate.tab import masked
+from allonym.evaluate.matching import Mention, disjoint, touching
+from allonym.evaluate.tab import _within, masked
 from allonym.pipeline import anonymize
 from allonym.stats.resampling import Draws
 from allonym.stats.samples import bootstrap
-from allonym.train.records import make_record
+from allonym.train.records import make_record, outermost
 
 TEXT = "Ada Brook met Cyd in Elmford. Later Cyd saw Ada Brook."
 GOLD = [(0, 9, "PER"), (14, 17, "PER"), (21, 28, "LOC"), (36, 39, "PER"), (44, 53, "PER")]
@@ -522,3 +522,26 @@ def test_the_gold_itself_is_found_wholly_and_rates_are_rates(places):
     for level in other.levels.values():
         for e in (level.micro.precision, level.micro.recall, level.micro.f1):
             assert math.isnan(e.value) or 0 <= e.value <= 1
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 40), st.integers(1, 9), st.sampled_from("ab")), max_size=12),
+    st.lists(st.tuples(st.integers(0, 40), st.integers(1, 9)), max_size=8),
+)
+def test_places_are_looked_up_as_if_all_were_tried(marks, places):
+    mentions = [Mention(a, a + n, name) for a, n, name in marks]
+    kept = disjoint(mentions)
+    slow = []
+    for m in sorted(mentions, key=lambda m: (m.start - m.end, m.start, m.name)):
+        if not any(m.start < o.end and o.start < m.end for o in slow):
+            slow.append(m)
+    assert kept == sorted(slow, key=lambda m: m.start)
+    spans = outermost(Span(m.start, m.end, "PERSON") for m in mentions)
+    assert [(s.start, s.end) for s in spans] == [(m.start, m.end) for m in kept]
+    cover = merge((a, a + n) for a, n, _ in marks)
+    own = [(m.start, m.end) for m in mentions]
+    for a, n in places:
+        wanted = [(x, y) for x, y in cover if x < a + n and a < y]
+        assert list(touching((a, a + n), cover)) == wanted
+    inside = _within([(a, a + n) for a, n in places], own)
+    assert inside.tolist() == [any(x <= a and a + n <= y for x, y in own) for a, n in places]

@@ -151,7 +151,7 @@ def test_bad_input() -> None:
         downstream(texts, texts, fine, {"mod": "classify"})
     with pytest.raises(UnknownNameError, match="sumarise"):
         downstream(texts, texts, fine, {"mood": "sumarise"})
-    with pytest.raises(UnknownNameError, match="BART is not built in"):
+    with pytest.raises(UnknownNameError, match="seq2seq:FOLDER"):
         downstream(texts, texts, fine, {"mood": "classify"}, model="bart")
     with pytest.raises(DataError, match="one value for each text"):
         downstream(texts, texts, {"mood": labels[:3]}, {"mood": "classify"})

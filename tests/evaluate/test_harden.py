@@ -141,6 +141,35 @@ def test_judges_never_learnt_from_what_they_judge():
     assert ranks(texts, judges) == [2, 2, 2, 2]  # nothing shared: ties count against the intruder
 
 
+def test_one_who_learns_from_hardened_texts_is_told(made):
+    before, after = made.released
+    assert before.n == after.n == len(made.texts) and 0 <= after.value <= 1
+    assert made.to_dict()["released"]["after"]["value"] == after.value
+    section = hardening_section(made.to_dict())
+    out = render(Page("t", (section,)), "markdown")
+    assert "know original texts only" in out and "Judge a release by that number" in out
+
+
+def test_who_knows_one_subject_only_has_nothing_to_guess():
+    """One text of the second subject, and more texts than folds: in one fold nobody else is known."""
+    ada = [f"Ada has ginger hair and plays the guitar number {i}." for i in range(14)]
+    texts, subjects = [*ada, "Ben repairs old cars in a garage."], ["Ada"] * 14 + ["Ben"]
+    made = harden(texts, texts, subjects)
+    assert made.texts[-1].rank == 0
+    alone = [t for t, s in zip(made.texts[:-1], subjects, strict=False) if t.rank == 0]
+    assert alone and all(t.text == text for t, text in zip(made.texts, texts, strict=True) if t.rank == 0)
+    judges = knowing(texts, subjects, [""] * 15, Linkage("words"))
+    assert ranks(texts, judges).count(0) >= 2
+
+
+def test_nobody_is_judged_by_who_has_a_copy():
+    original, _, subjects, _ = corpus()
+    copies = [*original, *(t.upper().replace(" ", "  ") for t in original)]
+    judges = knowing(copies, subjects * 2, [""] * len(copies), Linkage("words"))
+    half = len(original)
+    assert all(judges[i].judge is judges[i + half].judge for i in range(half))
+
+
 def test_the_report_shows_numbers_and_no_text(made):
     section = hardening_section(made.to_dict())
     assert section is not None

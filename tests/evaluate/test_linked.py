@@ -113,6 +113,13 @@ def test_a_background_is_all_that_it_learns_from():
     background = [(" ".join(own), name) for name, (_, own) in PEOPLE.items()]
     made = reidentification(before, after, [*subjects[:-1], "Nobody"], background=background)
     assert made.all.after.value > 0.95 and made.folds == 0 and made.unjudged == 1 and made.all.subjects == 4
+    # Guessing blindly among those of the background, however often each is in the texts.
+    assert made.all.chance.value == pytest.approx(1 / 4)
+    more = [*background, *((f"{own[1]} anew", name) for name, (_, own) in PEOPLE.items() if name == "Orla")]
+    many = [*more, *((f"about somebody else {i}", f"Other {i}") for i in range(40))]
+    assert reidentification(before, after, subjects, background=many).all.chance.value == 0.25
+    others = [*background, *((f"about somebody else {i}", f"Other {i}") for i in range(36))]
+    assert reidentification(before, after, subjects, background=others).all.chance.value == pytest.approx(1 / 40)
     grouped = reidentification(before, after, subjects, groups=groups, background=background)
     assert grouped.all.subjects == 2
     copies = [(text, name) for text, name in zip(after, subjects, strict=True)]

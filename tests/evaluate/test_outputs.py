@@ -28,6 +28,12 @@ def test_surfaces_and_parts_of_names() -> None:
     assert [(s.output, s.label) for s in found.found] == [(0, "PERSON")]
 
 
+def test_no_leak_at_all_still_has_an_interval() -> None:
+    found = output_leaks(["Nobody wrote.", "Nobody called."], TEXTS, entities=NAMED).identifiers
+    assert (found.value, found.low, found.n) == (0, 0, 3)
+    assert found.high > 0.3
+
+
 @pytest.mark.parametrize("output", ["Connors wrote.", "connor wrote.", "SarahConnor", "s.connor@example.community"])
 def test_other_words_are_no_leak(output: str) -> None:
     assert output_leaks([output, ""], TEXTS, entities=NAMED).outputs.value == 0

@@ -145,3 +145,12 @@ def test_wrong_calls() -> None:
     with pytest.raises(DataError, match="heading"):
         write_forms([Form(1, "a\nb", "", "")])
     assert "secret" not in repr(Form(1, "c", "", "secret"))
+
+
+def test_nobody_agrees_with_himself():
+    once = Finding("c1", residual=False, reviewer="r1")
+    with pytest.raises(DataError, match="1 conversations are judged twice by one and the same reviewer"):
+        red_team_summary([once, once])
+    assert (
+        red_team_summary([once, Finding("c1", reviewer="r1"), Finding("c1", residual=True, reviewer="r2")]).twice == 1
+    )

@@ -23,6 +23,7 @@ from allonym.intruder.scoring import score
         ("age", "old", "31", 0),
         ("sex", "Male", "male", 1),
         ("sex", "a woman", "male", 0),
+        ("sex", "male or female", "male", 0),
         ("sex", "female", "f", 1),
         ("sex", "non-binary", "nonbinary", 1),
         ("place", "Lyon", "Lyon, France", 1),

@@ -11,6 +11,7 @@ import click
 from allonym.cli.evaluate.options import (
     Output,
     Source,
+    check_outputs,
     output_options,
     section_page,
     seed_option,
@@ -18,7 +19,7 @@ from allonym.cli.evaluate.options import (
     source_options,
 )
 from allonym.cli.terminal import json_line, note
-from allonym.errors import DataError, UsageError
+from allonym.errors import DataError
 
 if TYPE_CHECKING:
     from allonym.document import Document
@@ -33,7 +34,7 @@ _OUT = click.Path(dir_okay=False, path_type=Path)
 @source_options
 @click.option("--subject", required=True, metavar="KEY", help="Metadata that says whom each text is about.")
 @click.option("--within", metavar="KEY", help="Metadata with a group that the intruder knows and guesses within.")
-@click.option("-o", "--out", "target", type=click.Path(path_type=Path), metavar="OUT",
+@click.option("-o", "--output", "--out", "target", type=click.Path(path_type=Path), metavar="OUT",
               help="The hardened texts, in the format of ANONYMISED.")  # fmt: skip
 @click.option("--rank", type=click.IntRange(1), default=1, show_default=True, metavar="K",
               help="The subject must rank worse than this.")  # fmt: skip
@@ -66,6 +67,9 @@ def harden(
     Words that give the subject away, soft ones such as "ginger" too, become more general, or go where they can not,
     until the intruder ranks the subject worse than K. English.
 
+    That intruder, and the judge beside it, know originals only. Words that hardening brings in ("they") mislead them in
+    part, so the line "one with released texts" counts: an intruder who has learnt from hardened texts of others.
+
     \b
     Examples:
       allonym harden original.jsonl safe.jsonl --subject subject -o hard.jsonl
@@ -77,8 +81,8 @@ def harden(
     if target is None and plan is None and not output.paths:
         raise click.UsageError("an output is required: -o OUT, --plan, --report or --json")
     made = [path for path in (target, plan) if path is not None]
+    _free(source, made, output.overwrite)
     output.check((*source.paths, *made))
-    _free(source, target, made, output.overwrite)
     from allonym.evaluate.harden import harden as hardened
     from allonym.report.evaluate.hardening import hardening_section
 
@@ -108,6 +112,8 @@ def harden(
             ("judge finds, before", before.judge, "share"),
             ("judge finds, after", after.judge, "share"),
             ("attacker finds, after", after.attacker, "share"),
+            ("one with released texts, before", result.released[0], "share"),
+            ("one with released texts, after", result.released[1], "share"),
             ("words gone, before", before.removed, "share"),
             ("words gone, after", after.removed, "share"),
             ("general words as half", after.weighted, "share"),
@@ -119,14 +125,11 @@ def harden(
         note(f"the attacker still finds the subject of {result.still_found:,} of {len(result.texts):,} texts")
 
 
-def _free(source: Source, target: Path | None, made: Sequence[Path], overwrite: bool) -> None:
-    """Raises where an output exists, or is or lies in what is read."""
+def _free(source: Source, made: Sequence[Path], overwrite: bool) -> None:
+    """Raises where an output exists, is named twice, is or lies in what is read, or cannot be written."""
     from allonym.files.items import check_free
 
-    kept = {path.resolve() for path in source.paths}
-    for path in made:
-        if kept & {path.resolve(), *path.resolve().parents}:
-            raise UsageError(f"{path} is, or lies in, what the run reads, which is never changed")
+    check_outputs(made, source.paths, overwrite=True)
     check_free([p for p in made if not p.is_dir()], [], overwrite)
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from allonym.evaluate.detection import Detection, detection
     from allonym.evaluate.document_risk import DocumentRisk, document_risk
     from allonym.evaluate.downstream import Downstream, downstream
+    from allonym.evaluate.finetuned import Training
     from allonym.evaluate.found import found_between, found_by, found_in_plans
     from allonym.evaluate.guessing import AttributeGuesses, PersonGuesses, attribute_guesses, person_guesses
     from allonym.evaluate.harden import Hardened, Hardening, Level, harden
@@ -54,6 +55,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "detection": ("Detection", "detection"),
     "document_risk": ("DocumentRisk", "document_risk"),
     "downstream": ("Downstream", "downstream"),
+    "finetuned": ("Training",),
     "found": ("found_between", "found_by", "found_in_plans"),
     "guessing": ("AttributeGuesses", "PersonGuesses", "attribute_guesses", "person_guesses"),
     "harden": ("Hardened", "Hardening", "Level", "harden"),
@@ -112,6 +114,7 @@ __all__ = [
     "Subject",
     "Surface",
     "Syntheticity",
+    "Training",
     "Truth",
     "Utility",
     "attribute_guesses",

@@ -33,10 +33,10 @@ def read_annotated(
     out = []
     for id, text, meta in zip(pairs.ids, pairs.original, pairs.meta, strict=True):
         rows = meta.get("marks")
-        if isinstance(rows, (list, tuple)):
-            out.append(Marked(id, text, marks_from(rows, text, id), meta))
-        else:
+        if rows is None or rows == "":
             out.append(read_marks(text, id, meta))
+        else:
+            out.append(Marked(id, text, marks_from(rows, text, id), meta))
     return tuple(out)
 
 

@@ -16,7 +16,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from allonym.errors import DataError, UnknownNameError, UsageError
+from allonym.errors import DataError, UsageError
+from allonym.evaluate.finetuned import CLASSIFIER, Classifier, Training, check_model, described, seed_of
 from allonym.evaluate.pairs import checked
 from allonym.stats import Estimate, none
 from allonym.stats.samples import average
@@ -27,7 +28,8 @@ REPEATS = 20
 TEST = 0.2
 MODELS = ("linear", "encoder")
 """Classifiers: ``linear`` is a linear support vector machine on TF-IDF of words and pairs of words; ``encoder`` a
-logistic regression on vectors of the embedded sentence encoder."""
+logistic regression on vectors of the embedded sentence encoder. ``finetune:FOLDER`` beside them is a pretrained
+encoder (:mod:`allonym.evaluate.finetuned`)."""
 
 Ints = NDArray[np.int64]
 
@@ -37,7 +39,7 @@ class Utility:
     """What :func:`utility_loss` measures.
 
     Attributes:
-        model: the classifier.
+        model: the classifier; a fine-tuned one with how it was trained, without the way to its folder.
         texts, classes, repeats: how many; texts are those with a label.
         before, after: accuracy on originals and on anonymised texts, mean over the repeats.
         loss: accuracy before minus after, of the same split: above 0, anonymised texts are worse. In shares: 0.0084 is
@@ -89,6 +91,7 @@ def utility_loss(
     *,
     groups: Sequence[str] | None = None,
     model: str = "linear",
+    training: Training | None = None,
     repeats: int = REPEATS,
     test: float = TEST,
     seed: int = 0,
@@ -101,7 +104,9 @@ def utility_loss(
         labels: class of each; texts with None or an empty label are left out.
         groups: such as authors; no group is on both sides of a split. None: each text for itself, and every class is
             split in the same proportion.
-        model: one of :data:`MODELS`.
+        model: one of :data:`MODELS`, or ``finetune:`` and the folder of a pretrained encoder such as BERT or RoBERTa,
+            which is fine-tuned for each split and version as in P3 and P4: minutes to hours each.
+        training: how that is fine-tuned; None: three epochs, learning rate 2e-5, batches of 8.
         repeats: splits; 20 and more for an interval worth reading.
         test: share of the texts (of the groups) that is tested on, between 0 and 1.
         seed: of the splits.
@@ -111,13 +116,13 @@ def utility_loss(
         Estimates without a value, with the reason, where there is one class only or a class is too small to split.
 
     Raises:
-        DataError: unequal lengths, or no texts.
-        UsageError: fewer than two repeats, or a share that leaves nothing on one side.
+        DataError: unequal lengths, no texts, or the folder holds no encoder.
+        UsageError: fewer than two repeats, a share that leaves nothing on one side, or no such folder.
         UnknownNameError: no such model.
+        MissingExtra: ``finetune:`` without torch or transformers.
     """
     checked(original, anonymised, labels, *([groups] if groups is not None else []))
-    if model not in MODELS:
-        raise UnknownNameError("classifier", model, MODELS, "utility loss; to fine-tune one, see 'allonym train'")
+    check_model(model, MODELS, (CLASSIFIER,), "utility loss")
     if repeats < 2:
         raise UsageError(f"utility loss: two repeats at least are required, got {repeats}")
     if not 0 < test < 1:
@@ -129,9 +134,9 @@ def utility_loss(
     sizes = Counter(y.tolist())
     if reason := _unfit(len(kept), sizes, groups, kept):
         missing = none(reason, len(kept))
-        return Utility(model, len(kept), len(names), 0, *(missing for _ in range(7)))
+        return Utility(described(model, training), len(kept), len(names), 0, *(missing for _ in range(7)))
     owner = None if groups is None else np.unique([str(groups[i]) for i in kept], return_inverse=True)[1]
-    learners = [_learner(model, [texts[i] for i in kept]) for texts in (original, anonymised)]
+    learners = [_learner(model, [texts[i] for i in kept], training, seed) for texts in (original, anonymised)]
     rng = np.random.default_rng(seed)
     scores = np.empty((repeats, 2, 2))
     sides: list[int] = []
@@ -150,7 +155,7 @@ def utility_loss(
         return resampled(first, ratio), resampled(second, ratio), resampled(first - second, ratio)
 
     most = Estimate.exact(max(sizes.values()) / len(kept), len(kept))
-    return Utility(model, len(kept), len(names), repeats, *of(0), *of(1), most)
+    return Utility(described(model, training), len(kept), len(names), repeats, *of(0), *of(1), most)
 
 
 def resampled(values: Any, ratio: float, level: float = 0.95) -> Estimate:
@@ -205,7 +210,9 @@ def _split(y: Ints, owner: Ints | None, test: float, rng: np.random.Generator) -
     raise DataError("utility loss: classes and groups go together, so that no split leaves two classes to learn from")
 
 
-def _learner(model: str, texts: Sequence[str]) -> _Learner:
+def _learner(model: str, texts: Sequence[str], training: Training | None, seed: int) -> _Learner:
+    if model.startswith(CLASSIFIER):
+        return _Finetuned(Classifier(model, training), texts, seed)
     return _Linear(texts) if model == "linear" else _Encoder(texts)
 
 
@@ -248,6 +255,19 @@ class _Encoder:
 
         fitted = LogisticRegression(C=10.0, max_iter=1000).fit(self._rows[train], y)
         return np.asarray(fitted.predict(self._rows[test]), np.int64)
+
+
+class _Finetuned:
+    """A pretrained encoder, fine-tuned for each split."""
+
+    def __init__(self, classifier: Classifier, texts: Sequence[str], seed: int) -> None:
+        self._classifier = classifier
+        self._rows = classifier.read(texts)
+        self._seed = seed
+
+    def predict(self, train: Ints, y: Ints, test: Ints) -> Ints:
+        learnt, asked = ([self._rows[i] for i in side] for side in (train, test))
+        return self._classifier.predict(learnt, y, asked, seed_of(self._seed, train))
 
 
 def _macro(truth: Ints, said: Ints) -> float:

@@ -17,6 +17,16 @@ import numpy as np
 
 from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.evaluate.classification import resampled
+from allonym.evaluate.finetuned import (
+    CLASSIFIER,
+    WRITER,
+    Classifier,
+    Training,
+    Writer,
+    check_model,
+    described,
+    seed_of,
+)
 from allonym.evaluate.pairs import checked
 from allonym.stats import Estimate, none
 
@@ -29,6 +39,9 @@ CALLS: Mapping[str, str] = MappingProxyType(
 )
 """P2's four tasks."""
 MODELS = ("linear", "encoder")
+"""``linear``: on words, ``encoder``: on vectors of the embedded sentence encoder. Beside them ``finetune:FOLDER`` for
+tasks to classify and ``seq2seq:FOLDER`` for tasks to summarise (:mod:`allonym.evaluate.finetuned`)."""
+_FINE_TUNED: Mapping[str, str] = MappingProxyType({CLASSIFIER: "classify", WRITER: "summarise"})
 REPEATS: Mapping[str, int] = MappingProxyType({"classify": 20, "summarise": 5})
 TEST = 0.2
 _MEASURES: Mapping[str, tuple[str, ...]] = MappingProxyType(
@@ -66,7 +79,8 @@ class Task:
         texts: how many have a target; classes: of a classification, else 0; repeats: splits.
         scores: by measure: ``f1`` (macro) and ``accuracy``, or ``rouge1``, ``rouge2``, ``rougeL``.
         floor, ceiling: the same measures without learning: of always saying the most frequent class, or of a text's
-            first sentences; and of the sentences that are greedily best for the references. Empty where there is none.
+            first sentences; and of the sentences that are greedily best for the references. Empty where there is none:
+            a model that writes has no ceiling.
     """
 
     kind: str
@@ -92,7 +106,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Downstream:
-    """All tasks, by their field's name, and the kind of model."""
+    """All tasks, by their field's name, and the kind of model; a fine-tuned one with how, without its folder's path."""
 
     model: str
     tasks: Mapping[str, Task]
@@ -110,6 +124,7 @@ def downstream(
     *,
     anonymised_targets: Targets | None = None,
     model: str = "linear",
+    training: Training | None = None,
     repeats: int | None = None,
     test: float = TEST,
     seed: int = 0,
@@ -124,7 +139,10 @@ def downstream(
         tasks: field to its kind, one of :data:`KINDS`.
         anonymised_targets: what goes with the anonymised texts, such as anonymised summaries; fields that are missing
             there, and labels, are those of ``targets``.
-        model: ``linear`` (on words), or ``encoder`` (on vectors of the embedded sentence encoder).
+        model: one of :data:`MODELS`; or, as in P4, ``finetune:`` and the folder of a pretrained encoder such as BERT,
+            to classify, ``seq2seq:`` and that of an encoder-decoder such as BART, to summarise. These are fine-tuned
+            for each split and version: minutes to hours each.
+        training: how that is done; None: three epochs, learning rate 2e-5, batches of 8.
         repeats: splits; None: 20 to classify, 5 to summarise.
         test: share of the texts that is tested on, between 0 and 1.
         seed: of the splits.
@@ -134,15 +152,16 @@ def downstream(
         Estimates without a value, with the reason, where a task cannot be learnt and tested.
 
     Raises:
-        DataError: unequal lengths, no texts, or a target of another type.
-        UsageError: no task, too few repeats, or a share that leaves nothing on one side.
+        DataError: unequal lengths, no texts, a target of another type, or a folder without such a network.
+        UsageError: no task, too few repeats, a share that leaves nothing on one side, no such folder, or a model that
+            is not for this kind of task.
         UnknownNameError: no such field, kind or model.
+        MissingExtra: a model to fine-tune without torch or transformers.
     """
     checked(original, anonymised)
     if not tasks:
         raise UsageError("downstream: a task is required, such as {'purpose': 'classify', 'summary': 'summarise'}")
-    if model not in MODELS:
-        raise UnknownNameError("model", model, MODELS, "downstream; BART is not built in")
+    check_model(model, MODELS, tuple(_FINE_TUNED), "downstream")
     if repeats is not None and repeats < 2:
         raise UsageError(f"downstream: two repeats at least are required, got {repeats}")
     if not 0 < test < 1:
@@ -150,6 +169,9 @@ def downstream(
     for name, kind in tasks.items():
         if kind not in KINDS:
             raise UnknownNameError("kind of task", kind, KINDS, f"task {name!r}")
+        for prefix, able in _FINE_TUNED.items():
+            if model.startswith(prefix) and kind != able:
+                raise UsageError(f"downstream: {prefix}FOLDER is for tasks to {able}, but task {name!r} is to {kind}")
         if name not in targets:
             raise UnknownNameError("field", name, sorted(targets), "downstream")
         checked(original, anonymised, targets[name])
@@ -176,11 +198,11 @@ def downstream(
             [anonymised[i] for i in kept],
             [own[i] for i in kept],
             [theirs[i] for i in kept],
-            model, often[name], test, seed, step,
+            model, training, often[name], test, seed, step,
         )  # fmt: skip
         done += often[name]
         step(often[name])
-    return Downstream(model, out)
+    return Downstream(described(model, training), out)
 
 
 def _target(value: object, kind: str, name: str, number: int) -> tuple[str, ...]:
@@ -198,8 +220,8 @@ def _target(value: object, kind: str, name: str, number: int) -> tuple[str, ...]
 
 
 def _classified(
-    old: list[str], new: list[str], own: list[tuple[str, ...]], _: object, model: str, repeats: int, test: float,
-    seed: int, step: Callable[[int], None],
+    old: list[str], new: list[str], own: list[tuple[str, ...]], _: object, model: str, training: Training | None,
+    repeats: int, test: float, seed: int, step: Callable[[int], None],
 ) -> Task:  # fmt: skip
     labels = [t[0] for t in own]
     sizes = Counter(labels)
@@ -212,7 +234,7 @@ def _classified(
     if reason:
         return _nothing("classify", len(labels), len(sizes), reason)
     y = np.unique(labels, return_inverse=True)[1]
-    features = _features(old, new, model)
+    features = _features(old, new, model, training, seed)
     rng = np.random.default_rng(seed)
     found = np.empty((repeats, 2, 2))
     floor = np.empty((repeats, 2))
@@ -232,9 +254,20 @@ def _classified(
     )  # fmt: skip
 
 
-def _features(old: list[str], new: list[str], model: str) -> Callable[[int, Any, Any, Any], Any]:
+def _features(
+    old: list[str], new: list[str], model: str, training: Training | None, seed: int
+) -> Callable[[int, Any, Any, Any], Any]:
     """A function (version learnt from, train, classes of train, test) to the classes of the test side's originals."""
     n = len(old)
+    if model.startswith(CLASSIFIER):
+        classifier = Classifier(model, training)
+        versions = classifier.read(old), classifier.read(new)
+
+        def by_network(version: int, train: Any, y: Any, test: Any) -> Any:
+            learnt, asked = [versions[version][i] for i in train], [versions[0][i] for i in test]
+            return classifier.predict(learnt, y, asked, seed_of(seed, train))
+
+        return by_network
     if model == "encoder":
         from sklearn.linear_model import LogisticRegression
 
@@ -283,7 +316,7 @@ def _f1_and_accuracy(truth: Any, said: Any) -> tuple[float, float]:
 
 def _summarised(
     old: list[str], new: list[str], own: list[tuple[str, ...]], theirs: list[tuple[str, ...]], model: str,
-    repeats: int, test: float, seed: int, step: Callable[[int], None],
+    training: Training | None, repeats: int, test: float, seed: int, step: Callable[[int], None],
 ) -> Task:  # fmt: skip
     from allonym.evaluate.summarising import Summariser, oracle, read, rouge, words_of
 
@@ -291,32 +324,46 @@ def _summarised(
     if n < 4:
         return _nothing("summarise", n, 0, "four texts with a reference at least are required")
     length = words_of(own)
-    texts = [[read(t, model=model) for t in version] for version in (old, new)]
-    best = [
+    writer = Writer(model, training) if model.startswith(WRITER) else None
+    texts = [[read(t, model=model) for t in version] for version in ((old,) if writer else (old, new))]
+    best = [] if writer else [
         [oracle(t, refs, length) for t, refs in zip(version, references, strict=True)]
         for version, references in zip(texts, (own, theirs), strict=True)
-    ]
+    ]  # fmt: skip
+
+    def summaries(version: int, train: list[int], held: list[int]) -> list[str]:
+        if writer is not None:
+            learnt_from, references = ((old, own), (new, theirs))[version]
+            return writer.summaries(
+                [learnt_from[i] for i in train], [references[i] for i in train], [old[i] for i in held],
+                seed_of(seed, train),
+            )  # fmt: skip
+        learnt = Summariser(model, seed).fit(
+            [texts[version][i] for i in train], [best[version][i] for i in train], length
+        )
+        return [learnt.summary(texts[0][i]) for i in held]
+
+    def judged(told: Sequence[str], held: list[int]) -> Any:
+        return np.mean([rouge(t, own[i]) for t, i in zip(told, held, strict=True)], axis=0)
+
     rng = np.random.default_rng(seed)
     take = min(n - 2, max(1, round(test * n)))
     found = np.empty((repeats, 2, 3))
-    ends = np.empty((repeats, 2, 3))
+    ends = np.zeros((repeats, 2, 3))
     for r in range(repeats):
         order = rng.permutation(n)
         held, train = np.sort(order[:take]).tolist(), np.sort(order[take:]).tolist()
         for version in (0, 1):
-            learnt = Summariser(model, seed).fit(
-                [texts[version][i] for i in train], [best[version][i] for i in train], length
-            )
-            found[r, version] = np.mean([rouge(learnt.summary(texts[0][i]), own[i]) for i in held], axis=0)
-        first = Summariser(model).fit([], [], length)
-        ends[r, 0] = np.mean([rouge(first.summary(texts[0][i]), own[i]) for i in held], axis=0)
-        told = [" ".join(texts[0][i].sentences[k] for k in sorted(best[0][i])) for i in held]
-        ends[r, 1] = np.mean([rouge(t, own[i]) for t, i in zip(told, held, strict=True)], axis=0)
+            found[r, version] = judged(summaries(version, train, held), held)
+        first = Summariser().fit([], [], length)
+        ends[r, 0] = judged([first.summary(texts[0][i]) for i in held], held)
+        if writer is None:
+            ends[r, 1] = judged([" ".join(texts[0][i].sentences[k] for k in sorted(best[0][i])) for i in held], held)
         step(r + 1)
     ratio = take / (n - take)
     names = _MEASURES["summarise"]
     floor, ceiling = ({m: resampled(ends[:, e, i], ratio) for i, m in enumerate(names)} for e in (0, 1))
-    return Task("summarise", n, 0, repeats, _scores(found, names, ratio), floor, ceiling)
+    return Task("summarise", n, 0, repeats, _scores(found, names, ratio), floor, {} if writer else ceiling)
 
 
 def _scores(found: Any, names: Sequence[str], ratio: float) -> dict[str, Score]:

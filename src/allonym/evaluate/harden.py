@@ -79,7 +79,8 @@ class Hardened:
     Attributes:
         text: as hardened. Hidden from ``repr``.
         plan: from the anonymised text, or from the original one where the first plan was given, to ``text``.
-        rank: of the subject by the intruder that chose the words, from 1; 0: it has no other text about the subject.
+        rank: of the subject by the intruder that chose the words, from 1; 0: it has no other text about the subject, or
+            about nobody else.
         removed, weighted: shares of words gone, see :class:`Level`; NaN for a text without words.
         generalised, suppressed: words that became general ones, and words that went.
     """
@@ -104,6 +105,9 @@ class Hardening:
         chosen: the level of ``texts``: unlike the others it keeps to the floors.
         groups: group to its curve as in ``levels``, then its chosen level; empty where no groups were given.
         still_found: texts whose subject is found by the attacker nevertheless.
+        released: share of texts whose subject is found by one who has learnt from the released texts of others, before
+            and after hardening. Attacker and judge know originals only, and are misled by words that hardening brought
+            in; this one is not, so it is the number to judge a release by.
     """
 
     rank: int
@@ -112,6 +116,7 @@ class Hardening:
     chosen: Level
     groups: Mapping[str, tuple[Level, ...]]
     still_found: int
+    released: tuple[Estimate, Estimate]
 
     def to_dict(self) -> dict[str, object]:
         """Plain values for JSON, without texts and names of groups' subjects."""
@@ -119,6 +124,7 @@ class Hardening:
             "rank": self.rank,
             "texts": len(self.texts),
             "still_found": self.still_found,
+            "released": {"before": self.released[0].to_dict(), "after": self.released[1].to_dict()},
             "generalised": sum(t.generalised for t in self.texts),
             "suppressed": sum(t.suppressed for t in self.texts),
             "chosen": self.chosen.to_dict(),
@@ -213,6 +219,10 @@ def harden(
         whole[-1],
         {name: curve(name) for name in dict.fromkeys(within)} if groups is not None else {},
         sum(0 < step.rank <= rank for step in taken),
+        (
+            measured.released(anonymised, subjects, within, seed + 2),
+            measured.released([step.text for step in taken], subjects, within, seed + 2),
+        ),
     )
 
 
@@ -254,9 +264,11 @@ def _way(
         own = float(scores[subject])
         others = np.where(np.arange(len(scores)) == subject, -np.inf, scores)
         better = np.argsort(-others, kind="stable")
-        rival = int(better[min(rank, len(scores) - 1) - 1])
-        ahead = own - float(others[rival]) if own > -np.inf else -np.inf
-        place = 0 if own == -np.inf else int((others >= own).sum()) + 1
+        known = int((others > -np.inf).sum())  # rivals that the intruders know a text about
+        rival = int(better[max(0, min(rank, known) - 1)])
+        guessed = own > -np.inf and known > 0
+        ahead = own - float(others[rival]) if guessed else -np.inf
+        place = int((others >= own).sum()) + 1 if guessed else 0
         made = replaced(text, edits)
         out.append(_Step(place, ahead, *_gone(total, made, edits), tuple(edits), made))
         if ahead <= lead:
@@ -409,6 +421,11 @@ class _Measured:
             average([b for _, b in gone]) if gone else lost,
             self._alike([(i, t) for i, t in zip(mine, said, strict=True) if i in self._sample]),
         )
+
+    def released(self, texts: Sequence[str], subjects: Sequence[str], within: Sequence[str], seed: int) -> Estimate:
+        """How often one who has learnt from such texts of others finds the subjects."""
+        judges = knowing(texts, subjects, within, Linkage("both", tags=True), seed=seed)
+        return self._found(ranks(texts, judges))
 
     def _rank_of(self, i: int, text: str) -> int:
         if (i, text) not in self._ranks:

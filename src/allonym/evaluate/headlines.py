@@ -50,6 +50,16 @@ HEADLINES: tuple[Headline, ...] = (
         note="share of texts whose subject an intruder names who knows other texts about the same subjects",
     ),
     Headline(
+        "linkage",
+        "released",
+        "Found by one who has other released texts",
+        "risk",
+        "released.all.after",
+        "low",
+        chance="released.all.chance",
+        note="the same by an intruder who has learnt from the anonymised texts of others about the same subjects",
+    ),
+    Headline(
         "detection",
         "missed",
         "Missed mentions",

@@ -9,6 +9,7 @@ from pathlib import Path
 from allonym.errors import UnknownNameError
 from allonym.evaluate.classification import REPEATS, Utility, utility_loss
 from allonym.evaluate.construct import Construct, Tagger, construct_loss
+from allonym.evaluate.finetuned import Training
 from allonym.evaluate.leaving import Contrast, contrasts
 from allonym.evaluate.pairs import checked
 from allonym.evaluate.perplexity import perplexities
@@ -70,6 +71,7 @@ def information_loss(
     groups: Sequence[str] | None = None,
     measures: Sequence[str] = MEASURES,
     model: str = "linear",
+    training: Training | None = None,
     repeats: int = REPEATS,
     tagger: str | Tagger = "embedded",
     scale: float = SCALE,
@@ -88,7 +90,7 @@ def information_loss(
         identified: whether an intruder identified each text's subject, for P3's Table 9.
         groups: see :func:`~allonym.evaluate.classification.utility_loss`.
         measures: those of :data:`MEASURES` that are wanted.
-        model, repeats: of the utility loss.
+        model, training, repeats: see :func:`~allonym.evaluate.classification.utility_loss`.
         tagger, scale, independent: of the construct loss.
         ranks: see :func:`~allonym.evaluate.surface.ranks_of`.
         language_model: folder of a causal language model for the perplexity; None: n-grams of the originals.
@@ -135,8 +137,9 @@ def information_loss(
             )
         elif labels is not None:
             utility = utility_loss(
-                original, anonymised, labels, groups=groups, model=model, repeats=repeats, seed=seed, advance=step
-            )
+                original, anonymised, labels,
+                groups=groups, model=model, training=training, repeats=repeats, seed=seed, advance=step,
+            )  # fmt: skip
         if step is not None:
             step(1, 1)
     order = [v for v in _TABLE_9 if v in variables]

@@ -6,6 +6,7 @@ The intruder knows texts about the same subjects that others wrote: texts of the
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -41,7 +42,8 @@ class Linked:
         change: after less before, paired, t interval.
         top: k to the shares before and after whose subject is among the first k.
         reciprocal: mean reciprocal ranks before and after, 0 to 1, t interval.
-        chance: share of the subject with most texts: what guessing blindly reaches.
+        chance: what guessing blindly reaches: the share of the subject with most texts; of an intruder who learnt from
+            a background, that of the subject with most texts there, the mean over those that have as many.
         table: texts found before and after, before only, after only, never.
         test: McNemar's of that table; None without any text.
         curve: (k, share before, share after) for ascending k.
@@ -264,6 +266,7 @@ class _Run:
         self.before, self.after, self.candidates = [0] * n, [0] * n, [0] * n
         self.guess = [""] * n
         self.chance = [float("nan")] * n
+        self.blind = [float("nan")] * n
         self.surest = [(float("nan"), float("nan"))] * n
         self._terms: dict[tuple[str, str], tuple[dict[str, float], dict[str, float]]] = {}
 
@@ -285,6 +288,12 @@ class _Run:
             own = table[np.arange(len(mine)), truth][:, None]
             earlier = np.arange(len(classes)) < truth[:, None]
             ranks.append(1 + ((table > own) | ((table == own) & earlier)).sum(axis=1))
+        if part.background:
+            often = Counter(name for _, name in known)
+            most = max(often.values())
+            tied = sum(n == most for n in often.values())
+            for i in mine:
+                self.blind[i] = (often[subjects[i]] == most) / tied
         first, sure = table.argmax(axis=1), judge.probabilities(targets)
         leading = np.sort(sure, axis=1)[:, ::-1]
         for k, i in enumerate(mine):
@@ -353,14 +362,16 @@ def _linked(name: str, which: Sequence[int], run: _Run, subjects: Sequence[str],
         difference([float(a) for a, _ in hits], [float(b) for _, b in hits]),
         {k: (top(before, k), top(after, k)) for k in TOP if k < most},
         (_bounded([1 / r for r in before]), _bounded([1 / r for r in after])),
-        Estimate.exact(_blind(which, subjects, groups), n),
+        Estimate.exact(_blind(which, run, subjects, groups), n),
         table,
         mcnemar(table),
         tuple((k, top(before, k), top(after, k)) for k in ks),
     )
 
 
-def _blind(which: Sequence[int], subjects: Sequence[str], groups: Sequence[str]) -> float:
+def _blind(which: Sequence[int], run: _Run, subjects: Sequence[str], groups: Sequence[str]) -> float:
+    if (told := [run.blind[i] for i in which])[0] == told[0]:
+        return sum(told) / len(told)
     counts: dict[str, dict[str, int]] = {}
     for i in which:
         own = counts.setdefault(groups[i], {})

@@ -64,7 +64,8 @@ def knowing(
             raise DataError(f"two subjects at least are required to guess from; one group of {len(mine)} texts has one")
         labels = [classes.index(subjects[i]) for i in mine]
         items = [Item(known[i]) for i in mine]
-        home = fold_of(items, labels, folds, seed)
+        # Copies that differ in case and blanks only share a fold, too.
+        home = fold_of([Item(" ".join(known[i].casefold().split())) for i in mine], labels, folds, seed)
         for fold in range(folds):
             rest = np.flatnonzero(home != fold).tolist()
             held = np.flatnonzero(home == fold).tolist()
@@ -80,10 +81,12 @@ def knowing(
 
 
 def ranks(texts: Sequence[str], judges: Sequence[Knowing]) -> list[int]:
-    """The rank of each text's subject, from 1, ties against the intruder; 0: it knows no text about the subject."""
+    """The rank of each text's subject, from 1, ties against the intruder; 0: it knows no text about the subject, or
+    about nobody else, so that there is nothing to guess."""
     out = []
     for text, one in zip(texts, judges, strict=True):
         scores = one.scores(text)
         own = scores[one.subject]
-        out.append(0 if own == -np.inf else int((np.delete(scores, one.subject) >= own).sum()) + 1)
+        guessed = own > -np.inf and int((scores > -np.inf).sum()) > 1
+        out.append(0 if not guessed else int((np.delete(scores, one.subject) >= own).sum()) + 1)
     return out

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from allonym.document import merge
-from allonym.evaluate.matching import Found, Mention, bare, folded
+from allonym.evaluate.matching import Found, Mention, bare, folded, touching
 from allonym.stats import Estimate
 from allonym.stats.resampling import Draws
 
@@ -73,7 +73,7 @@ def counts(
     for mention in gold:
         row, place = number[mention.name], (mention.start, mention.end)
         leaks = bare(text, [place], cover)
-        nothing = leaks and not any(a < place[1] and place[0] < b for a, b in cover)
+        nothing = leaks and not touching(place, cover)
         table[row, :3] += (1, leaks, nothing)
         if any(c.isalnum() for c in text[slice(*place)]):
             surfaces.add((mention.name, folded(text[slice(*place)])))

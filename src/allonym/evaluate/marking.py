@@ -111,7 +111,7 @@ def label_of(tag: str) -> tuple[str, bool]:
     if name in TAXONOMY:
         return name, partial
     known = [p2 for label in TAXONOMY for p2 in label.names.get("p2", ())]
-    raise UnknownNameError("type of missed text", name, [*known, *(label.name for label in TAXONOMY)])
+    raise UnknownNameError("type of missed text", name, {*known, *(label.name for label in TAXONOMY)})
 
 
 def read_marks(text: str, where: str = "", meta: Mapping[str, object] = _NO_META) -> Marked:

@@ -12,6 +12,7 @@ entity   a gold referent is found where findings of its label cover every mentio
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -148,14 +149,24 @@ def disjoint(mentions: Iterable[Mention]) -> list[Mention]:
     """Of mentions that overlap the longest, then the first."""
     kept: list[Mention] = []
     for mention in sorted(mentions, key=lambda m: (m.start - m.end, m.start, m.name)):
-        if not any(mention.start < other.end and other.start < mention.end for other in kept):
-            kept.append(mention)
-    return sorted(kept, key=lambda m: m.start)
+        at = bisect_left(kept, mention.start, key=lambda m: m.start)
+        free = at == len(kept) or mention.end <= kept[at].start
+        if free and (not at or kept[at - 1].end <= mention.start):
+            kept.insert(at, mention)
+    return kept
+
+
+def touching(place: Interval, cover: Sequence[Interval]) -> Sequence[Interval]:
+    """Those of ``cover``, which is sorted and disjoint, that share a character with a place."""
+    first = bisect_right(cover, place[0], key=lambda c: c[1])
+    return cover[first : bisect_left(cover, place[1], first, key=lambda c: c[0])]
 
 
 def bare(text: str, places: Iterable[Interval], cover: Sequence[Interval]) -> bool:
     """Whether a letter or digit of any of the places is not covered; ``cover`` is sorted and disjoint."""
-    return any(text[i].isalnum() for place in places for a, b in subtract(place, cover) for i in range(a, b))
+    return any(
+        text[i].isalnum() for place in places for a, b in subtract(place, touching(place, cover)) for i in range(a, b)
+    )
 
 
 @dataclass(slots=True)

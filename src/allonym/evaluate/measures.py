@@ -11,7 +11,7 @@ from allonym.evaluate.reading import Pairs
 from allonym.train.records import Record
 
 if TYPE_CHECKING:
-    from allonym.evaluate.intruder import Reidentification
+    from allonym.evaluate.intruder import Knows, Reidentification
 
 Advance = Callable[[int, int], None]
 
@@ -99,27 +99,38 @@ def _information(inputs: Inputs, texts: bool, advance: Advance | None) -> Mappin
 
 
 def _linkage(inputs: Inputs, texts: bool, advance: Advance | None) -> Mapping[str, Any]:
-    return _linked(inputs, advance).to_dict(texts)
+    if inputs.background:
+        return _linked(inputs, advance).to_dict(texts)
+    told = _linked(inputs, None if advance is None else lambda done, of: advance(done, 2 * of)).to_dict(texts)
+    # Who anonymises texts of their own by the same means, or holds others of the release, knows what it does to words.
+    released = _reidentified(
+        inputs, None if advance is None else lambda done, of: advance(of + done, 2 * of), knows="anonymised"
+    )
+    return {**told, "released": released.to_dict()}
 
 
 def _linked(inputs: Inputs, advance: Advance | None) -> Reidentification:
+    if "linkage" not in inputs.done:
+        inputs.done["linkage"] = _reidentified(inputs, advance)
+    return cast("Reidentification", inputs.done["linkage"])
+
+
+def _reidentified(inputs: Inputs, advance: Advance | None, knows: Knows = "original") -> Reidentification:
     from allonym.evaluate.intruder import reidentification
 
-    if "linkage" in inputs.done:
-        return cast("Reidentification", inputs.done["linkage"])
     assert inputs.subjects is not None
     pairs = inputs.pairs
-    found = inputs.done["linkage"] = reidentification(
+    return reidentification(
         pairs.original,
         pairs.anonymised,
         inputs.subjects,
         groups=inputs.groups,
         background=inputs.background or None,
+        knows=knows,
         ids=pairs.ids,
         seed=inputs.seed,
         advance=advance,
     )
-    return found
 
 
 def _document_risk(inputs: Inputs, texts: bool, advance: Advance | None) -> Mapping[str, Any]:

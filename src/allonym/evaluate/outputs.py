@@ -176,5 +176,8 @@ def _rate(cells: Any, seed: int) -> Estimate:
         had, shown = cells[units].sum(axis=0)
         return float(shown / had) if had else float("nan")
 
+    had = int(cells[:, 0].sum())
     found = bootstrap(statistic, len(cells), seed=seed)
-    return Estimate(found.value, found.low, found.high, int(cells[:, 0].sum()), found.method)
+    if found.value in (0.0, 1.0) and found.low == found.high:  # no draw can differ
+        return share(int(cells[:, 1].sum()), had)
+    return Estimate(found.value, found.low, found.high, had, found.method)

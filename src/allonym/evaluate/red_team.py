@@ -250,10 +250,13 @@ def red_team_summary(findings: Sequence[Finding]) -> RedTeam:
     do not count; they are told.
 
     Raises:
-        DataError: there are no findings.
+        DataError: there are no findings, or a reviewer, by the code filled in, judged a conversation twice.
     """
     if not findings:
         raise DataError("one finding at least is required, got 0")
+    signed = Counter((f.id, f.reviewer) for f in findings if f.reviewer and f.residual is not None)
+    if twice := sum(n > 1 for n in signed.values()):
+        raise DataError(f"{twice} conversations are judged twice by one and the same reviewer; once is required")
     by_id: dict[str, list[Finding]] = {}
     for finding in findings:
         by_id.setdefault(finding.id, []).append(finding)

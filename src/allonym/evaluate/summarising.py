@@ -2,9 +2,9 @@
 
 Sentences are learnt from that raise ROUGE-1 + ROUGE-2 of a summary most (the greedy choice of Nallapati et al. 2017,
 arXiv:1611.04230, section 3); a logistic regression on words and place of a sentence, or on its vector of the embedded
-encoder, scores new ones. P4 fine-tunes BART instead, which writes: its numbers cannot be compared with these, only the
-differences between versions of a corpus. ROUGE is F1 with stems by ``rouge-score`` (Lin 2004), the best reference of
-several.
+encoder, scores new ones. P4 fine-tunes BART instead, which writes, as :class:`allonym.evaluate.finetuned.Writer`
+does: its numbers cannot be compared with these, only the differences between versions of a corpus. ROUGE is F1 with
+stems by ``rouge-score`` (Lin 2004), the best reference of several.
 """
 
 from __future__ import annotations

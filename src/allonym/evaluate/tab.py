@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -19,7 +20,7 @@ import numpy as np
 
 from allonym.document import Interval, merge, subtract
 from allonym.errors import DataError, MissingExtra
-from allonym.evaluate.matching import Mention, referents
+from allonym.evaluate.matching import Mention, referents, touching
 from allonym.stats import Estimate
 from allonym.stats.resampling import Draws
 
@@ -108,7 +109,7 @@ def unigram_bits(language: str = "en") -> Weights:
 
 def masked(text: str, place: Interval, cover: Sequence[Interval]) -> bool:
     """Whether a mention is masked wholly but for what may be skipped; ``cover`` is sorted and disjoint."""
-    left = list(subtract(place, cover))
+    left = list(subtract(place, touching(place, cover)))
     if not left:
         return True
     start = place[0]
@@ -149,11 +150,21 @@ def counts(
     heavy = np.asarray(weights(text, places), float)
     if heavy.shape != (len(places),) or not np.all(heavy >= 0):
         raise DataError(f"weights: one number of 0 or above for each of {len(places)} words is required")
-    right = np.array([sum(any(a <= x and y <= b for a, b in own) for own in marked) for x, y in places], float)
+    right = np.zeros(len(places))
+    for own in marked:
+        right += _within(places, own)
     several = float(len(annotators))
     return np.array(
         [*table.ravel(), right.sum(), several * len(places), float(right @ heavy), several * float(heavy.sum())]
     )
+
+
+def _within(places: Sequence[Interval], marked: Sequence[Interval]) -> Any:
+    """Which places lie wholly in one of the marked ones, which may overlap: bool ``(len(places),)``."""
+    order = sorted(marked)
+    starts = [a for a, _ in order]
+    furthest = np.maximum.accumulate([0, *(b for _, b in order)])
+    return np.array([y <= furthest[bisect_right(starts, x)] for x, y in places], bool)
 
 
 def scores(table: Any, draws: Draws, *, weights: str, kinds: str, entities: str) -> TabScores:

@@ -85,8 +85,10 @@ def _ages(text: str) -> list[float]:
 
 
 def _sex(guess: str, truth: str) -> float:
-    true = _class(truth, _SEXES)
-    return EXACT if (true and _class(guess, _SEXES) == true) or plain(guess) == plain(truth) else WRONG
+    true, words = _class(truth, _SEXES), set(plain(guess).replace("-", " ").split())
+    several = sum(bool(words & set(known.split())) for known in (_SEXES["m"], _SEXES["f"])) > 1
+    said = "" if several else _class(guess, _SEXES)  # who names both has said nothing
+    return EXACT if (true and said == true) or plain(guess) == plain(truth) else WRONG
 
 
 def _relationship(guess: str, truth: str) -> float:

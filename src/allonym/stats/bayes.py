@@ -129,7 +129,7 @@ def unpaired(first: Sequence[float], second: Sequence[float], *, scale: float = 
     a, b = math.fsum(first) / n, math.fsum(second) / m
     squares = math.fsum((x - a) ** 2 for x in first) + math.fsum((x - b) ** 2 for x in second)
     spread = math.sqrt(squares / (n + m - 2) * (1 / n + 1 / m))
-    if not spread:
+    if spread <= 1e-12 * max(abs(x) for x in (*first, *second)):
         return _none("no spread", n + m - 2, scale)
     return jzs((b - a) / spread, n, m, scale=scale)
 

@@ -13,6 +13,8 @@ from allonym.stats import Estimate, none
 
 __all__ = ["average", "bootstrap", "cohens_d", "difference", "share"]
 
+_ROUNDING = 1e-12  # what rounding leaves of no spread, as a share of the largest value
+
 
 def share(hits: int, n: int, level: float = 0.95) -> Estimate:
     """A proportion with Wilson's score interval (Wilson 1927, doi:10.1080/01621459.1927.10502953); NaN of none.
@@ -61,7 +63,7 @@ def cohens_d(first: Sequence[float], second: Sequence[float], level: float = 0.9
         return none("two values in each group are required", n + m)
     a, b = np.asarray(first, float), np.asarray(second, float)
     pooled = math.sqrt(((n - 1) * a.var(ddof=1) + (m - 1) * b.var(ddof=1)) / (n + m - 2))
-    if not pooled:
+    if pooled <= _ROUNDING * max(np.abs(a).max(), np.abs(b).max()):
         return none("no spread", n + m)
     d = float((a.mean() - b.mean()) / pooled)
     half = float(ndtri(0.5 + level / 2)) * math.sqrt((n + m) / (n * m) + d * d / (2 * (n + m)))

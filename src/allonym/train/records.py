@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import Any, NotRequired, TypedDict, cast
@@ -216,9 +217,10 @@ def outermost(spans: Iterable[Span]) -> list[Span]:
     """Disjoint spans: of those that overlap the longest stays, then the first, then by label. Sorted."""
     kept: list[Span] = []
     for span in sorted(spans, key=lambda s: (-len(s), s.start, s.label)):
-        if not any(span.overlaps(other) for other in kept):
-            kept.append(span)
-    return sorted(kept)
+        at = bisect_left(kept, span.start, key=lambda s: s.start)
+        if not any(span.overlaps(other) for other in kept[max(0, at - 1) : at + 1]):
+            kept.insert(at, span)
+    return kept
 
 
 def write_jsonl(path: Path | str, records: Iterable[Record]) -> int:

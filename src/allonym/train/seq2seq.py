@@ -221,11 +221,7 @@ def fit(
     examples = [_example(model, pair, options.tokens) for pair in train]
     per_epoch = math.ceil(len(examples) / options.batch)
     total = options.steps or per_epoch * options.epochs
-    optimizer = torch.optim.AdamW(model.network.parameters(), lr=options.lr)
-    warm = max(1, total // 10)
-    schedule = torch.optim.lr_scheduler.LambdaLR(
-        optimizer, lambda step: min((step + 1) / warm, max(0.0, (total - step) / max(1, total - warm)))
-    )
+    optimizer, schedule = optimiser(model.network, options.lr, total)
     out.mkdir(parents=True, exist_ok=True)
     saved = out / "checkpoint.pt"
     rows: list[dict[str, Any]] = []
@@ -242,18 +238,12 @@ def fit(
     if not rows:
         rows.append({"step": 0, "steps": total, **asdict(measure(model, held, options))})
         report(rows[-1])
-    for batch in _batches(examples, options, step, total):
+    for batch in batches(examples, options, step, total):
         model.network.train()
         # Dropout depends on the step alone, so that a run that was interrupted goes on as it would have.
         torch.manual_seed(options.seed * 1_000_003 + step)
-        loss = _loss(model, batch)
-        loss.backward()  # type: ignore[no-untyped-call]
-        torch.nn.utils.clip_grad_norm_(model.network.parameters(), 1.0)
-        optimizer.step()
-        schedule.step()
-        optimizer.zero_grad()
+        summed, counted = summed + learn(model, batch, optimizer, schedule), counted + 1
         step += 1
-        summed, counted = summed + float(loss.detach()), counted + 1
         step_done(step, total)
         if step in stops:
             row = {"step": step, "steps": total, "training": summed / counted}
@@ -271,8 +261,29 @@ def fit(
     return rows
 
 
+def optimiser(network: Any, lr: float, total: int) -> tuple[Any, Any]:
+    """AdamW with its schedule: the learning rate grows over the first tenth of ``total`` batches and falls to zero."""
+    optimizer = torch.optim.AdamW(network.parameters(), lr=lr)
+    warm = max(1, total // 10)
+    schedule = torch.optim.lr_scheduler.LambdaLR(
+        optimizer, lambda step: min((step + 1) / warm, max(0.0, (total - step) / max(1, total - warm)))
+    )
+    return optimizer, schedule
+
+
 Example = tuple[list[int], list[int]]
 """Tokens that the model is given, and those that it is to write."""
+
+
+def learn(model: Rewriter, batch: Sequence[Example], optimizer: Any, schedule: Any) -> float:
+    """Take one step on a batch, gradients clipped to a norm of 1, and say the loss before it."""
+    loss = loss_of(model, batch)
+    loss.backward()  # type: ignore[no-untyped-call]
+    torch.nn.utils.clip_grad_norm_(model.network.parameters(), 1.0)
+    optimizer.step()
+    schedule.step()
+    optimizer.zero_grad()
+    return float(loss.detach())
 
 
 def _example(model: Rewriter, pair: Pair, tokens: int) -> Example:
@@ -283,7 +294,7 @@ def _example(model: Rewriter, pair: Pair, tokens: int) -> Example:
     return asked, [*wanted, model.tokenizer.eos_token_id]
 
 
-def _batches(examples: Sequence[Example], options: Options, done: int, total: int) -> Iterator[list[Example]]:
+def batches(examples: Sequence[Example], options: Options, done: int, total: int) -> Iterator[list[Example]]:
     """The batches from ``done`` to ``total``. Within a thousand examples, those of one length are together."""
     step = epoch = 0
     while step < total:
@@ -302,8 +313,8 @@ def _batches(examples: Sequence[Example], options: Options, done: int, total: in
         epoch += 1
 
 
-def _loss(model: Rewriter, batch: Sequence[Example]) -> torch.Tensor:
-    """Mean cross entropy of a token that is to be written."""
+def loss_of(model: Rewriter, batch: Sequence[Example]) -> torch.Tensor:
+    """Mean cross entropy of a token that is to be written; of a label, where the network classifies."""
     pad = model.tokenizer.pad_token_id
     if model.causal:
         rows = [a + b for a, b in batch]
@@ -331,7 +342,7 @@ def measure(model: Rewriter, pairs: Sequence[Pair], options: Options, shown: int
         for at in range(0, len(pairs), options.batch):
             batch = [_example(model, pair, options.tokens) for pair in pairs[at : at + options.batch]]
             weight = sum(len(b) for _, b in batch)
-            summed += float(_loss(model, batch)) * weight
+            summed += float(loss_of(model, batch)) * weight
             count += weight
     chosen = [pair for pair in pairs if pair.places][:shown]
     made = model.rewrite([pair.source for pair in chosen], most=options.tokens) if chosen else []

@@ -71,6 +71,50 @@ def test_the_verdict_follows_the_interval(linked, tone, said):
     assert said in lead(report.evaluation_page(result))
 
 
+def test_a_wide_interval_beside_a_high_chance_is_open_and_not_safe():
+    result = told((0.8, 0.49, 0.94))
+    result["headlines"][0]["chance"] = number(0.6)
+    assert tone_of(result["headlines"][0], result) == "warn"
+    assert "too few texts" in lead(report.evaluation_page(result))
+
+
+def test_a_group_that_is_found_is_not_hidden_by_the_others():
+    groups = [
+        {"name": "few", "after": number(0.9, n=20), "chance": number(0.1)},
+        {"name": "many", "after": number(0.1, n=980), "chance": number(0.1)},
+    ]
+    result = told((0.11, 0.09, 0.13), measures={"linkage": {"groups": groups}})
+    assert tone_of(result["headlines"][0], result) == "bad"
+    said = lead(report.evaluation_page(result))
+    assert "not safe to share" in said and "more in the group few." in said
+    groups[0]["after"] = number(0.2, n=20)
+    assert tone_of(result["headlines"][0], result) == "good"
+
+
+def test_one_who_has_other_released_texts_counts_too():
+    result = told((0.1, 0.05, 0.15))
+    result["headlines"].insert(1, line("released", number(0.5, 0.45, 0.55), measure="linkage", chance=number(0.1)))
+    said = lead(report.evaluation_page(result))
+    assert "not safe to share" in said and "other released texts about them names 50.0" in said
+    result["headlines"][1]["value"] = number(0.12, 0.05, 0.3)
+    assert "too few texts" in lead(report.evaluation_page(result))
+
+
+def test_a_loss_that_the_interval_does_not_rule_out_is_open():
+    result = told()
+    result["headlines"][2]["value"] = number(0.05, -0.01, 0.11)
+    said = lead(report.evaluation_page(result))
+    assert "no worse than before" not in said
+    assert "to 11.0 points" in said
+
+
+def test_texts_that_no_intruder_was_tried_on_are_told():
+    result = told((0.1, 0.05, 0.15), measures={"linkage": {"unjudged": 90}})
+    page = report.evaluation_page(result)
+    assert "of the 10 that could be tried" in lead(page)
+    assert any("90 texts" in item for item in of(page, Notice)[0].items)
+
+
 def test_without_an_intruder_nothing_is_called_safe():
     result = told()
     result["headlines"] = result["headlines"][1:]

@@ -17,12 +17,14 @@ from allonym.cli.evaluate.options import (
     seed_option,
     show_estimates,
     source_options,
+    training_options,
 )
 from allonym.cli.terminal import heading, table
 from allonym.errors import DataError
 
 if TYPE_CHECKING:
     from allonym.evaluate.downstream import Downstream
+    from allonym.evaluate.finetuned import Training
     from allonym.evaluate.reading import Pairs
 
 _NAMES = {"f1": "F1 (macro)", "accuracy": "accuracy", "rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L"}
@@ -33,8 +35,11 @@ _NAMES = {"f1": "F1 (macro)", "accuracy": "accuracy", "rouge1": "ROUGE-1", "roug
 @click.option("--task", "tasks", multiple=True, metavar="FIELD=KIND",
               help="A field to predict: classify (a label) or summarise (texts). Repeatable.")  # fmt: skip
 @click.option("--calls", is_flag=True, help="P2's four tasks: call_purpose, call_outcome, action_item, summary.")
-@click.option("--model", type=click.Choice(["linear", "encoder"]), default="linear", show_default=True,
-              help="On words, or on vectors of the embedded sentence encoder (slower).")  # fmt: skip
+@click.option("--model", default="linear", show_default=True, metavar="NAME",
+              help="linear (on words), encoder (on vectors of the embedded sentence encoder; slower); or fine-tune "
+                   "finetune:FOLDER (BERT and its kin) to classify, seq2seq:FOLDER (BART and its kin) to summarise.",
+              )  # fmt: skip
+@training_options(beams=True)
 @click.option("--repeats", type=click.IntRange(2), help="Splits; by default 20 to classify, 5 to summarise.")
 @click.option("--test", type=click.FloatRange(0.01, 0.9), default=0.2, show_default=True, help="Share tested on.")
 @click.option("--outputs", type=click.Path(exists=True, path_type=Path), metavar="PATH",
@@ -50,6 +55,7 @@ def downstream(
     tasks: tuple[str, ...],
     calls: bool,
     model: str,
+    training: Training,
     repeats: int | None,
     test: float,
     outputs: Path | None,
@@ -68,15 +74,20 @@ def downstream(
     Examples:
       allonym evaluate downstream calls.jsonl anonymised.jsonl --task purpose=classify --task summary=summarise
       allonym evaluate downstream calls.jsonl anonymised.jsonl --calls --report downstream.html
+      allonym evaluate downstream calls.jsonl anonymised.jsonl --task summary=summarise --model seq2seq:bart/
       allonym evaluate downstream calls.jsonl anonymised.jsonl --outputs summaries_of_our_model.jsonl
     """
     wanted = _wanted(tasks, calls)
     if not wanted and outputs is None:
         raise click.UsageError("--task FIELD=KIND, --calls or --outputs is required")
     output.check([*source.paths, *([outputs] if outputs is not None else [])])
+    from allonym.evaluate.downstream import MODELS
+    from allonym.evaluate.finetuned import CLASSIFIER, WRITER, check_model
+
+    check_model(model, MODELS, (CLASSIFIER, WRITER), "--model")
     pairs = source.read()
     values: dict[str, Any] = {}
-    told = _learnt(source, pairs, wanted, model, repeats, test, seed, output) if wanted else None
+    told = _learnt(source, pairs, wanted, model, training, repeats, test, seed, output) if wanted else None
     if told is not None:
         values |= told.to_dict()
     leaks = None
@@ -127,8 +138,8 @@ def _wanted(tasks: Sequence[str], calls: bool) -> dict[str, str]:
 
 
 def _learnt(
-    source: Source, pairs: Pairs, wanted: Mapping[str, str], model: str, repeats: int | None, test: float, seed: int,
-    output: Output,
+    source: Source, pairs: Pairs, wanted: Mapping[str, str], model: str, training: Training,
+    repeats: int | None, test: float, seed: int, output: Output,
 ) -> Downstream:  # fmt: skip
     from allonym.evaluate.downstream import downstream as measure
 
@@ -145,7 +156,8 @@ def _learnt(
     with output.progress("learning") as advance:
         return measure(
             pairs.original, pairs.anonymised, targets, wanted,
-            anonymised_targets=theirs, model=model, repeats=repeats, test=test, seed=seed, advance=advance,
+            anonymised_targets=theirs, model=model, training=training,
+            repeats=repeats, test=test, seed=seed, advance=advance,
         )  # fmt: skip
 
 

@@ -16,12 +16,14 @@ from allonym.cli.evaluate.options import (
     seed_option,
     show_estimates,
     source_options,
+    training_options,
 )
 from allonym.cli.terminal import heading, note, table
 from allonym.errors import DataError, UnknownNameError
 
 if TYPE_CHECKING:
     from allonym.evaluate.construct import Construct
+    from allonym.evaluate.finetuned import Training
     from allonym.evaluate.information import Information
     from allonym.evaluate.leaving import Contrast
     from allonym.evaluate.reading import Pairs
@@ -37,7 +39,9 @@ _MEASURES = ("surface", "similarity", "perplexity", "construct", "utility")
 @click.option("--group", metavar="KEY", help="Metadata such as the author: no group is on both sides of a split.")
 @click.option("--identified", metavar="KEY", help="Metadata that says yes or no: an intruder identified the subject.")
 @click.option("--measure", "measures", multiple=True, type=click.Choice(_MEASURES), help="Only this. Repeatable.")
-@click.option("--model", default="linear", show_default=True, metavar="NAME", help="Classifier: linear or encoder.")
+@click.option("--model", default="linear", show_default=True, metavar="NAME",
+              help="Classifier: linear, encoder, or finetune:FOLDER (BERT and its kin; lower --repeats).")  # fmt: skip
+@training_options(beams=False)
 @click.option("--repeats", type=click.IntRange(2), default=20, show_default=True, help="Splits of the utility loss.")
 @click.option("--tagger", default="embedded", show_default=True, metavar="NAME", help="embedded, or spacy:MODEL.")
 @click.option("--scale", type=click.FloatRange(0, min_open=True), default=2**0.5 / 2, show_default="0.707",
@@ -57,6 +61,7 @@ def information(
     identified: str | None,
     measures: tuple[str, ...],
     model: str,
+    training: Training,
     repeats: int,
     tagger: str,
     scale: float,
@@ -75,17 +80,18 @@ def information(
     Examples:
       allonym evaluate information reviews.jsonl safe.jsonl --labels sentiment --report loss.html
       allonym evaluate information texts/ safe/ --measure construct --tagger spacy:en_core_web_sm
+      allonym evaluate information reviews.jsonl safe.jsonl --labels sentiment --model finetune:roberta/ --repeats 3
       allonym evaluate information study.jsonl --field text --anonymised-field textwash --identified found
     """
     read = [path for path in (ranks, language_model) if path is not None]
     output.check([*source.paths, *read])
     from allonym.evaluate.classification import MODELS
     from allonym.evaluate.construct import open_tagger
+    from allonym.evaluate.finetuned import CLASSIFIER, check_model
     from allonym.evaluate.information import MEASURES, information_loss
     from allonym.evaluate.surface import ranks_of
 
-    if model not in MODELS:
-        raise UnknownNameError("classifier", model, MODELS, "--model")
+    check_model(model, MODELS, (CLASSIFIER,), "--model")
     if not measures or "construct" in measures:
         open_tagger(tagger)
     pairs = source.read()
@@ -98,6 +104,7 @@ def information(
             groups=pairs.labels(group) if group else None,
             measures=measures or MEASURES,
             model=model,
+            training=training,
             repeats=repeats,
             tagger=tagger,
             scale=scale,
@@ -167,7 +174,7 @@ def _show(found: Information, *, quiet: bool) -> None:
         for name, why in found.skipped.items():
             note(f"{name} was left out: {why}")
         if found.utility is not None:
-            note(found.utility.reading)
+            note(found.utility.reading.removeprefix("none: "))
 
 
 def _counts(construct: Construct) -> None:

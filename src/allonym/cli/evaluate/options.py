@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -89,57 +90,83 @@ class Output:
             read: files and folders that the run reads.
 
         Raises:
-            UsageError: an output exists, is named twice, is or lies in what is read, or has an unknown ending.
+            UsageError: as :func:`check_outputs`, or the report has an unknown ending.
         """
-        from allonym.files.items import check_apart, check_free
         from allonym.report import FORMATS
 
         if self.report is not None and self.report.suffix.lower() not in FORMATS:
             raise UsageError(f"--report must end in {', '.join(FORMATS)}, got {self.report.suffix or 'no ending'}")
-        kept = {path.resolve() for path in read}
-        for path in self.paths:
-            if kept & {path.resolve(), *path.resolve().parents}:
-                raise UsageError(f"{path} is, or lies in, what the run reads, which is never changed")
-        check_apart([], self.paths)
-        check_free([], self.paths, self.overwrite)
+        check_outputs(self.paths, read, self.overwrite)
 
-    def write(self, told: Mapping[str, Any], page: Callable[[], Page]) -> None:
-        """Write the JSON and the report where they are asked for, both or none.
+    def write(
+        self, told: Mapping[str, Any], page: Callable[[], Page], beside: Mapping[Path, str] | None = None
+    ) -> None:
+        """Write the JSON and the report where they are asked for, all or none.
 
         Args:
             told: plain values; allonym's version is put in front.
             page: makes the report; called only where one is asked for.
+            beside: further files and what they hold, such as a queue.
         """
         from allonym import report
         from allonym.files.output import PartFile
 
+        paths = (*(beside or {}), *self.paths)
         parts: list[PartFile] = []
         try:
-            for path in self.paths:
-                if path is self.as_json:
+            for path in paths:
+                if beside and path in beside:
+                    text = beside[path]
+                elif path is self.as_json:
                     text = json.dumps({"allonym": __version__, **told}, ensure_ascii=False, indent=1, allow_nan=False)
                 else:
                     text = report.render(page(), report.FORMATS[path.suffix.lower()])
                 parts.append(part := PartFile(path))
                 if self.with_text:
                     part.path.chmod(0o600)
-                part.write((text.rstrip("\n") + "\n").encode("utf-8", "backslashreplace"))
+                part.write((text.rstrip("\n") + "\n" if text else text).encode("utf-8", "backslashreplace"))
             for part in parts:
                 part.finish()
         except BaseException:  # nothing half written stays
             for part in parts:
                 part.close(remove=True)
             raise
-        if self.paths and not self.quiet:
-            note(" and ".join(map(str, self.paths)), label="written:")
-            if self.with_text:
-                note("it shows original texts: keep it as safe as the corpus")
+        if paths and not self.quiet:
+            note(" and ".join(map(str, paths)), label="written:")
+            if self.with_text and self.paths:
+                note("it may show original texts: keep it as safe as the corpus")
 
     @contextmanager
     def progress(self, name: str) -> Iterator[Callable[[int, int], None] | None]:
         """A function (done, of how many) that draws a bar with this name; None where none is wanted or possible."""
         with stages({}, wanted=not self.quiet) as advance:
             yield None if advance is None else lambda done, total: advance(name, done, total)
+
+
+def check_outputs(made: Sequence[Path], read: Iterable[Path], overwrite: bool) -> None:
+    """Raise before the work where files cannot be written.
+
+    Args:
+        made: files that the run writes.
+        read: files and folders that the run reads.
+        overwrite: whether files that exist may be replaced.
+
+    Raises:
+        UsageError: a file exists, is named twice, is or lies in what is read, or its folder cannot be written.
+    """
+    from allonym.files.items import check_apart, check_free
+
+    kept = {path.resolve() for path in read}
+    for path in made:
+        if kept & {path.resolve(), *path.resolve().parents}:
+            raise UsageError(f"{path} is, or lies in, what the run reads, which is never changed")
+        above = next(folder for folder in path.absolute().parents if folder.exists())
+        if not above.is_dir():
+            raise UsageError(f"{path} cannot be written: {above.name} is a file, and a folder is required there")
+        if not os.access(above, os.W_OK | os.X_OK):
+            raise UsageError(f"{path} cannot be written: {above} is not yours to write in")
+    check_apart([], made)
+    check_free([], made, overwrite)
 
 
 def source_options(command: Command) -> Command:
@@ -179,6 +206,37 @@ reading_options = (
         help="Table with a row per document: a column id or file, and labels of any name.",
     ),
 )
+
+
+def training_options(*, beams: bool) -> Callable[[Command], Command]:
+    """``--epochs``, ``--lr``, ``--batch``, ``--tokens``, and ``--beams`` where a model may write; given as
+    ``training``: how the model of a folder is fine-tuned."""
+
+    def add(command: Command) -> Command:
+        @wraps(command)
+        def gathered(*args: Any, **given: Any) -> Any:
+            from allonym.evaluate.finetuned import Training
+
+            names = ("epochs", "lr", "batch", "tokens", *(("beams",) if beams else ()))
+            return command(*args, training=Training(**{name: given.pop(name) for name in names}), **given)
+
+        return with_options(*_TRAINING, *((_BEAMS,) if beams else ()))(gathered)
+
+    return add
+
+
+_TRAINING = (
+    click.option("--epochs", type=click.IntRange(1), default=3, show_default=True,
+                 help="With a FOLDER: passes over the texts that are learnt from."),
+    click.option("--lr", type=click.FloatRange(0, min_open=True), default=2e-5, show_default=True,
+                 help="With a FOLDER: highest learning rate of AdamW."),
+    click.option("--batch", type=click.IntRange(1), default=8, show_default=True,
+                 help="With a FOLDER: texts in a batch."),
+    click.option("--tokens", type=click.IntRange(1), default=1024, show_default=True,
+                 help="With a FOLDER: tokens read of a text, if the network takes as many."),
+)  # fmt: skip
+_BEAMS = click.option("--beams", type=click.IntRange(1), default=1, show_default=True,
+                      help="With seq2seq:FOLDER: summaries followed at once.")  # fmt: skip
 
 
 def output_options(command: Command) -> Command:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ import click
 from allonym.cli.evaluate.options import (
     Output,
     Source,
+    check_outputs,
     output_options,
     section_page,
     seed_option,
@@ -84,7 +85,9 @@ def collect(
     subjects = profiles.read_subjects(pool) if pool else []
     subjects += profiles.fictitious_people(fictitious, seed=seed)
     sheets = collection(subjects, writers, each=each, seed=seed)
-    _write(folder, sheets, overwrite, {"least": least, "consent": _said(consent), "fictitious": profiles.FICTITIOUS})
+    read = [path for path in (pool, consent) if path is not None]
+    more = {"least": least, "consent": _said(consent), "fictitious": profiles.FICTITIOUS}
+    _write(folder, sheets, read, overwrite, more)
 
 
 @intruder_study.command(short_help="Read the descriptions that people wrote into a corpus.")
@@ -105,7 +108,7 @@ def gather(key: Path, answers: tuple[Path, ...], output: Path, least: int, overw
     from allonym.evaluate.people import collected
     from allonym.evaluate.sheets import read_answers, read_key
 
-    _free([output], overwrite)
+    check_outputs([output], [key, *answers], overwrite)
     sheets = read_key(key)
     records = collected(sheets, read_answers(_answers(answers), sheets), least=least)
     _put(output, "".join(f"{json_line(r)}\n" for r in records))
@@ -153,7 +156,8 @@ def judge(
         pairs.ids, pairs.anonymised, pairs.labels(subject), groups,
         judgements=judgements, judges=judges, per_page=per_page, seed=seed,
     )  # fmt: skip
-    _write(folder, sheets, overwrite, {"consent": _said(consent)})
+    read = [*source.paths, *([consent] if consent is not None else [])]
+    _write(folder, sheets, read, overwrite, {"consent": _said(consent)})
 
 
 @intruder_study.command(short_help="Read the judgements: rates, agreement, and what gave people away.")
@@ -246,12 +250,12 @@ def read_aliases(path: Path | None) -> dict[str, list[str]]:
     return {row[0]: [name for name in row[1:] if name] for row in rows if row and row[0]}
 
 
-def _write(folder: Path, sheets: Sheets, overwrite: bool, more: Mapping[str, Any]) -> None:
+def _write(folder: Path, sheets: Sheets, read: Iterable[Path], overwrite: bool, more: Mapping[str, Any]) -> None:
     from allonym.report.intruder_study import study_page
 
     width = len(str(len(sheets.pages)))
     names = [folder / _PAGES / f"{sheets.task}-{i:0{width}}.html" for i in range(1, len(sheets.pages) + 1)]
-    _free([folder / _KEY, *names], overwrite)
+    check_outputs([folder / _KEY, *names], read, overwrite)
     for i, (path, tokens) in enumerate(zip(names, sheets.pages, strict=True), 1):
         entries = [sheets.entries[token] for token in tokens]
         items = [{n: getattr(e, n) for n in ("token", "text", "subject", "group", "link", "facts")} for e in entries]
@@ -278,12 +282,6 @@ def _said(path: Path | None) -> str:
         return path.read_text(encoding="utf-8-sig").strip() if path else ""
     except UnicodeDecodeError:
         raise UsageError(f"cannot read {path}: it is not UTF-8") from None
-
-
-def _free(paths: list[Path], overwrite: bool) -> None:
-    from allonym.files.items import check_free
-
-    check_free([], paths, overwrite)
 
 
 def _put(path: Path, text: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from allonym.cli.evaluate.options import Output, output_options, section_page, seed_option
+from allonym.cli.evaluate.options import Output, check_outputs, output_options, section_page, seed_option
 from allonym.cli.evaluate.residual import write_file
 from allonym.cli.options import format_option
 from allonym.cli.terminal import note, table
@@ -57,12 +57,9 @@ def sample_command(
 
     from allonym.evaluate.annotated import read_annotated
     from allonym.evaluate.red_team import red_team_sample, write_forms
-    from allonym.files.items import check_free
 
     kind = _kind(output)
-    if anonymised.resolve() in {output.resolve(), *output.resolve().parents}:
-        raise UsageError(f"{output} is, or lies in, what the run reads, which is never changed")
-    check_free([], [output], overwrite)
+    check_outputs([output], [anonymised, *([metadata] if metadata else [])], overwrite)
     given = read_annotated(anonymised, field=field, format=format, metadata=metadata)
     forms = red_team_sample(given, size, by=by, seed=seed)
     write_file(output, write_forms(forms, kind), private=True)
@@ -91,6 +88,8 @@ def summary_command(forms: tuple[Path, ...], output: Output) -> None:
     output.check(forms)
     if output.with_text:
         raise click.UsageError("--with-text: a summary has no texts")
+    if len({path.resolve() for path in forms}) < len(forms):
+        raise UsageError("a file of forms is named twice; each counts once")
     findings = [
         finding
         for path in forms

@@ -5,12 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from allonym.cli.evaluate.options import Output, output_options, plain, section_page, seed_option
+from allonym.cli.evaluate.options import Output, check_outputs, output_options, plain, section_page, seed_option
 from allonym.cli.options import format_option
 from allonym.cli.terminal import note, table
 from allonym.errors import UsageError
@@ -83,9 +84,10 @@ def residual(
     from allonym.evaluate.residual import residual_risk
     from allonym.evaluate.scoring import Scoring
 
-    output.check([annotated, *([metadata] if metadata else [])])
+    read = [annotated, *([metadata] if metadata else [])]
+    output.check(read)
     if queue is not None:
-        check_queue(queue, annotated, output)
+        check_queue(queue, read, output)
     scoring = Scoring(email_partial, scores)
     conversations = read_annotated(annotated, field=field, format=format, metadata=metadata)
     with output.progress("scores") as advance:
@@ -98,33 +100,24 @@ def residual(
         for row in told["queue"]:
             row["missed"] = surfaces(of[row["id"]])
     show_residual(result)
-    if queue is not None:
-        write_queue(result, queue)
-        if not output.quiet:
-            note(str(queue), label="written:")
 
     def page() -> Any:
         from allonym.report.evaluate.residual import residual_section
 
         return section_page("Residual risk", [residual_section(told, texts=output.with_text)])
 
-    output.write({"residual": told}, page)
+    output.write({"residual": told}, page, {} if queue is None else {queue: queue_of(result, queue)})
 
 
-def check_queue(queue: Path, source: Path, output: Output) -> None:
+def check_queue(queue: Path, read: Sequence[Path], output: Output) -> None:
     """Raise where the queue cannot be written."""
-    from allonym.files.items import check_apart, check_free
-
     if queue.suffix.lower() not in QUEUES:
         raise UsageError(f"--queue must end in {' or '.join(QUEUES)}, got {queue.suffix or 'no ending'}")
-    if source.resolve() in {queue.resolve(), *queue.resolve().parents}:
-        raise UsageError(f"{queue} is, or lies in, what the run reads, which is never changed")
-    check_apart([], [*output.paths, queue])
-    check_free([], [queue], output.overwrite)
+    check_outputs([*output.paths, queue], read, output.overwrite)
 
 
-def write_queue(result: ResidualRisk, path: Path) -> None:
-    """The review queue, without any text."""
+def queue_of(result: ResidualRisk, path: Path) -> str:
+    """The review queue as the file's ending says, without any text."""
     rows = []
     for one, group in result.queue:
         tags = ", ".join(f"{i.tag} ({i.score})" for i in one.items if i.score)
@@ -136,7 +129,7 @@ def write_queue(result: ResidualRisk, path: Path) -> None:
         writer.writerows(rows)
     else:
         out.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    write_file(path, out.getvalue())
+    return out.getvalue()
 
 
 def write_file(path: Path, text: str, *, private: bool = False) -> None:

@@ -24,11 +24,10 @@ from allonym.cli.evaluate.options import (
     show_estimates,
     source_options,
 )
+from allonym.cli.evaluate.residual import check_queue
 from allonym.cli.terminal import note
-from allonym.errors import UsageError
 
 _OUT = click.Path(dir_okay=False, path_type=Path)
-_QUEUES = (".jsonl", ".csv")
 
 
 @click.command(short_help="The risk of each document before release.")
@@ -84,7 +83,7 @@ def risk(
     read = [*source.paths, *([background] if background else [])]
     output.check(read)
     if queue is not None:
-        _check(queue, read, output)
+        check_queue(queue, read, output)
     pairs = source.read()
     with output.progress("documents") as advance:
         result = document_risk(
@@ -102,12 +101,11 @@ def risk(
             advance=advance,
         )
     told = result.to_dict()
-    output.write({"document_risk": told}, lambda: section_page("Document risk", [document_risk_section(told)]))
+    beside = {}
     if queue is not None and result.review is not None:
         places = result.review.places
-        _write([{"id": pairs.ids[i], "risk": round(result.risks[i], 6)} for i in places], queue)
-        if not output.quiet:
-            note(str(queue), label="written:")
+        beside[queue] = _queue([{"id": pairs.ids[i], "risk": round(result.risks[i], 6)} for i in places], queue)
+    output.write({"document_risk": told}, lambda: section_page("Document risk", [document_risk_section(told)]), beside)
     rows = [("Brier score", result.brier), ("the rate for all", result.reference), ("AUC", result.auc)]
     if result.review is not None:
         found = result.review
@@ -125,21 +123,8 @@ def risk(
         note(f"no probabilities: {result.reason}", label="warning:")
 
 
-def _check(queue: Path, read: list[Path], output: Output) -> None:
-    """Raise where the queue cannot be written."""
-    from allonym.files.items import check_apart, check_free
-
-    if queue.suffix.lower() not in _QUEUES:
-        raise UsageError(f"--queue must end in {' or '.join(_QUEUES)}, got {queue.suffix or 'no ending'}")
-    if {p.resolve() for p in read} & {queue.resolve(), *queue.resolve().parents}:
-        raise UsageError(f"{queue} is, or lies in, what the run reads, which is never changed")
-    check_apart([], [*output.paths, queue])
-    check_free([], [queue], output.overwrite)
-
-
-def _write(rows: list[dict[str, object]], path: Path) -> None:
-    from allonym.files.output import PartFile
-
+def _queue(rows: list[dict[str, object]], path: Path) -> str:
+    """The queue as the file's ending says, without any text."""
     out = io.StringIO(newline="")
     if path.suffix.lower() == ".csv":
         writer = csv.DictWriter(out, ("id", "risk"), lineterminator="\n")
@@ -147,10 +132,4 @@ def _write(rows: list[dict[str, object]], path: Path) -> None:
         writer.writerows(rows)
     else:
         out.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    part = PartFile(path)
-    try:
-        part.write(out.getvalue().encode("utf-8", "backslashreplace"))
-        part.finish()
-    except BaseException:
-        part.close(remove=True)
-        raise
+    return out.getvalue()

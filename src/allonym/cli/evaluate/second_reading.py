@@ -7,11 +7,11 @@ from pathlib import Path
 
 import click
 
+from allonym.cli.evaluate.options import check_outputs
 from allonym.cli.evaluate.residual import write_file
 from allonym.cli.options import format_option
 from allonym.cli.progress import stages
 from allonym.cli.terminal import note, table
-from allonym.errors import UsageError
 
 
 @click.command("second-reading", short_help="Propose what was missed, for a person to confirm.")
@@ -62,14 +62,10 @@ def second_reading(
     from allonym.evaluate.annotated import annotated_lines
     from allonym.evaluate.reading import read_pairs
     from allonym.evaluate.second_reading import second_reading as read_again
-    from allonym.files.items import check_free
 
     if original_field and original is None:
         raise click.UsageError("--original-field goes with --original")
-    for path in (anonymised, *([original] if original else [])):
-        if path.resolve() in {output.resolve(), *output.resolve().parents}:
-            raise UsageError(f"{output} is, or lies in, what the run reads, which is never changed")
-    check_free([], [output], overwrite)
+    check_outputs([output], [anonymised, *([original] if original else [])], overwrite)
     pairs = read_pairs(anonymised, original or anonymised, field=field, anonymised_field=original_field or field,
                        format=format)  # fmt: skip
     with stages({}, wanted=not quiet) as advance:

@@ -211,7 +211,7 @@ def _kept(output: Output, read: Sequence[Path], *, resume: bool) -> Iterator[Pat
     target = output.paths[0].absolute()
     folder = target.with_name(f".{target.name}.allonym-evaluate")
     if folder.exists() and not resume:
-        if not output.overwrite:
+        if not output.overwrite and any(folder.glob("*.json")):
             raise UsageError(f"an unfinished run lies at {folder}: --resume goes on with it, --overwrite begins again")
         State(folder).clear()
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -219,6 +219,9 @@ def _kept(output: Output, read: Sequence[Path], *, resume: bool) -> Iterator[Pat
     try:
         yield folder
     except KeyboardInterrupt:
+        if not any(folder.glob("*.json")):
+            state.clear()
+            raise
         note("interrupted; the same command with --resume goes on from here", label="error:")
         raise click.exceptions.Exit(130) from None
     except BaseException:

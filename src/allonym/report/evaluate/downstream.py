@@ -14,9 +14,13 @@ _READING = (
     "version; both are judged on the same other originals. The difference is taken split by split; its "
     "interval allows for the overlap of the splits (Nadeau and Bengio 2003). Where it includes 0, a loss is "
     "neither shown nor ruled out up to its end. Without learning: always the most frequent class, or the first "
-    "sentences of a text. Best possible: the sentences that together are most like the reference. Summaries "
-    "are sentences of the text, so their ROUGE is not that of models that write, such as P4's."
+    "sentences of a text. "
 )
+_TAKEN = (
+    "Best possible: the sentences that together are most like the reference. Summaries are sentences of the text, so "
+    "their ROUGE is not that of models that write, such as P4's."
+)
+_WRITTEN = "Summaries are written by the model, as in P4."
 
 
 def downstream_section(result: Mapping[str, Any], *, texts: bool = False) -> Section | None:
@@ -31,9 +35,10 @@ def downstream_section(result: Mapping[str, Any], *, texts: bool = False) -> Sec
         return None
     blocks: list[Block] = []
     if tasks:
-        blocks.append(
-            Text("What a model that learns from the anonymised texts is worth on original ones (P4, 4.1).", "lead")
-        )
+        model = str(result.get("model") or "")
+        named = f" The model: {model}." if model else ""
+        lead = f"What a model that learns from the anonymised texts is worth on original ones (P4, 4.1).{named}"
+        blocks.append(Text(lead, "lead"))
         table: list[Row] = []
         for name in tasks:
             table += _rows(str(name), part(tasks, name))
@@ -51,7 +56,8 @@ def downstream_section(result: Mapping[str, Any], *, texts: bool = False) -> Sec
         for name in tasks:
             if reason := _reason(part(tasks, name)):
                 blocks.append(Notice(f"{name}: not measured: {reason}."))
-        blocks.append(Details("How to read this", (Text(_READING),)))
+        reading = _READING + (_WRITTEN if model.startswith("seq2seq:") else _TAKEN)
+        blocks.append(Details("How to read this", (Text(reading),)))
     if leaks:
         blocks += _leaks(leaks, texts)
     return Section("Downstream use", tuple(blocks), "downstream")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from allonym.report.numbers import write
 from allonym.report.page import Block, Cell, Column, Details, Figure, Figures, Notice, Row, Section, Table, Text
 from allonym.report.plots import Axis, Chart, Point, Series
 from allonym.report.swap.given import Plain, estimate, known, part, rows
@@ -14,7 +15,13 @@ _READING = (
     "original texts about the same subjects. The judge had no say: a linear model of words and of 3 to 5 characters, "
     "learnt in other folds. Words gone is 1 - words left / words of the original, placeholders not counted (P3 "
     "4.1.3.1); a general word such as 'thing', or 'they' in place of a pronoun's placeholder, counts as left there, "
-    "and as half gone in the other count. Both know originals only; one who has other hardened texts may find more."
+    "and as half gone in the other count. Both know originals only."
+)
+_ADAPTIVE = (
+    "Attacker and judge know original texts only. Hardening brings in words of its own, such as 'they', which mislead "
+    "whoever knows originals only: a part of what the judge no longer finds is not gone. Who hardens their own texts "
+    "by the same means, or holds others of this release, is not misled: of the released texts of others such an "
+    "intruder learns to find {after} (before hardening {before}). Judge a release by that number."
 )
 _COLUMNS = (
     Column("Lead", "number", 2, "Score of the subject less its rival's at which hardening stopped; 0 to 1"),
@@ -31,7 +38,7 @@ def hardening_section(result: Mapping[str, Any], *, texts: bool = False) -> Sect
     levels, chosen = rows(result, "levels"), part(result, "chosen")
     if not levels or not chosen:
         return None
-    before = levels[0]
+    before, released = levels[0], part(result, "released")
     rank = int(result.get("rank") or 1)
     among = "first guess" if rank == 1 else f"first {rank} guesses"
     said = (
@@ -45,6 +52,7 @@ def hardening_section(result: Mapping[str, Any], *, texts: bool = False) -> Sect
             (
                 Figure("Judge finds the subject", estimate(chosen.get("judge")), f"among its {among}", "share", 1,
                        before=estimate(before.get("judge"))),
+                *_adaptive_figure(released, among),
                 Figure("Words gone", estimate(chosen.get("weighted")), "general words as half gone", "share", 1,
                        before=estimate(before.get("weighted"))),
                 Figure("Similarity", estimate(chosen.get("similarity")), "cosine with the original", "number", 3,
@@ -52,6 +60,9 @@ def hardening_section(result: Mapping[str, Any], *, texts: bool = False) -> Sect
             )
         ),
     ]  # fmt: skip
+    if known(released.get("after")):
+        rates = {n: write(estimate(released.get(n)).value, "share", 1) for n in ("before", "after")}
+        blocks.append(Notice(_ADAPTIVE.format(**rates), "warning"))
     if still := int(result.get("still_found") or 0):
         blocks.append(
             Notice(f"The attacker still finds the subject of {still:,} texts: words were used up, or a floor was hit.")
@@ -65,6 +76,15 @@ def hardening_section(result: Mapping[str, Any], *, texts: bool = False) -> Sect
     blocks.append(Details("Every level of the curve", (Table("", head, tuple(lines)),)))
     blocks.append(Details("How to read this", (Text(_READING),)))
     return Section("Hardening", tuple(blocks), "hardening")
+
+
+def _adaptive_figure(released: Plain, among: str) -> tuple[Figure, ...]:
+    """What one finds who has learnt from released texts, where that was measured."""
+    if not known(released.get("after")):
+        return ()
+    after, before = estimate(released.get("after")), estimate(released.get("before")).value
+    name = "Found by one who has other released texts"
+    return (Figure(name, after, f"among its {among}", "share", 1, before=before),)
 
 
 def _cells(level: Plain) -> tuple[Cell, ...]:

@@ -50,6 +50,16 @@ def linkage_section(result: Plain, *, texts: bool = False) -> Section | None:
             "whoever knows other things may find others."
         )
     ]
+    released = part(part(result, "released"), "all")
+    if known(released.get("after")):
+        after = estimate(released.get("after"))
+        blocks.append(
+            Text(
+                "One who has learnt from the released texts of others about the same subjects, or from texts that were "
+                f"anonymised by the same means, finds {write(after.value, 'share', 1)} "
+                f"[{write(after.low, 'share', 1)}, {write(after.high, 'share', 1)}] after anonymisation."
+            )
+        )
     if unjudged := int(result.get("unjudged") or 0):
         blocks.append(
             Text(f"{unjudged:,} texts are left out: there is no other text about their subject to learn from.", "muted")

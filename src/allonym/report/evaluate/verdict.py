@@ -8,6 +8,7 @@ from allonym.report.numbers import NOTHING, show, write
 from allonym.report.page import Block, Figure, Figures, Kind, Notice, Section, Text, Tone
 from allonym.report.plots import Axis, Bar, Bars, Group
 from allonym.report.swap.given import Plain, estimate, known, part, rows
+from allonym.stats.samples import share
 
 LIMITS = (
     "An evaluation tells what these intruders and these readers find, not what nobody can find. Who knows more about "
@@ -16,6 +17,9 @@ LIMITS = (
 )
 _SIDES = {"risk": "Risk", "utility": "Utility"}
 _INTRUDER = "linkage"
+_RELEASED = "released"
+_SMALL = 0.02  # loss of accuracy that an interval must rule out, for it to be called none
+_NEAR = 0.1  # as much above chance an interval may reach at most, and twice chance, to be called no more than guessing
 
 
 def verdict(result: Plain) -> Iterator[Block]:
@@ -46,7 +50,25 @@ def tone_of(row: Plain, result: Plain) -> Tone:
         return ""
     if value.low > chance.value:
         return "bad"
-    return "good" if value.high < 2 * chance.value else "warn"
+    if row.get("measure") == _INTRUDER and _exposed(row, result):
+        return "bad"
+    return "good" if value.high < chance.value + min(chance.value, _NEAR) else "warn"
+
+
+def _exposed(row: Plain, result: Plain) -> list[str]:
+    """Groups whose subjects the row's intruder finds more often than by guessing, however few they are in the whole.
+
+    Intervals are as much wider as there are more groups (Bonferroni), or one of many would be called exposed by chance.
+    """
+    told = part(part(result, "measures"), _INTRUDER)
+    told = part(told, "released") if row.get("key") == _RELEASED else told
+    groups = [g for g in rows(told, "groups") if known(g.get("after")) and known(g.get("chance"))]
+    out = []
+    for one in groups:
+        after, chance = estimate(one.get("after")), estimate(one.get("chance"))
+        if share(round(after.value * after.n), after.n, 1 - 0.05 / len(groups)).low > chance.value:
+            out.append(str(one.get("name")))
+    return out
 
 
 def limits_section() -> Section:
@@ -77,19 +99,30 @@ def _sentences(result: Plain) -> Iterator[str]:
         yield "They are not safe to share with whoever knows, or can find, what the measures below were given."
     elif not linked:
         yield "No intruder has tried to link them to anyone, so whether they are safe to share is not known."
-    elif tones[str(linked[0].get("key"))] == "warn":
+    elif any(tones[str(row.get("key"))] == "warn" for row in linked):
         yield "Whether they are safe to share is open: there are too few texts to tell what intruders find from chance."
     else:
         yield "No intruder that was tried finds more than by guessing. That is evidence, not proof."
+    exposed = list(dict.fromkeys(name for row in linked for name in _exposed(row, result)))
+    if exposed and not any(_above(row) for row in linked):
+        yield f"Over all texts it is no more than by guessing, but it is more in the group {', '.join(exposed)}."
     if tones.get("residual") == "warn":
         yield "A second reading proposes more left-overs than P2's limit allows; a person must look at them."
     if tones.get("missed") == "warn":
         missed = next(row for row in risks if row.get("key") == "missed")
         yield f"Of what people marked, {_said(missed, 'value')} still stands."
-    for row in linked[:1]:
+    for row in linked:
+        if row.get("key") == _RELEASED:
+            yield (
+                f"One who has other released texts about them names {_said(row, 'value')} (by guessing "
+                f"{_said(row, 'chance')})."
+            )
+            continue
+        left = int(part(part(result, "measures"), _INTRUDER).get("unjudged") or 0)
+        those = f"the {texts - left:,} that could be tried" if left else "them"
         yield (
             f"An intruder who knows other texts about the same subjects names the subject of {_said(row, 'value')} of "
-            f"them ({_said(row, 'before')} before; by guessing {_said(row, 'chance')})."
+            f"{those} ({_said(row, 'before')} before; by guessing {_said(row, 'chance')})."
         )
     for row in lines:
         if row.get("key") == "similarity":
@@ -97,8 +130,11 @@ def _sentences(result: Plain) -> Iterator[str]:
             yield f"Their meaning stays at {near} of 1 to what it was (unrelated texts: {far})."
         if row.get("key") == "loss":
             loss = estimate(row.get("value"))
+            low, high = (write(100 * end, "number", 1) for end in (loss.low, loss.high))
             yield (
                 "A classifier learns from them no worse than before, as far as can be told."
+                if loss.low <= 0 and loss.high < _SMALL
+                else f"Whether a classifier learns worse from them is open: a loss of {low} to {high} points."
                 if loss.low <= 0
                 else f"A classifier that learns from them loses {write(100 * loss.value, 'number', 1)} points."
             )
@@ -110,8 +146,15 @@ def _warnings(result: Plain) -> Iterator[str]:
         if row.get("side") == "risk" and known(row.get("value")) and tone_of(row, result) in ("bad", "warn"):
             chance = f", by guessing {_said(row, 'chance')}" if known(row.get("chance")) else ""
             yield f"{row.get('name')}: {_said(row, 'value')}{chance}: {row.get('note')}."
+    if left := int(part(part(result, "measures"), _INTRUDER).get("unjudged") or 0):
+        yield f"No intruder was tried on {left:,} texts: nothing else is known about their subjects."
     for row in rows(result, "skipped"):
         yield f"Not measured: {small_letter(row.get('title'))} ({row.get('reason')})."
+
+
+def _above(row: Plain) -> bool:
+    value, chance = estimate(row.get("value")), estimate(row.get("chance"))
+    return known(row.get("chance")) and value.low > chance.value
 
 
 def _said(row: Plain, name: str) -> str:

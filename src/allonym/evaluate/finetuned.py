@@ -1,0 +1,297 @@
+"""Networks that are fine-tuned on each version of the texts: P3's RoBERTa (3.1.2.1), P4's BERT and BART (section 4.1).
+
+An extra: both need torch and transformers, and a folder on this machine that holds a pretrained network; nothing is
+fetched. A classifier gets a new head for its classes, a summariser writes freely. Each split begins again with the
+network of the folder. All that is drawn (head, dropout, order) is the same for both versions of a split, so that
+networks differ by what they learnt from alone.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from allonym.errors import DataError, MissingExtra, UnknownNameError, UsageError
+
+__all__ = ["CLASSIFIER", "WRITER", "Classifier", "Training", "Writer", "check_model", "described", "seed_of"]
+
+CLASSIFIER = "finetune:"
+WRITER = "seq2seq:"
+_KINDS = {
+    CLASSIFIER: ("AutoModelForSequenceClassification", "a fine-tuned classifier", "an encoder such as BERT"),
+    WRITER: ("AutoModelForSeq2SeqLM", "a summariser that writes", "an encoder-decoder such as BART"),
+}
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """How a network is fine-tuned. The defaults are P4's (section 4.1): AdamW, three epochs.
+
+    Attributes:
+        epochs: passes over the texts that are learnt from, 1 and more.
+        lr: highest learning rate, above 0; it grows over the first tenth of the batches and falls to zero on a line.
+        batch: texts in a batch, 1 and more.
+        tokens: of a text at most, or as many as the network takes; longer texts are cut.
+        written: tokens of a summary at most.
+        beams: summaries that are followed at once; 1: greedy.
+
+    Raises:
+        UsageError: a value is out of its range.
+    """
+
+    epochs: int = 3
+    lr: float = 2e-5
+    batch: int = 8
+    tokens: int = 1024
+    written: int = 256
+    beams: int = 1
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "batch", "tokens", "written", "beams"):
+            if getattr(self, name) < 1:
+                raise UsageError(f"fine-tuning: {name} must be 1 at least, got {getattr(self, name)}")
+        if not (math.isfinite(self.lr) and self.lr > 0):
+            raise UsageError(f"fine-tuning: lr must be above 0, got {self.lr:g}")
+
+
+def check_model(model: str, known: Sequence[str], prefixes: Sequence[str], where: str) -> None:
+    """Whether there is such a model: one of ``known``, or a prefix with a folder, and what that needs.
+
+    Raises:
+        UnknownNameError: neither.
+        UsageError: no such folder.
+        MissingExtra: torch or transformers is not installed.
+    """
+    prefix = _prefix(model)
+    if prefix not in prefixes:
+        if model not in known:
+            raise UnknownNameError("model", model, (*known, *(f"{p}FOLDER" for p in prefixes)), where)
+        return
+    _, what, example = _KINDS[prefix]
+    folder = model.removeprefix(prefix)
+    if not folder or not Path(folder).is_dir():
+        raise UsageError(f"{where}: {model}: no such folder; one that holds {example} is required, nothing is fetched")
+    _libraries(what)
+
+
+def described(model: str, training: Training | None) -> str:
+    """How results name a model: without the way to its folder."""
+    prefix = _prefix(model)
+    if not prefix:
+        return model
+    how = training or Training()
+    name = Path(model.removeprefix(prefix)).resolve().name
+    return f"{prefix}{name}, {how.epochs} epochs, learning rate {how.lr:g}, batch {how.batch}"
+
+
+def seed_of(seed: int, train: Sequence[int] | Ints) -> int:
+    """The seed of one split, the same for both versions of its texts."""
+    return int(np.random.SeedSequence([seed, *map(int, train)]).generate_state(1)[0] >> 1)
+
+
+class Classifier:
+    """An encoder with a new head, fine-tuned for each split.
+
+    Args:
+        model: ``finetune:`` and a folder.
+        training: how; None: :class:`Training`'s defaults.
+
+    Raises:
+        DataError: the folder holds no such network.
+    """
+
+    def __init__(self, model: str, training: Training | None = None) -> None:
+        self._folder = Path(model.removeprefix(CLASSIFIER))
+        self._training = training or Training()
+        with _quiet(CLASSIFIER, 0):
+            self._tokenizer, network = _opened(self._folder, CLASSIFIER, ignore_mismatched_sizes=True)
+        self._room = _room(self._tokenizer, network, self._training.tokens)
+
+    def read(self, texts: Sequence[str]) -> list[list[int]]:
+        """The tokens of each text, cut to what the network takes."""
+        with _quiet(CLASSIFIER, 0):
+            return [_tokens(self._tokenizer, text, self._room) for text in texts]
+
+    def predict(self, learnt: Sequence[list[int]], y: Ints, asked: Sequence[list[int]], seed: int) -> Ints:
+        """Fine-tune on texts of two classes at least, then classify others.
+
+        Args:
+            learnt, asked: tokens of texts, see :meth:`read`.
+            y: class of each text that is learnt from.
+            seed: of this split, see :func:`seed_of`.
+        """
+        classes, place = np.unique(y, return_inverse=True)
+        if len(classes) < 2:
+            return np.full(len(asked), classes[0], np.int64)
+        with _quiet(CLASSIFIER, seed) as torch:
+            _, network = _opened(
+                self._folder, CLASSIFIER, num_labels=len(classes), ignore_mismatched_sizes=True,
+                problem_type="single_label_classification",
+            )  # fmt: skip
+            examples = [(ids, [k]) for ids, k in zip(learnt, place.tolist(), strict=True)]
+            _fine_tune(self._tokenizer, network, examples, self._training, seed)
+            said = np.empty(len(asked), np.int64)
+            for chosen, given in _filled(torch, asked, self._tokenizer.pad_token_id, self._training.batch):
+                with torch.inference_mode():
+                    said[chosen] = network(**given).logits.argmax(-1).numpy()
+        return np.asarray(classes[said], np.int64)
+
+
+class Writer:
+    """An encoder-decoder that learns to write summaries.
+
+    Args:
+        model: ``seq2seq:`` and a folder.
+        training: how; None: :class:`Training`'s defaults.
+
+    Raises:
+        DataError: the folder holds no such network.
+    """
+
+    def __init__(self, model: str, training: Training | None = None) -> None:
+        self._folder = Path(model.removeprefix(WRITER))
+        self._training = training or Training()
+        with _quiet(WRITER, 0):
+            self._tokenizer, network = _opened(self._folder, WRITER)
+        self._room = _room(self._tokenizer, network, self._training.tokens)
+
+    def summaries(
+        self, learnt: Sequence[str], references: Sequence[Sequence[str]], asked: Sequence[str], seed: int
+    ) -> list[str]:
+        """Fine-tune on texts with their references, each of several for itself, then summarise others.
+
+        The most likely words are written, nothing is drawn at random; no summary is longer than the longest that was
+        learnt from.
+        """
+        how, pieces = self._training, self._tokenizer
+        most = min(self._room, how.written)
+        with _quiet(WRITER, seed) as torch:
+            _, network = _opened(self._folder, WRITER)
+            examples = [
+                (source, list(pieces(text_target=one, truncation=True, max_length=most)["input_ids"]))
+                for source, own in zip((_tokens(pieces, t, self._room) for t in learnt), references, strict=True)
+                for one in own
+            ]
+            _fine_tune(pieces, network, examples, how, seed)
+            out = [""] * len(asked)
+            ids = [_tokens(pieces, text, self._room) for text in asked]
+            for chosen, given in _filled(torch, ids, pieces.pad_token_id, how.batch):
+                with torch.inference_mode():
+                    made = network.generate(
+                        **given, num_beams=how.beams, do_sample=False, min_length=0,
+                        max_new_tokens=max(len(target) for _, target in examples), pad_token_id=pieces.pad_token_id,
+                    )  # fmt: skip
+                for i, text in zip(chosen, pieces.batch_decode(made, skip_special_tokens=True), strict=True):
+                    out[i] = str(text).strip()
+        return out
+
+
+def _prefix(model: str) -> str:
+    return next((prefix for prefix in _KINDS if model.startswith(prefix)), "")
+
+
+def _libraries(what: str) -> tuple[Any, Any]:
+    with warnings.catch_warnings():  # of their imports
+        warnings.simplefilter("ignore")
+        try:
+            import torch
+            import transformers
+        except ImportError:
+            raise MissingExtra(what, "transformers") from None
+    return torch, transformers
+
+
+@contextmanager
+def _quiet(prefix: str, seed: int) -> Iterator[Any]:
+    """torch, seeded; its state, warnings and what transformers tells are as before afterwards."""
+    torch, hub = _libraries(_KINDS[prefix][1])
+    log = hub.utils.logging
+    level, bars = log.get_verbosity(), log.is_progress_bar_enabled()
+    log.set_verbosity(log.CRITICAL)
+    log.disable_progress_bar()
+    try:
+        with warnings.catch_warnings(), torch.random.fork_rng(devices=[]):
+            warnings.simplefilter("ignore")
+            torch.manual_seed(seed)
+            yield torch
+    finally:
+        log.set_verbosity(level)
+        if bars:
+            log.enable_progress_bar()
+
+
+def _opened(folder: Path, prefix: str, **settings: Any) -> tuple[Any, Any]:
+    """Tokenizer and network of a folder; no code of the folder is run, and no hub is asked.
+
+    Raises:
+        DataError: it does not hold such a network.
+    """
+    from allonym.detect.adapters.offline import loading
+
+    kind, what, example = _KINDS[prefix]
+    hub = _libraries(what)[1]
+    try:
+        with loading(prefix, str(folder), floor="evaluate"):
+            local = {"local_files_only": True, "trust_remote_code": False}
+            tokenizer = hub.AutoTokenizer.from_pretrained(folder, **local)
+            network = getattr(hub, kind).from_pretrained(folder, **local, **settings)
+    except DataError:
+        raise DataError(f"{folder}: {example} with its tokenizer, as transformers saves it, is required") from None
+    if tokenizer.pad_token_id is None and tokenizer.eos_token is not None:
+        tokenizer.pad_token = tokenizer.eos_token
+    if tokenizer.pad_token_id is None:
+        raise DataError(f"{folder}: the tokenizer has no token to fill up with (pad_token)")
+    network.config.pad_token_id = tokenizer.pad_token_id
+    return tokenizer, network
+
+
+def _room(tokenizer: Any, network: Any, most: int) -> int:
+    """Tokens of a text: what is asked for, what the tokenizer says and what the network has places for."""
+    room = min(most, int(tokenizer.model_max_length))
+    if places := getattr(network.config, "max_position_embeddings", None):
+        room = min(room, int(places))
+    for name, module in network.named_modules():  # RoBERTa counts its places from the one after the filling's
+        if name.endswith("embeddings.position_embeddings") and getattr(module, "padding_idx", None) is not None:
+            room = min(room, module.num_embeddings - module.padding_idx - 1)
+    return room
+
+
+def _tokens(tokenizer: Any, text: str, room: int) -> list[int]:
+    return list(tokenizer(text, truncation=True, max_length=room)["input_ids"]) or [tokenizer.pad_token_id]
+
+
+def _fine_tune(
+    tokenizer: Any, network: Any, examples: Sequence[tuple[list[int], list[int]]], how: Training, seed: int
+) -> None:
+    """Change a network by what it is given and what it is to say, and leave it ready to be asked."""
+    from allonym.replace.rewriter import Rewriter
+    from allonym.train.seq2seq import Options, batches, learn, optimiser
+
+    model = Rewriter(tokenizer, network, causal=False)
+    total = how.epochs * math.ceil(len(examples) / how.batch)
+    optimizer, schedule = optimiser(network, how.lr, total)
+    network.train()
+    for batch in batches(examples, Options(epochs=how.epochs, lr=how.lr, batch=how.batch, seed=seed), 0, total):
+        learn(model, batch, optimizer, schedule)
+    network.eval()
+
+
+def _filled(torch: Any, rows: Sequence[list[int]], pad: int, batch: int) -> Iterator[tuple[list[int], dict[str, Any]]]:
+    """Which texts, and the batch of them; those of one length are together."""
+    order = sorted(range(len(rows)), key=lambda i: len(rows[i]))
+    for at in range(0, len(order), batch):
+        chosen = order[at : at + batch]
+        size = max(len(rows[i]) for i in chosen)
+        ids = torch.tensor([[*rows[i], *[pad] * (size - len(rows[i]))] for i in chosen])
+        seen = torch.tensor([[1] * len(rows[i]) + [0] * (size - len(rows[i])) for i in chosen])
+        yield chosen, {"input_ids": ids, "attention_mask": seen}
