@@ -5,10 +5,11 @@ import re
 import pytest
 
 from allonym import errors
-from allonym.errors import AllonymError, DataError, MissingExtra, RefusedContent, UnknownNameError, UsageError
+from allonym.errors import AllonymError, DataError, MissingExtra, RefusedContent, RequestError, UnknownNameError, UsageError
 
 CLASSES = [c for _, c in inspect.getmembers(errors, inspect.isclass) if issubclass(c, AllonymError)]
 NAMES = {c.__name__ for c in CLASSES}
+OWN_STATUS = {"EndpointError": 502, "DatabaseError": 503}
 
 
 def test_the_tree_drawn_in_the_docstring_is_the_tree():
@@ -33,7 +34,7 @@ def test_every_error_is_also_a_builtin_that_callers_catch(cls):
 @pytest.mark.parametrize(
     ("cls", "exit_code", "status"),
     [
-        (c, 2, 400) if issubclass(c, UsageError) else (c, 1, 502 if c.__name__ == "EndpointError" else 422)
+        (c, 2, 400) if issubclass(c, UsageError) else (c, 1, OWN_STATUS.get(c.__name__, 422))
         for c in CLASSES
         if c is not AllonymError
     ],
@@ -83,7 +84,9 @@ def test_errors_cross_process_borders(error):
 
 
 def test_errors_with_arguments_of_their_own_cross_process_borders():
-    for error in (UnknownNameError("label", "X", ["XY"]), MissingExtra("Parquet", "parquet")):
+    refused = RequestError("there is no job", 404, "NotFound")
+    for error in (UnknownNameError("label", "X", ["XY"]), MissingExtra("Parquet", "parquet"), refused):
         back = pickle.loads(pickle.dumps(error))
         assert type(back) is type(error)
         assert str(back) == str(error)
+        assert back.status == error.status

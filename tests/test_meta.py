@@ -67,6 +67,7 @@ NEIGHBOURS = {
     ("policy", "registry"),  # a policy names detectors
     ("schema", "policy"),  # the JSON schema is made from the policy's table of keys
     ("schema", "registry"),
+    ("cli", "server"),  # the command that starts it
     ("restore", "replace"),  # restoring reads what the encrypt operator wrote
 }
 UPWARD = {
@@ -260,7 +261,7 @@ def test_submodules_do_not_hide_the_functions_of_the_same_name():
     run_python(code)
 
 
-NEVER = "torch spacy transformers flair gliner presidio_analyzer mitie optuna sklearn matplotlib onnx pandas sqlalchemy httpx"
+NEVER = "torch spacy transformers flair gliner presidio_analyzer mitie optuna sklearn matplotlib onnx pandas sqlalchemy httpx fastapi uvicorn"
 
 
 def test_importing_the_package_is_cheap():

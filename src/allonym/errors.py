@@ -6,6 +6,7 @@
     ├── UsageError (ValueError)            the call, a policy or an option is wrong; exit code 2, HTTP 400
     │   ├── PolicyError                    a policy file or a policy's value
     │   ├── UnknownNameError (LookupError) a name that is in no table; says the nearest ones
+    │   ├── RequestError                   the server refuses a request; its status says why: 401, 403, 404, 409, 413 ...
     │   └── MissingExtra (ImportError)     an optional package is needed; names the install command
     └── DataError (ValueError)             the input cannot be processed; exit code 1, HTTP 422
         ├── RefusedContent                 a file holds parts that cannot be treated yet
@@ -16,7 +17,8 @@
         ├── VaultError                     a vault cannot be opened, read or written
         │   ├── WrongKey                   the key does not open this vault
         │   └── VaultLocked                a vault is opened without its key, or somebody else holds it
-        └── EndpointError (ConnectionError) an endpoint that the policy names did not answer as it must; HTTP 502
+        ├── EndpointError (ConnectionError) an endpoint that the policy names did not answer as it must; HTTP 502
+        └── DatabaseError                  the server's database cannot be opened, read or written; HTTP 503
 
 Messages say where, what is required and what was got. They show configuration, never data.
 """
@@ -74,6 +76,24 @@ class MissingExtra(UsageError, ImportError):
         super().__init__(f"{what} needs an optional package; install it with: pip install 'allonym[{extra}]'")
 
 
+class RequestError(UsageError):
+    """The server refuses a request.
+
+    Args:
+        message: what is required and what was got.
+        status: of the HTTP response, 400 to 499 or 503.
+        code: one word for programs, such as ``NotFound``.
+    """
+
+    def __init__(self, message: str, status: int, code: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (type(self), (str(self), self.status, self.code))
+
+
 class DataError(AllonymError, ValueError):
     """The input cannot be processed. The message never quotes it."""
 
@@ -117,3 +137,9 @@ class EndpointError(DataError, ConnectionError):
     """An endpoint that the policy names did not answer, or not as it must. Nothing of what was sent is shown."""
 
     status = 502
+
+
+class DatabaseError(DataError):
+    """The server's database cannot be opened, read or written."""
+
+    status = 503

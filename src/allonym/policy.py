@@ -161,6 +161,14 @@ class Policy:
             rules=rules,
         )
 
+    def changed(self, table: Mapping[str, object], where: str) -> Policy:
+        """This policy with what a table says that is written like a policy file's and extends this one.
+
+        Raises:
+            PolicyError, UnknownNameError: as for a file; the message begins with ``where``.
+        """
+        return _read(dict(table), where, None, self)
+
     def with_(self, **changes: Any) -> Policy:
         """A copy with some attributes changed."""
         return replace(self, **changes)
@@ -311,6 +319,10 @@ def _parse(data: bytes, where: str, folder: Path | None) -> Policy:
         raw = tomllib.loads(data.decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise PolicyError(f"{where}: not valid TOML: {error}") from None
+    return _read(raw, where, folder)
+
+
+def _read(raw: dict[str, Any], where: str, folder: Path | None, base: Policy | None = None) -> Policy:
     _table(raw, KEYS, where)
     for key, value in raw.items():
         kind = KEYS[key][0]
@@ -323,8 +335,7 @@ def _parse(data: bytes, where: str, folder: Path | None) -> Policy:
     if parent:
         parent_path = folder / parent if folder and parent.endswith(".toml") else parent
         base = Policy.load(parent_path)
-    else:
-        base = Policy(name="")
+    base = base or Policy(name="")
     changes: dict[str, Any] = {"name": raw.get("name") or Path(where).stem}
     for key in ("description", "language", "subject"):
         if key in raw:

@@ -36,7 +36,7 @@ def fill(vault: Vault, count: int = 40, scope: str = "letters") -> None:
 def older(where, monkeypatch):
     """A vault as the first schema made it: no audit log."""
     with monkeypatch.context() as patch:
-        patch.setattr(store, "STEPS", store.STEPS[:1])
+        patch.setattr(store.Store, "steps", store.STEPS[:1])
         patch.setattr("allonym.vault.vault.log.append", lambda *_: None)
         with Vault.create(where, SECRET) as made:
             fill(made)
@@ -76,7 +76,7 @@ def test_a_step_that_fails_leaves_nothing_of_itself(older, monkeypatch):
         raise RuntimeError
 
     with monkeypatch.context() as patch:
-        patch.setattr(store, "STEPS", (first, fails))
+        patch.setattr(store.Store, "steps", (first, fails))
         with pytest.raises(RuntimeError):
             Vault.open(older, SECRET)
     with Vault.open(older) as locked:
@@ -87,7 +87,7 @@ def test_a_step_that_fails_leaves_nothing_of_itself(older, monkeypatch):
 
 
 def test_a_newer_schema_is_refused(vault, where, monkeypatch):
-    monkeypatch.setattr(store, "STEPS", store.STEPS[:1])
+    monkeypatch.setattr(store.Store, "steps", store.STEPS[:1])
     for secret in (SECRET, None):
         with pytest.raises(VaultError, match="has schema 2, this version of allonym knows up to 1"):
             Vault.open(where, secret)

@@ -117,7 +117,7 @@ def test_a_vault_that_cannot_be_made_leaves_no_file(tmp_path, monkeypatch):
     def broken(connection):
         raise RuntimeError
 
-    monkeypatch.setattr("allonym.vault.store.STEPS", (broken,))
+    monkeypatch.setattr("allonym.vault.store.Store.steps", (broken,))
     with pytest.raises(RuntimeError):
         Vault.create(tmp_path / "v", SECRET)
     assert list(tmp_path.iterdir()) == []

@@ -25,6 +25,7 @@ COMMANDS: Mapping[str, str] = {
     "swap": "allonym.cli.swap:swap",
     "evaluate": "allonym.cli.evaluate:evaluate",
     "harden": "allonym.cli.harden:harden",
+    "serve": "allonym.cli.serve:serve",
     "vault": "allonym.cli.vault:vault",
     "policy": "allonym.cli.policy:policy",
     "labels": "allonym.cli.labels:labels",

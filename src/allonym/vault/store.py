@@ -171,8 +171,16 @@ def address(where: str | Path) -> sa.URL:
 class Store:
     """One database: its connections in this process, made when they are needed, and its transactions.
 
-    It may be copied into other processes (pickle, fork): each makes connections of its own.
+    It may be copied into other processes (pickle, fork): each makes connections of its own. Other tables than a vault's
+    are kept by a subclass that says so in the attributes below.
     """
+
+    what, made_by = "a vault", "allonym vault init makes one"
+    versions, steps = migrations, STEPS
+    turn = sa.select(meta.c.value).where(meta.c.name == "generation").with_for_update()
+    """The row at which processes wait for each other that come to migrate."""
+    failure: type[AllonymError] = VaultError
+    busy: type[AllonymError] = VaultLocked
 
     def __init__(self, where: str | Path, wait: float = WAIT) -> None:
         self.url = address(where)
@@ -237,7 +245,7 @@ class Store:
         except AllonymError:
             raise
         except (LookupError, TypeError, ValueError):
-            raise VaultError(f"{self.shown} is damaged, or was changed without the key") from None
+            raise self.failure(f"{self.shown} is damaged, or was changed without the key") from None
 
     @contextmanager
     def alone(self) -> Iterator[sa.Connection]:
@@ -264,7 +272,7 @@ class Store:
         until, pause = time.monotonic() + self.wait, 0.001
         while not done():
             if time.monotonic() > until:
-                raise VaultLocked(f"{self.shown}: {what}: other processes held the vault for {self.wait:g} seconds")
+                raise self.busy(f"{self.shown}: {what}: other processes held it for {self.wait:g} seconds")
             time.sleep(random.uniform(0, pause))
             pause = min(pause * 1.5, 0.02)
 
@@ -275,14 +283,14 @@ class Store:
             VaultError: there are none, or a newer version of allonym made them.
         """
         try:
-            found = connection.execute(sa.select(sa.func.max(migrations.c.version))).scalar()
+            found = connection.execute(sa.select(sa.func.max(self.versions.c.version))).scalar()
         except DBAPIError:
             found = None
         if not isinstance(found, int):
-            raise VaultError(f"{self.shown} is not a vault; allonym vault init makes one")
-        if found > len(STEPS):
-            raise VaultError(
-                f"{self.shown} has schema {found}, this version of allonym knows up to {len(STEPS)}; use a newer one"
+            raise self.failure(f"{self.shown} is not {self.what}; {self.made_by}")
+        if found > len(self.steps):
+            raise self.failure(
+                f"{self.shown} has schema {found}, this version of allonym knows up to {len(self.steps)}; use a newer one"
             )
         return found
 
@@ -291,17 +299,17 @@ class Store:
         while True:
             with self.writing() as connection:
                 # Of several processes that come at once, one does it; the others wait here and find it done.
-                connection.execute(sa.select(meta.c.value).where(meta.c.name == "generation").with_for_update())
+                connection.execute(self.turn)
                 version = self.version(connection)
-                if version == len(STEPS):
+                if version == len(self.steps):
                     return
                 self.step(connection, version)
                 applied(connection, version, version + 1)
 
     def step(self, connection: sa.Connection, version: int) -> None:
         """The one step from a schema to the next, with its record."""
-        STEPS[version](connection)
-        connection.execute(migrations.insert().values(version=version + 1, applied=int(time.time())))
+        self.steps[version](connection)
+        connection.execute(self.versions.insert().values(version=version + 1, applied=int(time.time())))
 
     def make_file(self) -> None:
         """An empty SQLite file that only its owner may read.
@@ -313,7 +321,7 @@ class Store:
         try:
             os.close(os.open(self.file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         except FileExistsError:
-            raise VaultError(f"{self.shown} exists already") from None
+            raise self.failure(f"{self.shown} exists already") from None
         with self.alone() as connection:
             connection.exec_driver_sql("PRAGMA journal_mode=WAL")
 
@@ -331,7 +339,7 @@ class Store:
         if self.file:
             file = self.file
             made = sa.create_engine(
-                "sqlite://", creator=lambda: _sqlite(file), poolclass=QueuePool, hide_parameters=True
+                "sqlite://", creator=lambda: self._sqlite(file), poolclass=QueuePool, hide_parameters=True
             )
             sa.event.listen(made, "handle_error", _damaged)
             return made
@@ -341,7 +349,7 @@ class Store:
             raise UsageError(f"no SQLAlchemy dialect for {self.url.drivername!r}") from None
         except ImportError:
             if self.url.get_backend_name() == "postgresql":
-                raise MissingExtra("a vault in PostgreSQL", "postgres") from None
+                raise MissingExtra(f"{self.what} in PostgreSQL", "postgres") from None
             raise UsageError(f"the driver of {self.url.drivername!r} is not installed") from None
         if made.dialect.name == "postgresql":
             milliseconds = int(self.wait * 1000)
@@ -351,6 +359,21 @@ class Store:
                 connection.commit()
 
             sa.event.listen(made, "connect", limited)
+        return made
+
+    def _sqlite(self, file: Path) -> sqlite3.Connection:
+        if not file.is_file():
+            raise self.failure(f"no {self.what.partition(' ')[2]} at {file}; {self.made_by}")
+        made = sqlite3.connect(
+            f"file:{quote(str(file))}?mode=rw", uri=True, isolation_level=None, check_same_thread=False, timeout=0.02
+        )
+        settings = "synchronous=FULL secure_delete=ON temp_store=MEMORY cell_size_check=ON trusted_schema=OFF"
+        try:
+            for setting in settings.split():
+                made.execute(f"PRAGMA {setting}")
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            made.close()
+            raise _said_of(error) from None
         return made
 
     def _looked(self, connection: sa.Connection) -> None:
@@ -388,30 +411,14 @@ class Store:
         except sqlite3.Error as error:  # from opening the file
             message = self._failed(error)
         if busy:
-            raise VaultLocked(f"{self.shown}: other processes held the vault for too long") from None
+            raise self.busy(f"{self.shown}: other processes held it for too long") from None
         if message:
-            raise VaultError(message) from None
+            raise self.failure(message) from None
 
     def _failed(self, error: BaseException | None) -> str:
         if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_NOTADB:
-            return f"{self.shown} is not a vault; allonym vault init makes one"
+            return f"{self.shown} is not {self.what}; {self.made_by}"
         return f"{self.shown}: the database failed with {type(error).__name__}"
-
-
-def _sqlite(file: Path) -> sqlite3.Connection:
-    if not file.is_file():
-        raise VaultError(f"no vault at {file}; allonym vault init makes one")
-    made = sqlite3.connect(
-        f"file:{quote(str(file))}?mode=rw", uri=True, isolation_level=None, check_same_thread=False, timeout=0.02
-    )
-    settings = "synchronous=FULL secure_delete=ON temp_store=MEMORY cell_size_check=ON trusted_schema=OFF"
-    try:
-        for setting in settings.split():
-            made.execute(f"PRAGMA {setting}")
-    except (sqlite3.Error, UnicodeDecodeError) as error:
-        made.close()
-        raise _said_of(error) from None
-    return made
 
 
 def _damaged(context: sa.engine.ExceptionContext) -> BaseException | None:

@@ -105,7 +105,7 @@ class Vault:
             with place.writing() as connection:
                 if sa.inspect(connection).has_table(store.meta.name):
                     raise VaultError(f"{place.shown} holds a vault already")
-                for version in range(len(store.STEPS)):
+                for version in range(len(place.steps)):
                     place.step(connection, version)
                 connection.execute(store.meta.insert(), [{"name": n, "value": v} for n, v in values.items()])
                 log.append(connection, made._open(), "create", "", actor, {})
@@ -142,7 +142,7 @@ class Vault:
         except BaseException:
             place.close()
             raise
-        if version < len(store.STEPS):
+        if version < len(place.steps):
             opened._migrate()
         return opened
 

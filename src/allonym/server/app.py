@@ -1,0 +1,103 @@
+"""The application: routes, pages and what stands before them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from importlib import import_module
+from pathlib import Path
+
+from fastapi import FastAPI
+from fastapi.middleware.cors import CORSMiddleware
+from fastapi.responses import FileResponse
+from starlette.concurrency import run_in_threadpool
+from starlette.staticfiles import StaticFiles
+
+from allonym import __version__
+from allonym.server import problems
+from allonym.server.guard import Guard
+from allonym.server.services import Services, open_services
+from allonym.server.settings import Settings
+from allonym.server.wire.base import Failure
+
+STATIC = Path(__file__).parent / "static"
+ROUTES = ("health", "accounts", "choices", "texts", "presidio")
+"""Modules of ``allonym.server.routes``; each has a ``router``."""
+
+ABOUT = """Finds what identifies people, companies and places in text, replaces it, and brings it back where allowed.
+
+Sign in with an API key (`Authorization: Bearer alk_...`); pages use a session. Offsets are half-open and count code
+points. Every error of every route has the shape `{"error": {"code", "message", "where"}}`.
+"""
+_ERRORS = {
+    400: "A name or an option is wrong",
+    401: "Not signed in",
+    403: "A permission is missing",
+    404: "There is no such thing",
+    409: "It is in the way of something else",
+    413: "Too large",
+    422: "The request or the text cannot be processed",
+    429: "Too many requests",
+    503: "Not now",
+}
+
+
+def create_app(settings: Settings, *, services: Services | None = None) -> FastAPI:
+    """The application. Its database, vault and processes begin and end with its lifespan.
+
+    Args:
+        settings: what holds for it.
+        services: instead of those that the settings lead to.
+
+    Raises:
+        UsageError, VaultError, DatabaseError: see :func:`allonym.server.services.open_services`.
+    """
+    services = services or open_services(settings)
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        try:
+            await run_in_threadpool(services.start)
+            yield
+        finally:
+            await run_in_threadpool(services.close)
+
+    app = FastAPI(
+        title="allonym",
+        version=__version__,
+        description=ABOUT,
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/v1/openapi.json",
+        responses={code: {"model": Failure, "description": says} for code, says in _ERRORS.items()},
+        generate_unique_id_function=lambda route: route.name,
+    )
+    app.state.services = services
+    problems.install(app)
+    for name in ROUTES:
+        app.include_router(import_module(f"allonym.server.routes.{name}").router)
+    _pages(app)
+    if settings.cors_origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=list(settings.cors_origins),
+            allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
+            allow_headers=["authorization", "content-type"],
+        )
+    app.add_middleware(Guard, settings=settings, metrics=services.metrics)
+    return app
+
+
+def _pages(app: FastAPI) -> None:
+    """The workbench: one page, and what it loads. They hold no data, so they need no session."""
+
+    def page(name: str) -> Callable[[], FileResponse]:
+        def send() -> FileResponse:
+            return FileResponse(STATIC / name, headers={"cache-control": "no-cache"})
+
+        return send
+
+    app.add_api_route("/", page("index.html"), include_in_schema=False, name="workbench")
+    app.add_api_route("/study/{token}", page("study.html"), include_in_schema=False, name="study page")
+    app.mount("/static", StaticFiles(directory=STATIC), name="static")

@@ -1,0 +1,71 @@
+"""One shape for every error of every route: ``{"error": {"code", "message", "where"}}``. It quotes no request."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from http import HTTPStatus
+from typing import Any, cast
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from allonym.errors import AllonymError, RequestError
+
+log = logging.getLogger("allonym.server")
+
+_QUIET = frozenset(("missing", "extra_forbidden", "json_invalid", "string_too_long", "too_long"))
+"""Kinds of validation errors that say all there is to say by their name."""
+
+
+def problem(error: Exception) -> tuple[int, dict[str, Any]]:
+    """Status and body for an error. What is not raised on purpose is told by its type alone."""
+    if isinstance(error, AllonymError):
+        code = error.code if isinstance(error, RequestError) else type(error).__name__
+        return error.status, body(code, str(error))
+    if isinstance(error, HTTPException):
+        words = HTTPStatus(error.status_code).phrase
+        return error.status_code, body(words.replace(" ", "").replace("-", ""), words)
+    log.error("unexpected %s", type(error).__name__)
+    return 500, body("Unexpected", f"unexpected {type(error).__name__}; the server goes on")
+
+
+def body(code: str, message: str, where: str | None = None) -> dict[str, Any]:
+    """The one shape."""
+    return {"error": {"code": code, "message": message, "where": where}}
+
+
+def invalid(errors: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The body for a request whose parts are not as the description says: where, and what is required."""
+    first = errors[0] if errors else {}
+    place = ".".join(str(part)[:64] for part in first.get("loc", ())) or None
+    kind = str(first.get("type", ""))
+    message = kind.replace("_", " ") if kind in _QUIET else str(first.get("msg", "not valid"))
+    if first.get("type") == "value_error":
+        message = str(first.get("ctx", {}).get("error", "not valid"))
+    more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+    return body("InvalidRequest", f"{message}{more}", place)
+
+
+def install(app: FastAPI) -> None:
+    """Let all errors of an application have this shape."""
+
+    def known(request: Request, error: Exception) -> JSONResponse:
+        status, content = problem(error)
+        headers = getattr(error, "headers", None)
+        if status == 401:
+            headers = {**(headers or {}), "WWW-Authenticate": 'Bearer realm="allonym"'}
+        return JSONResponse(content, status, headers=headers)
+
+    def unreadable(request: Request, error: Exception) -> JSONResponse:
+        return JSONResponse(invalid(cast(RequestValidationError, error).errors()), 422)
+
+    handlers: dict[Any, Callable[[Request, Exception], JSONResponse]] = {
+        AllonymError: known,
+        HTTPException: known,
+        RequestValidationError: unreadable,
+    }
+    for kind, handler in handlers.items():
+        app.add_exception_handler(kind, handler)

@@ -1,0 +1,132 @@
+"""What the routes work with, made once from the settings, and in which order it begins and ends."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from allonym.errors import UsageError
+from allonym.server.accounts import Accounts
+from allonym.server.database import Database
+from allonym.server.kernel import Kernel
+from allonym.server.metrics import Metrics
+from allonym.server.policies import Policies
+from allonym.server.sealing import Sealing
+from allonym.server.settings import Settings
+from allonym.vault import Vault
+from allonym.vault.keys import Secret, new_secret, secret_from_environment, secret_from_file
+from allonym.vault.store import address
+
+
+@dataclass(slots=True, repr=False)
+class Services:
+    """What routes get. Nothing of it shows a secret or a text.
+
+    Attributes:
+        settings: what the server was told.
+        database: users, keys, jobs, reviews.
+        sealing: for texts at rest.
+        accounts: who there is.
+        vault: what stands for what; open.
+        policies: presets and stored ones.
+        kernel: the processes that detect and anonymise.
+        metrics: for Prometheus.
+        url: how browsers reach the server; set when it listens.
+    """
+
+    settings: Settings
+    database: Database
+    sealing: Sealing
+    accounts: Accounts
+    vault: Vault
+    policies: Policies
+    kernel: Kernel
+    metrics: Metrics = field(default_factory=Metrics)
+    url: str = ""
+
+    def start(self) -> None:
+        """Begin what runs beside the requests."""
+        self.kernel.start()
+
+    def close(self) -> None:
+        """End it, and close database and vault."""
+        self.kernel.close()
+        self.vault.close()
+        self.database.close()
+
+
+def open_services(settings: Settings) -> Services:
+    """Open the database and the vault, or make them where there are none.
+
+    Raises:
+        UsageError: the secret is too short.
+        WrongKey: the vault opens with another secret.
+        DatabaseError, VaultError: they cannot be opened.
+    """
+    folder = settings.data
+    folder.mkdir(parents=True, exist_ok=True)
+    folder.chmod(0o700)
+    secret = _secret(settings)
+    database = Database(settings.database_url or folder / "server.sqlite")
+    try:
+        database.ready()
+        sealing = Sealing(secret)
+        vault = _vault(settings, secret)
+    except BaseException:
+        database.close()
+        raise
+    policies = Policies(database, sealing, settings.default_policy)
+    return Services(
+        settings=settings,
+        database=database,
+        sealing=sealing,
+        accounts=Accounts(database, settings.session_hours * 3600, settings.idle_minutes * 60),
+        vault=vault,
+        policies=policies,
+        kernel=Kernel(settings.workers, policies.source(None)),
+        url=settings.url(settings.port),
+    )
+
+
+def _secret(settings: Settings) -> Secret:
+    """The server's secret: from the file that is named, else the environment, else one made in the data folder."""
+    if settings.secret_file:
+        path = Path(settings.secret_file)
+        if not path.is_file():
+            raise UsageError(f"secret_file: no file at {path}")
+        return secret_from_file(path)
+    found = secret_from_environment()
+    if found is not None:
+        return found
+    path = settings.data / "secret"
+    try:
+        handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+    except FileExistsError:
+        return secret_from_file(path)
+    with os.fdopen(handle, "w") as file:
+        file.write(new_secret() + "\n")
+    return secret_from_file(path)
+
+
+def _vault(settings: Settings, secret: Secret) -> Vault:
+    where = settings.vault_url or settings.database_url or str(settings.data / "vault.sqlite")
+    url = address(where)
+    if url.get_backend_name() == "sqlite":
+        there = Path(url.database or "").exists()
+    else:
+        there = _has_vault(where)
+    return Vault.open(where, secret) if there else Vault.create(where, secret, actor="server")
+
+
+def _has_vault(where: str) -> bool:
+    import sqlalchemy as sa
+
+    from allonym.vault.store import Store, meta
+
+    place = Store(where)
+    try:
+        with place.alone() as connection:
+            return sa.inspect(connection).has_table(meta.name)
+    finally:
+        place.close()

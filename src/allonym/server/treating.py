@@ -1,0 +1,181 @@
+"""From a request's text to a document, and from what the library makes of it to the response."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+
+from allonym.document import Document, Span
+from allonym.errors import PlanMismatch, RequestError, UsageError
+from allonym.link import link
+from allonym.pipeline import explain, replace_found
+from allonym.plan import Plan
+from allonym.replace import subject_of
+from allonym.resolve import resolve
+from allonym.restore import restore
+from allonym.server.access import Who
+from allonym.server.kernel import Made
+from allonym.server.policies import policy_of
+from allonym.server.services import Services
+from allonym.server.wire import texts as wire
+
+
+def document_of(body: wire.Text, most: int) -> Document:
+    """The document that a request brings.
+
+    Raises:
+        RequestError: it is longer than ``most`` characters (413).
+    """
+    if body.turns is not None:
+        document = Document.conversation("", [(turn.speaker, turn.text) for turn in body.turns])
+    else:
+        document = Document("", body.text or "")
+    if len(document.text) > most:
+        raise RequestError(f"a text has at most {most} characters here; send a longer one as a job", 413, "TooLarge")
+    return document
+
+
+def source_of(body: wire.Text, services: Services) -> str:
+    """What describes the policy that a request chose."""
+    choice = body.policy.model_dump() if isinstance(body.policy, wire.PolicyChoice) else body.policy
+    return services.policies.source(choice)
+
+
+def plan_of(given: Mapping[str, Any]) -> Plan:
+    """The plan that a request brings.
+
+    Raises:
+        PlanMismatch: it is none.
+    """
+    try:
+        return Plan.from_dict(given)
+    except RecursionError:
+        raise PlanMismatch("this is not a plan: it is nested too deep") from None
+
+
+async def detected(body: wire.Detect, services: Services) -> wire.Detected:
+    """What is in the request's text."""
+    begun = time.perf_counter()
+    document, source = document_of(body, services.settings.max_characters), source_of(body, services)
+    decisions = None
+    if body.explain:
+        decisions = await services.kernel.run(explained, document, source)
+    found = await services.kernel.detect(document, source, services.vault.operator_key)
+    spans, entities = numbered(document, found, source)
+    counts = dict(sorted(Counter(s.label for s in found).items()))
+    services.metrics.treated(len(document.text), counts)
+    return wire.Detected(
+        text=document.text,
+        spans=spans,
+        entities=entities,
+        counts=counts,
+        decisions=decisions,
+        milliseconds=_since(begun),
+    )
+
+
+def explained(document: Document, source: str) -> list[wire.Decided]:
+    """Every candidate and what became of it: runs in a worker."""
+    return [
+        wire.Decided(
+            start=d.span.start,
+            end=d.span.end,
+            label=d.span.label,
+            score=d.span.score,
+            source=d.span.source,
+            outcome=d.outcome,
+        )
+        for d in explain(document, policy_of(source))
+    ]
+
+
+async def anonymized(body: wire.Anonymize, services: Services, *, dry: bool = False) -> wire.Anonymized:
+    """The request's text without what identifies. ``dry``: the vault is left as it is."""
+    begun = time.perf_counter()
+    document, source = document_of(body, services.settings.max_characters), source_of(body, services)
+    spans = None if body.spans is None else marked(document, body.spans, source)
+    key = services.vault.operator_key
+    if body.scope is None or dry:
+        made = await services.kernel.anonymize(document, source, key, body.scope or "", spans)
+    else:
+        found = await services.kernel.detect(document, source, key) if spans is None else spans
+        made = await run_in_threadpool(_kept, services, document, found, source, body.scope)
+    shown, _ = numbered(document, made.spans, source)
+    counts = dict(made.report["labels"])
+    services.metrics.treated(len(document.text), counts)
+    return wire.Anonymized(
+        text=made.text,
+        parts=list(made.parts),
+        plan=made.plan.to_dict(originals=body.originals),
+        spans=shown,
+        counts=counts,
+        milliseconds=_since(begun),
+    )
+
+
+def _kept(services: Services, document: Document, spans: Sequence[Span], source: str, scope: str) -> Made:
+    """As the kernel's, with what stands for what kept in the vault."""
+    policy, vault = policy_of(source), services.vault
+    with vault.book(scope, subject_of(document, policy)) as book:
+        done = replace_found(document, spans, policy, key=vault.operator_key, scope=scope, book=book)
+    return Made(tuple(spans), done.text, done.parts, done.plan, dict(done.report))
+
+
+def marked(document: Document, given: Sequence[wire.Mention], source: str) -> tuple[Span, ...]:
+    """The stretches that a caller marked, disjoint.
+
+    Raises:
+        UsageError: one ends after the text.
+        UnknownNameError: a label is not known.
+    """
+    policy, size = policy_of(source), len(document.text)
+    spans = []
+    for i, one in enumerate(given):
+        if one.end > size:
+            raise UsageError(f"spans[{i}] ends at {one.end}, but the text has {size} characters")
+        policy.taxonomy.get(one.label, f"spans[{i}]")
+        spans.append(Span(one.start, one.end, one.label, one.score, one.source or "marked"))
+    return resolve(spans, policy.taxonomy)
+
+
+def numbered(document: Document, found: Sequence[Span], source: str) -> tuple[list[wire.Span], list[wire.EntityOut]]:
+    """The findings with the numbers of their entities, and the entities."""
+    entities = link(document, found, policy_of(source).taxonomy).entities
+    number = {span: i for i, entity in enumerate(entities, 1) for span in entity.spans}
+    place = {(s.start, s.end): n for s, n in number.items()}
+    spans = [
+        wire.Span(
+            start=s.start,
+            end=s.end,
+            label=s.label,
+            score=round(float(s.score), 4),
+            source=s.source,
+            entity=place.get((s.start, s.end), 0),
+        )
+        for s in found
+    ]
+    return spans, [wire.EntityOut(entity=i, label=e.label, mentions=len(e.spans)) for i, e in enumerate(entities, 1)]
+
+
+def brought_back(body: wire.Restore, services: Services, who: Who) -> wire.Restored:
+    """The request's text with originals in it again. The vault's audit log tells who asked."""
+    most = services.settings.max_characters
+    if len(body.text) > most:
+        raise RequestError(f"a text has at most {most} characters here; send a longer one as a job", 413, "TooLarge")
+    plan = None if body.plan is None else plan_of(body.plan)
+    vault = None if body.scope is None else services.vault
+    done = restore(body.text, plan=plan, vault=vault, scope=body.scope or "", actor=who.shown)
+    services.metrics.restored(done.restored)
+    services.accounts.record(who, "restore", {"restored": done.restored, "unknown": done.unknown})
+    found = [wire.FoundOut(start=f.start, end=f.end, rule=f.rule, label=f.label) for f in done.found]
+    return wire.Restored(
+        text=done.text, restored=done.restored, unknown=done.unknown, notes=list(done.notes), found=found
+    )
+
+
+def _since(begun: float) -> float:
+    return round((time.perf_counter() - begun) * 1000, 1)

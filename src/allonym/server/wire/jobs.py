@@ -1,0 +1,243 @@
+"""Jobs: files and corpora in the background, and small evaluations at once."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from allonym.server.wire.base import Count, Name, Wire
+from allonym.server.wire.texts import Policy
+
+Kind = Literal["anonymize", "restore", "swap", "evaluate"]
+State = Literal["queued", "running", "done", "failed", "cancelled"]
+Field_ = Annotated[str, Field(min_length=1, max_length=200)]
+Fields = Annotated[list[Field_], Field(max_length=100)]
+
+
+class AnonymizeOptions(Wire):
+    """Options of the kind `anonymize`: files of any format."""
+
+    policy: Policy = None
+    scope: str | None = Field(None, max_length=200, description="keep what stands for what in the vault, under this")
+    fields: Fields = Field([], description="columns or dotted paths that hold text; by default all text")
+    format: Name | None = Field(None, description="format of all files, whatever their names say")
+    plans: bool = Field(False, description="a further result: the plan of each document")
+    originals: bool = Field(False, description="the plans hold what was replaced; they are then as sensitive")
+
+
+class RestoreOptions(Wire):
+    """Options of the kind `restore`: plain text files."""
+
+    scope: str | None = Field(None, max_length=200, description="of the vault")
+    plan: dict[str, Any] | None = Field(None, description="of one file, with its originals; instead of the vault")
+
+
+class SwapOptions(Wire):
+    """Options of the kind `swap`: a corpus whose documents exchange names. As in `allonym swap`."""
+
+    protect: Field_ = Field(description="metadata that nobody may guess: company, author", examples=["company"])
+    policy: Policy = Field("swap", description="what is looked for, and what replaces direct identifiers")
+    settings: Name = Field("default", description="a preset: default, p1, earnings")
+    fields: Fields = Field([])
+    format: Name | None = None
+    section: Literal["all", "presentation"] | None = None
+    rest: Literal["drop", "anonymize"] = "drop"
+    categories: dict[Name, Name] = Field({}, description="category to swap, fixed, change or free")
+    fallback: dict[Name, Name] = Field({}, description="category, or *, to what becomes of what cannot be exchanged")
+    swap_size: int | None = Field(None, ge=1, le=20)
+    clusters: int | None = Field(None, ge=0, le=10_000)
+    family: Literal["pkbd", "spcauchy", "auto"] | None = None
+    embedder: Literal["encoder", "lsa"] | None = None
+    population: Annotated[list[float], Field(max_length=10)] = Field([])
+    draws: int | None = Field(None, ge=1, le=100)
+    points: int | None = Field(None, ge=1, le=200)
+    restarts: int | None = Field(None, ge=1, le=50)
+    min_size: int | None = Field(None, ge=0, description="least characters of a chunk")
+    max_size: int | None = Field(None, ge=1, description="most characters of a chunk")
+    risk_cap: float | None = Field(None, ge=0)
+    utility_floor: float | None = None
+    slope: float | None = None
+    offset: float | None = None
+    check: bool = Field(True, description="let intruders guess, before and after")
+    intruders: list[Literal["entities", "words"]] | None = None
+    runs: int | None = Field(None, ge=1, le=50, description="draws that intruders judge")
+    label: Field_ | None = Field(None, description="metadata whose prediction tells the utility for a task")
+    seed: Count = 0
+    texts: bool = Field(True, description="the report shows chunks before and after")
+
+
+class EvaluateOptions(Wire):
+    """Options of the kind `evaluate`: the originals as `files`, the other version as `anonymised`."""
+
+    fields: Fields = Field([])
+    anonymised_fields: Fields = Field([], description="of the other version; with one file only, its second field")
+    format: Name | None = None
+    labels: Field_ | None = Field(None, description="metadata that a classifier learns")
+    subject: Field_ | None = Field(None, description="metadata that says whom a text is about")
+    group: Field_ | None = None
+    review_above: float | None = Field(None, ge=0, le=1)
+    measures: list[Name] | None = None
+    seed: Count = 0
+    texts: bool = Field(False, description="the report may show words of the texts")
+
+
+class Progress(Wire):
+    """How far a job is."""
+
+    done: int = 0
+    of: int = 0
+    stage: str = ""
+
+
+class ResultOut(Wire):
+    """A file that a job made."""
+
+    name: str
+    size: int
+    media_type: str
+
+
+class Job(Wire):
+    """A job and what became of it."""
+
+    id: str
+    kind: Kind
+    name: str = Field(description="of its first file")
+    owner: str
+    state: State
+    progress: Progress
+    options: dict[str, Any] = Field(description="what it was told, without the policy's own lists")
+    created: int
+    started: int | None = None
+    ended: int | None = None
+    expires: int | None = Field(None, description="when its files are removed")
+    error: str | None = None
+    results: list[ResultOut] = Field([])
+    summary: dict[str, Any] = Field({})
+
+
+class Jobs(Wire):
+    """Jobs, newest first."""
+
+    jobs: list[Job]
+    total: int
+
+
+class Number(Wire):
+    """A measured number with its interval."""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+
+
+class ReleaseOut(Wire):
+    """One way to release the corpus."""
+
+    id: int
+    categories: list[str]
+    swaps: int
+    changed: Number = Field(description="chunks changed")
+    share: Number = Field(description="chunks changed, of all")
+    risk: Number
+    utility: Number
+    uniques: Number
+    cosine: Number
+    distance_per_chunk: Number = Field(description="nats")
+    moves: float = Field(description="entities that stand somewhere else")
+    flags: list[str]
+    on_frontier: bool
+    chosen: bool
+
+
+class Baseline(Wire):
+    """The corpus as it is."""
+
+    risk: float = 1.0
+    utility: float = 1.0
+
+
+class Releases(Wire):
+    """All releases of a swap at the population size by which one is chosen."""
+
+    releases: list[ReleaseOut]
+    baseline: Baseline
+    population: float
+    populations: list[float]
+    chosen: int
+    why: str
+
+
+class Choice(Wire):
+    """Which release."""
+
+    release: Count
+
+
+class Marked(Wire):
+    """A stretch of a document before the exchange."""
+
+    start: int
+    end: int
+    label: str
+
+
+class MarkedAfter(Marked):
+    """A stretch of a released document; an empty one stands where text was left out."""
+
+    kind: str = Field(description="swap, or the operator that replaced it", examples=["swap"])
+
+
+class Beside(Wire):
+    """A document before and after."""
+
+    id: str
+    before: str
+    after: str
+    before_spans: list[Marked]
+    spans: list[MarkedAfter]
+
+
+class Documents(Wire):
+    """Documents of a release, before and after."""
+
+    documents: list[Beside]
+    total: int
+    ready: bool = Field(True, description="false: the release is being made; ask again")
+
+
+class Evaluate(Wire):
+    """Texts before and after, in the same order."""
+
+    original: Annotated[list[str], Field(min_length=1, max_length=1000)]
+    anonymised: Annotated[list[str], Field(min_length=1, max_length=1000)]
+    measures: list[Name] | None = Field(None, max_length=20, description="by default all that the texts allow")
+    labels: Annotated[list[Field_], Field(max_length=1000)] | None = Field(None, description="the class of each text")
+    subjects: Annotated[list[Field_], Field(max_length=1000)] | None = Field(None, description="whom each is about")
+    seed: Count = 0
+
+    @model_validator(mode="after")
+    def _as_many(self) -> Evaluate:
+        for name in ("anonymised", "labels", "subjects"):
+            given = getattr(self, name)
+            if given is not None and len(given) != len(self.original):
+                raise ValueError(f"{name} must have as many items as original")
+        return self
+
+
+class SkippedOut(Wire):
+    """A measure that was not taken."""
+
+    measure: str
+    title: str
+    reason: str
+
+
+class Evaluated(Wire):
+    """What was measured, as in the `report.json` of a job."""
+
+    texts: int
+    measures: dict[str, Any]
+    headlines: list[dict[str, Any]]
+    skipped: list[SkippedOut]
