@@ -5,7 +5,15 @@ import re
 import pytest
 
 from allonym import errors
-from allonym.errors import AllonymError, DataError, MissingExtra, RefusedContent, RequestError, UnknownNameError, UsageError
+from allonym.errors import (
+    AllonymError,
+    DataError,
+    MissingExtra,
+    RefusedContent,
+    RequestError,
+    UnknownNameError,
+    UsageError,
+)
 
 CLASSES = [c for _, c in inspect.getmembers(errors, inspect.isclass) if issubclass(c, AllonymError)]
 NAMES = {c.__name__ for c in CLASSES}

@@ -24,7 +24,7 @@ from allonym.detect.tagger import SOURCE as TAGGER
 from allonym.detect.turns import with_turns
 from allonym.document import Document, Span, merge, subtract
 from allonym.errors import AllonymError, DataError, UnknownNameError
-from allonym.link import link
+from allonym.link import Linked, link
 from allonym.plan import Plan, parts_after, replaced
 from allonym.policy import Policy
 from allonym.replace import Book, make_plan, subject_of
@@ -76,7 +76,16 @@ def detect(text_or_document: TextOrDocument, policy: AnyPolicy = "default") -> t
     """
     policy = Policy.load(policy)
     document = _document(text_or_document)
-    return resolve(_wanted(document, policy, _candidates(document, policy)), policy.taxonomy)
+    return settle(document, policy, candidates(document, policy))
+
+
+def settle(document: Document, policy: Policy, found: Iterable[Span]) -> tuple[Span, ...]:
+    """The second half of :func:`detect`: from what :func:`candidates` saw to disjoint spans in reading order.
+
+    What depends on the whole document happens here: names that were found once are followed everywhere. ``found`` may
+    come from the document's parts, each looked at alone, with the offsets of the document.
+    """
+    return resolve(_wanted(document, policy, found), policy.taxonomy)
 
 
 def explain(text_or_document: TextOrDocument, policy: AnyPolicy = "default") -> tuple[Decision, ...]:
@@ -84,9 +93,9 @@ def explain(text_or_document: TextOrDocument, policy: AnyPolicy = "default") -> 
     (a rule knew better what the tagger had found), excluded, below threshold."""
     policy = Policy.load(policy)
     document = _document(text_or_document)
-    real = _candidates(document, policy)
+    real = candidates(document, policy)
     kept = set(_wanted(document, policy, real))
-    found = list(dict.fromkeys((*real, *_candidates(document, _without_thresholds(policy)), *kept)))
+    found = list(dict.fromkeys((*real, *candidates(document, _without_thresholds(policy)), *kept)))
     weak = {s for s in found if s not in kept and (s.source == TAGGER or s.score < policy.threshold_for(s.label))}
     _, decisions = decide(kept, policy.taxonomy)
     better = {s for s in real if s.source == TAGGER and s not in kept and policy.looks_for(s.label)}
@@ -155,6 +164,7 @@ def replace_found(
     key: bytes | str | None = None,
     scope: str = "",
     book: Book | None = None,
+    linked: Linked | None = None,
 ) -> Anonymized:
     """The second half of :func:`anonymize`: from what :func:`detect` found in ``document`` to what is made of it.
 
@@ -163,9 +173,10 @@ def replace_found(
         spans: disjoint.
         policy, key, scope: as in :func:`anonymize`.
         book: a vault's book of the scope, open for writing.
+        linked: who the mentions are, where that is known already; by default they are linked here.
     """
     document = _document(document)
-    linked = link(document, spans, policy.taxonomy)
+    linked = link(document, spans, policy.taxonomy) if linked is None else linked
     plan = make_plan(document, linked.entities, policy, key=key, scope=scope, notes=linked.notes, book=book)
     text = replaced(document.text, plan.edits)
     parts = tuple(parts_after(document.text, document.parts, plan.edits)) if document.parts else (text,)
@@ -234,7 +245,9 @@ def _without_thresholds(policy: Policy) -> Policy:
     return policy.with_(threshold=0.0, rules=rules, default=default, operating_points=points)
 
 
-def _candidates(document: Document, policy: Policy) -> list[Span]:
+def candidates(document: Document, policy: Policy) -> list[Span]:
+    """The first half of :func:`detect`: all that the policy's detectors see in ``document``, in no order."""
+    document = _document(document)
     folded = fold(document.text)
     plain = document if folded is document.text else replace(document, text=folded)
     detectors = _detectors(policy)

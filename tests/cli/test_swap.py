@@ -439,8 +439,8 @@ def test_a_label_that_is_none_is_told_before_the_work_is_done(swap):
 
 
 def test_no_repr_shows_a_key_or_a_text():
-    from allonym.cli.swap import Result, _Run
     from allonym.swap import Settings
+    from allonym.swap.run import Result, Run
 
-    run = _Run("a", "company", Settings(), "swap", {}, {}, MARKER.encode(), 0, 1, True)
+    run = Run("a", "company", Settings(), key=MARKER.encode())
     assert MARKER not in repr(run) + repr(Result(None, None, {"why": MARKER}))

@@ -129,6 +129,31 @@ def test_training_the_tagger(run, corpus, tmp_path):
     assert done.out.startswith("measure")
 
 
+def test_training_from_reviews(run, corpus, tmp_path):
+    for name in ("torch", "safetensors", "onnx", "onnxruntime"):
+        pytest.importorskip(name)
+    from tests.models.make_tiny import TINY
+
+    out = tmp_path / "out"
+    quick = ["--epochs", "6", "--lr", "0.003", "--batch", "256"]
+    quick += [a for o in ("bf16=false", "head_lr=0.01", "average=0", "dropout=0", "swap=0") for a in ("--set", o)]
+    done = run("train", "ner", "--from-reviews", str(corpus), "--base", str(TINY), "--out", str(out), *quick)
+    assert done.code == 0, done.err
+    assert done.err.count("tagger: epoch") == 6
+    assert done.out.splitlines()[0].split() == ["measure", "base", "reviewed"]
+    report = json.loads((out / "report.json").read_text(encoding="utf-8"))
+    told = report["backends"]["tagger"]
+    assert (report["parts"]["train"]["documents"], told["made"]["reviews"]["documents"]) == (32, 32)
+    assert (told["made"]["base"], told["options"]["lr"]) == ("tiny", 0.003)
+    assert told["test"]["reviewed"]["strict"]["f1"] > told["test"]["base"]["strict"]["f1"]
+    words = {*FIRST, *LAST, *CITY}
+    assert not [w for w in words if w in done.out + done.err + (out / "report.json").read_text(encoding="utf-8")]
+    policy = tmp_path / "policy.toml"
+    policy.write_text(f'extends = "default"\n[detect.tagger]\nmodel = "{out / "tagger"}"\n', encoding="utf-8")
+    used = run("anonymize", str(corpus), "-o", str(tmp_path / "safe.jsonl"), "--policy", str(policy))
+    assert used.code == 0, used.err
+
+
 def test_side_by_side(run, corpus, tmp_path, monkeypatch):
     pytest.importorskip("spacy")
     from allonym.train import mitie_backend
@@ -190,6 +215,10 @@ def test_search(run, corpus, tmp_path):
         (["ner", "CORPUS", "--out", "x", "--recipe", "english"], "--recipe names its own sources"),
         (["ner", "--out", "x", "--recipe", "english"], "--recipe needs --data"),
         (["ner", "CORPUS", "--out", "x", "--data", "y"], "--data goes with --recipe"),
+        (["ner", "CORPUS", "--out", "x", "--base", "english"], "--base goes with --from-reviews"),
+        (["ner", "CORPUS", "--out", "x", "--from-reviews", "CORPUS"], "--from-reviews names its own FILE"),
+        (["ner", "--out", "x", "--from-reviews", "CORPUS", "--encoder", "tagger"], "goes on with the tagger of --base"),
+        (["ner", "--out", "x", "--from-reviews", "CORPUS", "--base", "englsh"], "unknown tagger 'englsh'"),
         (["density", "CORPUS", "--columns", "0"], "two columns such as 0,-1"),
         (["density", "CORPUS", "--format", "jsonlines"], "did you mean: jsonl"),
     ],

@@ -32,6 +32,7 @@ COMMANDS: Mapping[str, str] = {
     "llm": "allonym.cli.llm:llm",
     "train": "allonym.cli.train:train",
     "kb": "allonym.cli.kb:kb",
+    "gateway": "allonym.cli.gateway:gateway",
     "demo": "allonym.cli.demo:demo",
     "completion": "allonym.cli.completion:completion",
 }

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import codecs
 import io
-import json
 import sys
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import click
@@ -16,14 +14,11 @@ import click
 from allonym.cli.options import key_option, open_vault, read_key, vault_options
 from allonym.cli.reading import decoded, stdin_bytes, tell_terminal
 from allonym.cli.terminal import note, write
-from allonym.errors import AllonymError, DataError, PlanMismatch, UsageError
+from allonym.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from allonym.restore import Restored
     from allonym.vault import Vault
-
-PLAIN = ("txt", "md", "srt", "vtt")
-"""Formats whose bytes are the text. In others an original may need quoting, so putting it back could break the file."""
 
 _PLAN = "Plan of this text with its originals, as `allonym anonymize --plans PATH --originals` writes it."
 
@@ -72,6 +67,7 @@ def restore(
       allonym restore safe/ -o again/ --vault study.vault --secret-file study.key
       my-model < safe.txt | allonym restore - --stream --plan plan.json
     """
+    from allonym.files.restoring import check_plain, only_plan
     from allonym.plan import Plan
     from allonym.restore import restore as bring_back
     from allonym.restore import restore_stream
@@ -99,8 +95,9 @@ def restore(
         raise UsageError(f"{output} is a folder; the TARGET of one text is a file")
     if output is not None and output.exists() and not overwrite:
         raise UsageError(f"{output} exists; --overwrite replaces it")
-    _check_plain(source)
-    made = Plan.from_dict(_only_plan(plan)) if plan is not None else None
+    if source != "-":
+        check_plain(source)
+    made = Plan.from_dict(only_plan(plan)) if plan is not None else None
     keeper = open_vault(vault, secret_file, secret_env, secret_keyring) if vault else None
     try:
         if stream:
@@ -142,59 +139,25 @@ def _login() -> str:
 
 
 def _files(source: str, output: Path | None, overwrite: bool) -> list[tuple[Path, Path]]:
-    """The files of a folder and where each goes, after all is seen to that can be before anything is written.
-
-    Raises:
-        UsageError: there is no target, a file is there already, or a file of the folder is no plain text.
-        DataError: a file is not UTF-8.
-    """
-    from allonym.files.items import check_apart, check_free, list_items
+    """The files of a folder and where each goes."""
+    from allonym.files.restoring import files_to_restore
 
     if output is None:
         raise UsageError(f"{source} is a folder: -o FOLDER is required")
-    items = list_items(source, output, None)[0]
-    if not items:
-        raise UsageError(f"there are no files in {source}")
-    others = [i.name for i in items if i.refused or i.packed or i.format is None or i.format.name not in PLAIN]
-    if others:
-        raise UsageError(
-            f"restore works on plain text ({', '.join(PLAIN)}); the folder {source} also has: {', '.join(others)}"
-        )
-    check_apart(items, ())
-    files = [(i.source, i.target) for i in items if i.source is not None and i.target is not None]
-    check_free([target for _, target in files], (), overwrite)
-    for path, _ in files:
-        decoded(path.read_bytes(), str(path))
-    return files
+    return files_to_restore(source, output, overwrite=overwrite)
 
 
 def _folder(
     files: Sequence[tuple[Path, Path]], vault: Vault | None, key: bytes | str | None, scope: str, actor: str
 ) -> None:
-    """Restore all files with one index. Each is there whole or not at all; the vault's log gets one line."""
-    from allonym.files.output import PartFile
-    from allonym.restore import Restorer
+    """Restore all files with one index, and say what became of them."""
+    from allonym.files.restoring import restore_files
 
-    restorer = Restorer((), key=key) if vault is None else Restorer.from_vault(vault, scope, key=key)
-    counts, notes = Counter[str](), dict[str, None]()
-    try:
-        for path, target in files:
-            done = restorer.restore(decoded(path.read_bytes(), str(path)))
-            part = PartFile(target)
-            try:
-                part.write(done.text.encode("utf-8"))
-                part.finish()
-            finally:
-                part.close(remove=True)
-            counts.update(files=1, restored=done.restored, unknown=done.unknown)
-            notes.update(dict.fromkeys(done.notes))
-    finally:
-        if vault is not None:
-            vault.record("restore", scope=scope, actor=actor, counts=counts)
-    for one in notes:
+    done = restore_files(files, vault=vault, key=key, scope=scope, actor=actor)
+    for one in done.notes:
         note(one)
-    told = f"{counts['files']} files, {counts['restored']} replacements undone, {counts['unknown']} not"
-    if counts["unknown"]:
+    told = f"{done.files} files, {done.restored} replacements undone, {done.unknown} not"
+    if done.unknown:
         raise DataError(told)
     note(told, label="restored:")
 
@@ -237,31 +200,3 @@ def _pour(pieces: Iterator[str], output: Path | None) -> None:
     with output.open("wb") as file:
         for piece in pieces:
             file.write(piece.encode("utf-8"))
-
-
-def _only_plan(path: Path) -> dict[str, object]:
-    """The plan in a file that holds one: bare, or a line of ``allonym anonymize --plans``."""
-    try:
-        lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-        if len(lines) != 1:
-            raise PlanMismatch(f"{path} must hold one plan, got {len(lines)}")
-        found = lines[0].get("plan", lines[0]) if isinstance(lines[0], dict) else lines[0]
-        found = json.loads(found) if isinstance(found, str) else found
-    except (json.JSONDecodeError, UnicodeDecodeError):
-        raise PlanMismatch(f"{path} is not a plan: it is not JSON") from None
-    if not isinstance(found, dict):
-        raise PlanMismatch(f"{path} is not a plan: an object is required, got {type(found).__name__}")
-    return found
-
-
-def _check_plain(source: str) -> None:
-    from allonym.files import format_of
-
-    if source == "-":
-        return
-    try:
-        name = format_of(PurePath(source).name)[0].name
-    except AllonymError:
-        return
-    if name not in PLAIN:
-        raise UsageError(f"restore works on plain text; a {name} file needs its records restored one by one in Python")

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from dataclasses import field as hidden
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,27 +12,15 @@ from click.shell_completion import CompletionItem
 
 from allonym.cli.options import field_option, format_option, key_option, read_key
 from allonym.cli.progress import stages
-from allonym.cli.terminal import json_line, note, table
+from allonym.cli.terminal import note, table
 from allonym.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from allonym.files.state import State
-    from allonym.intruder import Item
-    from allonym.swap import Corpus, Made, Release, Releases, Settings
-    from allonym.swap.grid import Setting
+    from allonym.swap import Release, Releases, Run
+    from allonym.swap.run import Result
 
 _OUT = click.Path(dir_okay=False, path_type=Path)
-STAGES: Mapping[str, str] = {
-    "read": "reading",
-    "embed": "vectors",
-    "mixture": "clusters",
-    "tables": "tables",
-    "sequences": "exchanges",
-    "drawn": "releases",
-    "check entities": "intruder 1",
-    "check words": "intruder 2",
-    "grid": "grid",
-}
 
 
 def _presets(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -206,6 +191,8 @@ def swap(
         raise click.UsageError("CORPUS is a file or folder; standard input cannot be written again")
     if (intruder or background) and not check:
         raise click.UsageError("--intruder and --background go with --check")
+    from allonym.swap import Run
+    from allonym.swap.run import STAGES
     from allonym.swap.settings import Settings
 
     given = {
@@ -222,7 +209,7 @@ def swap(
     changes: dict[str, object] = {name: value for name, value in given.items() if value is not None}
     changes |= {f"categories.{name}": state for name, state in _named(categories).items()}
     rule = {"risk_cap": risk_cap, "utility_floor": utility_floor, "slope": slope, "offset": offset}
-    run = _Run(
+    run = Run(
         source=source,
         protect=protect,
         settings=Settings.load(settings).with_(changes),
@@ -232,11 +219,12 @@ def swap(
         key=read_key(key_file),
         seed=seed,
         workers=workers,
-        quiet=quiet,
     )
     _known(run, report)
     if dry_run:
-        _show(*run.search(None))
+        with stages(STAGES, wanted=not quiet) as advance:
+            found = run.search(None, advance)
+        _show(found, *run.best(found))
         note("nothing was written", label="dry run:")
         return
     target = None if output is None else Path(output)
@@ -245,7 +233,16 @@ def swap(
     _free(source, target, outputs, format, read, overwrite=overwrite)
     state = _state(target or outputs[0], resume=resume, overwrite=overwrite)
     try:
-        result = run.whole(state.folder, background=background, label=label, grid=grid, texts=not no_texts)
+        with stages(STAGES, wanted=not quiet) as advance:
+            result = run.whole(
+                run.search(state.folder, advance, label=label),
+                background=background,
+                label=label,
+                grid=grid,
+                texts=not no_texts,
+                state=state.folder,
+                advance=advance,
+            )
     except KeyboardInterrupt:
         note("interrupted; the same command with --resume goes on from here", label="error:")
         raise click.exceptions.Exit(130) from None
@@ -255,7 +252,12 @@ def swap(
         else:
             state.clear()
         raise
-    run.write(result, target, plan=plan, originals=originals, as_json=as_json, report=report, overwrite=overwrite)
+    beside = {}
+    if as_json is not None:
+        beside[as_json] = json.dumps(result.told, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+    if report is not None:
+        beside[report] = _page(result.told, report)
+    run.write(result.releases, result.made, target, plans=plan, originals=originals, beside=beside, overwrite=overwrite)
     state.clear()
     if not quiet:
         _tell(result, [path for path in (target, *outputs) if path is not None])
@@ -263,7 +265,7 @@ def swap(
             note(f"original texts are in {' and '.join(shown)}: keep that as safe as the corpus, or use --no-texts")
 
 
-def _known(run: _Run, report: Path | None) -> None:
+def _known(run: Run, report: Path | None) -> None:
     """Raises now where something would be found out only after the work was done."""
     from allonym.intruder import open_intruder
     from allonym.report import FORMATS
@@ -283,180 +285,11 @@ def _named(categories: Mapping[str, str]) -> dict[str, str]:
     return checked(categories) if categories else {}
 
 
-@dataclass(slots=True)
-class _Run:
-    """One call: what is read, how, and what is chosen."""
+def _page(told: Mapping[str, Any], path: Path) -> str:
+    """The report, as the file's ending says."""
+    from allonym import report
 
-    source: str
-    protect: str
-    settings: Settings
-    policy: str
-    reading: Mapping[str, Any]
-    rule: Mapping[str, float]
-    key: bytes | str | None = hidden(repr=False)
-    seed: int
-    workers: int
-    quiet: bool
-
-    def load(self, settings: Settings, advance: Any, source: str | Path | None = None) -> Corpus:
-        """The corpus, or another, as these settings read it."""
-        from allonym import swap
-
-        return swap.load(
-            source or self.source,
-            self.protect,
-            settings=settings,
-            policy=self.policy,
-            key=self.key,
-            workers=self.workers,
-            progress=advance,
-            **self.reading,
-        )
-
-    def intruder_options(self) -> dict[str, dict[str, object]]:
-        """What intruders must know beside the settings: the endpoint of a language model."""
-        from allonym.policy import Policy
-
-        if "llm" not in self.settings.check.intruders:
-            return {}
-        return {"llm": {"settings": Policy.load(self.policy).llm}}
-
-    def search(self, state: Path | None) -> tuple[Releases, Release, str]:
-        """The releases, the chosen one, and why."""
-        with stages(STAGES, wanted=not self.quiet) as advance:
-            return self._search(advance, state)
-
-    def _search(self, advance: Any, state: Path | None, label: str | None = None) -> tuple[Releases, Release, str]:
-        from allonym import swap
-        from allonym.swap.task import labels_of
-
-        corpus = self.load(self.settings, advance)
-        gc.freeze()  # it stays to the end, and may be millions of objects to pass over each time
-        if label:
-            labels_of(corpus, label)  # what is wrong with it is told now
-        found = swap.search(corpus, self.settings, seed=self.seed, progress=advance, state=state, workers=self.workers)
-        best = found.best(**self.rule)
-        return found, best, found.why(best, **self.rule)
-
-    def whole(self, state: Path, *, background: Path | None, label: str | None, grid: bool, texts: bool) -> Result:
-        """Search, make, check."""
-        from allonym import swap
-        from allonym.swap.task import task_utility
-
-        with stages(STAGES, wanted=not self.quiet) as advance:
-            found, best, why = self._search(advance, state, label)
-            made = found.make(best, policy=self.policy, key=self.key)
-            checks = None
-            if self.settings.check.intruders:
-                outside = [] if background is None else _background(self.load(self.settings, None, background))
-                checks = found.check(
-                    best,
-                    made=made,
-                    policy=self.policy,
-                    key=self.key,
-                    background=outside,
-                    options=self.intruder_options(),
-                    progress=_renamed(advance),
-                )
-            task = task_utility(found.corpus, label, found.space.raw, made.vectors) if label else None
-            points: tuple[Setting, ...] = ()
-            if grid:
-                points = swap.grid(
-                    lambda t: self.load(self.settings.with_({"read.threshold": t}), None),
-                    self.settings,
-                    seed=self.seed,
-                    progress=advance,
-                    state=state,
-                    workers=self.workers,
-                )
-        told = found.to_dict(
-            made,
-            chosen=best,
-            why=why,
-            attacks=checks.attacks if checks else (),
-            guessed=checks.guessed() if checks else None,
-            task=task,
-            grid=points,
-            texts=texts,
-        )
-        return Result(found, made, told)
-
-    def write(
-        self,
-        result: Result,
-        target: Path | None,
-        *,
-        plan: Path | None,
-        originals: bool,
-        as_json: Path | None,
-        report: Path | None,
-        overwrite: bool,
-    ) -> None:
-        """Every output, whole."""
-        from allonym.files.output import Lines, PartFile
-        from allonym.swap.reading import rewrite
-
-        parts: list[Lines | PartFile] = []
-        try:
-            if plan is not None:
-                lines = Lines(plan, private=originals)
-                parts.append(lines)
-                for document, one in zip(result.releases.corpus.documents, result.made.plans, strict=True):
-                    lines.write(json_line({"id": document.id, **one.to_dict(originals=originals)}))
-            for path, text in ((as_json, result.as_json), (report, result.as_page)):
-                if path is not None:
-                    parts.append(part := PartFile(path))
-                    part.path.chmod(0o600)  # it may hold originals
-                    part.write(text(path).encode("utf-8", "backslashreplace"))
-            if target is not None:
-                rewrite(
-                    result.releases.corpus,
-                    self.source,
-                    target,
-                    result.made.plans,
-                    policy=self.policy,
-                    key=self.key,
-                    overwrite=overwrite,
-                )
-            for part_ in parts:
-                part_.finish()
-        except BaseException:  # nothing half written stays
-            for part_ in parts:
-                part_.close(remove=True)
-            raise
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """What a run found, and its plain values."""
-
-    releases: Releases
-    made: Made
-    told: dict[str, Any] = hidden(repr=False)
-
-    def as_json(self, path: Path) -> str:
-        """Every number, as JSON."""
-        return json.dumps(self.told, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
-
-    def as_page(self, path: Path) -> str:
-        """The report, as the file's ending says."""
-        from allonym import report
-
-        return report.render(report.swap_page(self.told), report.FORMATS.get(path.suffix.lower(), "html"))
-
-
-def _background(corpus: Corpus) -> list[tuple[Item, str]]:
-    """Chunks of another corpus, as intruders see them, with the protected value of each."""
-    from allonym.swap.checks import item_before
-
-    return [(item_before(corpus, i), corpus.class_of(i)) for i in range(len(corpus.chunks))]
-
-
-def _renamed(advance: Any) -> Any:
-    """Progress of the checks: the stage is told with the intruder's name."""
-    if advance is None:
-        return None
-    return lambda stage, done, total: advance("drawn" if stage == "draws" else f"check {stage}", done, total)
+    return report.render(report.swap_page(told), report.FORMATS.get(path.suffix.lower(), "html"))
 
 
 def _free(

@@ -53,6 +53,15 @@ train.add_command(seq2seq)
 )
 @click.option("--recipe", metavar="NAME|FILE", help="tagger: sources and options from a recipe, in place of FILE.")
 @click.option("--data", type=_FOLDER, metavar="DIR", help="With --recipe: folder of the corpora.")
+@click.option(
+    "--from-reviews",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="tagger: go on with --base from reviewed documents, as the server exports them, in place of FILE.",
+)
+@click.option(
+    "--base", metavar="NAME|DIR", help="With --from-reviews: the tagger to go on from; by default english, ours."
+)
 @data_options
 @click.option("--epochs", type=click.IntRange(1), help="Passes over the text.")
 @click.option("--lr", type=float, help="Learning rate.")
@@ -69,6 +78,8 @@ def ner(
     compare: tuple[str, ...],
     recipe: str | None,
     data: Path | None,
+    from_reviews: Path | None,
+    base: str | None,
     dev: Path | None,
     test: Path | None,
     parts: tuple[float, float, float],
@@ -104,6 +115,7 @@ def ner(
       allonym train ner corpus.jsonl --backend spacy --language pl --out model
       allonym train ner a.conll b.jsonl --backend spacy --compare mitie --set features=english.dat --out models
       allonym train ner --recipe english --data corpora --encoder all-MiniLM-L6-v2 --out model
+      allonym train ner --from-reviews reviews.jsonl --out model
     """
     common = {"epochs": epochs, "lr": lr, "batch": batch, "patience": patience}
     given = {name: value for name, value in common.items() if value is not None} | settings
@@ -114,13 +126,22 @@ def ner(
             )
         _from_recipe(recipe, data, out, encoder, given, resume=resume, quiet=quiet)
         return
-    if not files:
-        raise click.UsageError("a FILE is required, or --recipe")
     if data is not None:
         raise click.UsageError("--data goes with --recipe")
+    if from_reviews is not None:
+        if files or compare or backend != "tagger" or encoder or own_labels:
+            raise click.UsageError(
+                "--from-reviews names its own FILE and goes on with the tagger of --base: no FILE, --backend, "
+                "--compare, --encoder or --own-labels"
+            )
+        files = (from_reviews,)
+    elif base is not None:
+        raise click.UsageError("--base goes with --from-reviews")
+    if not files:
+        raise click.UsageError("a FILE is required, or --recipe, or --from-reviews")
     names = tuple(dict.fromkeys((backend, *compare)))
     setup = _setup(encoder, language, label_map, own_labels)
-    options = _options(names, given, seed, language)
+    options = {} if from_reviews else _options(names, given, seed, language)
     from allonym.train.select import choose
 
     bounds = (min_ratio, max_ratio, min_words, max_words)
@@ -135,6 +156,22 @@ def ner(
         "backends": {},
     }
     scores: dict[str, Score] = {}
+    if from_reviews is not None:
+        from allonym.cli import train_reviews
+
+        report["backends"]["tagger"], scores = train_reviews.from_reviews(
+            held,
+            out / "tagger",
+            base=base or "english",
+            given=given,
+            setup=setup,
+            seed=seed,
+            resume=resume,
+            report=lambda row: None if quiet else click.echo(_epoch_line("tagger", row), err=True),
+        )
+        _write_json(out / "report.json", report)
+        _show_scores(scores)
+        return
     for name in names:
         told, scores[name] = _train(name, held, out / name, options[name], setup, resume=resume, quiet=quiet)
         report["backends"][name] = told

@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from allonym.document import Document
 from allonym.errors import DataError, RefusedContent
-from allonym.files.record import MAX_WHOLE, Draft, Parsed
+from allonym.files.record import MAX_WHOLE, Draft, Parsed, check_ratio
 
 MAX_PARTS = 10_000
 _EMPTIED = frozenset(("creator", "lastModifiedBy", "Manager", "Company"))
@@ -52,6 +52,7 @@ class Package:
                 infos = archive.infolist()
                 if len(infos) > MAX_PARTS or sum(i.file_size for i in infos) > MAX_WHOLE:
                     raise DataError(f"the package unpacks to more than {MAX_PARTS} parts or {MAX_WHOLE} bytes")
+                check_ratio(len(data), sum(i.file_size for i in infos))
                 if any(i.flag_bits & 1 for i in infos):
                     raise RefusedContent("an encrypted part cannot be treated")
                 if len({i.filename for i in infos}) < len(infos):

@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 MAX_WHOLE = 1 << 29
 """Bytes of a file that is read at once (JSON, HTML, mail, office files)."""
 
+MAX_RATIO = 200
+"""How many times its own size a packed file may unpack to, from ``FREE_SIZE`` on; text seldom packs to a 20th."""
+
+FREE_SIZE = 1 << 25
+"""Unpacked bytes up to which nothing is asked about the ratio."""
+
 
 @dataclass(frozen=True, slots=True)
 class Job:
@@ -252,7 +258,16 @@ class ChunkWriter:
 
 def whole(stream: BinaryIO) -> bytes:
     """All bytes of a stream; :class:`DataError` where there are more than ``MAX_WHOLE``."""
-    data = stream.read(MAX_WHOLE + 1)
-    if len(data) > MAX_WHOLE:
+    blocks, left = [], MAX_WHOLE + 1
+    while left and (block := stream.read(min(left, 1 << 20))):
+        blocks.append(block)
+        left -= len(block)
+    if not left:
         raise DataError(f"a file of this format is read at once and may have {MAX_WHOLE} bytes at most")
-    return data
+    return b"".join(blocks)
+
+
+def check_ratio(packed: int, unpacked: int) -> None:
+    """Raises :class:`DataError` where so many packed bytes cannot honestly hold so many (a "zip bomb")."""
+    if unpacked > FREE_SIZE and unpacked > MAX_RATIO * packed:
+        raise DataError(f"the packed data grows to more than {MAX_RATIO} times its size; unpack it before")

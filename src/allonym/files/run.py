@@ -23,7 +23,19 @@ from allonym.files.formats import get_format
 from allonym.files.items import Item, check_apart, check_free, list_items
 from allonym.files.journal import Journal, verify
 from allonym.files.output import Lines, PartFile, Pipe, part_path
-from allonym.files.record import Chunk, Draft, Failure, Format, Job, Tally, Treated, search, treat, whole
+from allonym.files.record import (
+    Chunk,
+    Draft,
+    Failure,
+    Format,
+    Job,
+    Tally,
+    Treated,
+    check_ratio,
+    search,
+    treat,
+    whole,
+)
 from allonym.files.runreport import RunReport, make_report
 from allonym.plan import digest
 from allonym.policy import Policy
@@ -289,7 +301,7 @@ class _Run:
                 raw = sys.stdin.buffer
             else:
                 raw = stack.enter_context(item.source.open("rb"))
-            stream = cast(BinaryIO, stack.enter_context(gzip.GzipFile(fileobj=raw))) if item.packed else raw
+            stream = cast(BinaryIO, stack.enter_context(_Unpacked(fileobj=raw))) if item.packed else raw
             if kind.chunks is None:
                 data = whole(stream)
                 yield Task(Place(index, len(data), last=True, consumed=done), kind.name, Chunk(data, end=len(data)))
@@ -493,6 +505,21 @@ class _Run:
                 file.close(remove=not keep or self.journal is None)
         if self.journal:
             self.journal.close(remove=not keep)
+
+
+class _Unpacked(gzip.GzipFile):
+    """What a packed file holds, as long as it is not a bomb."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        """See :meth:`gzip.GzipFile.read`; :class:`DataError` where it grows beyond measure."""
+        if size is None or size < 0:
+            blocks = []
+            while block := self.read(1 << 20):
+                blocks.append(block)
+            return b"".join(blocks)
+        data = super().read(size)
+        check_ratio(cast(BinaryIO, self.fileobj).tell(), self.tell())
+        return data
 
 
 def _unreadable(error: Exception) -> str:

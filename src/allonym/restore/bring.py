@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -31,6 +32,7 @@ _ORDINARY = "numbers and other ordinary words that are known as replacements wer
 _CONTEXT = 2048
 """Characters of what is written already that a stream keeps to look at."""
 _ARTICLE = "article@"
+_ARTICLE_LAST = re.compile(r"(?<![^\W_])[aA][nN]?[ \n\t\u00a0]\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +101,18 @@ class Restorer:
         """
         return cls(_sources(None, vault, key, scope)[0], key=key)
 
+    @classmethod
+    def from_plan(
+        cls, plan: Plan, vault: Vault | None = None, scope: str = "", *, key: bytes | str | None = None
+    ) -> Restorer:
+        """What a plan knows, for many texts that were made from its own, and what a vault knows of a scope beside it.
+
+        Raises:
+            RestoreError: the plan holds no originals, or the vault has no such scope.
+            UsageError, VaultError: as :meth:`from_vault`.
+        """
+        return cls(_sources(plan, vault, key, scope)[0], key=key)
+
     def __repr__(self) -> str:
         return f"Restorer({len(self._index)} replacements)"
 
@@ -148,48 +162,91 @@ class Restorer:
 
         Only an end is held back that may still be, or become, part of a replacement.
         """
-        return self._stream(chunks, Counter())
+        return _pulled(self.arriving(), chunks)
 
-    def _stream(self, chunks: Iterable[str], counts: Counter[str]) -> Iterator[str]:
-        """As :meth:`stream`; what is undone and what is left is counted in ``counts``."""
-        context, waiting = "", ""
-        for chunk in chunks:
-            if not chunk:
-                continue
-            waiting += chunk
-            cut = len(waiting)
-            tail = UNFINISHED.search(waiting, max(0, cut - 64))
-            if tail is not None:
-                cut = tail.start()
-            out, done = self._part(context, waiting[:cut], counts, final=False)
-            if done:
-                context = (context + waiting[:done])[-_CONTEXT:]
-                waiting = waiting[done:]
-            if out:
-                yield out
-        if waiting:
-            yield self._part(context, waiting, counts, final=True)[0]
-
-    def _part(self, context: str, text: str, counts: Counter[str], *, final: bool) -> tuple[str, int]:
-        """What ``text``, which follows ``context``, becomes as far as it is decided, and how far that is."""
-        scan = Scan(context + text, self._index, self._opener, final=final)
-        begin = len(context)
-        pieces: list[str] = []
-        at = begin
-        for match in scan.matches(begin):
-            if not match.sure:
-                continue
-            counts["unknown" if match.out is None else "restored"] += 1
-            pieces += (scan.view.raw[at : match.start], _out(match, scan.view.raw))
-            at = match.end
-        until = len(scan.view.raw) if final else max(at, scan.held)
-        pieces.append(scan.view.raw[at:until])
-        return "".join(pieces), until - begin
+    def arriving(self) -> Arriving:
+        """As :meth:`stream`, for pieces that are handed over one by one."""
+        return Arriving(self._index, self._opener, self._articles)
 
     def _matches(self, text: str) -> list[Match]:
         if not len(self._index) and self._opener is None:
             return []
         return list(Scan(text, self._index, self._opener).matches())
+
+
+class Arriving:
+    """A text that arrives in pieces; made by :meth:`Restorer.arriving`.
+
+    Attributes:
+        restored, unknown: how many replacements were undone so far, and how many were seen and left.
+    """
+
+    def __init__(self, index: Index, opener: Opener | None, articles: frozenset[str]) -> None:
+        self._index = index
+        self._opener = opener
+        self._articles = articles
+        self._context = ""
+        self._waiting = ""
+        self.restored = 0
+        self.unknown = 0
+
+    def feed(self, piece: str) -> str:
+        """What is decided with the next piece, restored; empty where nothing is yet."""
+        if not piece:
+            return ""
+        waiting = self._waiting + piece
+        cut = len(waiting)
+        tail = UNFINISHED.search(waiting, max(0, cut - 64))
+        if tail is not None:
+            cut = tail.start()
+        out, done = self._part(waiting[:cut], final=False)
+        if done:
+            self._context = (self._context + waiting[:done])[-_CONTEXT:]
+        self._waiting = waiting[done:]
+        return out
+
+    def end(self) -> str:
+        """What was held back, restored: nothing follows."""
+        waiting, self._waiting = self._waiting, ""
+        if not waiting:
+            return ""
+        out, done = self._part(waiting, final=True)
+        self._context = (self._context + waiting[:done])[-_CONTEXT:]
+        return out
+
+    def _part(self, text: str, *, final: bool) -> tuple[str, int]:
+        """What ``text``, which follows the context, becomes as far as it is decided, and how far that is."""
+        scan = Scan(self._context + text, self._index, self._opener, final=final)
+        begin = len(self._context)
+        raw = scan.view.raw
+        pieces: list[str] = []
+        at = begin
+        for match in scan.matches(begin):
+            if not match.sure:
+                continue
+            if match.out is None:
+                self.unknown += 1
+            else:
+                self.restored += 1
+            out = _out(match, raw)
+            if match.out is not None and match.row >= 0 and self._index.rows[match.row].text in self._articles:
+                pieces += (_before(raw, at, match.start, match.end, out), out)
+            else:
+                pieces += (raw[at : match.start], out)
+            at = match.end
+        until = len(raw) if final else max(at, scan.held)
+        if not final and self._articles and (ending := _ARTICLE_LAST.search(raw, max(at, until - 4), until)):
+            until = ending.start()  # what follows may want the other article
+        pieces.append(raw[at:until])
+        return "".join(pieces), until - begin
+
+
+def _pulled(arriving: Arriving, chunks: Iterable[str]) -> Iterator[str]:
+    for chunk in chunks:
+        if out := arriving.feed(chunk):
+            yield out
+    if out := arriving.end():
+        yield out
 
 
 def restore(
@@ -276,11 +333,11 @@ def restore_stream(
 
 
 def _streamed(restorer: Restorer, chunks: Iterable[str], vault: Vault | None, scope: str, actor: str) -> Iterator[str]:
-    counts = Counter[str]()
+    arriving = restorer.arriving()
     try:
-        yield from restorer._stream(chunks, counts)
+        yield from _pulled(arriving, chunks)
     finally:
-        _log(vault, scope, actor, counts["restored"], counts["unknown"])
+        _log(vault, scope, actor, arriving.restored, arriving.unknown)
 
 
 def _log(vault: Vault | None, scope: str, actor: str, restored: int, unknown: int) -> None:

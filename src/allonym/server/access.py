@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from fastapi import Depends, Request, Security, WebSocket
 from fastapi.security import APIKeyCookie, HTTPAuthorizationCredentials, HTTPBearer
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import HTTPConnection
 
 from allonym.errors import RequestError
@@ -74,14 +75,20 @@ def needs(*permissions: str) -> Any:
     Without permissions: anybody who is signed in.
     """
 
-    def caller(
+    async def caller(
         request: Request,
         session: Annotated[str | None, Security(cookie)] = None,
         key: Annotated[HTTPAuthorizationCredentials | None, Security(bearer)] = None,
     ) -> Who:
-        who = identified(request, session, key.credentials if key else None)
+        brought = key.credentials if key else None
+        token, accounts = brought or session, services_of(request).accounts
+        if token and accounts.remembered(token, key=bool(brought)) is None:  # then the database is asked
+            who = await run_in_threadpool(identified, request, session, brought)
+        else:
+            who = identified(request, session, brought)
         return _allowed(who, permissions)
 
+    caller.permissions = permissions  # type: ignore[attr-defined]
     return Depends(caller)
 
 

@@ -30,6 +30,7 @@ KEY_MARK = "alk_"
 LINK_HOURS = 24
 _REMEMBERED = 5.0  # seconds for which what a token means is not read again
 _MOST_REMEMBERED = 10_000
+_HASHES = 2  # passwords that are hashed at once: each takes 64 MB
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +84,11 @@ class Accounts:
         self._session, self._idle = int(session_seconds), int(idle_seconds)
         self._hasher = PasswordHasher()
         self._nobody = self._hasher.hash(secrets.token_hex())
+        self._hashing = threading.BoundedSemaphore(_HASHES)
         self._lock = threading.Lock()
-        self._seen: dict[str, tuple[float, Any]] = {}
+        self._seen: dict[str, tuple[float, tuple[Who, str] | None]] = {}
+        self._changes = 0
+        self._ever: dict[str, None] = {}
 
     def __repr__(self) -> str:
         return "Accounts()"
@@ -121,7 +125,7 @@ class Accounts:
         """
         _check_name(name, "user")
         _check_password(password)
-        hashed, created = self._hasher.hash(password), now()
+        hashed, created = self._hashed(password), now()
         where = sa.and_(db.links.c.digest == digest(token), db.links.c.expires > now())
         try:
             with self._place.writing() as connection:
@@ -152,7 +156,10 @@ class Accounts:
             raise UnknownNameError("role", role, ROLES)
         with self._place.writing() as connection:
             row = self._row(connection, name)
-            changed = {"role": role or row.role, "active": row.active if active is None else active}
+            changed: dict[str, Any] = {
+                "role": role or row.role,
+                "active": bool(row.active if active is None else active),
+            }
             if changed != {"role": "admin", "active": True}:
                 self._not_last(connection, row)
             connection.execute(sa.update(db.users).where(db.users.c.id == row.id).values(**changed))
@@ -187,7 +194,7 @@ class Accounts:
             row = self._row(connection, who.name)
         if not self._fits(row.password, old):
             raise RequestError("the password is wrong", 403, "WrongPassword")
-        hashed = self._hasher.hash(new)
+        hashed = self._hashed(new)
         with self._place.writing() as connection:
             connection.execute(sa.update(db.users).where(db.users.c.id == row.id).values(password=hashed))
             connection.execute(sa.delete(db.sessions).where(db.sessions.c.user == row.id))
@@ -201,8 +208,9 @@ class Accounts:
         Raises:
             RequestError: name or password is wrong (401); which of them is not told, nor does the time tell.
         """
+        wanted = name if name.isprintable() else ""  # PostgreSQL stores no NUL, so nobody has it in their name
         with self._place.reading() as connection:
-            row = connection.execute(sa.select(db.users).where(db.users.c.name == name)).first()
+            row = connection.execute(sa.select(db.users).where(db.users.c.name == wanted)).first()
         fits = self._fits(row.password if row else self._nobody, password[: MOST_PASSWORD + 1])
         if row is None or not fits or not row.active:
             raise RequestError("name or password is wrong", 401, "NotSignedIn")
@@ -233,9 +241,9 @@ class Accounts:
     def by_session(self, token: str) -> tuple[Who, str] | None:
         """Whose session it is, and the token by which its pages prove to be ours; None: nobody's."""
         code = digest(token)
-        found = self._remembered(code)
+        found = self.remembered(token, key=False)
         if found is None:
-            moment = now()
+            moment, changes = now(), self._changes
             with self._place.reading() as connection:
                 joined = db.sessions.join(db.users, db.users.c.id == db.sessions.c.user)
                 asked = sa.select(db.sessions, db.users.c.name, db.users.c.role).select_from(joined)
@@ -246,8 +254,8 @@ class Accounts:
                 with self._place.writing() as connection:
                     connection.execute(sa.update(db.sessions).where(db.sessions.c.digest == code).values(seen=moment))
             found = (Who(row.user, row.name, row.role, frozenset(ROLES[row.role])), row.csrf)
-            self._remember(code, found)
-        return found  # type: ignore[no-any-return]
+            self._remember(code, found, changes)
+        return found
 
     # Keys
 
@@ -302,17 +310,17 @@ class Accounts:
             raise RequestError("only admins remove another's key", 403, "NotAllowed")
         with self._place.writing() as connection:
             user = self._row(connection, owner).id if owner else who.id
-            gone = connection.execute(sa.delete(db.keys).where(db.keys.c.user == user, db.keys.c.name == name))
-            if not gone.rowcount:
+            named = sa.delete(db.keys).where(db.keys.c.user == user, db.keys.c.name == name)
+            if not name.isprintable() or not connection.execute(named).rowcount:
                 raise RequestError(f"there is no key {name!r}", 404, "NotFound")
         self._forget()
 
     def by_key(self, token: str) -> Who | None:
         """Whose key it is; None: nobody's."""
         code = digest(token)
-        found = self._remembered(code)
+        found = self.remembered(token, key=True)
         if found is None:
-            moment = now()
+            moment, changes = now(), self._changes
             joined = db.keys.join(db.users, db.users.c.id == db.keys.c.user)
             asked = sa.select(db.keys, db.users.c.name.label("owner"), db.users.c.role).select_from(joined)
             with self._place.reading() as connection:
@@ -323,9 +331,27 @@ class Accounts:
                 with self._place.writing() as connection:
                     connection.execute(sa.update(db.keys).where(db.keys.c.digest == code).values(used=moment))
             allowed = frozenset(row.permissions.split()) & frozenset(ROLES[row.role])
-            found = Who(row.user, row.owner, row.role, allowed, row.name)
-            self._remember(code, found)
-        return found  # type: ignore[no-any-return]
+            found = (Who(row.user, row.owner, row.role, allowed, row.name), "")
+            self._remember(code, found, changes)
+        return found[0]
+
+    # Both
+
+    def remembered(self, token: str, *, key: bool) -> tuple[Who, str] | None:
+        """Whose key or session it is, and a session's further token, where that was read within the last seconds."""
+        with self._lock:
+            until, value = self._seen.get(digest(token), (0.0, None))
+        if value is not None and (value[0].key is not None) is not key:
+            return None  # a key in the place of a session, or the other way round
+        return value if until > time.monotonic() else None
+
+    def knows(self, token: str) -> bool:
+        """Whether it was somebody's key or session when it was last looked up by this server; it may be no more."""
+        return digest(token) in self._ever
+
+    def finds(self, token: str) -> bool:
+        """Whether it is somebody's key or session."""
+        return (self.by_key(token) if token.startswith(KEY_MARK) else self.by_session(token)) is not None
 
     # The audit log
 
@@ -349,12 +375,18 @@ class Accounts:
 
     def _fits(self, hashed: str, password: str) -> bool:
         try:
-            return self._hasher.verify(hashed, password)
+            with self._hashing:
+                return self._hasher.verify(hashed, password)
         except (Argon2Error, InvalidHashError):
             return False
 
+    def _hashed(self, password: str) -> str:
+        with self._hashing:
+            return self._hasher.hash(password)
+
     def _row(self, connection: sa.Connection, name: str) -> Any:
-        row = connection.execute(sa.select(db.users).where(db.users.c.name == name)).first()
+        asked = sa.select(db.users).where(db.users.c.name == name)
+        row = connection.execute(asked).first() if name.isprintable() else None
         if row is None:
             raise RequestError(f"there is no user {name!r}", 404, "NotFound")
         return row
@@ -364,19 +396,19 @@ class Accounts:
         if [one.id for one in connection.execute(admins)] == [row.id]:
             raise RequestError("the last admin stays one", 409, "LastAdmin")
 
-    def _remembered(self, code: str) -> Any:
+    def _remember(self, code: str, value: tuple[Who, str], changes: int) -> None:
         with self._lock:
-            until, value = self._seen.get(code, (0.0, None))
-        return value if until > time.monotonic() else None
-
-    def _remember(self, code: str, value: Any) -> None:
-        with self._lock:
-            if len(self._seen) >= _MOST_REMEMBERED:
-                self._seen.clear()
+            if changes != self._changes:  # somebody was shut out since it was read
+                return
+            for memory in (self._seen, self._ever):
+                if len(memory) >= _MOST_REMEMBERED:
+                    memory.clear()
             self._seen[code] = (time.monotonic() + _REMEMBERED, value)
+            self._ever[code] = None
 
     def _forget(self) -> None:
         with self._lock:
+            self._changes += 1
             self._seen.clear()
 
 

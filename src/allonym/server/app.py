@@ -21,7 +21,19 @@ from allonym.server.settings import Settings
 from allonym.server.wire.base import Failure
 
 STATIC = Path(__file__).parent / "static"
-ROUTES = ("health", "accounts", "choices", "texts", "presidio")
+ROUTES = (
+    "health",
+    "accounts",
+    "choices",
+    "texts",
+    "jobs",
+    "evaluate",
+    "presidio",
+    "files",
+    "stream",
+    "reviews",
+    "studies",
+)
 """Modules of ``allonym.server.routes``; each has a ``router``."""
 
 ABOUT = """Finds what identifies people, companies and places in text, replaces it, and brings it back where allowed.
@@ -34,8 +46,11 @@ _ERRORS = {
     401: "Not signed in",
     403: "A permission is missing",
     404: "There is no such thing",
+    408: "The body did not come in time",
     409: "It is in the way of something else",
     413: "Too large",
+    415: "The body is compressed",
+    421: "The server is not called by this host name",
     422: "The request or the text cannot be processed",
     429: "Too many requests",
     503: "Not now",
@@ -71,7 +86,7 @@ def create_app(settings: Settings, *, services: Services | None = None) -> FastA
         redoc_url=None,
         openapi_url="/v1/openapi.json",
         responses={code: {"model": Failure, "description": says} for code, says in _ERRORS.items()},
-        generate_unique_id_function=lambda route: route.name,
+        generate_unique_id_function=lambda route: f"{(route.tags or ['page'])[0]}_{route.name}",
     )
     app.state.services = services
     problems.install(app)
@@ -85,7 +100,7 @@ def create_app(settings: Settings, *, services: Services | None = None) -> FastA
             allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
             allow_headers=["authorization", "content-type"],
         )
-    app.add_middleware(Guard, settings=settings, metrics=services.metrics)
+    app.add_middleware(Guard, settings=settings, metrics=services.metrics, accounts=services.accounts)
     return app
 
 

@@ -86,7 +86,7 @@ audit = table(
     sa.Column("number", sa.Integer, primary_key=True),
     sa.Column("time", sa.BigInteger, nullable=False),
     sa.Column("actor", sa.String(160), nullable=False),
-    sa.Column("action", sa.String(64), nullable=False),
+    sa.Column("action", sa.String(160), nullable=False),
     sa.Column("counts", sa.Text, nullable=False),
 )
 
@@ -252,7 +252,7 @@ def now() -> int:
 
 def is_taken(error: DatabaseError) -> bool:
     """Whether a row could not be written because its name is taken."""
-    return "IntegrityError" in str(error)
+    return any(name in str(error) for name in ("IntegrityError", "UniqueViolation"))  # SQLite's, PostgreSQL's
 
 
 __all__ = ["STEPS", "Database", "is_taken", "now", "table"]

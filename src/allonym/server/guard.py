@@ -16,9 +16,14 @@ from hashlib import blake2b
 from typing import Any
 from urllib.parse import urlsplit
 
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import cookie_parser
+
 from allonym.errors import RequestError
+from allonym.server.access import COOKIE, SAFE
+from allonym.server.accounts import Accounts
 from allonym.server.metrics import Metrics
-from allonym.server.problems import problem
+from allonym.server.problems import CHALLENGE, problem
 from allonym.server.settings import MB, Settings
 
 Scope = MutableMapping[str, Any]
@@ -46,9 +51,14 @@ HEADERS = (
     (b"permissions-policy", b"camera=(), geolocation=(), microphone=(), payment=()"),
 )
 _CLIENTS = 10_000
-_SIGN_IN = ("/v1/session", "/v1/setup", "/v1/study/")
+_SIGN_IN = ("/v1/session", "/v1/setup")
 _TRIES = 20
-"""Tries a minute to get in by password or link, from one address."""
+"""Wrong tries a minute to get in by password, link or key, from one address."""
+_METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
+_STRANGERS = 256 << 10
+"""Bytes of a body that is read before anybody has said who sends it."""
+_SLOWEST = 1024
+"""Bytes a second that an upload has to come with, at least."""
 
 
 class Guard:
@@ -58,15 +68,18 @@ class Guard:
         app: what it stands before.
         settings: limits and names.
         metrics: where requests are counted.
+        accounts: who is known.
     """
 
-    def __init__(self, app: App, settings: Settings, metrics: Metrics) -> None:
-        self._app, self._settings, self._metrics = app, settings, metrics
+    def __init__(self, app: App, settings: Settings, metrics: Metrics, accounts: Accounts) -> None:
+        self._app, self._settings, self._metrics, self._accounts = app, settings, metrics, accounts
         self._hosts = {"localhost", "127.0.0.1", "[::1]", settings.host.lower(), *(h.lower() for h in settings.hosts)}
         if settings.public_url:
             self._hosts.add((urlsplit(settings.public_url).hostname or "").lower())
         self._rate = Rate(settings.rate, max(settings.rate, 1.0) * 2)
         self._tries = Rate(_TRIES / 60, _TRIES)
+        pages = (*settings.cors_origins, settings.public_url)
+        self._origins = frozenset(urlsplit(page).netloc.lower() for page in pages if page)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -93,6 +106,9 @@ class Guard:
     async def _request(self, scope: Scope, receive: Receive, send: Send) -> None:
         begun = time.perf_counter()
         state = {"status": 0, "bytes": 0}
+        refused: list[RequestError] = []
+        address = _address(scope)
+        taken = False
 
         async def answer(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -105,74 +121,102 @@ class Guard:
                     message["headers"].append((b"strict-transport-security", b"max-age=31536000"))
             elif message["type"] == "http.response.body":
                 state["bytes"] += len(message.get("body", b""))
-            await send(message)
+            async with asyncio.timeout(self._settings.body_timeout):  # who does not read is not waited for
+                await send(message)
+
+        async def answer_unless_refused(message: Message) -> None:
+            if not refused or state["status"]:
+                await answer(message)
 
         try:
             try:
                 self._check(scope)
+                taken = _is_sign_in(scope)
                 upload = scope["path"].startswith(UPLOADS)
-                bounded = self._bounded(scope, receive, upload)
+                bounded = self._bounded(scope, receive, upload, refused)
                 async with asyncio.timeout(None if upload else self._settings.timeout):
-                    await self._app(scope, bounded, answer)
+                    await self._app(scope, bounded, answer_unless_refused)
+                if refused and not state["status"]:  # routes take what ended the body for a body that is wrong
+                    raise refused[0]
             except TimeoutError:
                 raise RequestError("this took longer than the server allows", 503, "TookTooLong") from None
         except Exception as error:  # its message may quote the request, so only its type is told
             if state["status"] == 0:
-                await refuse(error, answer)
+                await refuse(refused[0] if refused else error, answer)
             else:
                 problem(error)
         finally:
+            wrong = state["status"] == 401 or (state["status"] in (403, 404) and _is_try(scope))
+            if taken and not wrong:
+                self._tries.give_back(address)
+            elif wrong and not taken and (_is_try(scope) or _credential(dict(scope["headers"]))):
+                self._tries.allows(address)
             self._told(scope, state, time.perf_counter() - begun)
 
     def _check(self, scope: Scope) -> None:
         headers = dict(scope["headers"])
-        host = _host(headers.get(b"host", b"").decode("latin-1"))
-        if host not in self._hosts:
+        host = headers.get(b"host", b"").decode("latin-1").lower()
+        if _host(host) not in self._hosts:
             raise RequestError("this server is not called by that host name; see the setting hosts", 421, "WrongHost")
-        address = (scope.get("client") or ("",))[0]
-        who = headers.get(b"authorization") or headers.get(b"cookie") or b""
-        client = address + blake2b(who, digest_size=8).hexdigest() if who else address
+        origin = headers.get(b"origin", b"").decode("latin-1").lower()
+        unsafe = scope.get("method", "GET") not in SAFE
+        if unsafe and origin and urlsplit(origin).netloc not in (host, *self._origins):
+            raise RequestError("the page that sends this is not one of this server's", 403, "WrongOrigin")
+        address, token = _address(scope), _credential(headers)
+        known = token is not None and self._accounts.knows(token)
+        client = address + blake2b((token or "").encode(), digest_size=8).hexdigest() if known else address
         if not self._rate.allows(client):
             raise RequestError(f"more than {self._settings.rate:g} requests a second", 429, "TooMany")
-        unsafe = scope["type"] == "http" and scope["method"] != "GET"
-        by_token = scope["path"].startswith("/v1/study/")
-        tries = by_token or (unsafe and scope["path"].startswith(_SIGN_IN))
-        if tries and not self._tries.allows(address):
-            raise RequestError("too many tries; wait a minute", 429, "TooMany")
+        doubtful = _is_try(scope) or (token is not None and not known)
+        if doubtful and not self._tries.allows(address, take=_is_sign_in(scope)):  # so that none runs beside the count
+            raise RequestError("too many wrong tries; wait a minute", 429, "TooMany")
 
-    def _bounded(self, scope: Scope, receive: Receive, upload: bool) -> Receive:
+    def _bounded(self, scope: Scope, receive: Receive, upload: bool, refused: list[RequestError]) -> Receive:
         most = int((self._settings.max_upload_mb if upload else self._settings.max_body_mb) * MB)
-        said = dict(scope["headers"]).get(b"content-length", b"0")
+        headers = dict(scope["headers"])
+        if headers.get(b"content-encoding", b"identity").lower() not in (b"", b"identity"):
+            raise RequestError("send the body as it is: compressed bodies are not read", 415, "NotSupported")
+        said = headers.get(b"content-length", b"0")
         too_large = RequestError(f"a body has at most {most / MB:g} MB here", 413, "TooLarge")
+        stranger = RequestError("a body of this size needs a session or an API key", 401, "NotSignedIn")
         if not said.isdigit():
             raise RequestError("Content-Length is no number", 400, "InvalidRequest")
-        if int(said) > most:
+        if len(said) > 15 or int(said) > most:
             raise too_large
-        got = 0
-        complete = False
+        token = _credential(headers)
+        got, begun, complete, known = 0, time.monotonic(), False, self._settings.presidio_open
 
         async def bounded() -> Message:
-            nonlocal got, complete
+            nonlocal got, complete, known
             if complete:  # then what comes is that the client has gone, for which streams wait
                 return await receive()
+            left = begun + self._settings.body_timeout + got / _SLOWEST - time.monotonic()
             try:
-                async with asyncio.timeout(self._settings.body_timeout):
+                async with asyncio.timeout(min(max(left, 0.0), self._settings.body_timeout)):
                     message = await receive()
             except TimeoutError:
-                raise RequestError("the body of the request did not come", 408, "TooSlow") from None
+                refused.append(RequestError("the body of the request did not come", 408, "TooSlow"))
+                raise refused[0] from None
             got += len(message.get("body", b""))
             complete = not message.get("more_body", False)
             if got > most:
-                raise too_large
+                refused.append(too_large)
+            elif got > _STRANGERS and not known:
+                known = token is not None and await run_in_threadpool(self._accounts.finds, token)
+                if not known:
+                    refused.append(stranger)
+            if refused:
+                raise refused[0]
             return message
 
         return bounded
 
     def _told(self, scope: Scope, state: dict[str, int], seconds: float) -> None:
         route = str(getattr(scope.get("route"), "path", "-"))  # the pattern: a path may hold names
-        self._metrics.request(scope["method"], route, state["status"], seconds)
+        method = scope["method"] if scope["method"] in _METHODS else "OTHER"
+        self._metrics.request(method, route, state["status"], seconds)
         if self._settings.access_log:
-            shown = f"{scope['method']} {route} {state['status']} {seconds * 1000:.0f} ms {state['bytes']} bytes"
+            shown = f"{method} {route} {state['status']} {seconds * 1000:.0f} ms {state['bytes']} bytes"
             log.info("%s", shown)
 
 
@@ -181,7 +225,9 @@ async def refuse(error: Exception, send: Send) -> None:
     status, body = problem(error)
     content = json.dumps(body).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(content)).encode())]
-    if status in (408, 413):
+    if status == 401:
+        headers.append((b"www-authenticate", CHALLENGE.encode()))
+    if status in (401, 408, 413):
         headers.append((b"connection", b"close"))
     if status == 429:
         headers.append((b"retry-after", b"1"))
@@ -201,17 +247,50 @@ class Rate:
         self._each, self._most = each_second, most
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
-    def allows(self, client: str) -> bool:
-        """Take a token, if there is one."""
+    def allows(self, client: str, *, take: bool = True) -> bool:
+        """Whether there is a token, which is taken."""
         if not self._each:
             return True
+        left = self._left(client)
+        self._put(client, left - 1 if take and left >= 1 else left)
+        return left >= 1
+
+    def give_back(self, client: str) -> None:
+        """The token that was taken is not counted after all."""
+        if self._each:
+            self._put(client, min(self._most, self._left(client) + 1))
+
+    def _left(self, client: str) -> float:
         moment = time.monotonic()
         had, at = self._buckets.pop(client, (self._most, moment))
-        left = min(self._most, had + (moment - at) * self._each)
-        self._buckets[client] = (left - 1 if left >= 1 else left, moment)
+        return min(self._most, had + (moment - at) * self._each)
+
+    def _put(self, client: str, left: float) -> None:
+        self._buckets[client] = (left, time.monotonic())
         if len(self._buckets) > _CLIENTS:
             self._buckets.popitem(last=False)
-        return left >= 1
+
+
+def _address(scope: Scope) -> str:
+    return str((scope.get("client") or ("",))[0])
+
+
+def _is_sign_in(scope: Scope) -> bool:
+    """Whether a request tries a password or the link of a new account."""
+    return scope["path"].startswith(_SIGN_IN) and scope.get("method") in ("POST", "PUT")
+
+
+def _is_try(scope: Scope) -> bool:
+    """Whether a request tries to get in without a key or a session."""
+    return _is_sign_in(scope) or scope["path"].startswith("/v1/study/")
+
+
+def _credential(headers: dict[bytes, bytes]) -> str | None:
+    """The key or session that a request brings."""
+    scheme, _, key = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
+    if scheme.lower() == "bearer" and key.strip():
+        return key.strip()
+    return cookie_parser(headers.get(b"cookie", b"").decode("latin-1")).get(COOKIE)
 
 
 def _host(header: str) -> str:

@@ -7,24 +7,33 @@ and its detectors once.
 from __future__ import annotations
 
 import asyncio
+import logging
 import multiprocessing
 import os
+import pickle
 import signal
 import threading
 import warnings
+from collections import deque
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
 from typing import Any, TypeVar
 
 from allonym.document import Document, Span
-from allonym.errors import RequestError
+from allonym.errors import AllonymError, DataError, RequestError
+from allonym.link import link
 from allonym.pipeline import find, replace_found
 from allonym.plan import Plan
+from allonym.server.joining import Told, joined
 from allonym.server.policies import policy_of
+from allonym.server.problems import HALF, place_of
 
 T = TypeVar("T")
+log = logging.getLogger("allonym.server")
+_CLOSING = 5.0  # seconds that a process has to end by itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,16 +52,27 @@ def found(document: Document, source: str, key: bytes | None) -> tuple[Span, ...
     return find(document, policy_of(source), key)
 
 
-def made(document: Document, source: str, key: bytes | None, scope: str, spans: tuple[Span, ...] | None) -> Made:
-    """The document anonymised without a vault: runs in a worker. ``spans``: instead of what is found."""
+def made(
+    document: Document,
+    source: str,
+    key: bytes | None,
+    scope: str,
+    spans: tuple[Span, ...] | None,
+    told: Told | None = None,
+) -> Made:
+    """The document anonymised without a vault: runs in a worker. ``spans``: instead of what is found; ``told``: who
+    is who."""
     policy = policy_of(source)
     seen = find(document, policy, key) if spans is None else spans
-    done = replace_found(document, seen, policy, key=key, scope=scope)
+    linked = joined(link(document, seen, policy.taxonomy), told) if told else None
+    done = replace_found(document, seen, policy, key=key, scope=scope, linked=linked)
     return Made(seen, done.text, done.parts, done.plan, dict(done.report))
 
 
 class Kernel:
-    """A pool of processes.
+    """Processes, each of which treats one text at a time.
+
+    A process that dies takes only its own text with it, and one that works for somebody who waits no more is ended.
 
     Args:
         workers: how many; 0: as many as this process may use processors.
@@ -61,38 +81,53 @@ class Kernel:
 
     def __init__(self, workers: int, warm: str) -> None:
         self.workers = workers or len(os.sched_getaffinity(0))
-        self._warm = warm
+        self._lanes = [_Lane(warm) for _ in range(self.workers)]
+        self._threads = ThreadPoolExecutor(self.workers, "kernel")
         self._lock = threading.Lock()
-        self._pool: ProcessPoolExecutor | None = None
+        self._free = list(self._lanes)
+        self._waiting: deque[Future[_Lane]] = deque()
 
     def __repr__(self) -> str:
         return f"Kernel({self.workers} workers)"
 
     def start(self) -> None:
-        """Start all processes and load what they need; returns when they are ready."""
-        pool = self._running()
-        for one in [pool.submit(_ready) for _ in range(self.workers)]:
+        """Start all processes and load what they need; returns when they are ready.
+
+        Raises:
+            AllonymError: the policy's detectors cannot be loaded.
+        """
+        for one in [self._threads.submit(lane.ready) for lane in self._lanes]:
             one.result()
 
     def close(self) -> None:
         """End the processes; what is being done is finished first."""
-        with self._lock:
-            pool, self._pool = self._pool, None
-        if pool is not None:
-            pool.shutdown(wait=True, cancel_futures=True)
+        for lane in self._lanes:
+            lane.close()
+        self._threads.shutdown()
 
     async def run(self, function: Callable[..., T], *args: Any) -> T:
         """What a module-level function gives in one of the processes.
 
         Raises:
             RequestError: a process ended twice while it was at it (503).
+            AllonymError: what the function raised.
         """
         for _ in range(2):
-            pool = self._running()
+            lane = await self._turn()
             try:
-                return await asyncio.wrap_future(pool.submit(function, *args))
-            except BrokenProcessPool:
-                self._broken(pool)
+                answer: T = await asyncio.get_running_loop().run_in_executor(self._threads, lane.ask, function, args)
+            except _Ended:
+                log.error("a worker process ended while it worked")
+            except WorkerError as error:
+                log.error("in a worker: %s", error)
+                raise
+            except asyncio.CancelledError:
+                lane.kill()
+                raise
+            else:
+                return answer
+            finally:
+                self._give_back(lane)
         raise RequestError("a worker process ended while it treated this; try a shorter text", 503, "WorkerEnded")
 
     async def detect(self, document: Document, source: str, key: bytes | None) -> tuple[Span, ...]:
@@ -100,30 +135,149 @@ class Kernel:
         return await self.run(found, document, source, key)
 
     async def anonymize(
-        self, document: Document, source: str, key: bytes | None, scope: str = "", spans: tuple[Span, ...] | None = None
+        self,
+        document: Document,
+        source: str,
+        key: bytes | None,
+        scope: str = "",
+        spans: tuple[Span, ...] | None = None,
+        told: Told | None = None,
     ) -> Made:
         """A document anonymised, without a vault."""
-        return await self.run(made, document, source, key, scope, spans)
+        return await self.run(made, document, source, key, scope, spans, told)
 
-    def _running(self) -> ProcessPoolExecutor:
+    async def _turn(self) -> _Lane:
+        """A free process; whoever asks first gets one first."""
         with self._lock:
-            if self._pool is None:
-                context = multiprocessing.get_context("spawn")
-                self._pool = ProcessPoolExecutor(self.workers, context, _begin, (self._warm, os.getpid()))
-            return self._pool
+            if self._free:
+                return self._free.pop()
+            waiting: Future[_Lane] = Future()
+            self._waiting.append(waiting)
+        try:
+            return await asyncio.wrap_future(waiting)
+        except asyncio.CancelledError:
+            if waiting.done() and not waiting.cancelled():  # it came just now
+                self._give_back(waiting.result())
+            raise
 
-    def _broken(self, pool: ProcessPoolExecutor) -> None:
+    def _give_back(self, lane: _Lane) -> None:
         with self._lock:
-            if self._pool is pool:
-                self._pool = None
-        pool.shutdown(wait=False, cancel_futures=True)
+            while self._waiting:
+                waiting = self._waiting.popleft()
+                if waiting.set_running_or_notify_cancel():
+                    waiting.set_result(lane)
+                    return
+            self._free.append(lane)
 
 
-def _begin(warm: str, parent: int) -> None:
-    """In a new process: leave interrupts to the server, say nothing, load the detectors, end with the server."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+class WorkerError(Exception):
+    """What nobody foresaw happened in a process. The message tells its type and place alone."""
+
+
+class _Ended(Exception):
+    """The process ended before it answered."""
+
+
+class _Lane:
+    """One process at a time, and the pipe to it. Whoever asks has it alone; :meth:`kill` comes from others."""
+
+    def __init__(self, warm: str) -> None:
+        self._warm = warm
+        self._lock = threading.Lock()
+        self._process: multiprocessing.process.BaseProcess | None = None
+        self._pipe: Connection | None = None
+        self._killed = False
+
+    def ready(self) -> None:
+        """Start the process, if there is none, and wait until it has loaded what it needs."""
+        with self._lock:
+            self._started()
+
+    def ask(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+        """What the function gives in the process.
+
+        Raises:
+            _Ended: the process ended.
+        """
+        with self._lock:
+            try:
+                pipe = self._started()
+                pipe.send((function, args))
+                return _answer(pipe)
+            except (EOFError, ConnectionError):
+                self._end()
+                raise _Ended from None
+
+    def kill(self) -> None:
+        """End the process whatever it does; the next one who asks gets another."""
+        self._killed, process = True, self._process
+        with suppress(ValueError):  # it may just have been taken away
+            if process is not None:
+                process.kill()
+
+    def close(self) -> None:
+        """End the process when it has answered."""
+        with self._lock:
+            self._end()
+
+    def _started(self) -> Connection:
+        if self._killed or self._process is None or not self._process.is_alive():
+            self._end()
+            context = multiprocessing.get_context("spawn")
+            self._pipe, there = context.Pipe()
+            self._process = context.Process(target=_serve, args=(there, self._warm, os.getpid()), daemon=True)
+            self._process.start()
+            there.close()
+            _answer(self._pipe)
+        assert self._pipe is not None
+        return self._pipe
+
+    def _end(self) -> None:
+        if self._pipe is not None:
+            self._pipe.close()
+        if self._process is not None:
+            self._process.join(0 if self._killed else _CLOSING)
+            if self._process.is_alive():
+                self._process.kill()
+                self._process.join()
+            self._process.close()
+        self._process, self._pipe, self._killed = None, None, False
+
+
+def _answer(pipe: Connection) -> Any:
+    """What a process answered, or raised."""
+    done, answer = pipe.recv()
+    if not done:
+        raise answer
+    return answer
+
+
+def _serve(pipe: Connection, warm: str, parent: int) -> None:
+    """In a new process: load the detectors, then answer until the server ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server decides when to end
     warnings.simplefilter("ignore")  # other packages' warnings may quote what they were given
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    task: tuple[Callable[..., Any], tuple[Any, ...]] | None = (_warmed, (warm,))
+    with suppress(EOFError, ConnectionError):
+        while True:
+            if task is not None:
+                pipe.send_bytes(_outcome(*task))
+            task = None
+            task = pipe.recv()
+
+
+def _outcome(function: Callable[..., Any], args: tuple[Any, ...]) -> bytes:
+    try:
+        return pickle.dumps((True, function(*args)))
+    except AllonymError as error:
+        return pickle.dumps((False, error))
+    except UnicodeEncodeError:
+        return pickle.dumps((False, DataError(HALF)))
+    except Exception as error:  # its message may quote the text, so only its type is told
+        return pickle.dumps((False, WorkerError(f"unexpected {type(error).__name__} at {place_of(error)}")))
+
+
+def _warmed(warm: str) -> None:
     find(Document("", "Ada Brook"), policy_of(warm), None)
 
 
@@ -133,7 +287,3 @@ def _end_with(parent: int) -> None:
     while os.getppid() == parent:
         waiting.wait(1.0)
     os._exit(1)
-
-
-def _ready() -> int:
-    return os.getpid()

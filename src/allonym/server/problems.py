@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any, cast
 
 from fastapi import FastAPI, Request
@@ -13,11 +15,17 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from allonym.errors import AllonymError, RequestError
+from allonym.server.wire.base import Wire
 
 log = logging.getLogger("allonym.server")
 
+CHALLENGE = 'Bearer realm="allonym"'
+
 _QUIET = frozenset(("missing", "extra_forbidden", "json_invalid", "string_too_long", "too_long"))
 """Kinds of validation errors that say all there is to say by their name."""
+HALF = "a text holds half of a surrogate pair, so it is no Unicode text"
+_FORMS = frozenset(("file", "files", "kind", "name", "options", "plans"))
+"""Fields of forms."""
 
 
 def problem(error: Exception) -> tuple[int, dict[str, Any]]:
@@ -28,7 +36,9 @@ def problem(error: Exception) -> tuple[int, dict[str, Any]]:
     if isinstance(error, HTTPException):
         words = HTTPStatus(error.status_code).phrase
         return error.status_code, body(words.replace(" ", "").replace("-", ""), words)
-    log.error("unexpected %s", type(error).__name__)
+    if isinstance(error, UnicodeEncodeError):
+        return 422, body("InvalidRequest", HALF)
+    log.error("unexpected %s at %s", type(error).__name__, place_of(error))
     return 500, body("Unexpected", f"unexpected {type(error).__name__}; the server goes on")
 
 
@@ -40,13 +50,31 @@ def body(code: str, message: str, where: str | None = None) -> dict[str, Any]:
 def invalid(errors: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The body for a request whose parts are not as the description says: where, and what is required."""
     first = errors[0] if errors else {}
-    place = ".".join(str(part)[:64] for part in first.get("loc", ())) or None
+    at = first.get("loc", ())
+    names = _fields() if at and at[0] == "body" else frozenset(at)
+    place = ".".join(str(part) if isinstance(part, int) or part in names else "*" for part in at) or None
     kind = str(first.get("type", ""))
-    message = kind.replace("_", " ") if kind in _QUIET else str(first.get("msg", "not valid"))
+    message = kind.replace("_", " ") if kind in _QUIET or "tag" in kind else str(first.get("msg", "not valid"))
     if first.get("type") == "value_error":
         message = str(first.get("ctx", {}).get("error", "not valid"))
     more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
     return body("InvalidRequest", f"{message}{more}", place)
+
+
+def _fields() -> frozenset[str]:
+    """All names that descriptions of requests have. Another one is the client's own, and may be anything."""
+    names, kinds = {"body", *_FORMS}, Wire.__subclasses__()
+    while kinds:
+        kind = kinds.pop()
+        kinds += kind.__subclasses__()
+        names.update(kind.model_fields)
+    return frozenset(names)
+
+
+def place_of(error: BaseException) -> str:
+    """The innermost place in our code, without what the error says."""
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if "allonym" in f.filename]
+    return f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "an unknown place"
 
 
 def install(app: FastAPI) -> None:
@@ -56,7 +84,7 @@ def install(app: FastAPI) -> None:
         status, content = problem(error)
         headers = getattr(error, "headers", None)
         if status == 401:
-            headers = {**(headers or {}), "WWW-Authenticate": 'Bearer realm="allonym"'}
+            headers = {**(headers or {}), "WWW-Authenticate": CHALLENGE}
         return JSONResponse(content, status, headers=headers)
 
     def unreadable(request: Request, error: Exception) -> JSONResponse:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import logging
 import socket
-import sys
 from collections.abc import Callable
+from functools import partial
+from typing import Any, cast
 
 import uvicorn
 
 from allonym.errors import UsageError
+from allonym.server import logs
 from allonym.server.app import create_app
+from allonym.server.connection import HEAD_BYTES, Connection
 from allonym.server.services import Services
 from allonym.server.settings import Settings
 
@@ -36,7 +38,7 @@ def run(settings: Settings, say: Callable[[str], None]) -> None:
         raise
     services: Services = app.state.services
     services.url = settings.url(place.getsockname()[1])
-    _logging(settings.access_log)
+    logs.begin(settings.access_log)
     if services.accounts.nobody_yet():
         services.accounts.forget_links("admin")
         token, _ = services.accounts.invite("admin")
@@ -44,6 +46,8 @@ def run(settings: Settings, say: Callable[[str], None]) -> None:
     say(f"serving at {services.url}")
     config = uvicorn.Config(
         app,
+        http=cast(Any, partial(Connection, settings.head_timeout, settings.connections)),
+        h11_max_incomplete_event_size=HEAD_BYTES,
         log_config=None,
         access_log=False,
         server_header=False,
@@ -52,6 +56,7 @@ def run(settings: Settings, say: Callable[[str], None]) -> None:
         timeout_keep_alive=15,
         timeout_graceful_shutdown=GRACE,
         ws_max_size=int(settings.max_body_mb * (1 << 20)),
+        ws_per_message_deflate=False,
         ssl_certfile=settings.tls_certificate or None,
         ssl_keyfile=settings.tls_key or None,
     )
@@ -62,8 +67,8 @@ def _listen(host: str, port: int) -> socket.socket:
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         place = socket.socket(family, kind, protocol)
-    except OSError as error:
-        raise UsageError(f"cannot listen on {host}: {error.strerror}") from None
+    except (OSError, UnicodeError) as error:  # a name that is too long or empty is no OSError
+        raise UsageError(f"cannot listen on {host}: {getattr(error, 'strerror', None) or 'no address'}") from None
     try:
         place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         place.bind(address)
@@ -72,18 +77,3 @@ def _listen(host: str, port: int) -> socket.socket:
         place.close()
         raise UsageError(f"cannot listen on {host}:{port}: {error.strerror}") from None
     return place
-
-
-def _logging(access: bool) -> None:
-    """Lines on standard error; of uvicorn only warnings."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("%(asctime)s %(name)s %(message)s"))
-    for name, level in (
-        ("allonym.server", logging.INFO),
-        ("allonym.access", logging.INFO if access else logging.WARNING),
-        ("uvicorn", logging.WARNING),
-    ):
-        log = logging.getLogger(name)
-        log.setLevel(level)
-        log.addHandler(handler)
-        log.propagate = False

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from allonym.errors import UsageError
 from allonym.server.accounts import Accounts
 from allonym.server.database import Database
+from allonym.server.jobs.jobs import Jobs
 from allonym.server.kernel import Kernel
 from allonym.server.metrics import Metrics
 from allonym.server.policies import Policies
+from allonym.server.reviews import Queue, TermLists
 from allonym.server.sealing import Sealing
 from allonym.server.settings import Settings
+from allonym.server.studies import Studies
 from allonym.vault import Vault
 from allonym.vault.keys import Secret, new_secret, secret_from_environment, secret_from_file
 from allonym.vault.store import address
@@ -31,6 +34,10 @@ class Services:
         vault: what stands for what; open.
         policies: presets and stored ones.
         kernel: the processes that detect and anonymise.
+        jobs: what goes on in the background.
+        queue: projects and documents that people review.
+        lists: the organisation's own terms, which policies hold to.
+        studies: what invited people judge.
         metrics: for Prometheus.
         url: how browsers reach the server; set when it listens.
     """
@@ -42,15 +49,21 @@ class Services:
     vault: Vault
     policies: Policies
     kernel: Kernel
-    metrics: Metrics = field(default_factory=Metrics)
+    jobs: Jobs
+    queue: Queue
+    lists: TermLists
+    studies: Studies
+    metrics: Metrics
     url: str = ""
 
     def start(self) -> None:
         """Begin what runs beside the requests."""
         self.kernel.start()
+        self.jobs.start()
 
     def close(self) -> None:
         """End it, and close database and vault."""
+        self.jobs.stop()
         self.kernel.close()
         self.vault.close()
         self.database.close()
@@ -65,18 +78,19 @@ def open_services(settings: Settings) -> Services:
         DatabaseError, VaultError: they cannot be opened.
     """
     folder = settings.data
-    folder.mkdir(parents=True, exist_ok=True)
-    folder.chmod(0o700)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     secret = _secret(settings)
     database = Database(settings.database_url or folder / "server.sqlite")
     try:
         database.ready()
         sealing = Sealing(secret)
+        policies = Policies(database, sealing, settings.default_policy)
+        policies.lists = lists = TermLists(database, sealing)
         vault = _vault(settings, secret)
     except BaseException:
         database.close()
         raise
-    policies = Policies(database, sealing, settings.default_policy)
+    metrics = Metrics()
     return Services(
         settings=settings,
         database=database,
@@ -85,6 +99,11 @@ def open_services(settings: Settings) -> Services:
         vault=vault,
         policies=policies,
         kernel=Kernel(settings.workers, policies.source(None)),
+        jobs=Jobs(settings, database, sealing, policies, vault, metrics),
+        queue=Queue(database, sealing, lists),
+        lists=lists,
+        studies=Studies(database, sealing),
+        metrics=metrics,
         url=settings.url(settings.port),
     )
 

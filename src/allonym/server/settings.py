@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import tomllib
 from collections.abc import Mapping
@@ -9,6 +10,7 @@ from dataclasses import dataclass, field, fields
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from allonym.errors import UnknownNameError, UsageError
 
@@ -45,6 +47,8 @@ class Settings:
     rate: float = _setting(200.0, "requests a second that one client may make; 0: any number", 0)
     timeout: float = _setting(60.0, "seconds that a request may take", 0.1)
     body_timeout: float = _setting(20.0, "seconds without a byte after which an upload is ended", 0.1)
+    head_timeout: float = _setting(10.0, "seconds in which the head of a request has to come", 0.1)
+    connections: int = _setting(1000, "connections at the same time", 1)
     session_hours: float = _setting(12.0, "hours after which one has to sign in again", 0.01)
     idle_minutes: float = _setting(120.0, "minutes without a request after which one has to sign in again", 0.1)
     keep_results_hours: float = _setting(24.0, "hours for which the results of a job are kept", 0)
@@ -57,8 +61,15 @@ class Settings:
     def __post_init__(self) -> None:
         for one in fields(self):
             value, least = getattr(self, one.name), one.metadata["least"]
-            if least is not None and not value >= least:
+            if least is not None and not (value >= least and math.isfinite(value)):
                 raise UsageError(f"setting {one.name} must be {least} or more, got {value!r}")
+        if self.port > 65_535:
+            raise UsageError(f"setting port must be 65535 or less, got {self.port}")
+        if self.public_url and urlsplit(self.public_url).scheme not in ("http", "https"):
+            raise UsageError("setting public_url must begin with https:// or http://")
+        for origin in self.cors_origins:
+            if not urlsplit(origin).netloc or urlsplit(origin).path:
+                raise UsageError("setting cors_origins must list origins such as https://app.example.org")
         if bool(self.tls_certificate) != bool(self.tls_key):
             raise UsageError("settings tls_certificate and tls_key belong together; one of them is missing")
         if not (self.loopback or self.tls_key or self.behind_proxy or self.insecure):
@@ -161,10 +172,11 @@ def _checked(default: Any, value: Any, where: str) -> Any:
             raise UsageError(f"{where} must be true or false, got {value!r}")
         return value
     if isinstance(default, (int, float)):
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or type(default)(value) != value:
+        number = _number(default, value)
+        if number is None:
             kind = "an integer" if isinstance(default, int) else "a number"
             raise UsageError(f"{where} must be {kind}, got {value!r}")
-        return type(default)(value)
+        return number
     if isinstance(default, tuple):
         if not isinstance(value, (list, tuple)) or not all(isinstance(v, str) for v in value):
             raise UsageError(f"{where} must be a list of strings, got {type(value).__name__}")
@@ -172,3 +184,12 @@ def _checked(default: Any, value: Any, where: str) -> Any:
     if not isinstance(value, (str, Path)):
         raise UsageError(f"{where} must be a string, got {type(value).__name__}")
     return type(default)(value)
+
+
+def _number(default: float, value: object) -> float | None:
+    """The value as a number of the default's kind; None where it is none."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    if isinstance(default, int):
+        return int(value) if math.isfinite(value) and value == int(value) else None
+    return float(value)

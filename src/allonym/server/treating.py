@@ -18,7 +18,8 @@ from allonym.replace import subject_of
 from allonym.resolve import resolve
 from allonym.restore import restore
 from allonym.server.access import Who
-from allonym.server.kernel import Made
+from allonym.server.joining import Told, joined
+from allonym.server.kernel import Made, found
 from allonym.server.policies import policy_of
 from allonym.server.services import Services
 from allonym.server.wire import texts as wire
@@ -64,9 +65,8 @@ async def detected(body: wire.Detect, services: Services) -> wire.Detected:
     decisions = None
     if body.explain:
         decisions = await services.kernel.run(explained, document, source)
-    found = await services.kernel.detect(document, source, services.vault.operator_key)
-    spans, entities = numbered(document, found, source)
-    counts = dict(sorted(Counter(s.label for s in found).items()))
+    spans, entities = await services.kernel.run(seen, document, source, services.vault.operator_key)
+    counts = dict(sorted(Counter(s.label for s in spans).items()))
     services.metrics.treated(len(document.text), counts)
     return wire.Detected(
         text=document.text,
@@ -76,6 +76,11 @@ async def detected(body: wire.Detect, services: Services) -> wire.Detected:
         decisions=decisions,
         milliseconds=_since(begun),
     )
+
+
+def seen(document: Document, source: str, key: bytes | None) -> tuple[list[wire.Span], list[wire.EntityOut]]:
+    """The findings and whom they name: runs in a worker."""
+    return numbered(document, found(document, source, key), source)
 
 
 def explained(document: Document, source: str) -> list[wire.Decided]:
@@ -98,13 +103,14 @@ async def anonymized(body: wire.Anonymize, services: Services, *, dry: bool = Fa
     begun = time.perf_counter()
     document, source = document_of(body, services.settings.max_characters), source_of(body, services)
     spans = None if body.spans is None else marked(document, body.spans, source)
+    told = _told(body.spans or (), spans or ())
     key = services.vault.operator_key
     if body.scope is None or dry:
-        made = await services.kernel.anonymize(document, source, key, body.scope or "", spans)
+        made = await services.kernel.anonymize(document, source, key, body.scope or "", spans, told)
     else:
         found = await services.kernel.detect(document, source, key) if spans is None else spans
-        made = await run_in_threadpool(_kept, services, document, found, source, body.scope)
-    shown, _ = numbered(document, made.spans, source)
+        made = await run_in_threadpool(kept, services, document, found, source, body.scope, told)
+    shown, _ = numbered(document, made.spans, source, told)
     counts = dict(made.report["labels"])
     services.metrics.treated(len(document.text), counts)
     return wire.Anonymized(
@@ -117,11 +123,12 @@ async def anonymized(body: wire.Anonymize, services: Services, *, dry: bool = Fa
     )
 
 
-def _kept(services: Services, document: Document, spans: Sequence[Span], source: str, scope: str) -> Made:
+def kept(services: Services, document: Document, spans: Sequence[Span], source: str, scope: str, told: Told) -> Made:
     """As the kernel's, with what stands for what kept in the vault."""
     policy, vault = policy_of(source), services.vault
+    linked = joined(link(document, spans, policy.taxonomy), told) if told else None
     with vault.book(scope, subject_of(document, policy)) as book:
-        done = replace_found(document, spans, policy, key=vault.operator_key, scope=scope, book=book)
+        done = replace_found(document, spans, policy, key=vault.operator_key, scope=scope, book=book, linked=linked)
     return Made(tuple(spans), done.text, done.parts, done.plan, dict(done.report))
 
 
@@ -142,9 +149,18 @@ def marked(document: Document, given: Sequence[wire.Mention], source: str) -> tu
     return resolve(spans, policy.taxonomy)
 
 
-def numbered(document: Document, found: Sequence[Span], source: str) -> tuple[list[wire.Span], list[wire.EntityOut]]:
-    """The findings with the numbers of their entities, and the entities."""
-    entities = link(document, found, policy_of(source).taxonomy).entities
+def _told(given: Sequence[wire.Mention], spans: Sequence[Span]) -> Told:
+    """Which of the disjoint stretches the caller held for one entity."""
+    numbers = {(one.start, one.end): one.entity for one in given if one.entity is not None}
+    return {place: number for s in spans if (number := numbers.get(place := (s.start, s.end))) is not None}
+
+
+def numbered(
+    document: Document, found: Sequence[Span], source: str, told: Told | None = None
+) -> tuple[list[wire.Span], list[wire.EntityOut]]:
+    """The findings with the numbers of their entities, and the entities; ``told``: what a person says about them."""
+    linked = link(document, found, policy_of(source).taxonomy)
+    entities = (joined(linked, told) if told else linked).entities
     number = {span: i for i, entity in enumerate(entities, 1) for span in entity.spans}
     place = {(s.start, s.end): n for s, n in number.items()}
     spans = [

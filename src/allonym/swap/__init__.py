@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from allonym.swap.recoding import recoding
     from allonym.swap.releases import Releases
     from allonym.swap.results import Attack, Cluster, Outcome, Release, TableFit
+    from allonym.swap.run import Run
     from allonym.swap.search import search
     from allonym.swap.settings import Settings, presets
     from allonym.swap.table import tabulate
@@ -43,6 +44,7 @@ _HOMES = {
     "recoding": ("recoding",),
     "releases": ("Releases",),
     "results": ("Attack", "Cluster", "Outcome", "Release", "TableFit"),
+    "run": ("Run",),
     "search": ("search",),
     "settings": ("Settings", "presets"),
     "table": ("tabulate",),
@@ -61,6 +63,7 @@ __all__ = [
     "Outcome",
     "Release",
     "Releases",
+    "Run",
     "Settings",
     "Slot",
     "SphericalMixture",

@@ -101,6 +101,7 @@ def fit(
     lists: Lists | None = None,
     report: Callable[[dict[str, Any]], None] = lambda row: None,
     resume: bool = False,
+    start: Tagger | None = None,
 ) -> Tagger:
     """Train a tagger.
 
@@ -113,6 +114,7 @@ def fit(
         lists: names to swap in.
         report: called after each epoch with epoch, steps, loss and the measures of :func:`measure`.
         resume: go on from ``checkpoint.pt`` where there is one.
+        start: a tagger to go on from, which is changed; of ``encoder`` only ``vocab.txt`` is read then.
 
     Raises:
         DataError: there is nothing to train on, the encoder cannot be read, or the checkpoint is of other options.
@@ -121,8 +123,11 @@ def fit(
         raise DataError("nothing to train on: no record with words")
     torch.manual_seed(options.seed)
     pieces = WordPiece.read(encoder / "vocab.txt")
-    network = Encoder.read(encoder, options.dropout, layers=options.layers or None)
-    model = Tagger(network, _TAGS, len(PARTS), options.dropout)
+    if start is None:
+        network = Encoder.read(encoder, options.dropout, layers=options.layers or None)
+        model = Tagger(network, _TAGS, len(PARTS), options.dropout)
+    else:
+        model = start
     mean = {name: value.detach().clone() for name, value in model.state_dict().items()}
     optimizer = torch.optim.AdamW(model.groups(options.lr, options.head_lr), betas=(0.9, 0.98))
     per_epoch = sum(1 for _ in _batches(_epoch(sources, options, lists, pieces, 0), options, 0))

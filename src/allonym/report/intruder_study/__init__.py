@@ -24,9 +24,9 @@ CONSENT = (
 )
 """What people agree to, unless the study says something else."""
 FORM = "allonym intruder study"
-_TITLES = {"judge": "Who is it?", "collect": "Describe these people"}
+TITLES = {"judge": "Who is it?", "collect": "Describe these people"}
 _NOUNS = {"judge": "Text", "collect": "Person"}
-_INSTRUCTIONS: Mapping[str, tuple[str, ...]] = {
+INSTRUCTIONS: Mapping[str, tuple[str, ...]] = {
     "judge": (
         "In the following texts names and other details were replaced. Please play an adversary: your task is to find "
         "out who the person is that each text is about.",
@@ -40,6 +40,7 @@ _INSTRUCTIONS: Mapping[str, tuple[str, ...]] = {
         "Each description needs at least {least} characters. Use your own words and do not copy from anywhere.",
     ),
 }
+"""What people are told, by task; ``{least}`` stands for the characters that a description needs."""
 
 
 def study_page(
@@ -76,9 +77,9 @@ def study_page(
         task=task,
         study=study,
         page=page,
-        title=_TITLES[task],
+        title=TITLES[task],
         noun=_NOUNS[task],
-        instructions=[p.format(least=least) for p in _INSTRUCTIONS[task]],
+        instructions=[p.format(least=least) for p in INSTRUCTIONS[task]],
         consent=consent.strip() or CONSENT,
         items=[{name: item[name] for name in shown} for item in items],
         least=least,

@@ -7,6 +7,7 @@ from typing import Annotated
 import sqlalchemy as sa
 from fastapi import APIRouter, Depends, Request, Response, Security
 from fastapi.security import HTTPAuthorizationCredentials
+from starlette.concurrency import run_in_threadpool
 
 from allonym import __version__
 from allonym.document import Document
@@ -31,10 +32,14 @@ def alive() -> Status:
 @router.get("/readyz", summary="Can it do its work?")
 async def ready(services: Within) -> Status:
     """Open to anybody. 503 where the database, the vault or the processes that detect do not answer."""
-    with services.database.reading(once=True) as connection:
-        connection.execute(sa.select(sa.func.max(db.versions.c.version))).scalar()
-    services.vault.find("", "")
-    await services.kernel.detect(_EMPTY, services.policies.source(None), None)
+
+    def asked() -> str:
+        with services.database.reading(once=True) as connection:
+            connection.execute(sa.select(sa.func.max(db.versions.c.version))).scalar()
+        services.vault.find("", "")
+        return services.policies.source(None)
+
+    await services.kernel.detect(_EMPTY, await run_in_threadpool(asked), None)
     return Status(status="ok", version=__version__)
 
 

@@ -204,7 +204,7 @@ class Documents(Wire):
 
     documents: list[Beside]
     total: int
-    ready: bool = Field(True, description="false: the release is being made; ask again")
+    ready: bool = Field(description="false: the release is being made; ask again")
 
 
 class Evaluate(Wire):

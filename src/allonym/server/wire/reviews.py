@@ -14,10 +14,11 @@ Order = Literal["risk", "gain", "added"]
 Kind = Literal["missed", "partial", "speaker"]
 Verdict = Literal["accept", "reject", "relabel", "resize"]
 Everywhere = Literal["project", "all"]
+TermKind = Literal["dictionary", "exclusion"]
 Id = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^/\x00-\x1f]+$", examples=["call-17"])]
 
 
-class Number(Wire):
+class EstimateOut(Wire):
     """An estimate with its interval; null where there is none, and why."""
 
     value: float | None
@@ -216,11 +217,11 @@ class AgreementOut(Wire):
 
     annotators: int
     documents: int
-    kappa: Number = Field(description="Cohen's, over words and labels")
-    alpha: Number = Field(description="Krippendorff's, the same")
-    mask: Number = Field(description="Krippendorff's, whether a word is marked at all")
-    strict: Number = Field(description="F1 of marks with the same borders and label")
-    overlap: Number = Field(description="F1 of marks that share a character, of the same label")
+    kappa: EstimateOut = Field(description="Cohen's, over words and labels")
+    alpha: EstimateOut = Field(description="Krippendorff's, the same")
+    mask: EstimateOut = Field(description="Krippendorff's, whether a word is marked at all")
+    strict: EstimateOut = Field(description="F1 of marks with the same borders and label")
+    overlap: EstimateOut = Field(description="F1 of marks that share a character, of the same label")
 
 
 class ByLabel(Wire):
@@ -245,7 +246,7 @@ class Agreed(Wire):
 class NewTerm(Wire):
     """A term that is always found (`dictionary`) or never (`exclusion`)."""
 
-    kind: Literal["dictionary", "exclusion"]
+    kind: TermKind
     label: Label = Field(description="of an exclusion also *: any label")
     term: str = Field(min_length=2, max_length=300, examples=["Project Larkspur"])
     project: Name | None = Field(None, description="null: in all projects and everywhere else")
@@ -255,7 +256,7 @@ class TermOut(Wire):
     """A line of the lists."""
 
     id: int
-    kind: Literal["dictionary", "exclusion"]
+    kind: TermKind
     label: str
     term: str
     project: str | None

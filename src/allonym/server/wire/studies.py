@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from allonym.server.wire.base import Name, Wire
-from allonym.server.wire.reviews import Id, Number
+from allonym.server.wire.reviews import EstimateOut, Id
 
 
 class NewStudyText(Wire):
@@ -83,8 +83,10 @@ class StudyRate(Wire):
     group: str
     texts: int
     judgements: int
-    similarity: Number
-    identified: Number
+    similarity: EstimateOut = Field(description="of the first guess with the true name, 0 to 1, mean")
+    spread: float | None = Field(description="standard deviation of the similarities")
+    identified: EstimateOut = Field(description="share of texts")
+    error: float | None = Field(description="standard error of that share, as P3 has it")
 
 
 class StudyResults(Wire):
@@ -97,16 +99,17 @@ class StudyResults(Wire):
     overall: StudyRate
     groups: list[StudyRate]
     subjects: list[StudyRate]
+    ranks: dict[str, EstimateOut] = Field(description="k to the share of texts found within k guesses")
     rows: list[StudyRow]
-    found_by_any: Number
+    found_by_any: EstimateOut
     claims: dict[str, int]
-    agreement: Number = Field(description="share of claims to know the person, or not, that are true")
-    chance_corrected: Number
-    trusted: Number
-    by_chance: Number
-    alike: Number
-    confidence_right: Number = Field(description="how sure people were of a right guess, 0 to 100")
-    confidence_wrong: Number = Field(description="how sure people were of a wrong guess, 0 to 100")
+    agreement: EstimateOut = Field(description="share of claims to know the person, or not, that are true")
+    chance_corrected: EstimateOut
+    trusted: EstimateOut
+    by_chance: EstimateOut
+    alike: EstimateOut
+    confidence_right: EstimateOut = Field(description="how sure people were of a right guess, 0 to 100")
+    confidence_wrong: EstimateOut = Field(description="how sure people were of a wrong guess, 0 to 100")
     revealed: list[tuple[str, Any]] = Field(description="words of the reasons where the person was identified")
     kept: list[tuple[str, Any]] = Field(description="words of what was learnt where not")
 
@@ -118,7 +121,7 @@ class StudyDetail(StudyOut):
     results: StudyResults | None
 
 
-class Invite(Wire):
+class InvitePeople(Wire):
     """People to invite."""
 
     count: int = Field(1, ge=1, le=1000)

@@ -39,7 +39,9 @@ class Mention(Wire):
     label: Label
     score: Unit = 1.0
     source: str = Field("", max_length=200)
-    entity: int | None = Field(None, description="ignored: mentions are linked anew")
+    entity: int | None = Field(
+        None, description="the same number: one entity; different ones: not the same; null: as the linker says"
+    )
 
     @model_validator(mode="after")
     def _in_order(self) -> Mention:

@@ -1,0 +1,159 @@
+"""Originals back into files: one text, or all plain files of a folder, each whole or not at all."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING
+
+from allonym.errors import DataError, PlanMismatch, UsageError
+from allonym.files.formats import format_of
+from allonym.files.items import check_apart, check_free, list_items
+from allonym.files.output import PartFile
+from allonym.restore import Restorer
+
+if TYPE_CHECKING:
+    from allonym.vault import Vault
+
+PLAIN = ("txt", "md", "srt", "vtt")
+"""Formats whose bytes are the text. In others an original may need quoting, so putting it back could break the file."""
+
+
+@dataclass(frozen=True, slots=True)
+class RestoredFiles:
+    """What became of some files.
+
+    Attributes:
+        files: how many were written.
+        restored, unknown: replacements undone, and those that are not known.
+        notes: what one should know, each once.
+    """
+
+    files: int
+    restored: int
+    unknown: int
+    notes: tuple[str, ...] = field(default=(), repr=False)
+
+    def to_dict(self) -> dict[str, int]:
+        """The counts."""
+        return {"files": self.files, "restored": self.restored, "unknown": self.unknown}
+
+
+def files_to_restore(source: str | Path, target: str | Path, *, overwrite: bool = False) -> list[tuple[Path, Path]]:
+    """The files of a folder and where each goes, after all is seen to that can be before anything is written.
+
+    Raises:
+        UsageError: a file is there already, there are none, or one is no plain text.
+        DataError: a file is not UTF-8.
+    """
+    items = list_items(source, target, None)[0]
+    if not items:
+        raise UsageError(f"there are no files in {source}")
+    others = [i.name for i in items if i.refused or i.packed or i.format is None or i.format.name not in PLAIN]
+    if others:
+        raise UsageError(
+            f"restore works on plain text ({', '.join(PLAIN)}); the folder {source} also has: {', '.join(others)}"
+        )
+    check_apart(items, ())
+    files = [(i.source, i.target) for i in items if i.source is not None and i.target is not None]
+    check_free([target for _, target in files], (), overwrite)
+    for path, _ in files:
+        text_of(path)
+    return files
+
+
+def restore_files(
+    files: Sequence[tuple[Path, Path]],
+    *,
+    plan: Mapping[str, object] | None = None,
+    vault: Vault | None = None,
+    key: bytes | str | None = None,
+    scope: str = "",
+    actor: str = "",
+    advance: Callable[[int, int], object] | None = None,
+) -> RestoredFiles:
+    """Restore files with one index; the vault's log gets one line, also where a file fails.
+
+    Args:
+        files: (source, target) of each; a target that exists is replaced.
+        plan: with the originals, of one text; for a single file.
+        vault, scope: that kept the originals.
+        key: that encrypted them, or of keyed operators.
+        actor: who does it, for the audit log.
+        advance: called with files done, of how many.
+
+    Raises:
+        DataError: a file is not UTF-8, or the vault cannot be read.
+        PlanMismatch: the plan is none, or holds no originals.
+    """
+    from allonym.plan import Plan
+    from allonym.restore import restore
+
+    if plan is not None and len(files) != 1:
+        raise UsageError(f"a plan is of one text; got {len(files)} files")
+    made = None if plan is None else Plan.from_dict(plan)
+    restorer: Restorer | None = None
+    if made is None:
+        restorer = Restorer((), key=key) if vault is None else Restorer.from_vault(vault, scope, key=key)
+    counts, notes = Counter[str](), dict[str, None]()
+    try:
+        for path, target in files:
+            text = text_of(path)
+            if restorer is None:
+                done = restore(text, plan=made, vault=vault, key=key, scope=scope, actor=actor)
+            else:
+                done = restorer.restore(text)
+            part = PartFile(target)
+            try:
+                part.write(done.text.encode("utf-8"))
+                part.finish()
+            finally:
+                part.close(remove=True)
+            counts.update(files=1, restored=done.restored, unknown=done.unknown)
+            notes.update(dict.fromkeys(done.notes))
+            if advance is not None:
+                advance(counts["files"], len(files))
+    finally:
+        if vault is not None and restorer is not None:
+            vault.record("restore", scope=scope, actor=actor, counts=counts)
+    return RestoredFiles(counts["files"], counts["restored"], counts["unknown"], tuple(notes))
+
+
+def text_of(path: Path) -> str:
+    """The text of a file, without a byte order mark. Raises :class:`DataError` where it is not UTF-8."""
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path} is not UTF-8: byte {error.start} does not fit") from None
+
+
+def check_plain(name: str) -> None:
+    """Raises :class:`UsageError` where the suffix of a file's name says that its bytes are not its text."""
+    try:
+        found = format_of(PurePath(name).name)[0].name
+    except DataError:
+        return  # text under another name
+    if found not in PLAIN:
+        raise UsageError(f"restore works on plain text; a {found} file needs its records restored one by one in Python")
+
+
+def only_plan(path: Path) -> dict[str, object]:
+    """The plan in a file that holds one: bare, or a line of ``allonym anonymize --plans``.
+
+    Raises:
+        PlanMismatch: it holds several, or none.
+    """
+    try:
+        lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+        if len(lines) != 1:
+            raise PlanMismatch(f"{path} must hold one plan, got {len(lines)}")
+        found = lines[0].get("plan", lines[0]) if isinstance(lines[0], dict) else lines[0]
+        found = json.loads(found) if isinstance(found, str) else found
+    except (json.JSONDecodeError, UnicodeDecodeError):
+        raise PlanMismatch(f"{path} is not a plan: it is not JSON") from None
+    if not isinstance(found, dict):
+        raise PlanMismatch(f"{path} is not a plan: an object is required, got {type(found).__name__}")
+    return found

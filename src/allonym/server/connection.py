@@ -1,0 +1,84 @@
+"""A connection to a client: who is slow to say what they want is not waited for, and what is no HTTP gets our shape."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from http import HTTPStatus
+from typing import Any
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from allonym.server.problems import body
+
+HEAD_BYTES = 16 << 10
+"""Size of a request's head, at most."""
+
+
+class Connection(H11Protocol):
+    """HTTP/1.1 as uvicorn speaks it, with limits on who may hold a connection and for how long.
+
+    Args:
+        head_timeout: seconds in which the whole head of a request has to come.
+        most: connections at the same time; whoever comes then is told to come again.
+    """
+
+    def __init__(self, head_timeout: float, most: int, **given: Any) -> None:
+        super().__init__(**given)
+        self._head_timeout, self._most = head_timeout, most
+        self._waiting: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """See the base class."""
+        super().connection_made(transport)
+        if len(self.connections) > self._most:
+            self.refuse(503, "TooMany", "more connections than this server allows; try again")
+        else:
+            self._wait()
+
+    def data_received(self, data: bytes) -> None:
+        """See the base class."""
+        if self.transport.is_closing():
+            return
+        super().data_received(data)
+        if self.conn.their_state is not h11.IDLE:
+            self._wait_no_more()
+        elif self._waiting is None and not self.transport.is_closing():
+            self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """See the base class."""
+        self._wait_no_more()
+        super().connection_lost(exc)
+
+    def send_400_response(self, msg: str) -> None:
+        """See the base class."""
+        large = self.conn.their_state is h11.IDLE and len(self.conn.trailing_data[0]) >= HEAD_BYTES
+        if large:
+            self.refuse(431, "TooLarge", f"the head of a request has at most {HEAD_BYTES >> 10} KB")
+        else:
+            self.refuse(400, "InvalidRequest", "this is not HTTP as it is described in RFC 9112")
+
+    def refuse(self, status: int, code: str, message: str) -> None:
+        """Answer before there is a request, and end the connection."""
+        content = json.dumps(body(code, message)).encode()
+        head = (
+            f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\ncontent-type: application/json\r\n"
+            f"content-length: {len(content)}\r\ncache-control: no-store\r\nconnection: close\r\n\r\n"
+        )
+        self.transport.write(head.encode() + content)
+        self.transport.close()
+
+    def _wait(self) -> None:
+        self._waiting = self.loop.call_later(self._head_timeout, self._too_slow)
+
+    def _wait_no_more(self) -> None:
+        if self._waiting is not None:
+            self._waiting.cancel()
+            self._waiting = None
+
+    def _too_slow(self) -> None:
+        self._waiting = None
+        if not self.transport.is_closing():
+            self.refuse(408, "TooSlow", "the head of the request did not come")

@@ -1,0 +1,233 @@
+"""The gateway's settings: one table, from which the file, the environment, the command line and the docs derive."""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from hashlib import sha256
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from allonym.errors import UnknownNameError, UsageError
+
+PREFIX = "ALLONYM_GATEWAY_"
+CHOICES: Mapping[str, tuple[str, ...]] = {"tools": ("protect", "keep")}
+MEDIA = ("image", "audio", "file")
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+_NAME = re.compile(r"[\w.-]{1,64}")
+_WORDS = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
+
+
+def _setting(default: Any, says: str, least: float | None = None) -> Any:
+    return field(default=default, metadata={"says": says, "least": least})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Client:
+    """A program that may use the gateway, a table ``[clients.NAME]`` of the file.
+
+    Attributes:
+        name: for the log and the vault.
+        key_sha256: SHA-256 of its key, 64 hexadecimal digits.
+        policy, policies: as in :class:`Settings`; empty: the gateway's.
+        scope: begins the names of its conversations in the vault; by default its name.
+        upstream_key_env: the environment variable with the key that the upstream gets for it; empty: the gateway's.
+    """
+
+    name: str
+    key_sha256: str = field(default="", repr=False)
+    policy: str = ""
+    policies: tuple[str, ...] = ()
+    scope: str = ""
+    upstream_key_env: str = ""
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name):
+            raise UsageError(f"clients: a name is made of letters, digits, '_', '-' and '.', got {self.name!r}")
+        if not _DIGEST.fullmatch(self.key_sha256):
+            raise UsageError(
+                f"clients.{self.name}.key_sha256 must be 64 hexadecimal digits; 'allonym gateway --new-key' makes a key"
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What the gateway is told: each field is a key of its TOML file, an ``ALLONYM_GATEWAY_NAME`` and an option.
+
+    Attributes:
+        clients: programs with keys of their own; only in the file.
+    """
+
+    upstream: str = _setting("", "address of the OpenAI-compatible endpoint, such as https://api.openai.com/v1")
+    host: str = _setting("127.0.0.1", "address to listen on; others than loopback need clients with keys")
+    port: int = _setting(8643, "port to listen on; 0: any free one", 0)
+    hosts: tuple[str, ...] = _setting((), "further host names under which the gateway is called")
+    policy: str = _setting("reversible", "policy for requests that name none")
+    policies: tuple[str, ...] = _setting((), "further policies that the header X-Allonym-Policy may name")
+    upstream_key_env: str = _setting(
+        "", "environment variable with the upstream's key; by default the client's is sent"
+    )
+    vault: str = _setting("", "vault for conversations; its secret is in secret_file or ALLONYM_VAULT_KEY")
+    secret_file: str = _setting("", "file with the vault's secret")
+    key_file: str = _setting("", "file with the secret of keyed operators; by default the vault's own")
+    explain: bool = _setting(True, "tell the model in a system message what placeholders are")
+    tools: str = _setting("protect", "descriptions and examples in tools and schemas: protect them, or keep them")
+    media: tuple[str, ...] = _setting((), "parts of messages that are sent as they are: image, audio, file")
+    hosted_tools: tuple[str, ...] = _setting((), "types of tools that the upstream runs and that may be used")
+    parameters: tuple[str, ...] = _setting((), "further parameters of requests that are sent as they are")
+    max_body_mb: float = _setting(8.0, "largest body of a request", 0.001)
+    max_characters: int = _setting(400_000, "most text in a request", 1)
+    body_timeout: float = _setting(20.0, "seconds in which a request must have arrived", 0.1)
+    connect_timeout: float = _setting(10.0, "seconds to wait for a connection to the upstream", 0.1)
+    timeout: float = _setting(600.0, "seconds without a byte after which the upstream is given up", 0.1)
+    threads: int = _setting(0, "threads that look for names; 0: as many as processors", 0)
+    clients: tuple[Client, ...] = ()
+
+    def __post_init__(self) -> None:
+        for one in fields(self):
+            value, least = getattr(self, one.name), one.metadata.get("least")
+            if least is not None and not value >= least:
+                raise UsageError(f"setting {one.name} must be {least} or more, got {value!r}")
+        for name, choices in CHOICES.items():
+            if getattr(self, name) not in choices:
+                raise UnknownNameError("value", getattr(self, name), choices, f"setting {name}")
+        for kind in self.media:
+            if kind not in MEDIA:
+                raise UnknownNameError("value", kind, MEDIA, "setting media")
+        _check_upstream(self.upstream)
+        names = [one.name for one in self.clients]
+        if len({one.key_sha256 for one in self.clients}) < len(names):
+            raise UsageError("two clients have the same key")
+        if not self.loopback and not self.clients:
+            raise UsageError(
+                f"host {self.host!r} is reached from other machines: that needs clients with keys, tables "
+                "[clients.NAME] in the file of settings"
+            )
+
+    @property
+    def loopback(self) -> bool:
+        """Whether only this machine can reach the gateway."""
+        try:
+            return ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host == "localhost"
+
+
+def digest_of(key: str) -> str:
+    """What the settings hold in place of a client's key."""
+    return sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def load(file: str | Path | None = None, environment: Mapping[str, str] | None = None, **options: Any) -> Settings:
+    """The settings: options before the environment, before the file, before the defaults.
+
+    Args:
+        file: a TOML file; by default what ALLONYM_GATEWAY_CONFIG names, if it is set.
+        environment: by default the process's own.
+        options: values that are not None and not empty.
+
+    Raises:
+        UsageError: the file cannot be read, or a value is not what its setting needs; says where.
+        UnknownNameError: the file has a key that is no setting.
+    """
+    environment = os.environ if environment is None else environment
+    known = {one.name: one.default for one in fields(Settings)}
+    values: dict[str, Any] = {}
+    source = file or environment.get(PREFIX + "CONFIG") or None
+    if source is not None:
+        for name, value in _read(Path(source)).items():
+            if name not in known:
+                raise UnknownNameError("setting", name, known, str(source))
+            where = f"{source}: {name}"
+            values[name] = _clients(value, where) if name == "clients" else _checked(known[name], value, where)
+    del known["clients"]
+    for name, default in known.items():
+        variable = PREFIX + name.upper()
+        if variable in environment:
+            values[name] = _from_text(default, environment[variable], variable)
+        if options.get(name) not in (None, ()):
+            values[name] = _checked(default, options[name], f"--{name.replace('_', '-')}")
+    return Settings(**values)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"cannot read settings {path}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: not valid TOML: {error}") from None
+
+
+def _clients(value: object, where: str) -> tuple[Client, ...]:
+    if not isinstance(value, dict):
+        raise UsageError(f"{where} must be tables [clients.NAME], got {type(value).__name__}")
+    known = {one.name: () if one.name == "policies" else "" for one in fields(Client) if one.name != "name"}
+    out = []
+    for name, table in value.items():
+        if not isinstance(table, dict):
+            raise UsageError(f"{where}.{name} must be a table, got {type(table).__name__}")
+        for key in table:
+            if key not in known:
+                raise UnknownNameError("key", key, known, f"{where}.{name}")
+        read = {key: _checked(known[key], one, f"{where}.{name}.{key}") for key, one in table.items()}
+        out.append(Client(name=name, **read))
+    return tuple(out)
+
+
+def _from_text(default: Any, text: str, where: str) -> Any:
+    if isinstance(default, bool):
+        if text.lower() not in _WORDS:
+            raise UsageError(f"{where} must be true or false, got {text!r}")
+        return _WORDS[text.lower()]
+    if isinstance(default, (int, float)):
+        try:
+            return type(default)(text)
+        except ValueError:
+            raise UsageError(f"{where} must be a number, got {text!r}") from None
+    if isinstance(default, tuple):
+        return tuple(part.strip() for part in text.split(",") if part.strip())
+    return text
+
+
+def _checked(default: Any, value: Any, where: str) -> Any:
+    if isinstance(default, bool) or isinstance(value, bool):
+        if not (isinstance(value, bool) and isinstance(default, bool)):
+            wanted = "true or false" if isinstance(default, bool) else "no truth value"
+            raise UsageError(f"{where} must be {wanted}, got {value!r}")
+        return value
+    if isinstance(default, (int, float)):
+        if not isinstance(value, (int, type(default))):
+            raise UsageError(f"{where} must be a number, got {type(value).__name__}")
+        return type(default)(value)
+    if isinstance(default, tuple):
+        if not isinstance(value, (list, tuple)) or not all(isinstance(v, str) for v in value):
+            raise UsageError(f"{where} must be a list of strings, got {type(value).__name__}")
+        return tuple(value)
+    if not isinstance(value, str):
+        raise UsageError(f"{where} must be a string, got {type(value).__name__}")
+    return value
+
+
+def _check_upstream(url: str) -> None:
+    if not url:
+        raise UsageError(
+            "upstream is required: --upstream URL, ALLONYM_GATEWAY_UPSTREAM, or upstream in the file of settings"
+        )
+    try:
+        parts = urlsplit(url)
+        fine = parts.scheme in ("http", "https") and bool(parts.hostname) and not (parts.query or parts.fragment)
+        named = parts.username is not None or (parts.port or 1) < 0
+    except ValueError:
+        fine, named = False, False
+    if not fine:
+        raise UsageError("upstream must be an address such as https://api.openai.com/v1 or http://localhost:8000/v1")
+    if named:
+        raise UsageError(
+            "upstream must not hold a user or a password; upstream_key_env names the variable with the key"
+        )

@@ -1,0 +1,154 @@
+"""The upstream: what is sent to it and what is taken from it. No redirect is followed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from types import TracebackType
+from urllib.parse import urlsplit
+
+import httpx
+
+from allonym.errors import UsageError
+from allonym.server.gateway.refusal import Unanswered
+from allonym.server.gateway.settings import Client, Settings
+
+LARGEST = 64 << 20
+"""Bytes of an answer that is not streamed."""
+
+_SENT = ("openai-organization", "openai-project", "openai-beta", "idempotency-key", "x-client-request-id")
+_KEYS = ("authorization", "api-key")
+_RETURNED = (
+    "retry-after",
+    "retry-after-ms",
+    "x-should-retry",
+    "x-request-id",
+    "openai-processing-ms",
+    "openai-version",
+)
+_RETURNED_ALIKE = ("x-ratelimit-",)
+
+
+class Upstream:
+    """Connections to the upstream.
+
+    Raises:
+        UsageError: an environment variable that the settings name holds no key.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        base = settings.upstream.rstrip("/")
+        self._base = base if urlsplit(base).path else f"{base}/v1"
+        self._timeout = settings.timeout
+        self._key = _key(settings.upstream_key_env, "upstream_key_env")
+        self._keys = {
+            one.name: _key(one.upstream_key_env, f"clients.{one.name}.upstream_key_env") for one in settings.clients
+        }
+        self._http = httpx.AsyncClient(
+            timeout=httpx.Timeout(settings.timeout, connect=settings.connect_timeout),
+            limits=httpx.Limits(max_connections=None, max_keepalive_connections=32),
+            follow_redirects=False,
+            trust_env=False,
+        )
+
+    async def __aenter__(self) -> Upstream:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._http.aclose()
+
+    def headers(self, given: Mapping[str, str], client: Client | None, *, stream: bool) -> dict[str, str]:
+        """The headers of a request: of the client's own only those that the API knows.
+
+        Args:
+            given: the client's, in small letters.
+            client: whose key it was that the request came with.
+            stream: an answer in events is wanted.
+        """
+        out = {name: given[name] for name in _SENT if name in given}
+        out |= {
+            "Content-Type": "application/json",
+            "Accept": "text/event-stream" if stream else "application/json",
+            "Accept-Encoding": "identity",
+            "User-Agent": "allonym-gateway",
+        }
+        key = (self._keys.get(client.name, "") if client is not None else "") or self._key
+        if key:
+            out["Authorization"] = f"Bearer {key}"
+        elif client is None or "x-allonym-key" in given:  # else what stands there is the gateway's own key
+            out |= {name: given[name] for name in _KEYS if name in given}
+        return out
+
+    async def send(
+        self, method: str, path: str, body: bytes | None, headers: Mapping[str, str], version: str = ""
+    ) -> httpx.Response:
+        """The upstream's answer, of which only status and headers have been read.
+
+        Raises:
+            Unanswered: there is none, or it leads elsewhere.
+        """
+        url = f"{self._base}/{path}" + (f"?api-version={version}" if version else "")
+        try:
+            request = self._http.build_request(method, url, content=body, headers=headers)
+            answer = await self._http.send(request, stream=True)
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise self.failed(error) from None
+        if answer.is_redirect or answer.is_informational:
+            status = answer.status_code
+            await answer.aclose()
+            raise Unanswered(f"the upstream answered HTTP {status}, and redirects are not followed")
+        return answer
+
+    async def whole(self, answer: httpx.Response) -> bytes:
+        """All of an answer; it is closed then.
+
+        Raises:
+            Unanswered: it broke off, or is larger than :data:`LARGEST`.
+        """
+        pieces: list[bytes] = []
+        size = 0
+        try:
+            async for piece in answer.aiter_bytes():
+                size += len(piece)
+                if size > LARGEST:
+                    raise Unanswered(f"the upstream gave an answer of more than {LARGEST >> 20} MiB")
+                pieces.append(piece)
+        except httpx.HTTPError as error:
+            raise self.failed(error) from None
+        finally:
+            await answer.aclose()
+        return b"".join(pieces)
+
+    def failed(self, error: Exception) -> Unanswered:
+        """What failed on the way, for people; httpx's own words may quote the request."""
+        if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
+            return Unanswered("the upstream cannot be reached", "upstream_unreachable")
+        if isinstance(error, httpx.TimeoutException):
+            return Unanswered(f"the upstream sent nothing for {self._timeout:g} s", "upstream_timeout", 504)
+        if isinstance(error, httpx.NetworkError | httpx.RemoteProtocolError):
+            return Unanswered("the upstream broke the connection off", "upstream_broke_off")
+        return Unanswered(f"the upstream could not be asked ({type(error).__name__})")
+
+
+def returned(answer: httpx.Response) -> dict[str, str]:
+    """The headers of an answer that the client gets."""
+    return {
+        name: value for name, value in answer.headers.items() if name in _RETURNED or name.startswith(_RETURNED_ALIKE)
+    }
+
+
+def media_type(answer: httpx.Response) -> str:
+    """What an answer says that it is, without parameters."""
+    kind: str = answer.headers.get("content-type", "")
+    return kind.partition(";")[0].strip().lower()
+
+
+def _key(variable: str, where: str) -> str:
+    if not variable:
+        return ""
+    key = os.environ.get(variable, "")
+    if not key or not key.isascii() or not key.isprintable():
+        raise UsageError(f"{where}: the environment variable {variable} is not set, or holds no key")
+    return key

@@ -1,0 +1,72 @@
+"""Our labels and Presidio's entity types."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from pathlib import Path
+
+from allonym.detect.rules import builtin_rules
+from allonym.models.tags import LABELS, NAME_PARTS
+from allonym.policy import Policy
+
+SCHEME = "presidio"
+
+
+_ANYWHERE = {
+    "DRIVER_LICENSE": "US_DRIVER_LICENSE",
+    "PASSPORT": "US_PASSPORT",
+    "BANK_ACCOUNT": "US_BANK_NUMBER",
+    "NATIONAL_ID": "ID",
+}
+"""Presidio's names for what was found without its country; its English recognizers call it so."""
+
+
+@lru_cache(maxsize=4096)
+def entity_type(label: str, policy: Policy) -> str:
+    """Presidio's name for a label, or for its nearest ancestor that has one; the label where Presidio has none."""
+    return policy.taxonomy.to_scheme(label, SCHEME) or _ANYWHERE.get(label, label)
+
+
+@lru_cache(maxsize=4096)
+def labels_of(entity: str, policy: Policy) -> frozenset[str]:
+    """The labels that an entity type stands for: all of Presidio's that name, or the label and those below it."""
+    found = {label.name for label in policy.taxonomy if entity_type(label.name, policy) == entity}
+    found.update(policy.taxonomy.from_scheme(entity, SCHEME))
+    if entity in policy.taxonomy:
+        found.update(policy.taxonomy.descendants(entity))
+    return frozenset(found)
+
+
+@lru_cache(maxsize=64)
+def known(policy: Policy) -> frozenset[str]:
+    """All entity types that a label can have."""
+    return frozenset(entity_type(label.name, policy) for label in policy.taxonomy)
+
+
+@lru_cache(maxsize=64)
+def supported(policy: Policy) -> tuple[str, ...]:
+    """The entity types that the policy's detectors find, sorted."""
+    labels = {terms.label for terms in policy.dictionary}
+    labels.update(pattern.label for pattern in policy.patterns)
+    if "rules" in policy.detectors:
+        labels.update(rule.label for rule in builtin_rules())
+    if "tagger" in policy.detectors:
+        model = policy.settings("tagger")["model"]
+        tagged = json.loads(Path(str(model), "tagger.json").read_text("utf-8"))["labels"] if model else LABELS
+        labels.update("PERSON" if label in NAME_PARTS else label for label in tagged)
+    if "speakers" in policy.detectors:
+        labels.add("PERSON")
+    if "spoken" in policy.detectors:
+        labels.add("SPELLED_WORD")
+    return tuple(sorted({entity_type(label, policy) for label in labels if policy.looks_for(label)}))
+
+
+@lru_cache(maxsize=64)
+def recognizers(policy: Policy) -> tuple[str, ...]:
+    """The detectors by name, the rules by their tables, as ``rules:contact``; sorted."""
+    names = [name for name in policy.detectors if name != "rules"]
+    if "rules" in policy.detectors:
+        names += [f"rules:{rule.family}" for rule in builtin_rules() if policy.looks_for(rule.label)]
+        names += ["rules:policy"] * bool(policy.patterns)
+    return tuple(sorted(set(names)))

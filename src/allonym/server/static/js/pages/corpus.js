@@ -1,0 +1,74 @@
+// Corpora: names change places between documents (P1). Upload, watch the stages, choose a release on the plane.
+
+import { get } from "../api.js";
+import { button, emptyState, fill, h, icon, pageHead, stylesheet } from "../ui.js";
+import { go } from "../router.js";
+import { swapForm } from "./corpus/make.js";
+import { releasesView } from "./corpus/releases.js";
+import { stageList } from "./corpus/stages.js";
+import { actions, ended, line, progressBar, results, stateBadge, times, trouble, watch } from "./job.js";
+import { loaded, paged } from "./loading.js";
+
+export async function show(root, { rest }) {
+  await Promise.all([stylesheet("pages/pages.css"), stylesheet("pages/plane.css")]);
+  return rest ? one(root, rest) : all(root);
+}
+
+function all(root) {
+  const form = h("section", { class: "card", "aria-label": "New corpus", hidden: true });
+  const make = button("New corpus", { kind: "primary", icon: "plus", "aria-expanded": "false" });
+  const open = (on) => {
+    form.hidden = !on;
+    make.setAttribute("aria-expanded", String(on));
+    if (on && !form.firstChild) form.append(swapForm({ started: (job) => go(`corpus/${job.id}`), hide: () => open(false) }));
+  };
+  make.addEventListener("click", () => open(form.hidden));
+  const list = paged({
+    size: 20,
+    label: "Pages of corpora",
+    load: async (offset, limit) => {
+      const found = await get("/v1/jobs", { query: { kind: "swap", offset, limit } });
+      const rows = found.jobs.filter((job) => job.kind === "swap");
+      return { rows, total: found.total ?? rows.length };
+    },
+    draw: (rows) => h("ul", { class: "lines" }, rows.map((job) => h("li", {}, line(job, `#/corpus/${job.id}`)))),
+    empty: emptyState({
+      title: "No corpus yet",
+      body: "Upload a collection of documents by companies, authors or hospitals. Their names change places, so that nobody can tell whose each text is, and you choose how far this goes.",
+      icon: "split", actions: [button("New corpus", { icon: "plus", onclick: () => open(true) })],
+    }),
+  });
+  root.append(pageHead("Corpus", "Texts on the same topic exchange what would betray them. Each way to do so is a release with a risk and a utility; you choose.", [make]),
+    h("div", { class: "stack wide" }, form, list));
+  list.reload();
+}
+
+function one(root, id) {
+  const head = h("div", {}), body = h("div", { class: "stack wide" });
+  root.append(h("a", { class: "back", href: "#/corpus" }, icon("left"), "Corpora"), head, body);
+  let stop = () => {}, view = null, files = null, stages = null;
+  const draw = (job) => {
+    fill(head, pageHead(job.name || "Corpus", null, [h("div", { class: "row" }, stateBadge(job), times(job)), ...actions(job, () => (ended(job) ? go("corpus") : follow()))]));
+    if (view && !ended(job)) { // a release was chosen: it is being written
+      fill(files, progressBar(job));
+      return;
+    }
+    if (job.state !== "done") {
+      stages ??= stageList();
+      stages.update(job);
+      fill(body, h("section", { class: "card stack" }, h("h2", {}, "Stages"), stages, trouble(job)));
+      return;
+    }
+    files ??= h("div", {});
+    fill(files, results(job));
+    if (view) return;
+    view = releasesView(job, { chosen: () => follow(), files });
+    fill(body, view);
+  };
+  const follow = () => {
+    stop();
+    stop = watch(id, draw, { failed: (error) => loaded(body, () => { throw error; }, () => null) });
+  };
+  follow();
+  return () => stop();
+}

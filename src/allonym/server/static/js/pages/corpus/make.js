@@ -1,0 +1,127 @@
+// A new corpus: the file, which fields hold what, what is to be protected.
+
+import { badge, button, busy, dropZone, field, fill, h, icon, input, notice, progress, said, segments, select } from "../../ui.js";
+import { count, size } from "../format.js";
+import { start } from "../job.js";
+
+const PEEK = 512 * 1024;
+const EFFORTS = { quick: { draws: 1, points: 12, restarts: 1, runs: 1 }, usual: {}, thorough: { draws: 8, restarts: 8 } };
+const CATEGORIES = ["Person", "Organization", "Location", "Date"];
+
+/** The first records of a JSON Lines file and the fields that they have; raises where it is none. */
+async function peek(file) {
+  const lines = (await file.slice(0, PEEK).text()).split("\n");
+  if (file.size > PEEK) lines.pop();
+  const records = [];
+  for (const [i, line] of lines.entries()) {
+    if (!line.trim()) continue;
+    let record;
+    try { record = JSON.parse(line); } catch { record = null; }
+    if (!record || typeof record !== "object" || Array.isArray(record)) throw new Error(`Line ${i + 1} of ${file.name} is not a JSON object. One document per line is needed.`);
+    records.push(record);
+    if (records.length >= 200) break;
+  }
+  if (!records.length) throw new Error(`${file.name} holds no documents.`);
+  const fields = new Map();
+  for (const record of records) {
+    for (const [name, value] of Object.entries(record)) {
+      const known = fields.get(name) ?? { name, characters: 0, values: new Set(), strings: 0 };
+      if (typeof value === "string") { known.strings += 1; known.characters += value.length; }
+      if (typeof value === "string" || typeof value === "number") known.values.add(value);
+      fields.set(name, known);
+    }
+  }
+  return { records: records.length, whole: file.size <= PEEK, fields: [...fields.values()] };
+}
+
+/** The form; `started(job)` when the job runs. */
+export function swapForm({ started, hide }) {
+  let file = null;
+  const rest = h("div", { class: "stack wide", hidden: true });
+  const failed = h("div", { hidden: true });
+  const chosen = h("div", { class: "row" });
+  const zone = dropZone({ label: "Drop a JSON Lines file here: one document per line, with the text and whose it is", accept: ".jsonl,.ndjson,.json", onfiles: ([one]) => take(one) });
+  const fail = (error) => { fill(failed, notice(said(error), { kind: "danger" })); failed.hidden = false; };
+
+  const text = field({ label: "Text", control: select([]), hint: "The field that holds the document." });
+  const protect = field({ label: "Protect", control: select([]), hint: "Nobody shall guess this from the text: company, author, hospital." });
+  const told = h("p", { class: "small muted" });
+  const preset = field({ label: "Settings", control: select([
+    { value: "default", label: "Default" }, { value: "p1", label: "As in the paper" }, { value: "earnings", label: "Earnings calls" }]) });
+  const effort = field({ label: "Search", control: select([
+    { value: "quick", label: "Quick: a first look" }, { value: "usual", label: "Usual" }, { value: "thorough", label: "Thorough: more draws, steadier numbers" }], { value: "usual" }) });
+  const states = CATEGORIES.map((category) => ({ category, pick: segments({ label: category, value: "swap", options: [{ value: "swap", label: "exchange" }, { value: "fixed", label: "keep" }] }) }));
+  const clusters = field({ label: "Topics", control: input({ type: "number", min: 0, max: 500, value: "0" }), hint: "How many clusters; 0: as many as the texts speak for." });
+  const seed = field({ label: "Seed", control: input({ type: "number", min: 0, value: "0" }), hint: "The same seed draws the same exchanges." });
+  const sent = progress({ value: 0 });
+  sent.hidden = true;
+  const send = button("Start", { kind: "primary", icon: "play", type: "submit" });
+  rest.append(
+    h("div", { class: "two" }, text, protect), told,
+    h("fieldset", { class: "stack tight" }, h("legend", { class: "label" }, "What changes places"), h("div", { class: "states" }, states.map(({ category, pick }) => h("div", {}, h("span", {}, category), pick)))),
+    h("details", { class: "more" }, h("summary", {}, "More choices"), h("div", { class: "two" }, effort, preset, clusters, seed)));
+  const foot = h("div", { class: "row" }, send, button("Cancel", { kind: "quiet", onclick: hide }));
+  send.disabled = true;
+
+  const describe = (found) => {
+    const field_ = found.fields.find((one) => one.name === protect.control.value);
+    if (!field_) return;
+    const many = field_.values.size;
+    const of = found.whole ? "" : "the first ";
+    told.textContent = `${count(many)} different ${many === 1 ? "value" : "values"} of “${field_.name}” in ${of}${count(found.records)} documents.`;
+    protect.wrong(many < 2 ? "It has one value only: there is nothing to tell apart." : "");
+  };
+  const take = async (one) => {
+    failed.hidden = true;
+    try {
+      const found = await peek(one);
+      file = one;
+      const strings = found.fields.filter((f) => f.strings).sort((a, b) => b.characters - a.characters);
+      const others = found.fields.filter((f) => f.values.size);
+      if (!strings.length) throw new Error("No field of the documents holds text.");
+      text.control.options_(strings.map((f) => f.name));
+      const texts = strings.find((f) => f.name === "text") ?? strings[0];
+      text.control.value = texts.name;
+      const own = others.filter((f) => f.name !== texts.name).sort((a, b) => rank(a, found) - rank(b, found));
+      protect.control.options_(own.map((f) => f.name));
+      protect.control.onchange = () => describe(found);
+      describe(found);
+      if (!own.length) protect.wrong("The documents need a field that says whose they are.");
+      fill(chosen, icon("file"), h("span", { class: "strong cut" }, one.name), badge(size(one.size)));
+      rest.hidden = false;
+      send.disabled = !own.length;
+    } catch (error) {
+      fail(error);
+    }
+  };
+  const form = h("form", { class: "stack wide", novalidate: true }, h("h2", {}, "New corpus"), zone, chosen, rest, failed, sent, foot);
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    failed.hidden = true;
+    sent.hidden = false;
+    const options = {
+      protect: protect.control.value,
+      fields: [text.control.value],
+      settings: preset.control.value,
+      seed: Number(seed.control.value) || 0,
+      categories: Object.fromEntries(states.filter((s) => s.pick.value !== "swap").map((s) => [s.category, s.pick.value])),
+    };
+    if (Number(clusters.control.value)) options.clusters = Number(clusters.control.value);
+    Object.assign(options, EFFORTS[effort.control.value]);
+    try {
+      started(await busy(send, () => start("swap", [file], options, (share) => sent.update({ value: share, label: share < 1 ? "Sending" : "Checking" }))));
+    } catch (error) {
+      sent.hidden = true;
+      fail(error);
+    }
+  });
+  return form;
+}
+
+/** Fields that say whose a text is: by usual names first, then those whose values come back. */
+function rank(one, found) {
+  const usual = ["company", "author", "subject", "hospital", "speaker", "organization", "user", "name"].indexOf(one.name.toLowerCase());
+  if (usual >= 0) return usual;
+  const back = one.values.size / found.records;
+  return one.values.size < 2 ? 1000 : 10 + Math.abs(back - 0.2) * 100;
+}

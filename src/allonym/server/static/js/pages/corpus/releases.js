@@ -1,0 +1,200 @@
+// The releases of a swap: the plane, a table, the one that is looked at, and its texts before and after.
+
+import { get, post } from "../../api.js";
+import { button, busy, emptyState, fill, h, notice, said, segments, table, toast } from "../../ui.js";
+import { count, estimate, interval, middle, number, share } from "../format.js";
+import { facts, loaded, paged } from "../loading.js";
+import { plane, swatch } from "../plane.js";
+import { called, releaseBadges } from "./stages.js";
+import { beforeAfter } from "./texts.js";
+
+/** The whole view of a finished job; `chosen()` is called when a release was chosen; `files` shows its results. */
+export function releasesView(job, { chosen, files }) {
+  const root = h("div", { class: "stack wide" });
+  loaded(root, () => get(`/v1/jobs/${encodeURIComponent(job.id)}/releases`), (found) => draw(root, job, found, { chosen, files }), 8);
+  return root;
+}
+
+function textsOfRelease(job, release, offset, limit) {
+  return get(`/v1/jobs/${encodeURIComponent(job.id)}/releases/${encodeURIComponent(release)}/documents`, { query: { offset, limit } });
+}
+
+function draw(root, job, found, { chosen, files }) {
+  const releases = found.releases ?? [];
+  if (!releases.length) return emptyState({ title: "No release", body: "Nothing could be exchanged: the documents share no topic, or name nothing.", icon: "split" });
+  const names = [...new Set(releases.map((r) => called(r.categories)))];
+  const slot = (release) => names.indexOf(called(release.categories));
+  let population = String(found.population ?? "");
+  const populations = (found.populations ?? []).map(String);
+  const risk = (release) => release.risks?.[population] ?? release.risk;
+  let now = (releases.find((r) => r.chosen) ?? releases.find((r) => r.on_frontier) ?? releases[0]).id;
+  const one = () => releases.find((r) => r.id === now);
+
+  const place = h("div", { class: "plane-box" });
+  const detail = h("section", { class: "card stack release", "aria-live": "polite", "aria-label": "The release" });
+  const legend = h("ul", { class: "plane-legend", "aria-label": "Legend" });
+  const hidden = new Set();
+  let picture = null;
+  const tip = h("div", { class: "plane-tip", hidden: true, "aria-hidden": "true" });
+
+  const drawPlane = () => {
+    const points = releases.map((r) => {
+      const y = risk(r);
+      return {
+        id: r.id, x: Math.min(middle(r.utility), 1.05), y: middle(y), xs: interval(r.utility), ys: interval(y), slot: slot(r),
+        label: `${called(r.categories)}, ${count(r.swaps ?? 0)} swaps`, frontier: Boolean(r.on_frontier), chosen: Boolean(r.chosen),
+        facts: [["risk", estimate(y, riskWords)], ["utility", estimate(r.utility, (v) => number(v, 3))]],
+      };
+    }).filter((p) => Number.isFinite(p.x) && Number.isFinite(p.y));
+    const base = found.baseline && Number.isFinite(middle(found.baseline.risk)) ? { x: middle(found.baseline.utility ?? 1), y: middle(found.baseline.risk), label: "as it is" } : null;
+    const unit = lift([...points, ...(base ? [base] : [])]);
+    picture = plane({
+      points, baseline: base, xName: "Utility: how much of what texts speak of stays",
+      yName: `Risk R${unit ? ` − 1, in units of ${power(unit)}` : ""}${population ? `, at a population of ${power(population)}` : ""}`,
+      label: "Risk and utility of every release. Arrow keys move between releases, Enter picks one.",
+      onPick: pick, onPoint: point,
+    });
+    picture.show(hidden);
+    fill(place, picture.element, tip);
+    picture.select(now);
+  };
+  const point = (p, mark) => {
+    tip.hidden = !p;
+    if (!p) return;
+    fill(tip, h("strong", {}, p.label), h("dl", {}, p.facts.map(([n, v]) => [h("dt", {}, n), h("dd", {}, v)])));
+    const box = mark.getBoundingClientRect(), own = place.getBoundingClientRect(), size = tip.getBoundingClientRect();
+    let left = box.right - own.left + 10;
+    if (left + size.width > own.width) left = Math.max(0, box.left - own.left - size.width - 10);
+    const top = Math.max(0, Math.min(own.height - size.height, box.top - own.top - size.height / 2));
+    tip.style.setProperty("transform", `translate(${Math.round(left)}px, ${Math.round(top)}px)`);
+  };
+  const drawLegend = () => fill(legend,
+    names.map((name, i) => h("li", {}, h("button", {
+      type: "button", "aria-pressed": String(!hidden.has(i)), title: "Show or hide",
+      onclick: () => { if (hidden.has(i)) hidden.delete(i); else hidden.add(i); picture.show(hidden); drawLegend(); },
+    }, swatch(i), name))),
+    releases.some((r) => r.on_frontier) && h("li", { class: "line" }, "frontier: nothing is better in both"),
+    found.baseline && h("li", { class: "line cross" }, "before the exchange"));
+
+  const rows = () => releases.map((r) => ({ ...r, r: middle(risk(r)), u: middle(r.utility) }));
+  const list = table({
+    rows: rows(),
+    onpick: (r) => { pick(r.id); detail.scrollIntoView({ block: "nearest" }); },
+    sorted: { key: "risk", descending: false },
+    columns: [
+      { key: "name", label: "Exchanged", sort: (r) => called(r.categories), render: (r) => h("span", { class: "keyed" }, swatch(slot(r)), called(r.categories)) },
+      { key: "swaps", label: "Swaps", number: true, sort: (r) => r.swaps ?? 0, render: (r) => count(r.swaps ?? 0) },
+      { key: "share", label: "Changed", number: true, sort: (r) => middle(r.share), render: (r) => share(middle(r.share)) },
+      { key: "risk", label: "Risk", number: true, sort: (r) => r.r, render: (r) => riskWords(r.r) },
+      { key: "utility", label: "Utility", number: true, sort: (r) => r.u, render: (r) => number(r.u, 3) },
+      { key: "cosine", label: "Cosine", number: true, sort: (r) => middle(r.cosine), render: (r) => number(middle(r.cosine), 3) },
+      { key: "is", label: "Remarks", render: (r) => h("div", { class: "row" }, releaseBadges(r)) },
+    ],
+  });
+  const frontierOnly = segments({
+    label: "Releases shown", value: "all", options: [{ value: "all", label: `All ${releases.length}` }, { value: "front", label: "Frontier" }],
+    onchange: (value) => list.update(rows().filter((r) => value === "all" || r.on_frontier || r.chosen)),
+  });
+
+  const texts = h("div", {});
+  let textsOf = null;
+  const drawTexts = () => {
+    if (textsOf === now) return;
+    textsOf = now;
+    const reader = paged({
+      size: 5,
+      label: "Pages of texts",
+      load: async (offset, limit) => {
+        let some = await textsOfRelease(job, textsOf, offset, limit);
+        for (let wait = 500; some.ready === false && root.isConnected; wait = Math.min(3000, wait * 1.5)) {
+          await new Promise((go) => { setTimeout(go, wait); });
+          some = await textsOfRelease(job, textsOf, offset, limit);
+        }
+        return { rows: some.documents, total: some.total ?? some.documents.length };
+      },
+      draw: (some) => h("div", { class: "stack" }, some.map(beforeAfter)),
+      empty: emptyState({ title: "No text changed", icon: "file" }),
+    });
+    fill(texts, reader);
+    reader.reload();
+  };
+  const reader = h("details", { class: "card fold" }, h("summary", {}, h("h2", {}, "Texts before and after")), texts);
+  reader.addEventListener("toggle", () => { if (reader.open) drawTexts(); });
+
+  const drawDetail = () => {
+    const r = one();
+    const press = button(r.chosen ? "Chosen" : "Choose this release", { kind: r.chosen ? "" : "primary", icon: "check", disabled: r.chosen });
+    press.addEventListener("click", async () => {
+      try {
+        await busy(press, () => post(`/v1/jobs/${encodeURIComponent(job.id)}/choose`, { release: r.id }));
+        for (const other of releases) other.chosen = other.id === r.id;
+        toast("Chosen. The release is written and can be downloaded.");
+        drawPlane();
+        list.update(rows());
+        drawDetail();
+        chosen();
+      } catch (error) {
+        toast(said(error), { kind: "danger" });
+      }
+    });
+    fill(detail,
+      h("div", { class: "spread" }, h("h2", { class: "keyed" }, swatch(slot(r)), called(r.categories)), h("div", { class: "row" }, releaseBadges(r))),
+      facts([
+        ["Risk R", estimate(risk(r), riskWords)], ["Utility U", estimate(r.utility)],
+        ["Swaps", count(r.swaps ?? 0)], ["Passages changed", `${count(middle(r.changed))} (${share(middle(r.share))})`],
+        r.uniques !== undefined && ["Uniques changed", count(middle(r.uniques))], ["Cosine", estimate(r.cosine)],
+      ]),
+      h("div", { class: "row" }, press),
+      r.chosen && files);
+  };
+  const pick = (id) => {
+    now = id;
+    picture.select(id);
+    drawDetail();
+    if (reader.open) drawTexts(); else { textsOf = null; }
+  };
+
+  drawPlane();
+  drawLegend();
+  drawDetail();
+  const sizes = populations.length > 1 && releases.some((r) => r.risks) ? segments({
+    label: "Population size", value: population, options: populations.map((p) => ({ value: p, label: power(p) })),
+    onchange: (value) => { population = value; drawPlane(); list.update(rows()); drawDetail(); },
+  }) : null;
+  return [
+    found.why && notice(h("span", {}, h("strong", {}, "Suggested: "), found.why)),
+    h("div", { class: "with-side" },
+      h("section", { class: "card stack", "aria-label": "Risk and utility" },
+        h("div", { class: "spread" }, h("h2", {}, "Risk and utility"), sizes && h("div", { class: "row" }, h("span", { class: "small muted" }, "Population"), sizes)),
+        place, legend,
+        h("p", { class: "small muted" }, "Each mark is one release: which names change places, and how far. To the right, texts keep more of what they speak of; further down, less of the corpus stays unique. Risk and utility are estimates: intervals are drawn for the release you look at.")),
+      detail),
+    h("section", { class: "stack", "aria-label": "All releases" }, h("div", { class: "spread" }, h("h2", {}, "Releases"), frontierOnly), h("div", { class: "tall" }, list)),
+    reader,
+  ];
+}
+
+/** 1000000 as 10⁶. */
+function power(value) {
+  const exponent = Math.log10(Number(value));
+  if (!Number.isInteger(Math.round(exponent * 1e9) / 1e9)) return count(Number(value));
+  return `10${String(Math.round(exponent)).replace("-", "⁻").replace(/\d/g, (d) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[d])}`;
+}
+
+/** A risk in words; one that is all but 1 as "1 − 3.2e-5". */
+function riskWords(value) {
+  const below = 1 - value;
+  return below > 0 && below < 5e-4 ? `1 − ${below.toExponential(1)}` : number(value, 3);
+}
+
+/** Where every risk is all but 1 the axis shows R − 1: changes the points, and gives the unit, or null. */
+function lift(points) {
+  const below = Math.max(...points.map((p) => 1 - p.y));
+  if (!(below > 0 && below < 1e-3)) return null;
+  const unit = 10 ** Math.floor(Math.log10(below));
+  for (const p of points) {
+    p.y = (p.y - 1) / unit;
+    if (p.ys) p.ys = p.ys.map((v) => (v - 1) / unit);
+  }
+  return unit;
+}

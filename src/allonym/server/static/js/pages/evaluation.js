@@ -1,0 +1,136 @@
+// Evaluations: what anonymisation took from an intruder, and what it left to whoever works with the texts.
+
+import { get, request } from "../api.js";
+import { button, busy, dropZone, emptyState, field, fill, h, icon, input, notice, pageHead, progress, said, stylesheet } from "../ui.js";
+import { go } from "../router.js";
+import { interval, many, middle, number, share } from "./format.js";
+import { actions, ended, line, progressBar, resultPath, results, start, stateBadge, times, trouble, watch } from "./job.js";
+import { loaded, paged } from "./loading.js";
+import { fileList } from "./policychoice.js";
+
+const FILES = ".jsonl,.json,.csv,.tsv,.txt,.docx";
+
+export async function show(root, { rest }) {
+  await stylesheet("pages/pages.css");
+  return rest ? one(root, rest) : all(root);
+}
+
+function all(root) {
+  const form = h("section", { class: "card", "aria-label": "New evaluation", hidden: true });
+  const make = button("New evaluation", { kind: "primary", icon: "plus", "aria-expanded": "false" });
+  const open = (on) => {
+    form.hidden = !on;
+    make.setAttribute("aria-expanded", String(on));
+    if (on && !form.firstChild) form.append(evaluateForm(() => open(false)));
+  };
+  make.addEventListener("click", () => open(form.hidden));
+  const list = paged({
+    size: 20,
+    label: "Pages of evaluations",
+    load: async (offset, limit) => {
+      const found = await get("/v1/jobs", { query: { kind: "evaluate", offset, limit } });
+      const rows = found.jobs.filter((job) => job.kind === "evaluate");
+      return { rows, total: found.total ?? rows.length };
+    },
+    draw: (rows) => h("ul", { class: "lines" }, rows.map((job) => h("li", {}, line(job, `#/evaluation/${job.id}`)))),
+    empty: emptyState({
+      title: "No evaluation yet", body: "Give the originals and the anonymised texts: what is still there, what intruders find, and what was lost is measured.",
+      icon: "chart", actions: [button("New evaluation", { icon: "plus", onclick: () => open(true) })],
+    }),
+  });
+  root.append(pageHead("Evaluation", "Is it safe to share, and is it still useful? Each number comes with its interval and with what was not measured.", [make]),
+    h("div", { class: "stack wide" }, form, list));
+  list.reload();
+}
+
+function evaluateForm(hide) {
+  const sides = [["Originals", "As they were"], ["Anonymised", "The same documents in the same order, or with the same ids"]].map(([name, says]) => {
+    const files = fileList({ onchange: () => check() });
+    return { files, element: h("div", { class: "stack" }, h("h3", {}, name), dropZone({ label: says, accept: FILES, onfiles: ([file]) => files.set([file]) }), files) };
+  });
+  const text = field({ label: "Field of the text", control: input({ placeholder: "text", spellcheck: "false" }), hint: "Of JSON Lines and tables. Empty: all text." });
+  const subject = field({ label: "Field of whom a text is about", control: input({ placeholder: "subject", spellcheck: "false" }), hint: "Lets intruders try to find them." });
+  const label = field({ label: "Field of a class", control: input({ placeholder: "sector", spellcheck: "false" }), hint: "Tells whether a classifier still learns it." });
+  const failed = h("div", { hidden: true });
+  const sent = progress({ value: 0 });
+  sent.hidden = true;
+  const send = button("Start", { kind: "primary", icon: "play", type: "submit", disabled: true });
+  const check = () => { send.disabled = sides.some((side) => !side.files.files.length); };
+  const form = h("form", { class: "stack wide", novalidate: true }, h("h2", {}, "New evaluation"),
+    h("div", { class: "two" }, sides.map((side) => side.element)),
+    h("div", { class: "three" }, text, subject, label), failed, sent,
+    h("div", { class: "row" }, send, button("Cancel", { kind: "quiet", onclick: hide })));
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    failed.hidden = true;
+    sent.hidden = false;
+    const given = (one) => one.control.value.trim();
+    const options = {};
+    if (given(text)) { options.fields = [given(text)]; options.anonymised_fields = [given(text)]; }
+    if (given(subject)) options.subject = given(subject);
+    if (given(label)) options.labels = given(label);
+    try {
+      const job = await busy(send, () => start("evaluate", sides[0].files.files, options, (part) => sent.update({ value: part, label: part < 1 ? "Sending" : "Checking" }), { others: sides[1].files.files }));
+      go(`evaluation/${job.id}`);
+    } catch (error) {
+      sent.hidden = true;
+      fill(failed, notice(said(error), { kind: "danger" }));
+      failed.hidden = false;
+    }
+  });
+  return form;
+}
+
+function one(root, id) {
+  const head = h("div", {}), body = h("div", { class: "stack wide" });
+  root.append(h("a", { class: "back", href: "#/evaluation" }, icon("left"), "Evaluations"), head, body);
+  let stop = () => {}, drawn = false;
+  const draw = (job) => {
+    fill(head, pageHead(job.name || "Evaluation", null, [h("div", { class: "row" }, stateBadge(job), times(job)), ...actions(job, () => (ended(job) ? go("evaluation") : follow()))]));
+    if (job.state !== "done") {
+      fill(body, h("section", { class: "card stack" }, h("h2", {}, "Progress"), !ended(job) && progressBar(job), trouble(job)));
+      return;
+    }
+    if (drawn) return;
+    drawn = true;
+    const numbers = h("div", {}), report = h("div", {});
+    fill(body, h("section", { class: "stack", "aria-label": "Headlines" }, numbers), h("section", { class: "card stack" }, h("h2", {}, "Files"), results(job)), h("section", { class: "stack" }, h("h2", {}, "Report"), report));
+    const has = (name) => job.results.some((one_) => one_.name === name);
+    if (has("report.json")) loaded(numbers, () => request("GET", resultPath(job, "report.json")), headlines);
+    if (has("report.html")) {
+      // Of its own address, not a blob: a blob would have this page's content policy, and the report holds its styles inside.
+      fill(report, h("iframe", { class: "report", title: "Report of the evaluation", sandbox: "allow-scripts", src: `${resultPath(job, "report.html")}?inline=true` }));
+    }
+  };
+  const follow = () => {
+    stop();
+    stop = watch(id, draw, { failed: (error) => loaded(body, () => { throw error; }, () => null) });
+  };
+  follow();
+  return () => stop();
+}
+
+const SIDES = { risk: "What is at risk", utility: "What is left of its use" };
+
+/** The headline figures of a report. */
+function headlines(report) {
+  const rows = (report.headlines ?? []).filter((row) => row.value && typeof row.value.value === "number");
+  const groups = Object.entries(SIDES).map(([side, title]) => [title, rows.filter((row) => row.side === side)]).filter(([, list]) => list.length);
+  const skipped = report.skipped ?? [];
+  return h("div", { class: "stack wide" },
+    !groups.length && emptyState({ title: "No headline", body: "Nothing could be measured on these texts. The report says why.", icon: "chart" }),
+    groups.map(([title, list]) => h("div", { class: "stack" }, h("h2", {}, `${title}`), h("dl", { class: "figures" }, list.map(card)))),
+    skipped.length > 0 && h("details", { class: "more" }, h("summary", {}, `${many(skipped.length, "measure")} not taken`),
+      h("ul", { class: "plain" }, skipped.map((one_) => h("li", {}, h("strong", {}, one_.title), ": ", one_.reason)))));
+}
+
+function card(row) {
+  const write = row.kind === "share" ? (value) => share(value, row.digits ?? 1) : (value) => number(value, row.digits ?? 2);
+  const ends = interval(row.value);
+  const told = [
+    ends && `between ${write(ends[0])} and ${write(ends[1])}`,
+    Number.isFinite(middle(row.before)) && `before: ${write(middle(row.before))}`,
+    Number.isFinite(middle(row.chance)) && `by guessing: ${write(middle(row.chance))}`,
+  ].filter(Boolean).join(" · ");
+  return h("div", { class: "figure", title: row.note }, h("dt", {}, row.name), h("dd", {}, h("span", { class: "big" }, write(middle(row.value))), h("span", { class: "says" }, told)));
+}

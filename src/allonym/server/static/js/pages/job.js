@@ -1,0 +1,134 @@
+// A job as pages show it: its state, how far it is, what came of it; and the means to start and to watch one.
+
+import { get, post, remove, request, upload } from "../api.js";
+import { badge, button, busy, confirm, download, h, icon, notice, progress, said, toast } from "../ui.js";
+import { count, lasted, size, when } from "./format.js";
+
+const STATES = {
+  queued: ["Waiting", ""],
+  running: ["Running", "info"],
+  done: ["Done", "good"],
+  failed: ["Failed", "danger"],
+  cancelled: ["Cancelled", "warn"],
+};
+export const KINDS = { anonymize: "Anonymise", restore: "Restore", swap: "Swap", evaluate: "Evaluate" };
+
+/** Whether nothing more will happen to it. */
+export function ended(job) {
+  return job.state === "done" || job.state === "failed" || job.state === "cancelled";
+}
+
+/** Its state as a small mark. */
+export function stateBadge(job) {
+  const [label, kind] = STATES[job.state] ?? [job.state, ""];
+  return badge(label, kind);
+}
+
+/** How far it is, in words; nothing once it has ended. */
+export function progressWords(job) {
+  const { done = 0, of = 0, stage = "" } = job.progress ?? {};
+  const part = of ? `${count(done)} of ${count(of)}` : "";
+  return [stage && stage[0].toUpperCase() + stage.slice(1), part].filter(Boolean).join(", ");
+}
+
+/** A bar for a job that has not ended. */
+export function progressBar(job) {
+  const { done = 0, of = 0 } = job.progress ?? {};
+  const waits = job.state === "queued";
+  return progress({
+    value: waits ? 0 : of ? done : null, max: of || 1,
+    label: waits ? "Waiting for its turn" : progressWords(job) || "Starting",
+  });
+}
+
+/** When it was made and how long it ran. */
+export function times(job) {
+  const ran = job.started && job.ended ? `, took ${lasted(job.started, job.ended)}` : "";
+  return h("span", { class: "small muted" }, when(job.created), ran);
+}
+
+/** Sends files and starts a job; `onprogress` is told the share that has been sent. `others`: more files, under `other`. */
+export function start(kind, files, options, onprogress, { other = "anonymised", others = [] } = {}) {
+  const form = new FormData();
+  form.append("kind", kind);
+  form.append("options", JSON.stringify(options));
+  for (const file of files) form.append("files", file, file.name);
+  for (const file of others) form.append(other, file, file.name);
+  return upload("/v1/jobs", form, { onprogress });
+}
+
+/** Asks for a job until it has ended; `tell(job)` each time. Gives a function that stops asking. */
+export function watch(id, tell, { every = 900, failed } = {}) {
+  let timer = 0, stopped = false;
+  const ask = async () => {
+    try {
+      const job = await get(`/v1/jobs/${encodeURIComponent(id)}`);
+      if (stopped) return;
+      tell(job);
+      if (ended(job)) return;
+    } catch (error) {
+      if (stopped) return;
+      if (error.status) { failed?.(error); return; } // without a status the server is away: it may come back
+    }
+    timer = setTimeout(ask, every);
+  };
+  ask();
+  return () => { stopped = true; clearTimeout(timer); };
+}
+
+/** The address of a result. */
+export function resultPath(job, name) {
+  return `/v1/jobs/${encodeURIComponent(job.id)}/results/${name.split("/").map(encodeURIComponent).join("/")}`;
+}
+
+/** The results as buttons that download them. */
+export function results(job) {
+  if (!job.results?.length) return h("p", { class: "muted small" }, job.state === "done" ? "It left no files." : "");
+  return h("ul", { class: "results" }, job.results.map((one) => {
+    const press = button(one.name, { icon: "save", small: true });
+    press.addEventListener("click", () => busy(press, async () => {
+      try {
+        download(one.name.split("/").pop(), await request("GET", resultPath(job, one.name), { as: "blob" }));
+      } catch (error) {
+        toast(said(error), { kind: "danger" });
+      }
+    }));
+    return h("li", {}, press, h("span", { class: "small muted numbers" }, size(one.size)));
+  }));
+}
+
+/** Buttons to stop and to remove it; `changed()` is called after either. */
+export function actions(job, changed) {
+  const path = `/v1/jobs/${encodeURIComponent(job.id)}`;
+  const run = (press, work) => busy(press, async () => {
+    try {
+      await work();
+      changed();
+    } catch (error) {
+      toast(said(error), { kind: "danger" });
+    }
+  });
+  if (!ended(job)) {
+    const stop = button("Cancel", { small: true, icon: "stop" });
+    stop.addEventListener("click", () => run(stop, () => post(`${path}/cancel`)));
+    return [stop];
+  }
+  const drop = button("Delete", { small: true, icon: "trash", kind: "quiet" });
+  drop.addEventListener("click", async () => {
+    const sure = await confirm({ title: "Delete this job?", body: "Its files and its results are removed from the server. This cannot be undone.", action: "Delete", danger: true });
+    if (sure) run(drop, () => remove(path));
+  });
+  return [drop];
+}
+
+/** What a job that did not end well says. */
+export function trouble(job) {
+  if (job.state === "failed") return notice(job.error?.message ?? job.error ?? "It failed without a word.", { kind: "danger" });
+  if (job.state === "cancelled") return notice("It was cancelled. What it had done is not kept.", { kind: "warn" });
+  return null;
+}
+
+/** A line for a list of jobs of one kind. */
+export function line(job, href) {
+  return h("a", { class: "job-line", href }, h("span", { class: "strong cut grow" }, job.name || job.id), stateBadge(job), times(job), icon("right"));
+}

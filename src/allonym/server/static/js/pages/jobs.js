@@ -1,0 +1,141 @@
+// Work in the background: files to anonymise or to restore, and everything else that takes longer than a request.
+
+import { get } from "../api.js";
+import { badge, button, busy, dropZone, emptyState, field, fill, h, icon, input, notice, pageHead, progress, said, segments, select, stylesheet, table, toast } from "../ui.js";
+import { go, route } from "../router.js";
+import { may } from "../session.js";
+import { many, when } from "./format.js";
+import { KINDS, actions, ended, progressBar, progressWords, results, start, stateBadge, times, trouble, watch } from "./job.js";
+import { facts, loaded, paged } from "./loading.js";
+import { fileList, policyChoice } from "./policychoice.js";
+
+const FILES = ".txt,.md,.docx,.xlsx,.pptx,.csv,.tsv,.json,.jsonl,.eml,.mbox,.html,.pdf,.zip";
+const HOMES = { swap: "corpus", evaluate: "evaluation" };
+
+export async function show(root, { rest, make }) {
+  await stylesheet("pages/pages.css");
+  return rest ? one(root, rest) : all(root, Boolean(make));
+}
+
+function all(root, open) {
+  let timer = 0, gone = false;
+  const kind = select([{ value: "", label: "All kinds" }, ...Object.entries(KINDS).map(([value, label]) => ({ value, label }))], { class: "small", "aria-label": "Kind" });
+  const list = paged({
+    size: 20,
+    label: "Pages of jobs",
+    load: async (offset, limit) => {
+      clearTimeout(timer);
+      const found = await get("/v1/jobs", { query: { kind: kind.value, offset, limit } });
+      if (!gone && found.jobs.some((job) => !ended(job))) timer = setTimeout(() => list.reload(), 1500);
+      return { rows: found.jobs, total: found.total ?? found.jobs.length };
+    },
+    draw: (rows) => table({
+      rows,
+      columns: [
+        { key: "name", label: "Job", render: (job) => h("a", { class: "strong breaks", href: home(job) }, job.name || job.id) },
+        { key: "kind", label: "Kind", render: (job) => KINDS[job.kind] ?? job.kind },
+        { key: "state", label: "State", render: (job) => h("div", { class: "row" }, stateBadge(job), !ended(job) && h("span", { class: "small muted numbers" }, progressWords(job))) },
+        { key: "created", label: "Made", render: (job) => when(job.created) },
+        { key: "actions", label: h("span", { class: "out-of-sight" }, "Actions"), render: (job) => h("div", { class: "row end" }, actions(job, () => list.reload())) },
+      ],
+    }),
+    empty: emptyState({ title: "No jobs yet", body: "Files that you upload are worked on in the background, also when you close this page.", icon: "clock" }),
+  });
+  kind.addEventListener("change", () => list.reload(true));
+  const form = makeForm(() => { panel.hidden = true; });
+  const panel = h("section", { class: "card", hidden: !open, "aria-label": "New job" }, form);
+  const make = button("New job", { kind: "primary", icon: "plus", "aria-expanded": String(open) });
+  make.addEventListener("click", () => {
+    panel.hidden = !panel.hidden;
+    make.setAttribute("aria-expanded", String(!panel.hidden));
+    if (!panel.hidden) panel.querySelector("input, button")?.focus();
+  });
+  root.append(
+    pageHead("Jobs", "Files are anonymised or restored in the background. A job survives a restart of the server.", [make]),
+    h("div", { class: "stack wide" }, panel, h("section", { class: "stack", "aria-label": "Jobs" }, h("div", { class: "row end" }, kind), list)),
+  );
+  list.reload();
+  return () => { gone = true; clearTimeout(timer); };
+}
+
+function home(job) {
+  return HOMES[job.kind] ? route(`${HOMES[job.kind]}/${job.id}`) : route(`jobs/${job.id}`);
+}
+
+function makeForm(hide) {
+  const kinds = [{ value: "anonymize", label: "Anonymise" }, ...(may("restore") ? [{ value: "restore", label: "Restore" }] : [])];
+  const kind = segments({ label: "What to do", options: kinds, value: "anonymize", onchange: () => draw() });
+  const files = fileList({ onchange: () => { send.disabled = !files.files.length; } });
+  const zone = dropZone({ label: "Drop files here: texts, Word, tables, JSON Lines, mail", accept: FILES, multiple: true, onfiles: (more) => files.add(more) });
+  const policy = policyChoice();
+  const column = field({ label: "Field", control: input({ placeholder: "text", spellcheck: "false" }), hint: "Of tables and JSON Lines: the column or key that holds the text. Several with commas between." });
+  const scope = field({ label: "Vault scope", control: input({ placeholder: "interviews", spellcheck: "false", maxlength: 200 }), hint: "" });
+  const failed = h("div", { hidden: true });
+  const sent = progress({ value: 0, label: "" });
+  sent.hidden = true;
+  const send = button("Start", { kind: "primary", type: "submit", icon: "play", disabled: true });
+  const fields = h("div", { class: "two" });
+  const draw = () => {
+    const restore = kind.value === "restore";
+    fill(fields, h("div", { class: "stack" }, !restore && policy), h("div", { class: "stack" }, scope, !restore && column));
+    const hint = restore
+      ? "Where the originals are kept: the scope that was named when the files were anonymised."
+      : "Keep what was replaced under this name, so that it can be restored. Empty: nothing is kept.";
+    scope.querySelector(".hint")?.remove();
+    scope.append(h("div", { class: "hint" }, hint));
+  };
+  draw();
+  const form = h("form", { class: "stack wide", novalidate: true },
+    h("div", { class: "spread" }, h("h2", {}, "New job"), kind), zone, files, fields, failed, sent,
+    h("div", { class: "row" }, send, button("Cancel", { kind: "quiet", onclick: hide })));
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const restore = kind.value === "restore";
+    scope.wrong(restore && !scope.control.value.trim() ? "The scope is needed to find the originals." : "");
+    if (restore && !scope.control.value.trim()) { scope.control.focus(); return; }
+    const options = {};
+    if (!restore) options.policy = policy.value;
+    if (scope.control.value.trim()) options.scope = scope.control.value.trim();
+    const fieldsGiven = column.control.value.split(",").map((one) => one.trim()).filter(Boolean);
+    if (!restore && fieldsGiven.length) options.fields = fieldsGiven;
+    failed.hidden = true;
+    sent.hidden = false;
+    try {
+      const job = await busy(send, () => start(kind.value, files.files, options, (share) => sent.update({ value: share, label: share < 1 ? "Sending" : "Checking" })));
+      toast(`${many(files.files.length, "file")} sent. The job goes on when you close this page.`);
+      go(`jobs/${job.id}`);
+    } catch (error) {
+      sent.hidden = true;
+      fill(failed, notice(said(error), { kind: "danger" }));
+      failed.hidden = false;
+    }
+  });
+  return form;
+}
+
+function one(root, id) {
+  const body = h("div", { class: "stack wide" });
+  const head = h("div", {});
+  root.append(h("a", { class: "back", href: "#/jobs" }, icon("left"), "Jobs"), head, body);
+  let stop = () => {};
+  const draw = (job) => {
+    fill(head, pageHead(job.name || job.id, null, actions(job, () => (ended(job) ? go("jobs") : (stop(), follow())))));
+    fill(body,
+      h("section", { class: "card stack" },
+        h("div", { class: "row" }, stateBadge(job), badge(KINDS[job.kind] ?? job.kind), times(job)),
+        !ended(job) && progressBar(job), trouble(job), summary(job)),
+      job.state === "done" && h("section", { class: "card stack" }, h("h2", {}, "Results"), results(job)));
+  };
+  const follow = () => {
+    stop = watch(id, draw, { failed: (error) => loaded(body, () => { throw error; }, () => null) });
+  };
+  follow();
+  return () => stop();
+}
+
+/** What a job says of itself: counts, in words. */
+function summary(job) {
+  const told = Object.entries(job.summary ?? {}).filter(([, value]) => typeof value === "number" || typeof value === "string");
+  if (!told.length) return null;
+  return facts(told.map(([name, value]) => [name.replaceAll("_", " "), typeof value === "number" ? value.toLocaleString("en") : value]));
+}

@@ -1,0 +1,86 @@
+// Projects: sets of documents that are reviewed under one policy.
+
+import { get, post, remove } from "../../api.js";
+import { button, busy, confirm, dialog, emptyState, field, fill, h, input, notice, pageHead, said, toast } from "../../ui.js";
+import { go, route } from "../../router.js";
+import { may } from "../../session.js";
+import { count, many, when } from "../format.js";
+import { paged } from "../loading.js";
+import { policyChoice } from "../policychoice.js";
+import { STATES, askDocuments, pathOf } from "./queue.js";
+
+/** The list of projects. */
+export function projectsView(root) {
+  const list = paged({
+    size: 24,
+    label: "Pages of projects",
+    load: async (offset, limit) => {
+      const found = await get("/v1/projects", { query: { offset, limit } });
+      return { rows: found.projects, total: found.total };
+    },
+    draw: (rows) => h("ul", { class: "grid cards" }, rows.map(card)),
+    empty: emptyState({
+      title: "No projects yet", icon: "list",
+      body: may("adjudicate") ? "A project holds documents that two people read independently: what was missed, and what was replaced for nothing." : "Somebody who may adjudicate makes one.",
+      actions: may("adjudicate") ? [button("New project", { icon: "plus", onclick: ask })] : [],
+    }),
+  });
+  root.append(pageHead("Review", "People read what was anonymised, the riskiest documents first. What they decide counts at once, and teaches the tagger.", may("adjudicate") ? [button("New project", { kind: "primary", icon: "plus", onclick: ask })] : []), list);
+  list.reload();
+}
+
+function card(project) {
+  const { states, documents } = project;
+  const bar = h("div", { class: "states-bar", role: "img", "aria-label": Object.entries(STATES).map(([state, [words]]) => `${states[state] ?? 0} ${words}`).join(", ") });
+  for (const state of ["done", "disagreement", "in_review", "new"]) {
+    const part = h("span", { class: state });
+    part.style.setProperty("flex-grow", String(states[state] ?? 0));
+    bar.append(part);
+  }
+  return h("li", { class: "card project" },
+    h("h2", {}, h("a", { href: route(`review/${encodeURIComponent(project.name)}`) }, project.name)),
+    h("p", { class: "small muted" }, documents ? `${many(documents, "document")}, ${count(states.done ?? 0)} done` : "No documents yet"),
+    documents > 0 && bar,
+    states.disagreement > 0 && h("p", { class: "small" }, `${states.disagreement} wait for a decision`),
+    h("p", { class: "tiny muted" }, `${project.owner}, `, when(project.created)));
+}
+
+function ask() {
+  const name = field({ label: "Name", control: input({ maxlength: 64, spellcheck: "false" }) });
+  const policy = policyChoice({ label: "Policy under which the texts are anonymised" });
+  const failed = h("div", { hidden: true });
+  const submit = button("Make the project", { kind: "primary", type: "submit" });
+  const form = h("form", { class: "stack", novalidate: true }, name, policy, failed, h("div", { class: "row end" }, submit));
+  const open = dialog({ title: "New project", body: form });
+  name.control.focus();
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const called = name.control.value.trim();
+    const fine = called && !called.includes("/");
+    name.wrong(fine ? "" : called ? "A name has no slash." : "A name is needed.");
+    if (!fine) { name.control.focus(); return; }
+    try {
+      await busy(submit, () => post("/v1/projects", { name: called, policy: policy.value }));
+      open.close();
+      askDocuments(called, () => go(`review/${encodeURIComponent(called)}`));
+    } catch (error) {
+      fill(failed, notice(said(error), { kind: "danger" }));
+      failed.hidden = false;
+    }
+  });
+}
+
+/** A button that removes a project. */
+export function del(project) {
+  const press = button("Remove", { kind: "quiet", icon: "trash" });
+  press.addEventListener("click", async () => {
+    if (!(await confirm({ title: `Remove ${project.name}?`, body: `Its ${many(project.documents, "document")}, all that was said of them, and its terms are removed. This cannot be undone.`, action: "Remove", danger: true }))) return;
+    try {
+      await busy(press, () => remove(pathOf(project.name)));
+      go("review");
+    } catch (error) {
+      toast(said(error), { kind: "danger" });
+    }
+  });
+  return press;
+}

@@ -1,0 +1,133 @@
+// The documents of a project, the riskiest first.
+
+import { get, post } from "../../api.js";
+import { badge, button, dialog, dropZone, emptyState, fill, h, notice, progress, said, segments, select, table, toast } from "../../ui.js";
+import { route } from "../../router.js";
+import { may } from "../../session.js";
+import { many, number } from "../format.js";
+import { paged } from "../loading.js";
+import { readable } from "../../families.js";
+
+export const STATES = {
+  new: ["new", ""],
+  in_review: ["in review", "info"],
+  disagreement: ["disagreement", "warn"],
+  done: ["done", "good"],
+};
+const MINE = { none: "", open: "begun by you", done: "done by you" };
+const MOST = 5; // points at which the bar is full: P2's limit
+const AT_ONCE = 20;
+
+/** The address of a project. */
+export function pathOf(project) {
+  return `/v1/projects/${encodeURIComponent(project)}`;
+}
+
+/** A document's risk as a bar and a number; P2's limit is 5 points. */
+export function riskBar({ risk, bound }) {
+  const kind = risk >= 5 ? "high" : risk >= 2 ? "middle" : "low";
+  const bar = h("span", { class: `risk-fill ${kind}` });
+  bar.style.setProperty("--share", String(Math.min(1, risk / MOST)));
+  return h("span", { class: "risk", title: `Expected residual risk ${number(risk, 1)} points of P2's scale; ${bound} if all that a second reading proposes were missed. P2's limit is 5.` },
+    h("span", { class: "risk-track", "aria-hidden": "true" }, bar), h("span", { class: "out-of-sight" }, "Risk "), h("span", { class: "numbers strong" }, number(risk, 1)));
+}
+
+/** The queue of a project; `changed()` when documents came. */
+export function queueView(project, { changed }) {
+  const state = segments({
+    label: "State", value: "", onchange: () => list.reload(true),
+    options: [{ value: "", label: "All" }, { value: "new", label: "New" }, { value: "in_review", label: "In review" }, { value: "disagreement", label: "Disagreement" }, { value: "done", label: "Done" }],
+  });
+  const order = select([{ value: "risk", label: "Riskiest first" }, { value: "gain", label: "Most to learn first" }, { value: "added", label: "As they were added" }], { class: "small", "aria-label": "Order" });
+  order.addEventListener("change", () => list.reload(true));
+  const find = h("input", { type: "search", class: "input small", placeholder: "Find an id", "aria-label": "Find an id", autocomplete: "off" });
+  find.addEventListener("input", () => list.reload(true));
+  const href = (one) => route(`review/${encodeURIComponent(project.name)}/${encodeURIComponent(one.id)}`);
+  const list = paged({
+    size: 25,
+    label: "Pages of documents",
+    load: async (offset, limit) => {
+      const words = find.value.trim().toLowerCase();
+      const found = await get(`${pathOf(project.name)}/documents`, { query: { state: state.value, order: order.value, ...(words ? { limit: 1000 } : { offset, limit }) } });
+      if (!words) return { rows: found.documents, total: found.total };
+      const rows = found.documents.filter((one) => one.id.toLowerCase().includes(words));
+      return { rows: rows.slice(offset, offset + limit), total: rows.length };
+    },
+    draw: (rows) => table({
+      rows,
+      columns: [
+        { key: "id", label: "Document", render: (one) => h("a", { class: "strong breaks", href: href(one) }, one.id) },
+        { key: "risk", label: "Risk", render: riskBar },
+        { key: "why", label: "Why", render: (one) => h("span", { class: "small muted" }, one.reasons.slice(0, 2).map((r) => readable(r.tag.replace(/_PARTIAL$/, "")).toLowerCase()).join(", ") || "–") },
+        { key: "state", label: "State", render: (one) => h("div", { class: "row" }, badge(...STATES[one.state]), MINE[one.mine] && h("span", { class: "small muted" }, MINE[one.mine])) },
+        { key: "reviewers", label: "Reviewers", render: (one) => h("span", { class: "numbers nowrap" }, `${one.done} of 2 done`) },
+        { key: "mentions", label: "Findings", number: true },
+      ],
+    }),
+    empty: emptyState({
+      title: project.documents ? "No document is like that" : "No documents yet", icon: "file",
+      body: project.documents ? "Another state or another id may have some." : may("adjudicate") ? "Add the texts that are to be reviewed. They are anonymised under the project's policy, and read a second time for what may have been missed." : "Somebody who may adjudicate adds them.",
+    }),
+  });
+  const add = may("adjudicate") && button("Add documents", { icon: "upload", onclick: () => askDocuments(project.name, () => { list.reload(true); changed(); }) });
+  list.reload();
+  return h("section", { class: "stack", "aria-label": "Documents" }, h("div", { class: "spread" }, h("div", { class: "row" }, state), h("div", { class: "row" }, find, order, add)), list);
+}
+
+/** Asks for files and puts their documents into the queue, some at a time. */
+export function askDocuments(project, added) {
+  const failed = h("div", { hidden: true });
+  const bar = progress({ value: 0, label: "" });
+  bar.hidden = true;
+  let left = false;
+  const take = async (files) => {
+    failed.hidden = true;
+    bar.hidden = false;
+    try {
+      bar.update({ value: null, label: "Reading the files" });
+      const documents = await documentsOf(files);
+      let done = 0, fresh = 0;
+      for (let at = 0; at < documents.length && !left; at += AT_ONCE) {
+        bar.update({ value: done, max: documents.length, label: `${done} of ${documents.length}: anonymising and reading a second time` });
+        const some = documents.slice(at, at + AT_ONCE);
+        const answer = await post(`${pathOf(project)}/documents`, { documents: some });
+        fresh += answer.added;
+        done += some.length;
+      }
+      open.close();
+      toast(`${many(fresh, "document")} added${documents.length > fresh ? `, ${documents.length - fresh} were there already` : ""}.`);
+    } catch (error) {
+      bar.hidden = true;
+      fill(failed, notice(said(error), { kind: "danger" }));
+      failed.hidden = false;
+    }
+  };
+  const zone = dropZone({ label: "Drop files here: JSON Lines with id and text, or one text each", accept: ".jsonl,.ndjson,.txt,.md", multiple: true, onfiles: take });
+  const open = dialog({
+    title: "Add documents",
+    body: h("div", { class: "stack" }, zone, bar, failed, h("p", { class: "small muted" }, "JSON Lines: one document per line, {\"id\": …, \"text\": …} or {\"id\": …, \"turns\": [{\"speaker\": …, \"text\": …}]}.")),
+    closed: () => { left = true; added(); },
+  });
+}
+
+async function documentsOf(files) {
+  const out = [];
+  for (const file of files) {
+    const text = await file.text();
+    if (!/\.(jsonl|ndjson)$/i.test(file.name)) {
+      if (text.trim()) out.push({ id: file.name.replaceAll("/", "-"), text });
+      continue;
+    }
+    for (const [i, line] of text.split("\n").entries()) {
+      if (!line.trim()) continue;
+      let record = null;
+      try { record = JSON.parse(line); } catch { /* said below, with its place */ }
+      const turns = Array.isArray(record?.turns) ? record.turns.map(({ speaker = null, text: words = "" }) => ({ speaker, text: words })) : null;
+      if (!turns && typeof record?.text !== "string") throw new Error(`Line ${i + 1} of ${file.name}: an object with text, or with turns, is needed.`);
+      const id = String(record.id ?? `${file.name}-${i + 1}`).replaceAll("/", "-").slice(0, 200);
+      out.push(turns ? { id, turns } : { id, text: record.text });
+    }
+  }
+  if (!out.length) throw new Error("The files hold no documents.");
+  return out;
+}

@@ -1,0 +1,78 @@
+// Users and roles, and one-time links for new ones.
+
+import { get, patch, post, remove } from "../../api.js";
+import { badge, button, busy, confirm, dialog, h, notice, said, segments, select, table, toast } from "../../ui.js";
+import { current } from "../../session.js";
+import { copyable, loaded } from "../loading.js";
+import { when } from "../format.js";
+
+const ROLES = [
+  { value: "annotator", label: "Annotator", says: "anonymises and reviews, but gets no originals back" },
+  { value: "reviewer", label: "Reviewer", says: "also restores, settles reviews and runs studies" },
+  { value: "admin", label: "Admin", says: "everything, and the settings" },
+];
+
+export function usersTab() {
+  const list = h("div", {});
+  const load = () => loaded(list, () => get("/v1/users"), ({ users }) => draw(users, load));
+  const invite = button("Invite", { kind: "primary", icon: "link", onclick: ask });
+  load();
+  return h("section", { class: "stack" },
+    h("div", { class: "spread" }, h("div", { class: "stack tight" }, h("h2", {}, "Users"), h("p", { class: "muted" }, "Each person makes their own account by a link that works once.")), invite), list);
+}
+
+function draw(users, reload) {
+  const act = async (work, element) => {
+    try {
+      await (element ? busy(element, work) : work());
+    } catch (error) {
+      toast(said(error), { kind: "danger" });
+    }
+    reload();
+  };
+  const path = (user) => `/v1/users/${encodeURIComponent(user.name)}`;
+  const role = (user) => {
+    const pick = select(ROLES.map(({ value, label }) => ({ value, label })), { value: user.role, class: "small", "aria-label": `Role of ${user.name}`, disabled: user.name === current().name });
+    pick.addEventListener("change", () => act(() => patch(path(user), { role: pick.value })));
+    return pick;
+  };
+  const actions = (user) => {
+    if (user.name === current().name) return h("div", { class: "row end muted small" }, "you");
+    const lock = button(user.active ? "Let in no more" : "Let in again", { small: true, kind: "quiet", icon: "lock" });
+    lock.addEventListener("click", () => act(() => patch(path(user), { active: !user.active }), lock));
+    const drop = button("Remove", { small: true, kind: "quiet", icon: "trash", "aria-label": `Remove ${user.name}` });
+    drop.addEventListener("click", async () => {
+      if (await confirm({ title: `Remove ${user.name}?`, body: "Their sessions and keys end at once. What they did stays in the audit log.", action: "Remove", danger: true })) act(() => remove(path(user)), drop);
+    });
+    return h("div", { class: "row end" }, lock, drop);
+  };
+  return table({
+    rows: users,
+    columns: [
+      { key: "name", label: "Name", sort: (u) => u.name.toLowerCase(), render: (u) => h("span", { class: "strong breaks" }, u.name) },
+      { key: "role", label: "Role", render: role },
+      { key: "active", label: "State", render: (u) => (u.active ? badge("active", "good") : badge("shut out", "warn")) },
+      { key: "created", label: "Since", sort: (u) => u.created, render: (u) => when(u.created) },
+      { key: "actions", label: h("span", { class: "out-of-sight" }, "Actions"), render: actions },
+    ],
+    sorted: { key: "name", descending: false },
+  });
+}
+
+function ask() {
+  const says = h("p", { class: "muted small" });
+  const tell = (value) => { says.textContent = `Such a person ${ROLES.find((r) => r.value === value).says}.`; };
+  const role = segments({ label: "Role", options: ROLES, value: "annotator", onchange: tell });
+  tell("annotator");
+  const make = button("Make a link", { kind: "primary" });
+  const body = h("div", { class: "stack" }, h("div", {}, role), says, h("div", {}, make));
+  dialog({ title: "Invite somebody", body });
+  make.addEventListener("click", async () => {
+    try {
+      const made = await busy(make, () => post("/v1/invitations", { role: role.value }));
+      body.replaceChildren(notice(`For one ${made.role}. It works once, until it expires; send it over a channel you trust.`), copyable(made.link), h("p", { class: "small muted" }, "Expires ", when(made.expires)));
+    } catch (error) {
+      toast(said(error), { kind: "danger" });
+    }
+  });
+}

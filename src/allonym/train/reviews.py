@@ -1,0 +1,144 @@
+"""Going on with a tagger in use from reviewed documents: P3's outlook, where people correct and the model learns.
+
+A few dozen documents would make a network forget the rest, so they are shown along with template text of our own, which
+has every label (rehearsal: Robins 1995, doi:10.1080/09540099550039318), at a low rate. Temperature and operating points
+stay those of the model in use: a few documents are too few to choose them by.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from allonym.errors import DataError, UnknownNameError
+from allonym.models.runtime import HERE
+from allonym.models.tags import LABELS
+from allonym.train.build import Record, Report
+from allonym.train.corpus import own_lists, source_name
+from allonym.train.examples import Example, Targets, annotated, example
+from allonym.train.export import write_tagger
+from allonym.train.fit import Options, fit
+from allonym.train.labelmap import targets
+from allonym.train.synthetic import generate
+from allonym.train.unpack import read_tagger
+
+_CALM = {"epochs": 10, "lr": 1e-4, "head_lr": 5e-4, "batch": 1024, "average": 0.99, "swap": 0.1}
+_REHEARSED = 0.5  # words of template text for each word of a review
+_LEAST_REHEARSED = 100  # texts
+
+
+def base_folder(name: str) -> Path:
+    """The folder of a tagger to go on from: one that ships with allonym, by name, or a folder.
+
+    Raises:
+        UnknownNameError: neither.
+    """
+    if Path(name).is_dir():
+        return Path(name)
+    shipped = sorted(p.parent.name for p in HERE.glob("*/tagger.json"))
+    if name not in shipped:
+        raise UnknownNameError("tagger", name, shipped, "--base")
+    return HERE / name
+
+
+def review_options(given: dict[str, Any]) -> Options:
+    """Options for going on from reviews: what is not given is calmer than for training anew.
+
+    Raises:
+        UnknownNameError: no such option.
+    """
+    return Options.of({**_CALM, **given})
+
+
+def from_reviews(
+    train: Sequence[Record],
+    dev: Sequence[Record],
+    out: Path,
+    *,
+    base: Path,
+    options: Options,
+    label_map: Targets = targets,
+    report: Report = lambda row: None,
+    resume: bool = False,
+) -> dict[str, Any]:
+    """Go on with a tagger from reviewed documents; the model lies in ``out`` then.
+
+    Args:
+        train: records in our JSONL shape. ``meta.labels`` says which labels the reviewers looked at; without it those
+            that the corpus has count. What is not marked is proof for these labels only.
+        dev: records to choose the best epoch by; none: the last one is taken.
+        out: folder for the model; ``work`` in it holds checkpoints.
+        base: folder of the tagger to go on from.
+        options: of :func:`review_options`.
+        label_map: what labels mean.
+        report: called after each epoch.
+        resume: go on from the checkpoint.
+
+    Returns:
+        What ``tagger.json`` says.
+
+    Raises:
+        DataError: no label of the records means anything to the tagger, or ``base`` is no tagger of these labels.
+    """
+    known = _known(train, label_map)
+    if not any(known.values()):
+        raise DataError("no label of the reviewed documents is one that the tagger knows; give a label map")
+    model, about = read_tagger(base, options.dropout)
+    if tuple(about["labels"]) != LABELS:
+        raise DataError(f"{base}: a tagger of other labels; training goes on from one of this version's")
+    reviewed, held = _examples(train, known, label_map), _examples(dev, known, label_map)
+    size = sum(len(one.words) for one in reviewed)
+    rehearsed = _rehearsal(int(size * _REHEARSED))
+    work = out / "work"
+    fit(
+        [(1.0, reviewed), (1.0, rehearsed)],
+        held,
+        work,
+        encoder=base,
+        options=options,
+        lists=own_lists(),
+        report=report,
+        resume=resume,
+        start=model,
+    )
+    kept = {
+        name: value for name, value in about.items() if name not in ("format", "labels", "parts", "name", "reviews")
+    }
+    told = {"name": out.name, **kept, "base": about.get("name", base.name)}
+    told["reviews"] = {"documents": len(train), "words": size, "rehearsed": len(rehearsed)}
+    write_tagger(model, LABELS, base / "vocab.txt", out, told)
+    written: dict[str, Any] = json.loads((out / "tagger.json").read_text("utf-8"))
+    return written
+
+
+def _known(records: Sequence[Record], label_map: Targets) -> dict[str, frozenset[str]]:
+    out: dict[str, frozenset[str]] = {}
+    for name in dict.fromkeys(map(source_name, records)):
+        own = [r for r in records if source_name(r) == name]
+        told = {label for r in own for label in _looked_at(r)}
+        found = frozenset(t for label in told for t in label_map(label, name) or ())
+        out[name] = found | annotated(own, name, label_map)
+    return out
+
+
+def _looked_at(record: Record) -> Iterable[str]:
+    labels = record.get("meta", {}).get("labels", ())
+    return [label for label in labels if isinstance(label, str)] if isinstance(labels, (list, tuple)) else []
+
+
+def _examples(records: Sequence[Record], known: dict[str, frozenset[str]], label_map: Targets) -> list[Example]:
+    lists = own_lists()
+    return [example(r, source_name(r), known.get(source_name(r), frozenset()), label_map, lists) for r in records]
+
+
+def _rehearsal(words: int) -> list[Example]:
+    """Template texts of at least so many words together."""
+    lists, out, count = own_lists(), [], 0
+    for record in generate(max(_LEAST_REHEARSED, words // 10), 3):
+        out.append(example(record, "synthetic", frozenset(LABELS), lambda label, _: frozenset([label]), lists))
+        count += len(out[-1].words)
+        if count >= words and len(out) >= _LEAST_REHEARSED:
+            break
+    return out

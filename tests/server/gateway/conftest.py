@@ -1,0 +1,91 @@
+"""A gateway in front of a language model's endpoint, both over real sockets, and the real client."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from tests.server.gateway.upstream import Upstream, echo
+
+uvicorn = pytest.importorskip("uvicorn")
+openai = pytest.importorskip("openai")
+gateways = pytest.importorskip("allonym.server.gateway", exc_type=ImportError)
+
+
+@contextmanager
+def served(app: Any) -> Iterator[str]:
+    """The address under which an app is served."""
+    listening = socket.create_server(("127.0.0.1", 0), backlog=256)
+    config = uvicorn.Config(app, log_config=None, access_log=False, ws="none", timeout_graceful_shutdown=5)
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+    thread.start()
+    while not server.started:
+        assert thread.is_alive()
+        time.sleep(0.01)
+    try:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join(20)
+        listening.close()
+
+
+@pytest.fixture(scope="session")
+def _upstream() -> Iterator[Upstream]:
+    running = Upstream()
+    yield running
+    running.close()
+
+
+@pytest.fixture
+def upstream(_upstream: Upstream) -> Upstream:
+    """The endpoint, forgetful and echoing."""
+    _upstream.behaviour = echo
+    _upstream.asked.clear()
+    _upstream.raw.clear()
+    return _upstream
+
+
+@pytest.fixture(scope="session")
+def gateway(_upstream: Upstream, untagged_reversible: str) -> Iterator[str]:
+    """A gateway's address; its policy is ``reversible`` without the tagger."""
+    with served(gateways.create_app(gateways.Settings(upstream=_upstream.url, policy=untagged_reversible))) as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def untagged_reversible(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("policies") / "reversible-untagged.toml"
+    detectors = '["rules", "spoken", "lexicon", "speakers"]'
+    path.write_text(
+        f'extends = "reversible"\n[detect]\ndetectors = {detectors}\n[dictionary]\nPERSON = ["Ada Brook", "Zoë Quill"]\n',
+        encoding="utf-8",
+    )
+    return str(path)
+
+
+@pytest.fixture
+def client(gateway: str, upstream: Upstream) -> Iterator[Any]:
+    """The real client, pointed at the gateway."""
+    with openai.OpenAI(base_url=f"{gateway}/v1", api_key="sk-test", max_retries=0) as made:
+        yield made
+
+
+@pytest.fixture
+def gateway_with(upstream: Upstream, untagged_reversible: str) -> Iterator[Callable[..., str]]:
+    """Starts a gateway with other settings and says its address."""
+    from contextlib import ExitStack
+
+    with ExitStack() as stack:
+
+        def start(*, vault: Any = None, key: Any = None, **settings: Any) -> str:
+            made = gateways.Settings(**{"upstream": upstream.url, "policy": untagged_reversible, **settings})
+            return stack.enter_context(served(gateways.create_app(made, vault=vault, key=key)))
+
+        yield start

@@ -1,0 +1,79 @@
+"""Names of uploaded files: cleaned to be shown, never paths."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from allonym.errors import DataError, UnknownNameError
+from allonym.server.jobs import names
+
+
+@pytest.mark.parametrize(
+    ("sent", "shown"),
+    [
+        ("letter.txt", "letter.txt"),
+        ("../../etc/passwd", "passwd"),
+        ("..\\..\\boot.ini", "boot.ini"),
+        ("/etc/shadow.txt", "shadow.txt"),
+        ("C:\\Users\\ada\\notes.txt", "notes.txt"),
+        (".bashrc", "bashrc"),
+        ("...", "file-3"),
+        ("", "file-3"),
+        ("a\x00b\n\tc.txt", "ab c.txt"),
+        ("safe\u202etxt.exe", "safetxt.exe"),
+        ("e\u0301t\u00e9.txt", "\u00e9t\u00e9.txt"),
+        ("CON.txt", "_CON.txt"),
+        ("lpt1.tar.gz", "_lpt1.tar.gz"),
+        ('a"b<c>|d?.txt', "a_b_c__d_.txt"),
+        ("trailing. . .", "trailing"),
+        ("%2e%2e%2fx.txt", "_2e_2e_2fx.txt"),
+        ("\ud800.txt", "txt"),
+    ],
+)
+def test_what_is_shown_of_a_name(sent, shown):
+    assert names.cleaned(sent, 3) == shown
+
+
+@given(st.text(max_size=300))
+def test_no_name_is_a_path_or_hides_anything(sent):
+    shown = names.cleaned(sent, 1)
+    assert 1 <= len(shown) <= names.MOST + 20
+    assert not set(shown) & set('/\\<>:"|?*%')
+    assert not any(unicodedata.category(c).startswith("C") for c in shown)
+    assert shown not in (".", "..") and not shown.startswith((".", " ")) and not shown.endswith((".", " "))
+    assert names.cleaned(shown, 1) == shown
+
+
+def test_a_long_name_keeps_its_suffix():
+    shown = names.cleaned("x" * 500 + ".jsonl.gz", 1)
+    assert len(shown) == names.MOST and shown.endswith(".jsonl.gz")
+
+
+def test_equal_names_are_told_apart():
+    taken = set()
+    out = []
+    for name in ("a.txt", "A.TXT", "a.txt", "\uff41.txt"):
+        out.append(names.apart(name, taken))
+        taken.add(names.folded(out[-1]))
+    assert out == ["a.txt", "A (2).TXT", "a (3).txt", "\uff41 (4).txt"]
+
+
+def test_files_lie_under_numbers():
+    assert names.stored("Letter to Ada.DOCX", 7) == "file-00007.docx"
+    assert names.stored("x.ndjson.gz", 1) == "file-00001.jsonl.gz"
+    assert names.stored("whatever", 1, "txt") == "file-00001.txt"
+    assert names.stored("packed.gz", 1, "csv") == "file-00001.csv.gz"
+    with pytest.raises(DataError, match=r"\.exe"):
+        names.stored("a.exe", 1)
+    with pytest.raises(UnknownNameError, match="csv"):
+        names.stored("a", 1, "cvs")
+
+
+def test_marks_go_before_the_suffix():
+    assert names.with_mark("a.b.txt", "safe") == "a.b-safe.txt"
+    assert names.with_mark("rows.csv.gz", "safe") == "rows-safe.csv.gz"
+    assert names.with_mark("bare", "safe") == "bare-safe"

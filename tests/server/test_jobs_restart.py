@@ -1,0 +1,217 @@
+"""Jobs that are interrupted: processes killed, servers stopped and killed, two servers on one folder, what is left."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from contextlib import contextmanager
+
+import pytest
+
+for needed in ("argon2", "fastapi", "httpx", "multipart", "prometheus_client"):
+    pytest.importorskip(needed)
+
+from allonym.errors import RequestError  # noqa: E402
+from benchmarks.jobs_kill import job_processes, records  # noqa: E402
+from benchmarks.jobs_kill import run as killed  # noqa: E402
+
+from allonym.server.access import ROLES, Who  # noqa: E402
+from allonym.server.database import jobs as table  # noqa: E402
+from allonym.server.jobs import runner  # noqa: E402
+from allonym.server.jobs.folder import Folder  # noqa: E402
+from allonym.server.jobs.uploads import Arrived, Form  # noqa: E402
+from allonym.server.services import open_services  # noqa: E402
+from allonym.server.settings import Settings  # noqa: E402
+
+ANN = Who(1, "ann", "admin", frozenset(ROLES["admin"]))
+ROWS = records(2500, 1)
+SOURCE = {"toml": None, "confidence": None, "operators": {}, "off": [], "dictionary": {}, "exclude": {}}
+OPTIONS = {"policy": {"name": "default", "detectors": ["rules"]}, "fields": ["text"]}
+
+
+@contextmanager
+def services(folder, **settings):
+    made = open_services(Settings(data=folder, **settings))
+    try:
+        yield made
+    finally:
+        made.jobs.stop()
+        made.vault.close()
+        made.database.close()
+
+
+def submit(jobs, data=ROWS, **options):
+    with jobs.coming() as folder:
+        path = folder.path / "arriving" / "1"
+        path.write_bytes(data)
+        texts = {"kind": "anonymize", "options": json.dumps({**OPTIONS, **options})}
+        return jobs.make(ANN, Form(texts, [Arrived("files", "rows.jsonl", path, len(data))]), folder).id
+
+
+def until(met, within=60.0):
+    end = time.monotonic() + within
+    while not met():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def ended(jobs, id):
+    until(lambda: jobs.one(ANN, id).state not in ("queued", "running"))
+    return jobs.one(ANN, id)
+
+
+def at_work(jobs, id):
+    """Wait until its process has done a part."""
+    until(lambda: (job := jobs.one(ANN, id)).state == "running" and 0 < job.progress.done < job.progress.of)
+
+
+def processes():
+    return [pid for pid, parent in job_processes() if parent == os.getpid()]
+
+
+def output(jobs, id):
+    return jobs.result(ANN, id, "rows-safe.jsonl")[0].read_bytes()
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """What an undisturbed job makes."""
+    with services(tmp_path_factory.mktemp("whole") / "data") as made:
+        made.jobs.start()
+        id = submit(made.jobs, scope="s")
+        assert ended(made.jobs, id).state == "done"
+        return output(made.jobs, id)
+
+
+def test_a_server_that_stops_leaves_its_jobs_to_the_next(tmp_path, whole):
+    with services(tmp_path / "data") as made:
+        made.jobs.start()
+        first, second = (submit(made.jobs, scope=s) for s in "sz")
+        at_work(made.jobs, first)
+        made.jobs.stop()
+        assert not processes()
+        assert [made.jobs.one(ANN, id).state for id in (first, second)] == ["queued", "queued"]
+        assert list((tmp_path / "data" / "jobs" / first / "out").glob(".*journal"))
+    with services(tmp_path / "data") as made:
+        made.jobs.start()
+        assert [ended(made.jobs, id).state for id in (first, second)] == ["done", "done"]
+        assert output(made.jobs, first) == output(made.jobs, second) == whole
+        assert len(made.vault.known("s")) == len(made.vault.known("z"))
+
+
+def test_a_process_that_dies_is_followed_by_another(tmp_path, whole):
+    with services(tmp_path / "data") as made:
+        made.jobs.start()
+        id = submit(made.jobs, scope="s")
+        at_work(made.jobs, id)
+        (pid,) = processes()
+        os.kill(pid, signal.SIGKILL)
+        job = ended(made.jobs, id)
+        assert (job.state, job.error) == ("done", None)
+        assert output(made.jobs, id) == whole
+
+
+def test_a_process_that_dies_again_and_again_ends_the_job_with_its_reason(tmp_path, monkeypatch):
+    monkeypatch.setattr(runner, "DEATHS", 2)
+    monkeypatch.setattr(runner, "_AGAIN", (0.0,))
+    with services(tmp_path / "data") as made:
+        made.jobs.start()
+        id = submit(made.jobs)
+        for _ in range(2):
+            until(processes)
+            os.kill(processes()[0], signal.SIGKILL)  # before it has done anything
+            until(lambda: not processes() or made.jobs.one(ANN, id).state == "failed")
+        job = ended(made.jobs, id)
+        assert job.state == "failed" and "2 times at the same place, last with signal 9" in job.error
+        assert sorted(p.name for p in (tmp_path / "data" / "jobs" / id).iterdir()) == ["lock"]
+
+
+def test_work_that_was_done_is_not_done_again(tmp_path):
+    with services(tmp_path / "data") as made:
+        made.jobs.start()
+        id = submit(made.jobs, b'{"text": "mail ada@example.com"}\n')
+        before = ended(made.jobs, id)
+        made.jobs.stop()
+        path = tmp_path / "data" / "jobs" / id / "out" / "file-00001.jsonl"
+        written = path.stat().st_mtime_ns
+        with made.database.writing() as connection:  # as if the server had been killed before it knew
+            connection.execute(table.update().values(state="running", ended=None, told=None))
+        made.jobs.start()
+        after = ended(made.jobs, id)
+        assert after.model_dump(exclude={"ended", "expires"}) == before.model_dump(exclude={"ended", "expires"})
+        assert path.stat().st_mtime_ns == written
+
+
+def test_a_run_that_was_whole_when_its_process_died_is_not_run_again(tmp_path, monkeypatch):
+    """Killed after the last file was renamed and before the job said that it had ended."""
+    from allonym.server.jobs import work
+    from allonym.server.jobs.task import Sent, Spec, Task
+
+    source = json.dumps({**SOURCE, "name": "default", "detectors": ["rules"]})
+    options = {"scope": None, "fields": [], "plans": True, "originals": False}
+    sent = (Sent("files", "a.txt", "file-00001.txt", 0), Sent("files", "b.txt", "file-00002.txt", 0))
+    task = Task(Folder(tmp_path), Spec("anonymize", "a", "ann", sent, options, source))
+    task.folder.inputs("files").mkdir(parents=True)
+    for one in sent:
+        (task.folder.inputs("files") / one.stored).write_text(f"mail {one.shown[0]}@example.com")
+    first = work.anonymize(task)
+
+    def again(*args, **options):
+        raise AssertionError("run again")
+
+    monkeypatch.setattr(work, "anonymize_path", again)
+    assert work.anonymize(task) == first
+    assert [m.name for m in first[1]] == ["a-safe.txt", "b-safe.txt", "plans.jsonl", "report.json"]
+
+
+def test_of_two_servers_one_runs_the_jobs_and_the_other_takes_over(tmp_path, whole):
+    with services(tmp_path / "data") as one, services(tmp_path / "data") as other:
+        one.jobs.start()
+        until(lambda: one.jobs._runner._lock is not None)
+        other.jobs.start()
+        id = submit(other.jobs, scope="s")
+        at_work(one.jobs, id)
+        assert other.jobs._runner._lock is None and len(processes()) == 1
+        one.jobs.stop()
+        assert ended(other.jobs, id).state == "done"
+        assert output(other.jobs, id) == whole
+        again = submit(one.jobs)
+        assert other.jobs.cancel(ANN, again).state == "cancelled"
+
+
+def test_files_go_when_their_time_is_over(tmp_path, monkeypatch):
+    monkeypatch.setattr(runner, "_CLEAR", 0.0)
+    with services(tmp_path / "data", keep_results_hours=0.0) as made:
+        made.jobs.start()
+        id = submit(made.jobs, b'{"text": "mail ada@example.com"}\n')
+
+        def gone():
+            try:
+                made.jobs.one(ANN, id)
+            except RequestError as error:
+                return error.status == 404
+            return False
+
+        until(gone)
+        until(lambda: not (tmp_path / "data" / "jobs" / id).exists())
+
+
+def test_uploads_that_broke_off_go_but_not_those_under_way(tmp_path, monkeypatch):
+    monkeypatch.setattr(runner, "_CLEAR", 0.0)
+    with services(tmp_path / "data") as made:
+        left = Folder(tmp_path / "data" / "jobs" / "left")
+        left.make()
+        with made.jobs.coming() as coming:
+            made.jobs.start()
+            until(lambda: not left.there())
+            assert coming.there()
+            until(lambda: made.jobs._runner._cleared > 0)
+            assert coming.there()
+
+
+def test_jobs_end_complete_after_kills_of_a_real_server(tmp_path):
+    result = killed(2, 400, 5, 3, tmp_path)
+    assert result["jobs"] == 6
+    assert (result["different"], result["orphans"], result["folders_left"]) == (0, 0, 0)

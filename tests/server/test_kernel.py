@@ -1,0 +1,165 @@
+"""The processes that detect: one dies, one works for nobody, all end with the server."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("fastapi")
+
+from allonym.document import Document
+from allonym.errors import PolicyError, RequestError
+from allonym.server.kernel import Kernel, WorkerError
+
+RULES = '{"confidence": null, "detectors": ["rules"], "dictionary": {}, "exclude": {}, "name": "default", "off": [], "operators": {}, "toml": null}'
+TEXT = Document("", "Write to ada.brook@example.com")
+
+
+@pytest.fixture(scope="module")
+def kernel():
+    made = Kernel(2, RULES)
+    made.start()
+    yield made
+    made.close()
+
+
+def who() -> int:
+    return os.getpid()
+
+
+def slowly(seconds: float) -> int:
+    time.sleep(seconds)
+    return os.getpid()
+
+
+def dying(path: str, times: int) -> str:
+    """End without a word, so often."""
+    with open(path, "a", encoding="utf-8") as file:
+        file.write(".")
+    if Path(path).stat().st_size <= times:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return "lived"
+
+
+def refusing() -> None:
+    raise PolicyError("policy: threshold must be a number")
+
+
+def failing() -> None:
+    raise KeyError("Ada Brook's secret")
+
+
+def big() -> bytes:
+    return bytes(20_000_000)
+
+
+async def until_it_ended(process: int) -> None:
+    for _ in range(200):
+        try:
+            os.kill(process, 0)
+        except ProcessLookupError:
+            return
+        await asyncio.sleep(0.05)
+    raise AssertionError("a worker lives on")
+
+
+def test_finds(kernel):
+    spans = asyncio.run(kernel.detect(TEXT, RULES, None))
+    assert [(s.label, s.start, s.end) for s in spans] == [("EMAIL_ADDRESS", 9, 30)]
+    assert asyncio.run(kernel.anonymize(TEXT, RULES, None)).text == "Write to [EMAIL_ADDRESS_1]"
+
+
+def test_as_many_work_at_once_as_there_are(kernel):
+    async def all_of_them():
+        return await asyncio.gather(*(kernel.run(slowly, 0.3) for _ in range(6)))
+
+    assert len(set(asyncio.run(all_of_them()))) == 2
+
+
+def test_errors_arrive_as_they_are_and_others_without_their_words(kernel, caplog):
+    with pytest.raises(PolicyError, match="threshold"):
+        asyncio.run(kernel.run(refusing))
+    with pytest.raises(WorkerError) as caught:
+        asyncio.run(kernel.run(failing))
+    assert "KeyError" in str(caught.value) and "Ada" not in f"{caught.value!r}{caught.value.__cause__}{caplog.text}"
+    assert len(asyncio.run(kernel.run(big))) == 20_000_000
+
+
+def test_a_task_whose_process_died_is_done_again_once(kernel, tmp_path):
+    assert asyncio.run(kernel.run(dying, str(tmp_path / "once"), 1)) == "lived"
+    with pytest.raises(RequestError) as caught:
+        asyncio.run(kernel.run(dying, str(tmp_path / "twice"), 2))
+    assert caught.value.status == 503
+    assert asyncio.run(kernel.detect(TEXT, RULES, None))
+
+
+def test_a_dying_process_takes_nobody_with_it(kernel, tmp_path):
+    async def beside():
+        slow = asyncio.create_task(kernel.run(slowly, 1.0))
+        await asyncio.sleep(0.1)
+        with pytest.raises(RequestError):
+            await kernel.run(dying, str(tmp_path / "twice"), 9)
+        return await slow
+
+    before = {asyncio.run(kernel.run(who)) for _ in range(2)}
+    assert asyncio.run(beside()) in before
+
+
+def test_a_process_that_is_killed_from_outside_comes_again(kernel):
+    for _ in range(4):
+        os.kill(asyncio.run(kernel.run(who)), signal.SIGKILL)
+    assert asyncio.run(kernel.detect(TEXT, RULES, None))
+
+
+def test_who_waits_no_more_holds_nobody_up(kernel):
+    async def impatient():
+        started = [asyncio.create_task(kernel.run(slowly, 300.0)) for _ in range(4)]
+        await asyncio.sleep(0.5)
+        for task in started:
+            task.cancel()
+        await asyncio.gather(*started, return_exceptions=True)
+        return await asyncio.wait_for(kernel.detect(TEXT, RULES, None), 60)
+
+    assert asyncio.run(impatient())
+    assert sorted(map(id, kernel._free)) == sorted(map(id, kernel._lanes))
+
+
+def test_what_cannot_be_loaded_is_told_at_the_start():
+    kernel = Kernel(1, RULES.replace('"rules"', '"no such detector"'))
+    with pytest.raises(Exception, match="no such detector"):
+        kernel.start()
+    kernel.close()
+
+
+SERVER = f"""
+import asyncio, os, sys, time
+from allonym.server.kernel import Kernel
+
+def who():
+    return os.getpid()
+
+if __name__ == "__main__":
+    kernel = Kernel(2, {RULES!r})
+    kernel.start()
+    print(*[lane._process.pid for lane in kernel._lanes], flush=True)
+    time.sleep(300)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="POSIX")
+def test_workers_end_when_the_server_is_killed(tmp_path):
+    script = tmp_path / "server.py"
+    script.write_text(SERVER, encoding="utf-8")
+    with subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True) as server:
+        workers = [int(one) for one in server.stdout.readline().split()]
+        server.kill()
+    assert len(workers) == 2
+    for one in workers:
+        asyncio.run(until_it_ended(one))

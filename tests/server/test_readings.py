@@ -1,0 +1,102 @@
+"""What one reviewer says of a document: what is sound, what comes out of it, when two say the same."""
+
+from __future__ import annotations
+
+import pytest
+
+from allonym.document import Span
+from allonym.errors import DataError, UnknownNameError
+from allonym.evaluate.scoring import score_conversation
+
+pytest.importorskip("fastapi")
+
+from allonym.server.reviews.readings import Reading, agree, missed, reading_of, settled
+
+TEXT = "Ada Brook of Larkspur Ltd met Jim Quill in Elmford on Monday."
+FOUND = (Span(0, 3, "PERSON"), Span(30, 39, "PERSON"), Span(43, 50, "CITY"), Span(54, 60, "DATE"))
+
+
+def mark(words, kind="missed", label="PERSON"):
+    start = TEXT.index(words)
+    return {"start": start, "end": start + len(words), "kind": kind, "label": label}
+
+
+def decision(span, verdict, **more):
+    return {"start": span.start, "end": span.end, "label": span.label, "verdict": verdict, **more}
+
+
+def shown(reading):
+    return [(TEXT[s.start : s.end], s.label) for s in settled(reading, TEXT, FOUND)]
+
+
+def test_what_a_reading_makes_of_the_findings():
+    reading = reading_of(
+        [mark("Brook", "partial", "PERSON_LASTNAME"), mark("Larkspur Ltd", "speaker", "ORGANIZATION")],
+        [
+            decision(FOUND[1], "resize", new_start=34, new_end=39),
+            decision(FOUND[2], "relabel", new_label="LOCATION"),
+            decision(FOUND[3], "reject"),
+        ],
+        TEXT,
+        FOUND,
+    )
+    assert shown(reading) == [
+        ("Ada Brook", "PERSON"),
+        ("Larkspur Ltd", "ORGANIZATION_SPEAKER"),
+        ("Quill", "PERSON"),
+        ("Elmford", "LOCATION"),
+    ]
+    assert Reading.from_json(reading.to_json()) == reading
+    assert "Brook" not in repr(reading) + reading.to_json()
+
+
+def test_a_missed_part_beside_nothing_stands_alone_and_what_has_no_decision_is_accepted():
+    assert shown(reading_of([mark("Ltd", "partial", "ORGANIZATION")], [], TEXT, FOUND)) == [
+        ("Ada", "PERSON"),
+        ("Ltd", "ORGANIZATION"),
+        ("Jim Quill", "PERSON"),
+        ("Elmford", "CITY"),
+        ("Monday", "DATE"),
+    ]
+
+
+def test_marks_score_as_in_p2():
+    reading = reading_of([mark("Brook", "partial"), mark("Larkspur Ltd", "speaker", "ORGANIZATION")], [], TEXT, FOUND)
+    scored = score_conversation(missed(reading, "one", TEXT))
+    assert [item.tag for item in scored.items] == ["PERSON_NAME_PARTIAL", "ORGANIZATION_NAME_SPEAKER"]
+    assert scored.score == 3 + 2
+
+
+@pytest.mark.parametrize(
+    ("marks", "decisions", "error", "told"),
+    [
+        ([{**mark("Brook"), "end": 99}], [], DataError, r"marks\[0\]: 0 <= start < end <= 61 is required"),
+        ([{"start": 3, "end": 4, "kind": "missed", "label": "PERSON"}], [], DataError, "holds blanks alone"),
+        ([mark("Ada")], [], DataError, "is replaced already"),
+        ([mark("Brook of"), mark("of Larkspur")], [], DataError, "marks must be disjoint"),
+        ([mark("Brook", label="PERSN")], [], UnknownNameError, "did you mean: PERSON"),
+        ([mark("Brook", "speaker")], [], UnknownNameError, "what tells a speaker 'PERSON'"),
+        ([], [decision(Span(0, 4, "PERSON"), "accept")], DataError, "a finding of this document is required"),
+        ([], [decision(FOUND[0], "accept"), decision(FOUND[0], "reject")], DataError, "two on 0..3"),
+        ([], [decision(FOUND[0], "relabel")], DataError, "new_label is required"),
+        ([], [decision(FOUND[0], "relabel", new_label="NOBODY")], UnknownNameError, "unknown label"),
+        ([], [decision(FOUND[0], "resize", new_start=0)], DataError, "0 <= start < end"),
+    ],
+)
+def test_what_is_not_sound_is_refused_without_a_word_of_the_text(marks, decisions, error, told):
+    with pytest.raises(error, match=told) as caught:
+        reading_of(marks, decisions, TEXT, FOUND)
+    assert not [word for word in ("Ada", "Brook", "Larkspur", "Quill") if word in str(caught.value)]
+
+
+def test_a_mark_may_stand_on_what_was_rejected():
+    reading = reading_of([mark("Ada Brook")], [decision(FOUND[0], "reject")], TEXT, FOUND)
+    assert shown(reading)[0] == ("Ada Brook", "PERSON")
+
+
+def test_two_agree_where_the_same_stretches_and_marks_come_out():
+    accepted = reading_of([], [decision(s, "accept") for s in FOUND], TEXT, FOUND)
+    assert agree(accepted, Reading(), TEXT, FOUND)
+    assert not agree(reading_of([mark("Brook")], [], TEXT, FOUND), Reading(), TEXT, FOUND)
+    other = reading_of([], [decision(FOUND[2], "relabel", new_label="LOCATION")], TEXT, FOUND)
+    assert not agree(other, Reading(), TEXT, FOUND)

@@ -1,0 +1,113 @@
+"""The server's settings: from a file, the environment and options, in which order, and what is refused."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from allonym.errors import UnknownNameError, UsageError
+from allonym.server.settings import Settings, load
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_options_before_environment_before_file_before_defaults(tmp_path):
+    file = tmp_path / "server.toml"
+    file.write_text('port = 1\nrate = 2\nworkers = 3\nhosts = ["a.example"]\n', encoding="utf-8")
+    environment = {"ALLONYM_RATE": "4.5", "ALLONYM_WORKERS": "5", "ALLONYM_HOSTS": "b.example, c.example"}
+    made = load(file, environment, workers=6, timeout=None)
+    assert (made.port, made.rate, made.workers, made.timeout) == (1, 4.5, 6, 60.0)
+    assert made.hosts == ("b.example", "c.example")
+    assert load(None, {"ALLONYM_CONFIG": str(file)}).port == 1
+    assert load(None, {}) == Settings()
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("DATA", "/var/lib/allonym", Path("/var/lib/allonym")),
+        ("PORT", "80", 80),
+        ("ACCESS_LOG", "off", False),
+        ("METRICS_OPEN", "YES", True),
+        ("MAX_BODY_MB", "0.5", 0.5),
+        ("CORS_ORIGINS", "https://a.example,", ("https://a.example",)),
+    ],
+)
+def test_environment(name, text, value):
+    assert getattr(load(None, {f"ALLONYM_{name}": text}), name.lower()) == value
+
+
+@pytest.mark.parametrize(
+    ("file", "says"),
+    [
+        ("ports = 1", "ports"),
+        ("port = 1.5", "port must be an integer"),
+        ("port = inf", "port must be an integer"),
+        ("port = true", "port must be an integer"),
+        ("port = 70000", "65535"),
+        ("port = -1", "0 or more"),
+        ("timeout = nan", "timeout"),
+        ("session_hours = inf", "session_hours"),
+        ("rate = '5'", "rate must be a number"),
+        ("insecure = 1", "true or false"),
+        ("hosts = 'a.example'", "list of strings"),
+        ("data = 1", "data must be a string"),
+        ("public_url = 'a.example'", "https://"),
+        ("cors_origins = ['*']", "origins"),
+        ("cors_origins = ['https://a.example/x']", "origins"),
+        ("tls_key = 'key.pem'", "belong together"),
+        ("host = '0.0.0.0'", "behind_proxy"),
+        ("host = 'a.example'", "behind_proxy"),
+        ("host = '0.0.0.0'\ninsecure = true\npresidio_open = true", "loopback"),
+        ("= 1", "not valid TOML"),
+    ],
+)
+def test_what_is_refused_says_where(tmp_path, file, says):
+    path = tmp_path / "server.toml"
+    path.write_text(file, encoding="utf-8")
+    with pytest.raises((UsageError, UnknownNameError), match=says):
+        load(path, {})
+
+
+@pytest.mark.parametrize(("name", "text"), [("PORT", "x"), ("PORT", ""), ("INSECURE", "perhaps"), ("RATE", "nan")])
+def test_environment_is_checked_too(name, text):
+    with pytest.raises(UsageError, match=f"(?i){name}"):
+        load(None, {f"ALLONYM_{name}": text})
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(UsageError, match="No such file"):
+        load(tmp_path / "none.toml", {})
+    (tmp_path / "latin.toml").write_bytes(b'host = "\xe9"')
+    with pytest.raises(UsageError, match="not valid TOML"):
+        load(tmp_path / "latin.toml", {})
+
+
+@pytest.mark.parametrize(
+    ("given", "loopback", "secure", "url"),
+    [
+        ({}, True, False, "http://127.0.0.1:9"),
+        ({"host": "localhost"}, True, False, "http://localhost:9"),
+        ({"host": "::1"}, True, False, "http://[::1]:9"),
+        ({"host": "0.0.0.0", "insecure": True}, False, False, "http://127.0.0.1:9"),
+        ({"tls_certificate": "c", "tls_key": "k", "host": "a.example"}, False, True, "https://a.example:9"),
+        ({"public_url": "https://a.example/"}, True, True, "https://a.example"),
+    ],
+)
+def test_what_follows(given, loopback, secure, url):
+    made = Settings(**given)
+    assert (made.loopback, made.secure, made.url(9)) == (loopback, secure, url)
+
+
+def test_the_file_that_is_deployed_has_every_setting_with_its_default():
+    text = (ROOT / "deploy" / "server.toml").read_text(encoding="utf-8")
+    lines = [line[2:] for line in text.splitlines() if line.startswith("# ") and " = " in line.split("#")[1]]
+    told = tomllib.loads("\n".join(lines))
+    assert list(told) == [one.name for one in fields(Settings)]
+    for one in fields(Settings):
+        default = str(one.default) if isinstance(one.default, Path) else one.default
+        assert told[one.name] == (list(default) if isinstance(default, tuple) else default), one.name
+    assert not tomllib.loads(text)

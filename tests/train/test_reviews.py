@@ -1,0 +1,116 @@
+"""Going on with a tagger from reviewed documents: it learns them, keeps its points, and is told what is proof."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="training needs torch")
+for needed in ("onnx", "safetensors"):
+    pytest.importorskip(needed)
+
+from tests.models.make_tiny import TINY  # noqa: E402
+
+from allonym.detect.tagger import spans  # noqa: E402
+from allonym.errors import DataError, UnknownNameError  # noqa: E402
+from allonym.models.tagger import ENGLISH, TaggerModel  # noqa: E402
+from allonym.train import reviews  # noqa: E402
+from allonym.train.records import make_record  # noqa: E402
+from allonym.train.reviews import base_folder, from_reviews, review_options  # noqa: E402
+
+CITIES = ("York", "Bank", "May", "London")
+QUICK = {"epochs": 3, "lr": 3e-3, "head_lr": 1e-2, "batch": 256, "bf16": False, "average": 0.0, "dropout": 0.0}
+
+
+def reviewed(n: int, **meta: Any) -> Any:
+    """A sentence whose city a reviewer marked, as the server exports it."""
+    city = CITIES[n % 4]
+    text = f"Acme is of {city} in the year {n}."
+    at = text.index(city)
+    return make_record("", f"r{n}", text, [(at, at + len(city), "CITY")], meta={"source": "reviews", **meta})
+
+
+RECORDS = [reviewed(n) for n in range(40)]
+
+
+@pytest.fixture(autouse=True)
+def one_thread(monkeypatch):
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    monkeypatch.setattr(reviews, "_LEAST_REHEARSED", 10)
+    yield
+    torch.set_num_threads(before)
+
+
+def train(out: Path, records: Any = RECORDS, dev: Any = (), **options: Any) -> dict[str, Any]:
+    return from_reviews(records, dev, out, base=TINY, options=review_options({**QUICK, **options}))
+
+
+def covered(folder: Path) -> float:
+    """The share of unseen sentences whose city is found."""
+    model = TaggerModel(folder)
+    hits = 0
+    for n in range(40, 60):
+        record = reviewed(n)
+        (mark,) = record["spans"]
+        found = spans(record["text"], model(record["text"]), model.labels, dict.fromkeys(model.labels, 0.5))
+        hits += any((s.start, s.end, s.label) == (mark["start"], mark["end"], "CITY") for s in found)
+    return hits / 20
+
+
+def test_it_learns_what_was_reviewed(tmp_path):
+    made = train(tmp_path / "new")
+    assert covered(TINY) < 0.5 < covered(tmp_path / "new")
+    base = json.loads((TINY / "tagger.json").read_text())
+    assert (made["name"], made["base"]) == ("new", "tiny")
+    assert (made["points"], made["temperature"]) == (base["points"], base["temperature"])
+    assert made["reviews"]["documents"] == 40 and made["reviews"]["rehearsed"] >= 10
+
+
+def test_training_repeats_itself_and_goes_on_from_its_own_model(tmp_path):
+    for name in "ab":
+        train(tmp_path / name, epochs=1)
+    assert (tmp_path / "a" / "tagger.onnx").read_bytes() == (tmp_path / "b" / "tagger.onnx").read_bytes()
+    made = from_reviews(
+        RECORDS, [], tmp_path / "c", base=tmp_path / "a", options=review_options({**QUICK, "epochs": 1})
+    )
+    assert made["base"] == "a"
+
+
+def test_what_was_not_looked_at_is_no_proof():
+    told = reviews._known([reviewed(1, labels=["CITY", "PERSON"])], reviews.targets)
+    assert told == {"reviews": frozenset({"CITY", "PERSON_FIRSTNAME", "PERSON_LASTNAME"})}
+    assert reviews._known([reviewed(1)], reviews.targets) == {"reviews": frozenset({"CITY"})}
+
+
+def test_template_text_is_shown_along():
+    few, many = reviews._rehearsal(0), reviews._rehearsal(3000)
+    assert len(few) == 10
+    assert 3000 <= sum(len(e.words) for e in many) < 3500
+    assert {e.source for e in many} == {"synthetic"}
+
+
+def test_what_cannot_be_trained(tmp_path):
+    strange = [make_record("", "s", "a chemical", [(2, 10, "CHEMICALELEMENT")], meta={"source": "reviews"})]
+    with pytest.raises(DataError, match="no label of the reviewed documents"):
+        train(tmp_path / "x", strange)
+    (tmp_path / "other").mkdir()
+    with pytest.raises(DataError, match="no tagger that training can go on from"):
+        from_reviews(RECORDS, [], tmp_path / "x", base=tmp_path / "other", options=review_options(QUICK))
+
+
+def test_a_base_is_a_name_or_a_folder(tmp_path):
+    assert base_folder("english") == ENGLISH
+    assert base_folder(str(tmp_path)) == tmp_path
+    with pytest.raises(UnknownNameError, match="--base: unknown tagger 'englsh'; did you mean: english"):
+        base_folder("englsh")
+
+
+def test_options_are_calmer_than_for_training_anew():
+    assert review_options({}).lr == reviews._CALM["lr"]
+    assert review_options({"epochs": 2, "lr": 1e-3}).epochs == 2
+    with pytest.raises(UnknownNameError, match="did you mean: epochs"):
+        review_options({"epoch": 2})
