@@ -3,10 +3,10 @@
 usage: python benchmarks/gateway.py FILE... [--prompts 60] [--characters 2000] [--clients 1 8] [--turns 8]
 
 FILE is JSONL (field text), plain or gzipped; prompts are stretches of its texts that do not overlap, so that each is
-new to the gateway. The upstream echoes the last message at once, whole or one character per event, and runs in a
-process of its own, as the gateway does (`allonym gateway --upstream`, policy "reversible"). Each prompt goes both ways,
-one after the other, the first way by turns; what is added is the difference of the two, in one run. All share this
-machine's processors.
+new to the gateway. The upstream answers at once with the last message's first 400 characters, whole or one character
+per event, and runs in a process of its own, as the gateway does (`allonym gateway --upstream`, policy "reversible").
+Each prompt goes both ways, one after the other, the first way by turns; what is added is the difference of the two, in
+one run. All share this machine's processors.
 
 fresh       milliseconds added to a whole answer, for prompts not seen before, with so many clients at once
 first       milliseconds added until the first characters of a streamed answer
@@ -51,7 +51,7 @@ def event(delta, finish=None):
 
 async def chat(request):
     body = await request.json()
-    text = body["messages"][-1]["content"]
+    text = body["messages"][-1]["content"][:400]
     if not body.get("stream"):
         choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
         return JSONResponse({"id": "c", "object": "chat.completion", "choices": [choice]})

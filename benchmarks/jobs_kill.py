@@ -258,9 +258,8 @@ def measured(server: Server, moments: int, count: int, documents: int, seed: int
         at_work = server.children()
         if what == "server":
             server.kill()
-            time.sleep(1.5)
+            server.start()  # at once: processes of the one before may live a moment longer
             left = len([pid for pid, _ in job_processes() if pid in at_work])
-            server.start()
         else:
             left = 0
             for pid in at_work[:1]:

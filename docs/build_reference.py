@@ -13,9 +13,11 @@ import re
 import sys
 import tomllib
 from collections.abc import Sequence
+from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import click
 
@@ -28,6 +30,9 @@ from allonym.labels import SCHEMES, TAXONOMY
 from allonym.pattern import PatternRule
 from allonym.policy import DETECT_KEYS, KEYS, LABEL_KEYS, TAG_KEYS, Policy, presets
 from allonym.registry import Registry
+from allonym.server import settings as server_settings
+from allonym.server.access import ROLES
+from allonym.server.app import ROUTES
 from allonym.stats import bayes, paired, partition, resampling, samples
 from allonym.swap import settings as swap_settings
 from allonym.swap.categories import CATEGORIES
@@ -461,6 +466,46 @@ def command_line() -> str:
     return "".join(out)
 
 
+def server() -> str:
+    rows = []
+    for one in dataclasses.fields(server_settings.Settings):
+        default = str(one.default) if isinstance(one.default, Path) else one.default
+        says = str(one.metadata["says"])
+        rows.append([code(one.name), code(toml(default)), inline(f"{says[0].upper()}{says[1:]}.")])
+    out = [
+        "# Server\n\nHow to [run it](../how-to/serve.md).\n\n## Settings\n\nEach is a key of the "
+        "TOML file (`max_body_mb`), an environment variable (`ALLONYM_MAX_BODY_MB`) and an option of `allonym serve` "
+        "(`--max-body-mb`). Options go before the environment, the environment before the file.\n\n",
+        table(["setting", "default", "meaning"], rows),
+        "\n## Roles\n\nAn API key has some of the permissions of its owner.\n\n",
+        table(["role", "permissions"], [[code(role), ", ".join(map(code, may))] for role, may in ROLES.items()]),
+        "\n## Routes\n\nWhat each one takes and gives is in `/v1/openapi.json`. Routes with a dash need no account.\n",
+    ]
+    for name in ROUTES:
+        module = import_module(f"allonym.server.routes.{name}")
+        about = inline((inspect.getdoc(module) or "").partition("\n")[0])
+        head = ["route", "needs", "what it does"]
+        out.append(f"\n{about}\n\n{table(head, [route_row(one) for one in module.router.routes])}")
+    return "".join(out)
+
+
+def route_row(route: Any) -> list[str]:
+    """A route, what it needs, what it does."""
+    methods = " ".join(sorted(getattr(route, "methods", None) or ("WebSocket",)))
+    waiting = list(route.dependant.dependencies)
+    needed: list[str] = []
+    known = route.path == "/metrics" or methods == "WebSocket"
+    while waiting:
+        one = waiting.pop()
+        waiting += one.dependencies
+        known = known or hasattr(one.call, "permissions")
+        needed += getattr(one.call, "permissions", ())
+    special = {"/metrics": "`metrics`", "/v1/stream": "`detect`; transcripts: `anonymize`"}
+    need = special.get(route.path) or ", ".join(map(code, needed)) or ("an account" if known else "–")
+    says = getattr(route, "summary", None) or "Find while somebody types, anonymise while people speak"
+    return [code(f"{methods} {route.path}"), need, inline(says)]
+
+
 PAGES = {
     "labels.md": labels,
     "rules.md": rules,
@@ -473,6 +518,7 @@ PAGES = {
     "evaluation-python.md": python_of_evaluation,
     "errors.md": error_tree,
     "cli.md": command_line,
+    "server.md": server,
 }
 
 

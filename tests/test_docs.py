@@ -70,7 +70,12 @@ def test_policies_and_settings_in_the_documentation_are_valid(tmp_path):
     read = {Policy: 0, Settings: 0}
     for page in WRITTEN:
         for kind, text in blocks(page):
-            if kind == "toml" and "[project" not in text:
+            if kind == "toml" and re.search("^upstream = ", text, re.MULTILINE):
+                from allonym.server.gateway import load
+
+                (tmp_path / "gateway.toml").write_text(text, encoding="utf-8")
+                assert load(tmp_path / "gateway.toml", {}).upstream
+            elif kind == "toml" and "[project" not in text:
                 what = Settings if OF_SWAPPING & set(tomllib.loads(text)) else Policy
                 path = tmp_path / f"{what.__name__}{read[what]}.toml"
                 path.write_text(text, encoding="utf-8")

@@ -6,7 +6,7 @@
     ├── UsageError (ValueError)            the call, a policy or an option is wrong; exit code 2, HTTP 400
     │   ├── PolicyError                    a policy file or a policy's value
     │   ├── UnknownNameError (LookupError) a name that is in no table; says the nearest ones
-    │   ├── RequestError                   the server refuses a request; its status says why: 401, 403, 404, 409, 413 ...
+    │   ├── RequestError                   the server refuses a request; its status says why: 401, 404, 413 ...
     │   └── MissingExtra (ImportError)     an optional package is needed; names the install command
     └── DataError (ValueError)             the input cannot be processed; exit code 1, HTTP 422
         ├── RefusedContent                 a file holds parts that cannot be treated yet

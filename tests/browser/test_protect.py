@@ -285,6 +285,28 @@ def test_anonymise_edit_restore(letter: Any) -> None:
     assert "tobias.fenwick@example.com" in letter.evaluate("navigator.clipboard.readText()")
 
 
+def test_what_was_typed_last_is_covered_too(letter: Any) -> None:
+    mark(letter, "Marisol")
+    card(letter).get_by_role("button", name="Reject").click()
+    letter.keyboard.press("Escape")
+    letter.keyboard.press("Control+Home")
+    letter.keyboard.insert_text("For Bea Stone. ")
+    letter.keyboard.press("Control+Enter")  # before the server has seen the new name
+    letter.get_by_text("its plan is kept").wait_for()
+    assert result(letter).inner_text().startswith("For [PERSON_1]. Dear Marisol Quint,")
+
+
+def test_without_the_server_it_says_so(letter: Any) -> None:
+    letter.context.set_offline(True)
+    letter.locator(".status[data-kind=offline]").wait_for()
+    letter.keyboard.press("Control+Enter")
+    letter.get_by_role("alert").get_by_text("The server does not answer").wait_for()
+    letter.context.set_offline(False)
+    letter.locator(".status[data-kind=live]").wait_for()
+    letter.keyboard.press("Control+Enter")
+    letter.get_by_text("its plan is kept").wait_for()
+
+
 def test_differences(letter: Any) -> None:
     letter.get_by_role("radio", name="Differences").check()
     shown = letter.get_by_role("region", name="Differences")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allonym.errors import UsageError
+from allonym.errors import RestoreError, UsageError
 from allonym.plan import Edit, Plan, digest
 from allonym.replace.keyed import seal
 from allonym.restore import Restorer, restore, restore_stream
@@ -139,3 +139,49 @@ def test_a_space_that_the_plan_put_between_two_mentions_is_no_part_of_either():
     plan = Plan(digest(text), edits, (), digest("PERSON_1 CITY_1 x"))
     for chunks in (["PERSON_1 CITY_1 y"], "PERSON_1 CITY_1 y"):
         assert "".join(restore_stream(chunks, plan=plan)) == restore("PERSON_1 CITY_1 y", plan=plan).text == "Jo , y"
+
+
+ARTICLED = [
+    Known("Arrow Bank plc", "Quill Bank plc", "COMPANY", "pseudonym@1", "a"),
+    Known("Arrow Bank plc", "a", "COMPANY", "article@1", ""),
+    Known("<CITY 1>", "Ulm", "CITY", "tag@1", "b"),
+]
+AROUND = [
+    "an ",
+    "a ",
+    "An ",
+    " an\n",
+    "Arrow Bank plc",
+    "Arr",
+    "ow Bank plc",
+    " ",
+    ". ",
+    "Serie A ",
+    "<CITY 1>",
+    "n",
+    "an",
+]
+
+
+@given(st.lists(st.sampled_from(AROUND), max_size=9), st.integers(1, 6))
+def test_articles_in_pieces(pieces, size):
+    text = "".join(pieces)
+    restorer = Restorer(ARTICLED)
+    whole = restorer.restore(text).text
+    assert "".join(restorer.stream(text[i : i + size] for i in range(0, len(text), size))) == whole
+    assert "".join(restorer.stream(pieces)) == whole
+
+
+def test_pieces_that_are_handed_over():
+    arriving = Restorer(ARTICLED).arriving()
+    fed = [arriving.feed(piece) for piece in ("At ", "an ", "Arrow", " Bank plc, <CITY", " 1>, <CITY 9", "")]
+    assert fed[:4] == ["At ", "", "", "a Quill Bank plc"]
+    assert "".join(fed) + arriving.end() == "At a Quill Bank plc, Ulm, <CITY 9"
+    assert (arriving.restored, arriving.unknown, arriving.end()) == (2, 0, "")
+
+
+def test_from_a_plan_and_what_the_plan_does_not_know():
+    plan = plan_of(("[PERSON_1]", "Sarah"))
+    assert Restorer.from_plan(plan).restore("Ask [PERSON_1].").text == "Ask Sarah."
+    with pytest.raises(RestoreError, match="holds no originals"):
+        Restorer.from_plan(Plan.from_dict(plan.to_dict()))

@@ -104,6 +104,12 @@ def test_a_key_has_no_more_than_its_owner(site, admin):
         assert program.post("/v1/detect", json={"text": "x"}).status_code == 200
     finally:
         admin.patch("/v1/users/reviewer", json={"role": "reviewer"})
+    leaked = site.client(Authorization=f"Bearer {site.key('admin')}")
+    response = leaked.post("/v1/keys", json={"name": "for ever", "permissions": ["detect"]})
+    assert (response.status_code, code(response)) == (403, "NotAllowed")
+    weak = site.client(Authorization=f"Bearer {site.key('annotator', 'detect')}")
+    others = weak.get("/v1/keys").json()["keys"][0]["name"]
+    assert weak.delete(f"/v1/keys/{others}").status_code in (403, 204)
     annotator = site.page("annotator")
     response = annotator.post("/v1/keys", json={"name": "more", "permissions": ["admin"]})
     assert (response.status_code, code(response)) == (403, "NotAllowed")

@@ -193,6 +193,7 @@ REFUSED = [
     ("binary.txt", b"\x00\x01\x02\x03", 422, "not a text file"),
     ("rows.jsonl", b'{"text": "Ada"}\n{"text": \n', 422, "line 2"),
     ("deep.jsonl", b"[" * 100_000, 422, "line 1"),
+    ("half.jsonl", b'{"text": "Ada"}\n{"text": "\\ud800"}\n', 422, "record 2"),
     ("a.docx", b"no archive", 422, "not an office file"),
     ("a.docx", b"\xd0\xcf\x11\xe0" + bytes(600), 422, "encrypted or old"),
     ("a.pdf", b"no pdf", 422, "not a PDF"),

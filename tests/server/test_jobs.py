@@ -151,6 +151,10 @@ def test_options_are_strict(annotator):
     refused(tried(text="{"), 422, "InvalidRequest", "JSON")
     refused(tried(text='{"format": "cvs"}'), 400, "UnknownNameError", "csv")
     refused(tried("swap"), 422, "InvalidRequest", "options.protect")
+    refused(tried("swap", '{"protect": "company", "slope": NaN}'), 422, "InvalidRequest", "finite")
+    refused(tried("swap", '{"protect": "company", "slope": 1e999}'), 422, "InvalidRequest", "finite")
+    refused(tried(text='{"fields": ["\\ud800"]}'), 422, "InvalidRequest", "options.fields")
+    refused(tried("restore", '{"plan": ' + '{"a":' * 3000 + "1" + "}" * 3000 + "}"), 403, "NotAllowed")
     refused(tried("swap", '{"protect": "company", "settings": "../x.toml"}'), 400, "UnknownNameError")
     refused(tried("swap", '{"protect": "company", "embedder": "openai"}'), 422, "InvalidRequest", "options.embedder")
     refused(tried("swap", '{"protect": "company", "fallback": {"*": "keeep"}}'), 400, "UnknownNameError", "keep")
@@ -170,6 +174,7 @@ def test_uploads_that_are_none_leave_nothing(annotator, site):
     for body, headers, status in (
         (b"{}", {"Content-Type": "application/json"}, 415),
         (b"", form, 400),
+        (b"x", {**form, "Content-Length": str(4 << 30)}, 413),
         (head, form, 400),
         (head + b"\r\n--x\r\nbroken", form, 400),
         (b"--x\r\nContent-Disposition: form-data\r\n\r\n\r\n--x--\r\n", form, 400),
@@ -214,6 +219,13 @@ def test_lists_have_pages(annotator, kept):
     whole = annotator.get("/v1/jobs").json()
     assert whole["total"] == len(whole["jobs"]) > 1
     assert annotator.get("/v1/jobs?offset=1&limit=1").json() == {"jobs": whole["jobs"][1:2], "total": whole["total"]}
+    kinds = {job["kind"] for job in whole["jobs"]}
+    assert kinds
+    for kind in ("anonymize", "restore", "swap", "evaluate"):
+        found = annotator.get(f"/v1/jobs?kind={kind}&limit=1000").json()
+        assert {job["kind"] for job in found["jobs"]} == kinds & {kind}
+        assert found["total"] == len(found["jobs"])
+    assert annotator.get("/v1/jobs?kind=other").status_code == 422
 
 
 def test_a_job_that_waits_or_runs_is_cancelled_and_removed(annotator, site):
@@ -237,13 +249,12 @@ def test_two_versions_are_evaluated(annotator):
     texts = [f"Ada Brook lives in Leeds, house {n}." for n in range(4)]
     raw = [(f"t{n}.txt", t.encode()) for n, t in enumerate(texts)]
     safe = [(f"t{n}-safe.txt", t.replace("Ada Brook", "[PERSON_1]").encode()) for n, t in enumerate(texts)]
-    options = {"measures": ["document_risk", "detection"]}
+    options = {"measures": ["syntheticity", "detection"]}
     job = ended(annotator, send(annotator, "evaluate", *raw, options=options, anonymised=reversed(safe)))
     assert job["state"] == "done", job
     assert [r["name"] for r in job["results"]] == ["report.html", "report.json"]
     told = made(annotator, job, "report.json").json()
-    assert told["texts"] == 4 and set(told["measures"]) == {"document_risk"}
-    assert "t3.txt" in json.dumps(told) and "file-0" not in json.dumps(told)
+    assert told["texts"] == 4 and set(told["measures"]) == {"syntheticity"}
     assert job["summary"]["skipped"][0]["measure"] == "detection"
     page = annotator.get(f"/v1/jobs/{job['id']}/results/report.html?inline=true")
     assert page.headers["content-disposition"].startswith("inline")

@@ -73,6 +73,42 @@ def test_files_lie_under_numbers():
         names.stored("a", 1, "cvs")
 
 
+def test_reports_and_messages_show_names_and_no_path(tmp_path):
+    from allonym.server.jobs.folder import Folder
+    from allonym.server.jobs.task import Sent, Spec, Task
+
+    sent = (Sent("files", "raw.txt", "file-00001.txt", 1), Sent("anonymised", "safe.txt", "file-00001.txt", 1))
+    task = Task(Folder(tmp_path / "ab12"), Spec("evaluate", "raw.txt", "ann", sent, {}))
+    told = {"ids": ["file-00001.txt", "file-00001.txt:7", "file-1", 3], "more": ({"file-00001.txt": None},)}
+    assert task.renamed(told) == {"ids": ["raw.txt", "raw.txt:7", "file-1", 3], "more": [{"file-00001.txt": None}]}
+    place = task.folder.inputs("anonymised")
+    assert task.said(f"{place}/file-00001.txt: not text") == "safe.txt: not text"
+    assert (
+        task.said(f"{place}: 1 of 2 is missing; see {tmp_path}/ab12/out/x")
+        == "anonymised: 1 of 2 is missing; see out/x"
+    )
+    assert task.said("file-00001.txt: line 3") == "raw.txt: line 3"
+
+
+def test_a_table_names_files_as_they_are_shown(tmp_path):
+    import json
+
+    from allonym.server.jobs.folder import Folder
+    from allonym.server.jobs.task import Sent, Spec, Task
+
+    sent = tuple(Sent("files", f"call {n}.txt", f"file-{n:05}.txt", 1) for n in (1, 2))
+    table = Sent("metadata", "about.csv", "file-00003.csv", 1)
+    task = Task(Folder(tmp_path), Spec("swap", "call 1.txt", "ann", (*sent, table), {}))
+    place = task.folder.inputs("metadata")
+    place.mkdir(parents=True)
+    (place / table.stored).write_text("file,company\ncall 2,Quill\ncall 1.txt,Fern\nother.txt,None\n")
+    rows = [json.loads(line) for line in task.table().read_text().splitlines()]
+    assert [(r["file"], r["company"]) for r in rows] == [("file-00002.txt", "Quill"), ("file-00001.txt", "Fern")]
+    (place / table.stored).write_text("file,company\nother.txt,None\n")
+    with pytest.raises(DataError, match="no row names any of the 2 files"):
+        task.table()
+
+
 def test_marks_go_before_the_suffix():
     assert names.with_mark("a.b.txt", "safe") == "a.b-safe.txt"
     assert names.with_mark("rows.csv.gz", "safe") == "rows-safe.csv.gz"

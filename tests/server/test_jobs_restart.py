@@ -13,10 +13,10 @@ import pytest
 for needed in ("argon2", "fastapi", "httpx", "multipart", "prometheus_client"):
     pytest.importorskip(needed)
 
-from allonym.errors import RequestError  # noqa: E402
 from benchmarks.jobs_kill import job_processes, records  # noqa: E402
 from benchmarks.jobs_kill import run as killed  # noqa: E402
 
+from allonym.errors import RequestError  # noqa: E402
 from allonym.server.access import ROLES, Who  # noqa: E402
 from allonym.server.database import jobs as table  # noqa: E402
 from allonym.server.jobs import runner  # noqa: E402

@@ -176,9 +176,19 @@ def test_bodies_that_are_none(program: Any) -> None:
             answer = program.post(path, content=body, headers=headers)
             assert answer.status_code in (400, status), (path, body, answer.text)
             assert list(answer.json()) == ["error"]
-    lone = b'{"text": "\\ud800 Ada Brook", "language": "en", "analyzer_results": []}'
-    for path in ("/analyze", "/anonymize"):
-        assert program.post(path, content=lone, headers=headers).status_code in (200, 400, 422)
+    ad_hoc = b'"ad_hoc_recognizers": [{"supported_entity": "\\ud800", "deny_list": ["Ada"]}]'
+    options = (
+        b'"anonymizers": {"DEFAULT": {"type": "hash", "salt": "0123456789abcdef\\ud800"}, "X": {"type": "\\ud800"}}'
+    )
+    found = b'"analyzer_results": [{"start": 0, "end": 1, "score": 1, "entity_type": "%s"}]'
+    for path, rest in (
+        ("/analyze", ad_hoc),
+        ("/anonymize", options + b", " + found % b"Y"),
+        ("/anonymize", options + b", " + found % b"X"),
+        ("/anonymize", found % b"\\ud800"),
+    ):
+        body = b'{"text": "\\ud800 Ada Brook", "language": "en", ' + rest + b"}"
+        assert program.post(path, content=body, headers=headers).status_code in (200, 400, 422), rest
 
 
 def test_deanonymizing_is_audited(site: Any, program: Any) -> None:

@@ -45,7 +45,7 @@ def serve(config: str | None, **options: Any) -> None:
     """
     from allonym.server.settings import load
 
-    given: dict[str, Any] = {name: (value or None) if isinstance(value, tuple) else value for name, value in options.items()}
+    given: dict[str, Any] = {name: None if value == () else value for name, value in options.items()}
     settings = load(config, **given)
     try:
         from allonym.server.running import run

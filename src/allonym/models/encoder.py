@@ -34,6 +34,10 @@ class SentenceEncoder:
         self._embed = Embeddings(folder)
         self._session = session(folder / "encoder.onnx", gpu=gpu)
         self._threads = max(1, threads)
+        self._opened = (folder, threads, gpu)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return load_encoder, self._opened  # a session stays in its process; another opens the folder again
 
     def encode(self, texts: Sequence[str]) -> Any:
         """float32 array ``(len(texts), 384)`` of unit vectors; cosine similarity is their dot product.

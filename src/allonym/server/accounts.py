@@ -263,9 +263,11 @@ class Accounts:
         """A new API key of a user's, shown this once.
 
         Raises:
-            RequestError: the user lacks a permission (403), or has a key of this name (409).
+            RequestError: a key asks, or the user lacks a permission (403), or has a key of this name (409).
             UsageError: the name will not do, or no permission was named.
         """
+        if who.key is not None:
+            raise RequestError("a key makes no keys; sign in", 403, "NotAllowed")
         _check_name(name, "key")
         wanted = tuple(dict.fromkeys(permissions))
         if not wanted:
@@ -306,8 +308,8 @@ class Accounts:
         Raises:
             RequestError: there is no such key (404), or it is another's (403).
         """
-        if owner not in (None, who.name) and not who.may("admin"):
-            raise RequestError("only admins remove another's key", 403, "NotAllowed")
+        if not who.may("admin") and (owner not in (None, who.name) or who.key not in (None, name)):
+            raise RequestError("only admins remove another's key, and only a session another key", 403, "NotAllowed")
         with self._place.writing() as connection:
             user = self._row(connection, owner).id if owner else who.id
             named = sa.delete(db.keys).where(db.keys.c.user == user, db.keys.c.name == name)

@@ -10,10 +10,8 @@ from typing import Any
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from allonym.server.guard import HEAD_BYTES
 from allonym.server.problems import body
-
-HEAD_BYTES = 16 << 10
-"""Size of a request's head, at most."""
 
 
 class Connection(H11Protocol):

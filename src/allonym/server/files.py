@@ -92,6 +92,11 @@ def read(data: bytes, name: str, most: int) -> Texts:
             413,
             "TooLarge",
         )
+    for number, document in enumerate(documents, 1):
+        try:
+            document.text.encode()
+        except UnicodeEncodeError:
+            raise DataError(f"record {number} holds half a surrogate pair, which is no text") from None
     ids = _ids(documents)
     return Texts(kind, True, tuple(Text(i, d.text, d.turns) for i, d in zip(ids, documents, strict=True)))
 
@@ -206,6 +211,7 @@ def _pdf_text(data: bytes, most: int) -> str:
     except (PyPdfError, OSError, AttributeError, AssertionError, *RECORD_ERRORS) as error:
         raise DataError(f"the PDF is broken, or made in a way that is not read: {type(error).__name__}") from None
     text = "\n\n".join(page for page in pages if page)
+    text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # fonts may name half a pair
     if not text:
         raise DataError("the PDF holds no text; a scanned one has to go through text recognition first")
     return text

@@ -55,6 +55,8 @@ _SIGN_IN = ("/v1/session", "/v1/setup")
 _TRIES = 20
 """Wrong tries a minute to get in by password, link or key, from one address."""
 _METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
+HEAD_BYTES = 16 << 10
+"""Size of a request's head, at most."""
 _STRANGERS = 256 << 10
 """Bytes of a body that is read before anybody has said who sends it."""
 _SLOWEST = 1024
@@ -154,6 +156,9 @@ class Guard:
             self._told(scope, state, time.perf_counter() - begun)
 
     def _check(self, scope: Scope) -> None:
+        head = sum(len(name) + len(value) + 4 for name, value in scope["headers"])
+        if head + len(scope.get("raw_path") or b"") + len(scope.get("query_string") or b"") > HEAD_BYTES:
+            raise RequestError(f"the head of a request has at most {HEAD_BYTES >> 10} KB", 431, "TooLarge")
         headers = dict(scope["headers"])
         host = headers.get(b"host", b"").decode("latin-1").lower()
         if _host(host) not in self._hosts:
@@ -227,7 +232,7 @@ async def refuse(error: Exception, send: Send) -> None:
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(content)).encode())]
     if status == 401:
         headers.append((b"www-authenticate", CHALLENGE.encode()))
-    if status in (401, 408, 413):
+    if status in (401, 408, 413, 431):
         headers.append((b"connection", b"close"))
     if status == 429:
         headers.append((b"retry-after", b"1"))

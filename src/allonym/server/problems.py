@@ -36,7 +36,7 @@ def problem(error: Exception) -> tuple[int, dict[str, Any]]:
     if isinstance(error, HTTPException):
         words = HTTPStatus(error.status_code).phrase
         return error.status_code, body(words.replace(" ", "").replace("-", ""), words)
-    if isinstance(error, UnicodeEncodeError):
+    if isinstance(error, UnicodeEncodeError) or "surrogates not allowed" in str(error):  # pydantic has words of its own
         return 422, body("InvalidRequest", HALF)
     log.error("unexpected %s at %s", type(error).__name__, place_of(error))
     return 500, body("Unexpected", f"unexpected {type(error).__name__}; the server goes on")

@@ -12,7 +12,8 @@ import uvicorn
 from allonym.errors import UsageError
 from allonym.server import logs
 from allonym.server.app import create_app
-from allonym.server.connection import HEAD_BYTES, Connection
+from allonym.server.connection import Connection
+from allonym.server.guard import HEAD_BYTES
 from allonym.server.services import Services
 from allonym.server.settings import Settings
 

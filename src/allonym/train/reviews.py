@@ -1,8 +1,9 @@
 """Going on with a tagger in use from reviewed documents: P3's outlook, where people correct and the model learns.
 
 A few dozen documents would make a network forget the rest, so they are shown along with template text of our own, which
-has every label (rehearsal: Robins 1995, doi:10.1080/09540099550039318), at a low rate. Temperature and operating points
-stay those of the model in use: a few documents are too few to choose them by.
+has every label (rehearsal: Robins 1995, doi:10.1080/09540099550039318), and in the end the weights go only a part of
+the way from the old to the new ones (Wortsman et al. 2022, arXiv:2109.01903). Temperature and operating points stay
+those of the model in use: a few documents are too few to choose them by.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from allonym.train.unpack import read_tagger
 _CALM = {"epochs": 10, "lr": 1e-4, "head_lr": 5e-4, "batch": 1024, "average": 0.99, "swap": 0.1}
 _REHEARSED = 0.5  # words of template text for each word of a review
 _LEAST_REHEARSED = 100  # texts
+_WAY = 0.7  # share of the way from the old weights to the new ones
 
 
 def base_folder(name: str) -> Path:
@@ -92,6 +94,7 @@ def from_reviews(
     size = sum(len(one.words) for one in reviewed)
     rehearsed = _rehearsal(int(size * _REHEARSED))
     work = out / "work"
+    before = {name: value.detach().clone() for name, value in model.state_dict().items()}
     fit(
         [(1.0, reviewed), (1.0, rehearsed)],
         held,
@@ -103,6 +106,7 @@ def from_reviews(
         resume=resume,
         start=model,
     )
+    model.load_state_dict({name: before[name].lerp(value, _WAY) for name, value in model.state_dict().items()})
     kept = {
         name: value for name, value in about.items() if name not in ("format", "labels", "parts", "name", "reviews")
     }

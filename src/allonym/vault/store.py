@@ -289,8 +289,9 @@ class Store:
         if not isinstance(found, int):
             raise self.failure(f"{self.shown} is not {self.what}; {self.made_by}")
         if found > len(self.steps):
+            most = len(self.steps)
             raise self.failure(
-                f"{self.shown} has schema {found}, this version of allonym knows up to {len(self.steps)}; use a newer one"
+                f"{self.shown} has schema {found}, this version of allonym knows up to {most}; use a newer one"
             )
         return found
 

@@ -247,6 +247,23 @@ def test_policies_by_key_and_by_header(keyed, gateway, upstream):
     assert not upstream.asked
 
 
+def test_a_file_of_a_policy_is_named_by_the_policys_name(gateway_with, upstream, tmp_path):
+    (tmp_path / "shouting.toml").write_text(
+        'extends = "sanitize"\n[detect]\ndetectors = ["rules"]\n[tag]\nstyle = "!{label}!{n}"\n'
+    )
+    address = gateway_with(policies=(str(tmp_path / "shouting.toml"),))
+    assert post(address, CHAT, X_Allonym_Policy="shouting").status_code == 200
+    got = post(address, CHAT, X_Allonym_Policy="loud")
+    assert "allowed are: reversible-untagged, shouting" in got.json()["error"]["message"]
+
+
+def test_a_request_without_messages(gateway, upstream):
+    assert post(
+        gateway, {"model": "echo-1", "messages": [], "metadata": {"a": "Ada Brook"}, "stop": "x"}
+    ).status_code in (200, 502)
+    assert [m["role"] for m in upstream.body["messages"]] == ["system"]
+
+
 def test_only_known_headers_go_out(gateway, upstream):
     got = post(
         gateway, CHAT, Authorization="Bearer sk-own", OpenAI_Organization="org-1", Cookie="a=b", X_Forwarded_For="1.2.3.4",

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from allonym.cli.gateway import gateway as command
-from allonym.errors import UnknownNameError, UsageError
+from allonym.errors import MissingExtra, UnknownNameError, UsageError
 from allonym.server.gateway import Client, Settings, load
 from allonym.server.gateway.settings import digest_of
 
@@ -134,6 +134,13 @@ def test_what_is_missing_is_said_at_the_start(options, message, monkeypatch):
     done = CliRunner().invoke(command, options)
     assert done.exit_code
     assert isinstance(done.exception, UsageError) and message in str(done.exception)
+
+
+def test_the_extra_is_named_where_it_is_missing(monkeypatch):
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    done = CliRunner().invoke(command, ["--upstream", URL])
+    assert isinstance(done.exception, MissingExtra)
+    assert "pip install 'allonym[gateway]'" in str(done.exception)
 
 
 def test_it_serves_until_it_is_told_to_end(upstream, untagged_reversible, root):

@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import httpx
+from anyio import CancelScope
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
@@ -146,10 +147,11 @@ class Gateway:
             async for piece in streamed(asked, got.aiter_bytes(), self._upstream.failed, broken.append):
                 yield piece
         finally:
-            await got.aclose()
-        await self._record(asked, scope, line)
-        line.restored(asked.restoring)
-        line.write(200, broken[0])
+            with CancelScope(shield=True):  # also where the client has gone away
+                await got.aclose()
+                await self._record(asked, scope, line)
+            line.restored(asked.restoring)
+            line.write(200, broken[0] if broken else ClientDisconnect())
 
     async def _record(self, asked: Asked, scope: str, line: Line) -> None:
         """Write into the vault's audit log that originals were brought back."""
@@ -209,10 +211,11 @@ class Gateway:
         own = (client.policy if client is not None else "") or self._settings.policy
         allowed = (client.policies if client is not None else ()) or self._settings.policies
         name = request.headers.get("x-allonym-policy", "")
-        if name and name != own and name not in allowed:
-            shown = ", ".join(dict.fromkeys((own, *allowed)))
+        called = {self._asking.policies[one].name: one for one in (*allowed[::-1], own)}
+        if name and name not in called:
+            shown = ", ".join(sorted(called))
             raise Refusal(f"this policy may not be chosen; allowed are: {shown}", "X-Allonym-Policy", "unknown_policy")
-        return name or own
+        return called[name] if name else own
 
     def _scope(self, request: Request, client: Client | None) -> str:
         """The vault's scope for the request's conversation; who has another key never reaches into it."""

@@ -23,6 +23,7 @@ _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_.\-]{0,63}")
 MODEL = re.compile(r"[A-Za-z@][A-Za-z0-9._:/+\-]{0,199}")
 _FUNCTION = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]{0,127}")
 _SEALED = re.compile(r"[A-Za-z0-9+/_=\-]*")
+_COUNT = re.compile(r"[0-9]{1,4}")
 _MACHINE = re.compile(
     r"(?:[a-z]{2,16}[_-]){0,3}(?=[A-Za-z0-9]*[0-9])(?=[A-Za-z0-9]*[A-Za-z])[A-Za-z0-9]{8,256}"
     r"|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
@@ -154,6 +155,11 @@ def function(reading: Reading, holder: Holder, key: Any, where: str) -> None:
 def sealed(reading: Reading, holder: Holder, key: Any, where: str) -> None:
     """What the upstream encrypted for itself."""
     _matched(_SEALED, holder[key], where, "base64")
+
+
+def count(reading: Reading, holder: Holder, key: Any, where: str) -> None:
+    """A small number in a string."""
+    _matched(_COUNT, holder[key], where, "a number of up to four digits")
 
 
 def numbers(reading: Reading, holder: Holder, key: Any, where: str) -> None:

@@ -14,6 +14,7 @@ from allonym.server.gateway.reading import (
     anything,
     arguments,
     content,
+    count,
     described,
     function,
     identifier,
@@ -228,7 +229,7 @@ def _input(reading: Reading, holder: Holder, key: Any, where: str) -> None:
 
 def _prompt(reading: Reading, holder: Holder, key: Any, where: str) -> None:
     """A prompt that the upstream keeps, and the values for its variables."""
-    table: Table = {"id": identifier, "version": identifier, "variables": anything}
+    table: Table = {"id": identifier, "version": count, "variables": anything}
     read_object(reading, holder[key], table, where)
 
 

@@ -15,8 +15,8 @@ _INSTRUCTING = ("system", "developer")
 def in_chat(body: dict[str, Any], tag: str) -> None:
     """Tell it at the end of the first message, where that instructs the model, else in a message before it."""
     note = NOTE.format(tag=tag)
-    messages = body["messages"]
-    first = messages[0]
+    messages = body.setdefault("messages", [])
+    first = messages[0] if messages else {}
     said = first.get("content")
     if first.get("role") not in _INSTRUCTING or not isinstance(said, (str, list)):
         messages.insert(0, {"role": "system", "content": note})

@@ -1,6 +1,6 @@
 """The process of one job: told over its standard input what to do, it ends with the server, and leaves how it ended.
 
-    python -m allonym.server.jobs.child
+    python -m allonym.server.jobs.child PARENT
 
 Its memory is the system's again when it ends. It may be killed at any moment.
 """
@@ -15,10 +15,10 @@ import sys
 import threading
 import warnings
 from types import FrameType
+from typing import TYPE_CHECKING, Any
 
-from allonym.errors import AllonymError, VaultLocked
-from allonym.server.jobs.folder import Folder, InUse
-from allonym.server.jobs.task import Spec, Task, ending
+if TYPE_CHECKING:
+    from allonym.server.jobs.task import Task
 
 STOPPED = 75
 """Exit code of a process that stopped where it can go on (EX_TEMPFAIL)."""
@@ -31,36 +31,53 @@ class Stopped(KeyboardInterrupt):
     """The server ends, and the job goes on at its next start."""
 
 
-def main() -> int:
-    """Read what to do, do it, say how it ended; the exit code."""
+def main(parent: int) -> int:
+    """Read what to do, do it, say how it ended; the exit code.
+
+    Args:
+        parent: the server's process.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _stop)
+    read = threading.Event()
+    threading.Thread(target=_end_with, args=(parent, read), daemon=True).start()  # before anything that takes time
     os.umask(0o077)
     os.nice(_NICE)
     warnings.simplefilter("ignore")  # other packages' warnings may quote what they were given
-    parent = os.getppid()
     try:
         told = pickle.load(sys.stdin.buffer)
-        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
-        task = Task(
-            Folder(told["folder"]), Spec.from_dict(told["spec"]), told["vault"], told["key"], wanted=told["wanted"]
-        )
+        read.set()
+        return _carried_out(told)
+    except (EOFError, Stopped):
+        return STOPPED
+
+
+def _carried_out(told: dict[str, Any]) -> int:
+    from allonym.errors import VaultLocked
+    from allonym.server.jobs.folder import Folder, InUse
+    from allonym.server.jobs.task import Spec, Task
+
+    wanted = told["wanted"]
+    task = Task(Folder(told["folder"]), Spec.from_dict(told["spec"]), told["vault"], told["key"], wanted)
+    try:
         with task.folder.held(_WAIT):
             had = task.folder.ended()
-            if had is None or had.get("wanted") != told["wanted"]:
-                task.folder.end({**_done(task), "wanted": told["wanted"]})
-    except (InUse, Stopped, VaultLocked):
+            if had is None or had.get("wanted") != wanted:
+                task.folder.end({**_done(task), "wanted": wanted})
+    except (InUse, VaultLocked):
         return STOPPED
     return 0
 
 
-def _done(task: Task) -> dict[str, object]:
+def _done(task: Task) -> dict[str, Any]:
     """Do the work; how it ended. What is not raised on purpose is told by its type alone."""
+    from allonym.errors import AllonymError, VaultLocked
+    from allonym.server.jobs.task import ending
     from allonym.server.jobs.work import WORK
 
     try:
         summary, results = WORK[task.spec.kind](task)
-    except (InUse, VaultLocked):
+    except VaultLocked:
         raise
     except AllonymError as error:
         return ending("failed", task.said(str(error)), {}, [])
@@ -75,9 +92,12 @@ def _stop(number: int, frame: FrameType | None) -> None:
     raise Stopped
 
 
-def _end_with(parent: int) -> None:
+def _end_with(parent: int, read: threading.Event) -> None:
     """End this process and its own at once when the server has ended without a word: its end of the pipe closes."""
     while os.getppid() == parent:
+        if not read.is_set():
+            read.wait(0.2)
+            continue
         ready, _, _ = select.select([sys.stdin], [], [], 0.5)
         if ready and not os.read(sys.stdin.fileno(), 1):
             break
@@ -85,4 +105,4 @@ def _end_with(parent: int) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(int(sys.argv[1])))

@@ -167,17 +167,23 @@ class Jobs:
             if name not in model.model_fields:
                 raise UnknownNameError("option", name[:64], model.model_fields, f"options of {kind}")
         try:
-            return model.model_validate(given).model_dump()
+            options = model.model_validate(given).model_dump()
+            json.dumps(options, allow_nan=False)
+            return options
         except ValidationError as error:
             first = error.errors(include_input=False, include_url=False)[0]
             where = ".".join(str(part)[:64] for part in ("options", *first["loc"]))
             raise RequestError(f"{where}: {first['msg']}", 422, "InvalidRequest") from None
+        except (ValueError, RecursionError):
+            raise RequestError(
+                "options: numbers must be finite, and not nested too deep", 422, "InvalidRequest"
+            ) from None
 
     # Looking
 
-    def listed(self, who: Who, offset: int, limit: int) -> wire.Jobs:
+    def listed(self, who: Who, offset: int, limit: int, kind: str | None = None) -> wire.Jobs:
         """One's own jobs, newest first; an admin sees all."""
-        rows, total = self._queue.listed(None if who.may("admin") else who.id, offset, limit)
+        rows, total = self._queue.listed(None if who.may("admin") else who.id, offset, limit, kind)
         return wire.Jobs(jobs=[self._job(row) for row in rows], total=total)
 
     def one(self, who: Who, id: str) -> wire.Job:

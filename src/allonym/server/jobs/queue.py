@@ -89,9 +89,13 @@ class Queue:
             found = connection.execute(sa.select(jobs).where(self._own, jobs.c.id == id)).one_or_none()
         return None if found is None else self._row(found)
 
-    def listed(self, user: int | None, offset: int = 0, limit: int = 100) -> tuple[list[Row], int]:
-        """Some jobs, newest first, and how many there are; of one user, or of all."""
-        which = (self._own, jobs.c.wish != REMOVE, *(() if user is None else (jobs.c.user == user,)))
+    def listed(
+        self, user: int | None, offset: int = 0, limit: int = 100, kind: str | None = None
+    ) -> tuple[list[Row], int]:
+        """Some jobs, newest first, and how many there are; of one user, or of all; of one kind, or of all."""
+        which = [self._own, jobs.c.wish != REMOVE]
+        which += [] if user is None else [jobs.c.user == user]
+        which += [] if kind is None else [jobs.c.kind == kind]
         asked = sa.select(jobs).where(*which).order_by(jobs.c.number.desc()).offset(offset).limit(limit)
         with self._place.reading() as connection:
             rows = connection.execute(asked).all()
@@ -162,7 +166,7 @@ class Queue:
 
     def end(self, id: str, state: str, told: Mapping[str, Any]) -> None:
         """A job has ended; it is queued again if it is done, but more was wanted meanwhile."""
-        values = {"wish": "", "told": self._sealing.seal(json.dumps(told), f"told {id}")}
+        values: dict[str, Any] = {"wish": "", "told": self._sealing.seal(json.dumps(told), f"told {id}")}
         which = (self._own, jobs.c.id == id)
         with self._place.writing() as connection:
             asked = sa.select(jobs.c.wanted).where(*which).with_for_update()

@@ -36,6 +36,8 @@ GRACE = 10.0
 """Seconds that processes have to stop where they can go on."""
 
 _LOOK, _CLEAR = 1.0, 60.0
+_SECRET = frozenset(f"ALLONYM_{name}" for name in ("VAULT_KEY", "KEY", "DATABASE_URL", "VAULT_URL"))
+"""Of the server's environment, what its children do without: they get what is open already."""
 _AGAIN = (1.0, 2.0, 5.0, 10.0)
 """Seconds before a job whose process died begins again, by how often it did."""
 
@@ -118,6 +120,8 @@ class Runner:
                     log.error("jobs: %s", type(error).__name__)  # such as a database that is away for a while
                 except OSError as error:
                     log.error("jobs: %s", error.strerror or type(error).__name__)
+                except Exception as error:  # one job that cannot be read must not keep the others from running
+                    log.error("jobs: unexpected %s", type(error).__name__)
                 self._wake.wait(_LOOK)
                 self._wake.clear()
             self._halt()
@@ -194,9 +198,9 @@ class Runner:
             "key": self._vault.operator_key,
             "wanted": row.wanted,
         }
-        own = {n: v for n, v in os.environ.items() if not n.startswith("ALLONYM_")}
+        own = {name: value for name, value in os.environ.items() if name not in _SECRET}
         process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "allonym.server.jobs.child"],
+            [sys.executable, "-P", "-m", "allonym.server.jobs.child", str(os.getpid())],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

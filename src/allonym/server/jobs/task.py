@@ -183,7 +183,7 @@ class Task:
         for role in ROLES:
             out = out.replace(str(self.folder.inputs(role)), role)
         out = out.replace(f"{self.folder.path}/", "").replace(str(self.folder.path), "the job")
-        for role in reversed(ROLES):
+        for role in ROLES:
             for stored, shown in self.shown(role).items():
                 out = out.replace(stored, shown)
         return out

@@ -96,7 +96,7 @@ def _hash(text: str, entity: str, options: Options) -> str:
     if name not in ("sha256", "sha512"):
         raise invalid("Parameter hash_type value is not in range of values ['sha256', 'sha512']")
     given = options.get("salt")
-    salt = os.urandom(32) if given is None else str(given).encode()
+    salt = os.urandom(32) if given is None else str(given).encode("utf-8", "surrogatepass")
     if len(salt) < _SALT:
         raise invalid(f"Salt must be at least {_SALT} bytes (128 bits). Provided salt is {len(salt)} bytes.")
     return hashlib.new(name, text.encode("utf-8", "surrogatepass") + salt).hexdigest()

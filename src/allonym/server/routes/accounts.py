@@ -111,7 +111,7 @@ def keys(who: Annotated[Who, needs()], services: Within) -> wire.Keys:
 
 @router.post("/keys", status_code=201, summary="Make an API key")
 def make_key(body: wire.NewKey, who: Annotated[Who, needs()], services: Within) -> wire.KeyMade:
-    """With permissions that one has oneself. The key is in this response and nowhere else."""
+    """With permissions that one has oneself, in a session. The key is in this response and nowhere else."""
     token, made = services.accounts.make_key(who, body.name, body.permissions, body.days)
     services.accounts.record(who, f"key made: {body.name}")
     return wire.KeyMade(key=token, **_key(made).model_dump())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 from urllib.parse import quote
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Depends, Path, Query, Request
 from fastapi.responses import FileResponse
 from starlette.concurrency import run_in_threadpool
 
@@ -15,9 +15,11 @@ from allonym.server.jobs.task import ROLES
 from allonym.server.jobs.uploads import received
 from allonym.server.services import Services
 from allonym.server.wire import jobs as wire
+from allonym.server.wire.base import Failure
 
 router = APIRouter(prefix="/v1", tags=["jobs"])
 Within = Annotated[Services, Depends(services_of)]
+Id = Annotated[str, Path(pattern="^[0-9a-f]{1,32}$")]
 _WAIT = 25.0
 _PAGE = (
     "sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; "
@@ -55,7 +57,16 @@ _FORM: dict[str, Any] = {
 }
 
 
-@router.post("/jobs", status_code=202, summary="Make a job of files", openapi_extra={"requestBody": _FORM})
+@router.post(
+    "/jobs",
+    status_code=202,
+    summary="Make a job of files",
+    openapi_extra={"requestBody": _FORM},
+    responses={
+        415: {"model": Failure, "description": "The body is no multipart/form-data"},
+        507: {"model": Failure, "description": "The disk is full"},
+    },
+)
 async def make_job(request: Request, who: Annotated[Who, needs("jobs")], services: Within) -> wire.Job:
     """Upload files to be treated in the background: TXT, MD, JSONL, JSON, CSV, TSV, Parquet, HTML, EML, DOCX, XLSX,
     SRT, VTT, also packed (`.gz`). The names of files are shown again, cleaned; they are never used as paths. Uploads
@@ -78,25 +89,26 @@ def list_jobs(
     services: Within,
     offset: Annotated[int, Query(ge=0, le=1_000_000_000)] = 0,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    kind: Annotated[wire.Kind | None, Query(description="only jobs of this kind")] = None,
 ) -> wire.Jobs:
     """Newest first. An admin sees all."""
-    return services.jobs.listed(who, offset, limit)
+    return services.jobs.listed(who, offset, limit, kind)
 
 
 @router.get("/jobs/{id}", summary="One job")
-def get_job(id: str, who: Annotated[Who, needs("jobs")], services: Within) -> wire.Job:
+def get_job(id: Id, who: Annotated[Who, needs("jobs")], services: Within) -> wire.Job:
     """Its state, its progress, its results."""
     return services.jobs.one(who, id)
 
 
 @router.post("/jobs/{id}/cancel", summary="Cancel a job")
-def cancel_job(id: str, who: Annotated[Who, needs("jobs")], services: Within) -> wire.Job:
+def cancel_job(id: Id, who: Annotated[Who, needs("jobs")], services: Within) -> wire.Job:
     """End a job that has not ended. Its files are removed; what its vault keeps by then, it keeps."""
     return services.jobs.cancel(who, id)
 
 
 @router.delete("/jobs/{id}", status_code=204, summary="Remove a job")
-def remove_job(id: str, who: Annotated[Who, needs("jobs")], services: Within) -> None:
+def remove_job(id: Id, who: Annotated[Who, needs("jobs")], services: Within) -> None:
     """End it if it runs, and remove it with all its files."""
     services.jobs.remove(who, id)
 
@@ -108,7 +120,7 @@ def remove_job(id: str, who: Annotated[Who, needs("jobs")], services: Within) ->
     responses={200: {"content": {"application/octet-stream": {}}, "description": "The file"}},
 )
 def get_result(
-    id: str,
+    id: Id,
     name: str,
     who: Annotated[Who, needs("jobs")],
     services: Within,
@@ -123,15 +135,15 @@ def get_result(
 
 
 @router.get("/jobs/{id}/releases", summary="Releases of a swap")
-def list_releases(id: str, who: Annotated[Who, needs("jobs")], services: Within) -> wire.Releases:
+def list_releases(id: Id, who: Annotated[Who, needs("jobs")], services: Within) -> wire.Releases:
     """Every release with its risk and utility, for a plot."""
     return services.jobs.releases(who, id)
 
 
 @router.get("/jobs/{id}/releases/{release}/documents", summary="Documents of a release, before and after")
 def list_release_documents(
-    id: str,
-    release: int,
+    id: Id,
+    release: Annotated[int, Path(ge=0, le=1_000_000)],
     who: Annotated[Who, needs("jobs", "anonymize")],
     services: Within,
     offset: Annotated[int, Query(ge=0, le=1_000_000_000)] = 0,
@@ -143,7 +155,7 @@ def list_release_documents(
 
 @router.post("/jobs/{id}/choose", summary="Choose a release")
 def choose_release(
-    id: str, body: wire.Choice, who: Annotated[Who, needs("jobs", "anonymize")], services: Within
+    id: Id, body: wire.Choice, who: Annotated[Who, needs("jobs", "anonymize")], services: Within
 ) -> wire.Job:
     """Write a release as a further result of the swap. The job is at work again until that is there."""
     return services.jobs.choose(who, id, body.release)

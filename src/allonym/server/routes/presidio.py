@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request, Response, Security
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse, PlainTextResponse
+from fastapi.responses import PlainTextResponse
 from fastapi.routing import APIRoute
 from fastapi.security import HTTPAuthorizationCredentials
 from starlette.concurrency import run_in_threadpool
@@ -30,7 +30,9 @@ NOBODY = Who(0, "open", "open", frozenset(("detect", "anonymize", "restore")))
 
 _AT_ONCE = 4
 _PARSING = "Failed to parse /analyze request for AnalyzerEngine.analyze()."
-_SHOWN: dict[int | str, dict[str, Any]] = {code: {"model": wire.Error} for code in (400, 401, 403, 413, 422, 429, 503)}
+_SHOWN: dict[int | str, dict[str, Any]] = {
+    code: {"model": wire.PresidioError} for code in (400, 401, 403, 413, 422, 429, 503)
+}
 
 
 class Route(APIRoute):
@@ -55,9 +57,9 @@ class Route(APIRoute):
         return handler
 
 
-def _refused(status: int, message: str) -> JSONResponse:
+def _refused(status: int, message: str) -> Response:
     headers = {"WWW-Authenticate": 'Bearer realm="allonym"'} if status == 401 else None
-    return JSONResponse({"error": message}, status, headers=headers)
+    return _answer({"error": message}, status, headers)
 
 
 def opened(permission: str) -> Any:
@@ -86,7 +88,9 @@ Language = Annotated[str | None, Query(max_length=16, examples=["en"])]
 
 
 @router.post("/analyze", summary="Presidio: find", response_model=wire.Results)
-async def analyze(body: wire.Analyze, who: Annotated[Who, opened("detect")], services: Within) -> Response:
+async def presidio_analyze(
+    body: wire.AnalyzeRequest, who: Annotated[Who, opened("detect")], services: Within
+) -> Response:
     """As Presidio's analyzer service, by the server's default policy. Labels without a name in Presidio have ours."""
     if not body.text:
         raise RequestError("No text provided", 400, "InvalidRequest")
@@ -105,23 +109,29 @@ async def analyze(body: wire.Analyze, who: Annotated[Who, opened("detect")], ser
     for text, found in zip(texts, results, strict=True):
         types = Counter(one["entity_type"] for one in found if one["entity_type"] in names.known(policy))
         services.metrics.treated(len(text), types)
-    return JSONResponse(results[0] if isinstance(body.text, str) else results)
+    return _answer(results[0] if isinstance(body.text, str) else results)
 
 
 @router.get("/recognizers", summary="Presidio: what finds", response_model=list[str])
-def recognizers(who: Annotated[Who, opened("detect")], services: Within, language: Language = None) -> list[str]:
+def presidio_recognizers(
+    who: Annotated[Who, opened("detect")], services: Within, language: Language = None
+) -> list[str]:
     """The detectors of the server's default policy, the rules by their tables."""
     return list(names.recognizers(_speaking(services, language)))
 
 
 @router.get("/supportedentities", summary="Presidio: what is found", response_model=list[str])
-def supported_entities(who: Annotated[Who, opened("detect")], services: Within, language: Language = None) -> list[str]:
+def presidio_supported_entities(
+    who: Annotated[Who, opened("detect")], services: Within, language: Language = None
+) -> list[str]:
     """The entity types that the server's default policy finds."""
     return list(names.supported(_speaking(services, language)))
 
 
 @router.post("/anonymize", summary="Presidio: replace", response_model=wire.Engines)
-def anonymize(body: wire.Anonymize, who: Annotated[Who, opened("anonymize")], services: Within) -> Response:
+def presidio_anonymize(
+    body: wire.AnonymizeRequest, who: Annotated[Who, opened("anonymize")], services: Within
+) -> Response:
     """As Presidio's anonymizer service; but no overlap lets text through that a result covers."""
     if not body.model_fields_set:
         raise RequestError("Invalid request json", 400, "InvalidRequest")
@@ -140,7 +150,9 @@ def anonymize(body: wire.Anonymize, who: Annotated[Who, opened("anonymize")], se
 
 
 @router.post("/deanonymize", summary="Presidio: decrypt", response_model=wire.Engines)
-def deanonymize(body: wire.Deanonymize, who: Annotated[Who, opened("restore")], services: Within) -> Response:
+def presidio_deanonymize(
+    body: wire.DeanonymizeRequest, who: Annotated[Who, opened("restore")], services: Within
+) -> Response:
     """As Presidio's anonymizer service: what `encrypt` wrote, here or there, under the same key. Audited."""
     if not body.model_fields_set:
         raise RequestError("Invalid request json", 400, "InvalidRequest")
@@ -154,24 +166,24 @@ def deanonymize(body: wire.Deanonymize, who: Annotated[Who, opened("restore")], 
 
 
 @router.get("/anonymizers", summary="Presidio: operators", response_model=list[str])
-def anonymizers(who: Annotated[Who, opened("anonymize")]) -> list[str]:
+def presidio_anonymizers(who: Annotated[Who, opened("anonymize")]) -> list[str]:
     """What `/anonymize` can do."""
     return list(operators.ANONYMIZERS)
 
 
 @router.get("/deanonymizers", summary="Presidio: operators that undo", response_model=list[str])
-def deanonymizers(who: Annotated[Who, opened("anonymize")]) -> list[str]:
+def presidio_deanonymizers(who: Annotated[Who, opened("anonymize")]) -> list[str]:
     """What `/deanonymize` can undo."""
     return list(operators.DEANONYMIZERS)
 
 
 @router.get("/health", summary="Presidio: does it live?", response_class=PlainTextResponse)
-def health() -> str:
+def presidio_health() -> str:
     """Open to anybody."""
     return "allonym's Presidio-compatible service is up"
 
 
-def _query(body: wire.Analyze, services: Services) -> tuple[analysis.Query, Policy]:
+def _query(body: wire.AnalyzeRequest, services: Services) -> tuple[analysis.Query, Policy]:
     """What a request asks of each text, and the policy.
 
     Raises:
@@ -209,7 +221,7 @@ def _query(body: wire.Analyze, services: Services) -> tuple[analysis.Query, Poli
     return query, policy
 
 
-def _recognizer(given: wire.Recognizer, number: int) -> adhoc.Recognizer:
+def _recognizer(given: wire.PatternRecognizer, number: int) -> adhoc.Recognizer:
     where = f"{_PARSING} ad_hoc_recognizers[{number}]"
     if given.supported_entity is not None and given.supported_entities is not None:
         raise RequestError(f"{where} has both supported_entity and supported_entities", 400, "InvalidRequest")
@@ -237,7 +249,7 @@ def _speaking(services: Services, language: str | None) -> Policy:
     return policy
 
 
-def _operators(given: dict[str, wire.Operator] | None) -> dict[str, operators.Operator]:
+def _operators(given: dict[str, wire.OperatorConfig] | None) -> dict[str, operators.Operator]:
     out = {}
     for entity, one in (given or {}).items():
         if not one.type:
@@ -248,7 +260,7 @@ def _operators(given: dict[str, wire.Operator] | None) -> dict[str, operators.Op
 
 def _pairs(
     text: str | list[str] | None, rows: Any, name: str, services: Services
-) -> tuple[list[str], list[list[wire.FindingIn]]]:
+) -> tuple[list[str], list[list[wire.AnalyzerResult]]]:
     """Each text with its findings."""
     if rows is None:
         raise operators.invalid("Invalid input, request must contain analyzer results")
@@ -271,7 +283,7 @@ def _check_size(texts: Sequence[str], services: Services) -> None:
         raise RequestError(f"a request has at most {most} characters of text", 413, "TooLarge")
 
 
-def _findings(rows: Sequence[wire.FindingIn], kind: str, *, scored: bool = False) -> list[operators.Finding]:
+def _findings(rows: Sequence[wire.AnalyzerResult], kind: str, *, scored: bool = False) -> list[operators.Finding]:
     out = []
     for row in rows:
         for name in ("start", "end", "entity_type"):
@@ -292,5 +304,9 @@ def _findings(rows: Sequence[wire.FindingIn], kind: str, *, scored: bool = False
 
 def _engines(made: Sequence[tuple[str, list[operators.Item]]], many: bool) -> Response:
     rows = [{"text": text, "items": [asdict(item) for item in items]} for text, items in made]
-    # Written in ASCII: a text may hold half a surrogate pair, which UTF-8 cannot.
-    return Response(json.dumps(rows if many else rows[0]), media_type="application/json")
+    return _answer(rows if many else rows[0])
+
+
+def _answer(content: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    """JSON in ASCII: what a request brought may hold half a surrogate pair, which UTF-8 cannot."""
+    return Response(json.dumps(content), status, headers, media_type="application/json")

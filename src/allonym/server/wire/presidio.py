@@ -18,7 +18,7 @@ class Loose(Wire):
     model_config = ConfigDict(extra="ignore", hide_input_in_errors=True)
 
 
-class Error(Wire):
+class PresidioError(Wire):
     """Every error of these routes."""
 
     error: str = Field(examples=["No text provided"])
@@ -32,7 +32,7 @@ class Pattern(Wire):
     score: Unit = Field(examples=[0.01])
 
 
-class Recognizer(Wire):
+class PatternRecognizer(Wire):
     """A recognizer for this request only: patterns, a deny list, or both."""
 
     supported_entity: Entity | None = None
@@ -48,7 +48,7 @@ class Recognizer(Wire):
     country_code: str | None = Field(None, max_length=8, description="ignored")
 
 
-class Analyze(Loose):
+class AnalyzeRequest(Loose):
     """What is to be found in a text, or in several."""
 
     text: str | _Texts | None = Field(None, examples=["Ada Brook's drivers license is AC432223"])
@@ -57,14 +57,14 @@ class Analyze(Loose):
     score_threshold: Unit | None = Field(None, description="by default as the server's policy says")
     entities: list[Entity] | None = Field(None, max_length=1000, description="Presidio's names, or our labels")
     return_decision_process: bool | None = None
-    ad_hoc_recognizers: list[Recognizer] | None = Field(None, max_length=100)
+    ad_hoc_recognizers: list[PatternRecognizer] | None = Field(None, max_length=100)
     context: list[Annotated[str, Field(max_length=200)]] | None = Field(None, max_length=100)
     allow_list: list[Annotated[str, Field(max_length=4000)]] | None = Field(None, max_length=1000)
     allow_list_match: str | None = Field("exact", max_length=16, description="exact, or regex (RE2)")
     regex_flags: int | None = Field(None, ge=0, le=1023, description="of Python's re, for allow_list")
 
 
-class Explanation(Wire):
+class AnalysisExplanation(Wire):
     """Why something was found."""
 
     recognizer: str
@@ -78,17 +78,17 @@ class Explanation(Wire):
     validation_result: bool | None
 
 
-class Result(Wire):
+class RecognizerResult(Wire):
     """Something that was found."""
 
     entity_type: str
     start: int
     end: int
     score: float
-    analysis_explanation: Explanation | None = None
+    analysis_explanation: AnalysisExplanation | None = None
 
 
-class FindingIn(Loose):
+class AnalyzerResult(Loose):
     """A result of /analyze, or an item of /anonymize."""
 
     start: int | None = Field(None, le=1 << 40)
@@ -97,7 +97,7 @@ class FindingIn(Loose):
     score: float | None = Field(None, allow_inf_nan=False)
 
 
-class Operator(Loose):
+class OperatorConfig(Loose):
     """An operator with its options."""
 
     type: str | None = Field(None, max_length=64, examples=["replace"])
@@ -110,11 +110,11 @@ class Operator(Loose):
     key: str | None = Field(None, max_length=1000)
 
 
-_Findings = Annotated[list[FindingIn], Field(max_length=100_000)]
-_Operators = Annotated[dict[str, Operator], Field(max_length=1000)]
+_Findings = Annotated[list[AnalyzerResult], Field(max_length=100_000)]
+_Operators = Annotated[dict[str, OperatorConfig], Field(max_length=1000)]
 
 
-class Anonymize(Loose):
+class AnonymizeRequest(Loose):
     """Findings to replace in a text, or in several."""
 
     text: str | _Texts | None = Field(None, examples=["hello, my name is Ada Brook"])
@@ -125,7 +125,7 @@ class Anonymize(Loose):
     conflict_resolution: str | None = Field(None, max_length=64, description="merge_similar_or_contained by default")
 
 
-class Deanonymize(Loose):
+class DeanonymizeRequest(Loose):
     """Items to bring back in a text, or in several."""
 
     text: str | _Texts | None = None
@@ -133,7 +133,7 @@ class Deanonymize(Loose):
     deanonymizers: _Operators | None = Field(None, examples=[{"DEFAULT": {"type": "decrypt", "key": "0" * 16}}])
 
 
-class ItemOut(Wire):
+class OperatorEntity(Wire):
     """What stands where in the new text."""
 
     start: int
@@ -144,12 +144,12 @@ class ItemOut(Wire):
     score: float | None = None
 
 
-class Engine(Wire):
+class AnonymizeResponse(Wire):
     """The new text."""
 
     text: str
-    items: list[ItemOut] = Field(description="from the last to the first")
+    items: list[OperatorEntity] = Field(description="from the last to the first")
 
 
-Results = list[Result] | list[list[Result]]
-Engines = Engine | list[Engine]
+Results = list[RecognizerResult] | list[list[RecognizerResult]]
+Engines = AnonymizeResponse | list[AnonymizeResponse]

@@ -60,6 +60,7 @@ export async function open(root, page, params) {
   cleanup = null;
   guard = null;
   before?.();
+  for (const over of document.querySelectorAll("dialog[open]")) over.close();
   fill(root, skeletonPage());
   try {
     const module = await page.load();

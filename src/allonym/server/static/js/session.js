@@ -3,6 +3,12 @@
 import { get, post, remove, request, setCsrf } from "./api.js";
 
 let now = null;
+const leaving = new Set();
+
+/** Calls `f()` when the person signs out, to clear what they worked on. */
+export function onSignOut(f) {
+  leaving.add(f);
+}
 
 /** {name, role, permissions, csrf}, or null. */
 export function current() {
@@ -48,6 +54,7 @@ export async function signOut() {
     await remove("/v1/session", { quiet: true });
   } finally {
     taken(null);
+    for (const f of leaving) f();
   }
 }
 

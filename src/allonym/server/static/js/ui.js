@@ -209,12 +209,12 @@ export function progress({ value, max = 1, label = "" } = {}) {
 
 /** What stands where nothing is yet. */
 export function emptyState({ title, body, icon: name = "file", actions = [] }) {
-  return h("div", { class: "state" }, icon(name), h("h3", {}, title), body && h("p", {}, body), actions.length > 0 && h("div", { class: "row" }, actions));
+  return h("div", { class: "state" }, icon(name), h("h2", {}, title), body && h("p", {}, body), actions.length > 0 && h("div", { class: "row" }, actions));
 }
 
 /** What stands where something failed; `retry` is a function or nothing. */
 export function errorState(error, retry) {
-  return h("div", { class: "state error", role: "alert" }, icon("warn"), h("h3", {}, "That did not work"),
+  return h("div", { class: "state error", role: "alert" }, icon("warn"), h("h2", {}, "That did not work"),
     h("p", {}, said(error)), retry && button("Try again", { onclick: retry }));
 }
 

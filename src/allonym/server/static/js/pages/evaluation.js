@@ -8,7 +8,7 @@ import { actions, ended, line, progressBar, resultPath, results, start, stateBad
 import { loaded, paged } from "./loading.js";
 import { fileList } from "./policychoice.js";
 
-const FILES = ".jsonl,.json,.csv,.tsv,.txt,.docx";
+const FILES = ".jsonl,.json,.csv,.tsv,.txt,.docx,.xlsx,.parquet";
 
 export async function show(root, { rest }) {
   await stylesheet("pages/pages.css");

@@ -9,7 +9,7 @@ import { KINDS, actions, ended, progressBar, progressWords, results, start, stat
 import { facts, loaded, paged } from "./loading.js";
 import { fileList, policyChoice } from "./policychoice.js";
 
-const FILES = ".txt,.md,.docx,.xlsx,.pptx,.csv,.tsv,.json,.jsonl,.eml,.mbox,.html,.pdf,.zip";
+const FILES = ".txt,.md,.docx,.xlsx,.csv,.tsv,.json,.jsonl,.parquet,.eml,.html,.srt,.vtt,.gz";
 const HOMES = { swap: "corpus", evaluate: "evaluation" };
 
 export async function show(root, { rest, make }) {
@@ -69,7 +69,11 @@ function makeForm(hide) {
   const zone = dropZone({ label: "Drop files here: texts, Word, tables, JSON Lines, mail", accept: FILES, multiple: true, onfiles: (more) => files.add(more) });
   const policy = policyChoice();
   const column = field({ label: "Field", control: input({ placeholder: "text", spellcheck: "false" }), hint: "Of tables and JSON Lines: the column or key that holds the text. Several with commas between." });
-  const scope = field({ label: "Vault scope", control: input({ placeholder: "interviews", spellcheck: "false", maxlength: 200 }), hint: "" });
+  const scopes = {
+    anonymize: "Keep what was replaced under this name, so that it can be restored. Empty: nothing is kept.",
+    restore: "Where the originals are kept: the scope that was named when the files were anonymised.",
+  };
+  const scope = field({ label: "Vault scope", control: input({ placeholder: "interviews", spellcheck: "false", maxlength: 200 }), hint: scopes.anonymize });
   const failed = h("div", { hidden: true });
   const sent = progress({ value: 0, label: "" });
   sent.hidden = true;
@@ -78,11 +82,8 @@ function makeForm(hide) {
   const draw = () => {
     const restore = kind.value === "restore";
     fill(fields, h("div", { class: "stack" }, !restore && policy), h("div", { class: "stack" }, scope, !restore && column));
-    const hint = restore
-      ? "Where the originals are kept: the scope that was named when the files were anonymised."
-      : "Keep what was replaced under this name, so that it can be restored. Empty: nothing is kept.";
-    scope.querySelector(".hint")?.remove();
-    scope.append(h("div", { class: "hint" }, hint));
+    scope.querySelector(".hint").textContent = scopes[kind.value];
+    scope.wrong("");
   };
   draw();
   const form = h("form", { class: "stack wide", novalidate: true },

@@ -58,11 +58,12 @@ export function swatch(slot) {
 }
 
 /**
- * Draws points {id, x, y, xs?, ys?, slot, label, facts, frontier, chosen} (xs, ys: [low, high]) over two axes.
+ * Draws points {id, x, y, xs?, ys?, slot, label, facts, frontier, chosen} (xs, ys: [low, high]) over two axes;
+ * `xLimit`: {at, label}, a line across which points may lie.
  * Returns {element, select(id), show(slots)}. `onPick(id)` is called on a click, on Enter and on Space; `onPoint(point,
  * element)` when a mark is pointed at, with null when no longer.
  */
-export function plane({ points, baseline = null, xName, yName, label, onPick, onPoint }) {
+export function plane({ points, baseline = null, xLimit = null, xName, yName, label, onPick, onPoint }) {
   const frame = matchMedia("(max-width: 44rem)").matches ? NARROW : WIDE;
   const xs = points.map((p) => p.x), ys = points.map((p) => p.y);
   if (baseline) { xs.push(baseline.x); ys.push(baseline.y); }
@@ -73,6 +74,11 @@ export function plane({ points, baseline = null, xName, yName, label, onPick, on
     "aria-label": label, "aria-roledescription": "chart",
   });
   root.append(grid(frame, x, y, xName, yName));
+  if (xLimit && xs.some((v) => v > xLimit.at)) {
+    const a = x(xLimit.at);
+    root.append(svg("path", { class: "guide limit", d: `M${a} ${frame.top}V${frame.bottom}`, "aria-hidden": "true" }));
+    root.append(words(xLimit.label, a - 6, frame.bottom - 12, "better", "end"));
+  }
   const front = points.filter((p) => p.frontier).sort((a, b) => a.x - b.x);
   if (front.length > 1) {
     root.append(svg("path", { class: "guide frontier", d: line(front.map((p) => [x(p.x), y(p.y)])), "aria-hidden": "true" }));

@@ -28,7 +28,7 @@ export async function show(root, { next, over }) {
   root.append(h("div", { class: "alone" }, h("div", { class: "card" },
     h("div", { class: "brand" }, icon("brand"), "allonym"),
     h("h1", {}, "Sign in"),
-    over && notice("Your session has ended. What you typed is gone with it: nothing is kept in the browser."),
+    over && notice("Your session has ended. Sign in again to go on where you were."),
     form)));
   name.control.focus();
 }

@@ -103,11 +103,22 @@ export class Card {
     return h("label", { class: "check tiny" }, control, h("span", {}, words));
   }
 
+  /** The same mention as it stands now, after the server has answered. */
+  refresh(mark) {
+    this.mark = mark;
+    const told = this.element.querySelector(".card-told");
+    if (told) told.textContent = this.told(mark);
+  }
+
+  told(mark) {
+    if (mark.verdict === "rejected") return "stays as it is: you rejected it";
+    const becomes = this.owner.becomes(mark);
+    return becomes === null ? "\u00a0" : becomes === "" ? "will be taken out" : `becomes ${becomes}`;
+  }
+
   parts(mark) {
     const { owner } = this;
     const rejected = mark.verdict === "rejected";
-    const becomes = rejected ? null : owner.becomes(mark);
-    const told = rejected ? "stays as it is: you rejected it" : becomes === null ? "" : becomes === "" ? "will be taken out" : `becomes ${becomes}`;
     const label = select(this.labels, { class: "small", value: mark.label, "aria-label": "Label", onchange: () => this.do("relabel", label.value) });
     const alike = owner.alike(mark).length;
     const others = owner.others(mark);
@@ -115,7 +126,7 @@ export class Card {
       { class: "small", "aria-label": "Merge with another entity", disabled: !others.length, onchange: () => same.value && this.do("merge", same.value) });
     const edge = (which, direction, name, words) => iconButton(name, words, { small: true, onclick: (event) => this.move(which, direction, event.shiftKey) });
     return [
-      this.head(mark, h("span", { class: "tiny muted breaks" }, told)),
+      this.head(mark, h("span", { class: "tiny muted breaks card-told" }, this.told(mark))),
       h("div", { class: "row" },
         button("Accept", { small: true, icon: "check", "aria-pressed": String(mark.verdict === "accepted"), "aria-keyshortcuts": "A", onclick: () => this.do("accept") }),
         rejected

@@ -117,6 +117,7 @@ export class Desk {
     } else {
       this.space.choice = { ...choice, ...changes };
     }
+    for (const { draft } of this.space.works) draft.annotated = 0;
     this.emit("choice");
     this.annotator.setPolicy(this.space.policy);
     this.annotator.ask(this.draft.version, this.draft.text, { now: true });
@@ -168,22 +169,34 @@ export class Desk {
   check() {
     const { work } = this;
     if (!work.result) return;
-    const fresh = work.result.key === keyOf(this.space);
+    const fresh = work.result.key === keyOf(this.space, work);
     if (fresh === work.result.fresh) return;
     work.result.fresh = fresh;
     if (!fresh && work.answer === null) work.result = null;
     this.emit("result");
   }
 
+  /** Sees to it that the findings are those of the text and the choice as they are now. Raises what the server says. */
+  async settle(draft) {
+    while (draft.annotated !== draft.version) {
+      const { version, text } = draft;
+      const { policy } = this.space;
+      const { spans } = await post("/v1/detect", { text, policy });
+      const points = new Points(text);
+      if (JSON.stringify(policy) === JSON.stringify(this.space.policy)) draft.annotate(version, spans.map((s) => ({ ...s, start: points.toUnits(s.start), end: points.toUnits(s.end) })));
+    }
+  }
+
   /** Replaces what is marked, for good: with a scope the vault keeps it. Raises what the server says. */
   async anonymise() {
     const { draft, space, work } = this;
-    const key = keyOf(space);
-    const body = { text: draft.text, policy: space.policy, originals: may("restore") };
-    if (draft.annotated === draft.version || draft.own.length) body.spans = spansOf(draft);
+    await this.settle(draft);
+    const key = keyOf(space, work);
+    const { text } = draft;
+    const body = { text, policy: space.policy, originals: may("restore"), spans: spansOf(draft) };
     if (space.scope) body.scope = space.scope;
     const made = await post("/v1/anonymize", body);
-    work.result = { text: made.text, plan: made.plan, places: applied(draft.text, made.plan.edits).places, original: draft.text, key, fresh: true, scope: space.scope };
+    work.result = { text: made.text, plan: made.plan, places: applied(text, made.plan.edits).places, original: text, key, fresh: true, scope: space.scope };
     work.answer = null;
     work.restored = null;
     this.emit("result");

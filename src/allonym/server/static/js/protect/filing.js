@@ -3,7 +3,7 @@
 import { post, upload } from "../api.js";
 import { confirm, download, said, toast } from "../ui.js";
 import { may } from "../session.js";
-import { spansOf } from "./workspace.js";
+import { keyOf, spansOf } from "./workspace.js";
 
 export const ACCEPTED = ".txt,.md,.docx,.pdf,.jsonl,.json,.csv,.xlsx";
 
@@ -58,10 +58,11 @@ function savePlan(plan, name, originals) {
 async function saveOriginal(desk) {
   const { works, work, policy, scope } = desk.space;
   try {
-    const plans = works.map((w) => ({ id: w.id, plan: w.result?.fresh ? w.result.plan : null }));
+    const plans = works.map((w) => ({ id: w.id, plan: w.result && w.result.key === keyOf(desk.space, w) ? w.result.plan : null }));
     const open = works.filter((w, i) => !plans[i].plan);
     for (let at = 0; at < open.length; at += 50) {
       const part = open.slice(at, at + 50);
+      for (const w of part) if (w.draft.own.length) await desk.settle(w.draft);
       const items = part.map((w) => ({ text: w.draft.text, policy, ...(scope ? { scope } : {}), ...(w.draft.own.length ? { spans: spansOf(w.draft) } : {}) }));
       const { results } = await post("/v1/anonymize/batch", { items });
       const failed = results.find((r) => r.error);

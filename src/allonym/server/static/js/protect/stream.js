@@ -8,6 +8,7 @@ const LONG_PAUSE = 350; // and a long one
 const LONG = 20_000;
 const FIRST_WAIT = 500;
 const LONGEST_WAIT = 10_000;
+const SILENCE = 60_000; // after which a connection that owes an answer counts as dead
 
 /**
  * Keeps a draft annotated.
@@ -26,7 +27,13 @@ export class Annotator {
     this.next = null; // what is to be sent after that
     this.closed = false;
     this.back = () => this.connect();
+    this.gone = () => {
+      this.drop();
+      this.failures += 1;
+      this.onstatus("offline");
+    };
     window.addEventListener("online", this.back);
+    window.addEventListener("offline", this.gone);
   }
 
   /** The policy from now on; what was sent last is annotated anew. */
@@ -52,6 +59,12 @@ export class Annotator {
       this.sent = this.next;
       this.next = null;
       this.onstatus("working");
+      clearTimeout(this.watch);
+      this.watch = setTimeout(() => {
+        if (!this.sent) return;
+        this.drop();
+        this.connect();
+      }, SILENCE);
       this.socket.send(JSON.stringify({ type: "text", version: this.sent.version, text: this.sent.text }));
     } else if (this.failures > 0) {
       this.byRequest();
@@ -130,7 +143,9 @@ export class Annotator {
     this.closed = true;
     clearTimeout(this.timer);
     clearTimeout(this.retry);
+    clearTimeout(this.watch);
     window.removeEventListener("online", this.back);
+    window.removeEventListener("offline", this.gone);
     this.drop();
   }
 }

@@ -160,6 +160,10 @@ export class TextPane {
       if (active && m.start === active.start && m.end === active.end) names.push("active");
       return { start: m.start, end: m.end, names };
     }));
+    if (active && this.card?.open && !this.card.adding) {
+      const now = marks.find((m) => m.start === active.start && m.end === active.end);
+      if (now) this.card.refresh(now);
+    }
     this.blank.hidden = this.draft.text.length > 0 || this.view !== "text";
     this.repaintSoon();
   }

@@ -2,7 +2,7 @@
 // memory only, so that it is there after a look at another page, and gone with the window.
 
 import { preference, prefer } from "../preferences.js";
-import { current } from "../session.js";
+import { current, onSignOut } from "../session.js";
 import { Draft } from "./draft.js";
 import { Points } from "./points.js";
 
@@ -60,6 +60,7 @@ class Workspace {
 }
 
 let desk = null;
+onSignOut(() => { desk = null; });
 
 /** The desk of the person who is signed in; another person's is cleared away. */
 export function workspace() {
@@ -80,8 +81,7 @@ export function spansOf(draft) {
 }
 
 /** What a result depends on, to tell whether it is still the one of what is on the desk. */
-export function keyOf(space) {
-  const { draft } = space.work;
+export function keyOf(space, { draft }) {
   const said = draft.standing.map((m) => `${m.start}-${m.end}-${m.label}-${m.group ?? ""}`).join(" ");
   return JSON.stringify([draft.text, said, space.policy, space.scope]);
 }

@@ -52,6 +52,7 @@ export function swapForm({ started, hide }) {
     { value: "quick", label: "Quick: a first look" }, { value: "usual", label: "Usual" }, { value: "thorough", label: "Thorough: more draws, steadier numbers" }], { value: "usual" }) });
   const states = CATEGORIES.map((category) => ({ category, pick: segments({ label: category, value: "swap", options: [{ value: "swap", label: "exchange" }, { value: "fixed", label: "keep" }] }) }));
   const clusters = field({ label: "Topics", control: input({ type: "number", min: 0, max: 500, value: "0" }), hint: "How many clusters; 0: as many as the texts speak for." });
+  const vectors = field({ label: "Vectors", control: select([{ value: "", label: "Sentence encoder" }, { value: "lsa", label: "The corpus's own words: faster, any language" }]), hint: "By what passages count as alike." });
   const seed = field({ label: "Seed", control: input({ type: "number", min: 0, value: "0" }), hint: "The same seed draws the same exchanges." });
   const sent = progress({ value: 0 });
   sent.hidden = true;
@@ -59,7 +60,7 @@ export function swapForm({ started, hide }) {
   rest.append(
     h("div", { class: "two" }, text, protect), told,
     h("fieldset", { class: "stack tight" }, h("legend", { class: "label" }, "What changes places"), h("div", { class: "states" }, states.map(({ category, pick }) => h("div", {}, h("span", {}, category), pick)))),
-    h("details", { class: "more" }, h("summary", {}, "More choices"), h("div", { class: "two" }, effort, preset, clusters, seed)));
+    h("details", { class: "more" }, h("summary", {}, "More choices"), h("div", { class: "two" }, effort, preset, vectors, clusters, seed)));
   const foot = h("div", { class: "row" }, send, button("Cancel", { kind: "quiet", onclick: hide }));
   send.disabled = true;
 
@@ -107,6 +108,7 @@ export function swapForm({ started, hide }) {
       categories: Object.fromEntries(states.filter((s) => s.pick.value !== "swap").map((s) => [s.category, s.pick.value])),
     };
     if (Number(clusters.control.value)) options.clusters = Number(clusters.control.value);
+    if (vectors.control.value) options.embedder = vectors.control.value;
     Object.assign(options, EFFORTS[effort.control.value]);
     try {
       started(await busy(send, () => start("swap", [file], options, (share) => sent.update({ value: share, label: share < 1 ? "Sending" : "Checking" }))));

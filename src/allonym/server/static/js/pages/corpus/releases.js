@@ -3,7 +3,7 @@
 import { get, post } from "../../api.js";
 import { button, busy, emptyState, fill, h, notice, said, segments, table, toast } from "../../ui.js";
 import { count, estimate, interval, middle, number, share } from "../format.js";
-import { facts, loaded, paged } from "../loading.js";
+import { facts, figure, loaded, paged } from "../loading.js";
 import { plane, swatch } from "../plane.js";
 import { called, releaseBadges } from "./stages.js";
 import { beforeAfter } from "./texts.js";
@@ -41,7 +41,7 @@ function draw(root, job, found, { chosen, files }) {
     const points = releases.map((r) => {
       const y = risk(r);
       return {
-        id: r.id, x: Math.min(middle(r.utility), 1.05), y: middle(y), xs: interval(r.utility), ys: interval(y), slot: slot(r),
+        id: r.id, x: middle(r.utility), y: middle(y), xs: interval(r.utility), ys: interval(y), slot: slot(r),
         label: `${called(r.categories)}, ${count(r.swaps ?? 0)} swaps`, frontier: Boolean(r.on_frontier), chosen: Boolean(r.chosen),
         facts: [["risk", estimate(y, riskWords)], ["utility", estimate(r.utility, (v) => number(v, 3))]],
       };
@@ -49,7 +49,7 @@ function draw(root, job, found, { chosen, files }) {
     const base = found.baseline && Number.isFinite(middle(found.baseline.risk)) ? { x: middle(found.baseline.utility ?? 1), y: middle(found.baseline.risk), label: "as it is" } : null;
     const unit = lift([...points, ...(base ? [base] : [])]);
     picture = plane({
-      points, baseline: base, xName: "Utility: how much of what texts speak of stays",
+      points, baseline: base, xLimit: { at: 1, label: "beyond: counts as 1" }, xName: "Utility: how much of what texts speak of stays",
       yName: `Risk R${unit ? ` − 1, in units of ${power(unit)}` : ""}${population ? `, at a population of ${power(population)}` : ""}`,
       label: "Risk and utility of every release. Arrow keys move between releases, Enter picks one.",
       onPick: pick, onPoint: point,
@@ -162,6 +162,7 @@ function draw(root, job, found, { chosen, files }) {
     onchange: (value) => { population = value; drawPlane(); list.update(rows()); drawDetail(); },
   }) : null;
   return [
+    ...told(job),
     found.why && notice(h("span", {}, h("strong", {}, "Suggested: "), found.why)),
     h("div", { class: "with-side" },
       h("section", { class: "card stack", "aria-label": "Risk and utility" },
@@ -171,6 +172,18 @@ function draw(root, job, found, { chosen, files }) {
       detail),
     h("section", { class: "stack", "aria-label": "All releases" }, h("div", { class: "spread" }, h("h2", {}, "Releases"), frontierOnly), h("div", { class: "tall" }, list)),
     reader,
+  ];
+}
+
+/** What intruders made of the release that was written first, and what to beware of. */
+function told(job) {
+  const { attacks = [], warnings = [] } = job.summary ?? {};
+  const whole = (value) => share(value, 0);
+  return [
+    attacks.length > 0 && h("dl", { class: "figures" }, attacks.map((one) => figure(
+      `Guessed from ${one.intruder}`, h("span", {}, h("span", { class: "muted" }, `${whole(middle(one.before))} → `), whole(middle(one.after))),
+      `before and after; by guessing ${whole(middle(one.chance))}`))),
+    warnings.length > 0 && notice(h("ul", { class: "plain" }, warnings.map((words) => h("li", {}, words))), { kind: "warn" }),
   ];
 }
 

@@ -18,9 +18,9 @@ const WORD = /[\p{L}\p{N}\p{M}]+(?:['’@._-][\p{L}\p{N}]+)*/gu;
 export async function showDocument(root, project, id) {
   const path = `${pathOf(project)}/documents/${encodeURIComponent(id)}`;
   const [doc, { labels }] = await Promise.all([get(path), choices()]);
-  const ready = doc.others.filter((one) => one.done).length >= 2 || doc.state === "disagreement";
-  const settling = ready && may("adjudicate");
-  const mine = settling ? startOfSettling(doc) : { marks: doc.marks, decisions: doc.decisions, version: doc.version };
+  const settling = doc.state === "disagreement" && may("adjudicate");
+  const holds = doc.state === "done" ? doc.settled ?? doc.others[0] ?? doc : doc;
+  const mine = settling ? startOfSettling(doc) : { marks: holds.marks, decisions: holds.decisions, version: holds.version };
   const view = {
     doc, labels, settling, score: null, listed: new Map(), lastLabel: "PERSON", target: null,
     locked: !settling && (doc.state === "disagreement" || doc.state === "done"),

@@ -1,0 +1,339 @@
+"""Users, sessions, keys, links and the audit log, on SQLite and on PostgreSQL where one is at hand."""
+
+from __future__ import annotations
+
+import os
+import threading
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+pytest.importorskip("argon2")
+
+from allonym.errors import DatabaseError, RequestError, UnknownNameError, UsageError
+from allonym.server import accounts as module
+from allonym.server import database as database_module
+from allonym.server.access import ROLES, Who
+from allonym.server.accounts import Accounts
+from allonym.server.database import Database
+from allonym.server.guard import Rate
+from allonym.server.sealing import Sealing
+
+SERVER = os.environ.get("ALLONYM_TEST_POSTGRES", "")
+PASSWORD = "a password only for tests"
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def where(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Where a database can be made."""
+    if request.param == "sqlite":
+        yield str(tmp_path_factory.mktemp("accounts") / "server.sqlite")
+        return
+    if not SERVER:
+        pytest.skip("ALLONYM_TEST_POSTGRES names no server")
+    pytest.importorskip("psycopg")
+    import sqlalchemy as sa
+
+    from allonym.vault.store import address
+
+    name = f"allonym_test_{uuid.uuid4().hex}"
+    server = sa.create_engine(address(SERVER), isolation_level="AUTOCOMMIT")
+    with server.connect() as connection:
+        connection.exec_driver_sql(f"CREATE DATABASE {name}")
+    yield address(SERVER).set(database=name).render_as_string(hide_password=False)
+    with server.connect() as connection:
+        connection.exec_driver_sql(f"DROP DATABASE {name} WITH (FORCE)")
+    server.dispose()
+
+
+@pytest.fixture(scope="module")
+def place(where: str) -> Iterator[Database]:
+    made = Database(where)
+    made.ready()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def accounts(place: Database) -> Accounts:
+    return Accounts(place, session_seconds=3600, idle_seconds=600)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Moves the clock of the accounts by seconds; what is remembered for moments is then forgotten."""
+    moved = [0]
+    now = database_module.now
+    monkeypatch.setattr(module, "now", lambda: now() + moved[0])
+
+    def by(seconds: int) -> None:
+        moved[0] += seconds
+        monkeypatch.setattr(module, "_REMEMBERED", 0.0)
+
+    monkeypatch.setattr(module, "_REMEMBERED", 0.0)
+    return by
+
+
+def made(accounts: Accounts, role: str = "annotator") -> Who:
+    """A new user."""
+    name = f"user {uuid.uuid4().hex[:8]}"
+    accounts.setup(accounts.invite(role)[0], name, PASSWORD)
+    found = accounts.by_session(accounts.sign_in(name, PASSWORD))
+    assert found
+    return found[0]
+
+
+def test_a_link_works_once(accounts, clock):
+    token, _ = accounts.invite("reviewer")
+    name = f"once {uuid.uuid4().hex[:8]}"
+    assert accounts.setup(token, name, PASSWORD).role == "reviewer"
+    for wrong in (token, "", "x", token + "x"):
+        with pytest.raises(RequestError, match="link") as caught:
+            accounts.setup(wrong, "another", PASSWORD)
+        assert caught.value.status == 403
+    late, _ = accounts.invite("reviewer")
+    clock(25 * 3600)
+    with pytest.raises(RequestError, match="expired"):
+        accounts.setup(late, "another", PASSWORD)
+
+
+def test_a_link_whose_name_is_taken_works_on(accounts):
+    who = made(accounts)
+    token, _ = accounts.invite("annotator")
+    with pytest.raises(RequestError) as caught:
+        accounts.setup(token, who.name, PASSWORD)
+    assert caught.value.status == 409
+    assert accounts.setup(token, f"{who.name} 2", PASSWORD)
+
+
+def test_a_link_makes_one_account_however_many_come_at_once(accounts):
+    token, _ = accounts.invite("annotator")
+    told: list[str] = []
+    ready = threading.Barrier(4)
+
+    def enter(n: int) -> None:
+        ready.wait()
+        try:
+            told.append(accounts.setup(token, f"racer {n} {token[:8]}", PASSWORD).name)
+        except (RequestError, DatabaseError) as error:
+            told.append(type(error).__name__)
+
+    threads = [threading.Thread(target=enter, args=(n,)) for n in range(4)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert len([one for one in told if one.startswith("racer")]) == 1, told
+
+
+@pytest.mark.parametrize("name", ["", " x", "x ", "a/b", "a\nb", "a\0b", "x" * 65, "\ud800"])
+def test_names_that_will_not_do(accounts, name):
+    token, _ = accounts.invite("annotator")
+    with pytest.raises(UsageError):
+        accounts.setup(token, name, PASSWORD)
+    with pytest.raises(RequestError) as caught:
+        accounts.sign_in(name, PASSWORD)
+    assert caught.value.status == 401
+    for act in (accounts.remove, lambda n: accounts.change(n, active=False)):
+        with pytest.raises(RequestError) as caught:
+            act(name)
+        assert caught.value.status == 404
+    with pytest.raises(RequestError) as caught:
+        accounts.remove_key(made(accounts), name)
+    assert caught.value.status == 404
+
+
+@pytest.mark.parametrize("password", ["", "x" * 11, "x" * 1025])
+def test_passwords_that_will_not_do(accounts, password):
+    with pytest.raises(UsageError, match="password"):
+        accounts.setup(accounts.invite("annotator")[0], "somebody", password)
+
+
+def test_a_wrong_password_says_no_more_than_a_wrong_name(accounts):
+    who = made(accounts)
+    told = []
+    for name, password in ((who.name, "wrong" * 4), ("nobody", PASSWORD), (who.name, ""), (who.name, "x" * 5000)):
+        with pytest.raises(RequestError) as caught:
+            accounts.sign_in(name, password)
+        told.append((str(caught.value), caught.value.status, caught.value.code))
+    assert len(set(told)) == 1
+
+
+def test_sessions_expire(accounts, clock):
+    who = made(accounts)
+    token = accounts.sign_in(who.name, PASSWORD)
+    for _ in range(5):
+        clock(500)
+        assert accounts.by_session(token)
+    clock(650)
+    assert accounts.by_session(token) is None  # idle
+    token = accounts.sign_in(who.name, PASSWORD)
+    for _ in range(8):
+        clock(450)
+        kept = accounts.by_session(token)
+    assert kept is None  # an hour has passed
+
+
+def test_keys_expire(accounts, clock):
+    who = made(accounts)
+    short, key = accounts.make_key(who, "short", ["detect"], 1)
+    long, _ = accounts.make_key(who, "long", ["detect", "anonymize"], None)
+    assert key.expires and accounts.by_key(short).permissions == {"detect"}
+    clock(86_401)
+    assert accounts.by_key(short) is None and accounts.by_key(long).key == "long"
+    assert {(k.name, k.owner) for k in accounts.keys(who)} == {("short", who.name), ("long", who.name)}
+    with pytest.raises(RequestError) as caught:
+        accounts.make_key(who, "long", ["detect"], None)
+    assert caught.value.status == 409
+    with pytest.raises(UsageError):
+        accounts.make_key(who, "none", [], None)
+
+
+def test_a_new_password_ends_all_sessions(accounts):
+    who = made(accounts)
+    tokens = [accounts.sign_in(who.name, PASSWORD) for _ in range(2)]
+    with pytest.raises(RequestError):
+        accounts.set_password(who, "wrong" * 4, "another password")
+    accounts.set_password(who, PASSWORD, "another password")
+    assert [accounts.by_session(token) for token in tokens] == [None, None]
+    assert accounts.sign_in(who.name, "another password")
+
+
+def test_what_was_read_before_somebody_was_shut_out_is_not_remembered(accounts, monkeypatch):
+    """A request that looks a key up while it is being removed must not bring it back for seconds."""
+    who = made(accounts)
+    token, _ = accounts.make_key(who, "racing", ["detect"], None)
+    remember = accounts._remember
+
+    def late(code: str, value: Any, changes: int) -> None:
+        accounts.remove_key(who, "racing")
+        remember(code, value, changes)
+
+    monkeypatch.setattr(accounts, "_remember", late)
+    accounts.by_key(token)
+    monkeypatch.setattr(accounts, "_remember", remember)
+    assert accounts.by_key(token) is None
+
+
+def test_the_last_admin_stays(place, accounts):
+    for one in accounts.users():
+        if one.role == "admin":
+            raise AssertionError("another test made an admin")
+    first = made(accounts, "admin")
+    for act in (
+        lambda: accounts.remove(first.name),
+        lambda: accounts.change(first.name, role="annotator"),
+        lambda: accounts.change(first.name, active=False),
+    ):
+        with pytest.raises(RequestError) as caught:
+            act()
+        assert (caught.value.status, caught.value.code) == (409, "LastAdmin")
+    second = made(accounts, "admin")
+    told: list[str] = []
+    ready = threading.Barrier(2)
+
+    def step_down(name: str) -> None:
+        ready.wait()
+        try:
+            accounts.change(name, role="annotator")
+            told.append("done")
+        except (RequestError, DatabaseError):
+            told.append("refused")
+
+    threads = [threading.Thread(target=step_down, args=(one.name,)) for one in (first, second)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert sum(one.role == "admin" and one.active for one in accounts.users()) >= 1, told
+    with pytest.raises(UnknownNameError):
+        accounts.change(first.name, role="king")
+    for one in accounts.users():
+        if one.role == "admin":  # for the other tests of this module
+            with place.writing() as connection:
+                connection.execute(database_module.users.delete().where(database_module.users.c.name == one.name))
+
+
+def test_the_audit_log_takes_the_longest_names(accounts):
+    who = Who(1, "n" * 64, "admin", frozenset(ROLES["admin"]), "k" * 64)
+    accounts.record(who, f"user changed: {'x' * 64}", {"restored": 2})
+    number, entry = accounts.entries(limit=1)[0]
+    assert entry.actor == f"{'n' * 64} (key {'k' * 64})" and entry.counts == {"restored": 2}
+    accounts.record("server", "started")
+    assert [e.action for _, e in accounts.entries(before=number + 1, limit=1)] == [entry.action]
+
+
+def test_nothing_that_lets_in_is_stored_as_it_is(place, accounts):
+    who = made(accounts)
+    tokens = [accounts.sign_in(who.name, PASSWORD), accounts.make_key(who, "k", ["detect"], None)[0]]
+    tokens.append(accounts.invite("annotator")[0])
+    with place.reading() as connection:
+        rows = [
+            str(tuple(row))
+            for one in database_module.first.sorted_tables
+            for row in connection.execute(one.select()).all()
+        ]
+    assert len(rows) > 3 and not [row for row in rows if any(t in row for t in (*tokens, PASSWORD))]
+
+
+def test_two_servers_begin_at_once(where):
+    failed: list[BaseException] = []
+
+    def begin() -> None:
+        one = Database(where)
+        try:
+            one.ready()
+        except BaseException as error:  # whatever it is, the test tells it
+            failed.append(error)
+        finally:
+            one.close()
+
+    threads = [threading.Thread(target=begin) for _ in range(4)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert not failed
+
+
+# Sealing, and the limits of guard
+
+
+def test_sealed_texts_open_only_where_they_belong():
+    one, other = Sealing(b"a secret for the tests, 32 bytes"), Sealing(b"another secret for tests, 32 byt")
+    sealed = one.seal("Ada Brook \ud800", "column")
+    assert b"Ada" not in sealed and one.opened(sealed, "column") == "Ada Brook \ud800"
+    assert sealed != one.seal("Ada Brook \ud800", "column")
+    for place, about, content in (
+        (one, "another", sealed),
+        (other, "column", sealed),
+        (one, "column", sealed[:-1] + bytes([sealed[-1] ^ 1])),
+        (one, "column", b""),
+        (one, "column", sealed[:10]),
+    ):
+        with pytest.raises(DatabaseError, match="does not open"):
+            place.opened(content, about)
+    assert one.digest("a", "b") == one.digest("a", "b") != other.digest("a", "b")
+    assert one.digest("ab", "") != one.digest("a", "b")
+    assert "secret" not in repr(one)
+    assert Sealing("a passphrase of some words").opened(Sealing("a passphrase of some words").seal("x")) == "x"
+
+
+def test_a_bucket_fills_again(monkeypatch):
+    moment = [0.0]
+    monkeypatch.setattr("allonym.server.guard.time", type("clock", (), {"monotonic": staticmethod(lambda: moment[0])}))
+    rate = Rate(2.0, 4.0)
+    assert [rate.allows("a") for _ in range(5)] == [True] * 4 + [False]
+    assert rate.allows("b")
+    moment[0] = 0.5
+    assert [rate.allows("a") for _ in range(2)] == [True, False]
+    rate.give_back("a")
+    assert rate.allows("a", take=False) and rate.allows("a") and not rate.allows("a", take=False)
+    moment[0] = 1000.0
+    assert [rate.allows("a") for _ in range(5)].count(True) == 4
+    assert all(Rate(0.0, 1.0).allows("a") for _ in range(50))
+    for n in range(20_000):
+        rate.allows(str(n))
+    assert len(rate._buckets) <= 10_000

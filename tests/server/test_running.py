@@ -1,0 +1,135 @@
+"""A server as a process: how it ends, what becomes of what runs, and a database that is away for a while."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+import time
+import uuid
+from typing import Any
+
+import pytest
+
+pytest.importorskip("uvicorn")
+httpx2 = pytest.importorskip("httpx2")
+
+SERVER = os.environ.get("ALLONYM_TEST_POSTGRES", "")
+LONG = {"text": "Ada Brook met Cyd Dale in Springfield. " * 2000}
+
+
+def children(process: int) -> list[int]:
+    with open(f"/proc/{process}/task/{process}/children", encoding="ascii") as file:
+        return [int(one) for one in file.read().split()]
+
+
+def lives(process: int) -> bool:
+    try:
+        with open(f"/proc/{process}/stat", encoding="utf-8") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_a_signal_lets_what_runs_finish(make_live, tmp_path):
+    with make_live(tmp_path) as live:
+        sync = pytest.importorskip("websockets.sync.client")
+        exceptions = pytest.importorskip("websockets.exceptions")
+        told: list[Any] = []
+
+        def ask() -> None:
+            with live.client() as client:
+                told.append(client.post("/v1/detect", json=LONG))
+
+        asking = threading.Thread(target=ask)
+        headers = {"Authorization": f"Bearer {live.token}"}
+        with sync.connect(live.url.replace("http", "ws") + "/v1/stream", additional_headers=headers) as socket:
+            socket.send(json.dumps({"type": "open", "mode": "annotate"}))
+            asking.start()
+            time.sleep(0.5)
+            workers = children(live.process.pid)
+            live.process.send_signal(signal.SIGTERM)
+            with pytest.raises(exceptions.ConnectionClosed) as closed:
+                for _ in range(10):
+                    socket.recv(timeout=30)
+            assert closed.value.rcvd is not None and closed.value.rcvd.code == 1012
+        time.sleep(0.3)
+        with pytest.raises(httpx2.TransportError):
+            httpx2.get(f"{live.url}/healthz", timeout=5)
+        asking.join(60)
+        live.process.wait(60)
+        # what takes longer than the server waits is ended, and its client told nothing at all
+        assert not told or told[0].status_code == 200
+        for _ in range(100):
+            if not [one for one in workers if lives(one)]:
+                break
+            time.sleep(0.1)
+        assert workers and not [one for one in workers if lives(one)]
+        said = live.said.read_text(encoding="utf-8")
+        assert "Traceback" not in said and "unexpected" not in said
+
+
+def test_a_killed_server_leaves_no_process_and_starts_again(make_live, tmp_path):
+    with make_live(tmp_path) as live:
+        with live.client() as client:
+            made = client.post("/v1/anonymize", json={"text": "Write to ada@example.com", "scope": "s"}).json()["text"]
+        token, workers = live.token, children(live.process.pid)
+        live.process.kill()
+        live.process.wait()
+        for _ in range(100):
+            if not [one for one in workers if lives(one)]:
+                break
+            time.sleep(0.1)
+        assert workers and not [one for one in workers if lives(one)]
+    (tmp_path / "said.txt").unlink()
+    with make_live(tmp_path) as again:
+        again.token = token
+        with again.client() as client:
+            back = client.post("/v1/restore", json={"text": made, "scope": "s"})
+            assert back.json()["text"] == "Write to ada@example.com"
+        assert "setup?token" not in again.said.read_text(encoding="utf-8")
+
+
+@pytest.mark.skipif(not SERVER, reason="ALLONYM_TEST_POSTGRES names no server")
+def test_a_database_that_is_away_for_a_while(make_live, tmp_path):
+    pytest.importorskip("psycopg")
+    import sqlalchemy as sa
+
+    from allonym.vault.store import address
+
+    name = f"allonym_test_{uuid.uuid4().hex}"
+    server = sa.create_engine(address(SERVER), isolation_level="AUTOCOMMIT")
+
+    def run(*statements: str) -> None:
+        with server.connect() as connection:
+            for one in statements:
+                connection.exec_driver_sql(one)
+
+    run(f"CREATE DATABASE {name}")
+    url = address(SERVER).set(database=name).render_as_string(hide_password=False)
+    gone = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'"
+    try:
+        with make_live(tmp_path, ALLONYM_DATABASE_URL=url) as live, live.client() as client:
+            assert not (live.data / "server.sqlite").exists() and not (live.data / "vault.sqlite").exists()
+            kept = client.post("/v1/anonymize", json={"text": "Write to ada@example.com", "scope": "s"})
+            assert kept.status_code == 200
+            run(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false", gone)
+            time.sleep(6)  # what is remembered is forgotten
+            for path in ("/readyz", "/v1/users"):
+                response = client.get(path)
+                assert response.status_code == 503 and response.json()["error"]["code"] == "DatabaseError", path
+                assert "ada" not in response.text and name not in response.json()["error"]["code"]
+            assert client.get("/healthz").status_code == 200
+            run(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
+            for _ in range(50):
+                if client.get("/readyz").status_code == 200:
+                    break
+                time.sleep(0.2)
+            back = client.post("/v1/restore", json={"text": kept.json()["text"], "scope": "s"})
+            assert back.status_code == 200 and back.json()["text"] == "Write to ada@example.com"
+            said = live.said.read_text(encoding="utf-8")
+            assert "Traceback" not in said and "allonym@" not in said
+    finally:
+        run(f"DROP DATABASE {name} WITH (FORCE)")
+        server.dispose()
