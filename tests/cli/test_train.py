@@ -129,11 +129,24 @@ def test_training_the_tagger(run, corpus, tmp_path):
     assert done.out.startswith("measure")
 
 
-def test_training_from_reviews(run, corpus, tmp_path):
-    for name in ("torch", "safetensors", "onnx", "onnxruntime"):
+@pytest.fixture
+def one_thread():
+    """Threads wait for each other longer than so small a network takes."""
+    torch = pytest.importorskip("torch")
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def test_training_from_reviews(run, corpus, tmp_path, monkeypatch, one_thread):
+    for name in ("safetensors", "onnx", "onnxruntime"):
         pytest.importorskip(name)
     from tests.models.make_tiny import TINY
 
+    from allonym.train import reviews
+
+    monkeypatch.setattr(reviews, "_LEAST_REHEARSED", 10)
     out = tmp_path / "out"
     quick = ["--epochs", "6", "--lr", "0.003", "--batch", "256"]
     quick += [a for o in ("bf16=false", "head_lr=0.01", "average=0", "dropout=0", "swap=0") for a in ("--set", o)]

@@ -18,7 +18,7 @@ def send(client, kind, *files, options=None, status=202, **more):
     return done.json()
 
 
-def ended(client, job, within=120.0):
+def ended(client, job, within=240.0):
     until = time.monotonic() + within
     while job["state"] in ("queued", "running") and time.monotonic() < until:
         time.sleep(0.05)

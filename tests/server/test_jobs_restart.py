@@ -50,7 +50,7 @@ def submit(jobs, data=ROWS, **options):
         return jobs.make(ANN, Form(texts, [Arrived("files", "rows.jsonl", path, len(data))]), folder).id
 
 
-def until(met, within=60.0):
+def until(met, within=240.0):
     end = time.monotonic() + within
     while not met():
         assert time.monotonic() < end

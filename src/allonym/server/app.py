@@ -9,7 +9,7 @@ from pathlib import Path
 
 from fastapi import FastAPI
 from fastapi.middleware.cors import CORSMiddleware
-from fastapi.responses import FileResponse
+from fastapi.responses import FileResponse, JSONResponse
 from starlette.concurrency import run_in_threadpool
 from starlette.staticfiles import StaticFiles
 
@@ -84,7 +84,7 @@ def create_app(settings: Settings, *, services: Services | None = None) -> FastA
         lifespan=lifespan,
         docs_url=None,
         redoc_url=None,
-        openapi_url="/v1/openapi.json",
+        openapi_url=None,
         responses={code: {"model": Failure, "description": says} for code, says in _ERRORS.items()},
         generate_unique_id_function=lambda route: f"{(route.tags or ['page'])[0]}_{route.name}",
     )
@@ -92,6 +92,7 @@ def create_app(settings: Settings, *, services: Services | None = None) -> FastA
     problems.install(app)
     for name in ROUTES:
         app.include_router(import_module(f"allonym.server.routes.{name}").router)
+    _described(app)
     _pages(app)
     if settings.cors_origins:
         app.add_middleware(
@@ -102,6 +103,21 @@ def create_app(settings: Settings, *, services: Services | None = None) -> FastA
         )
     app.add_middleware(Guard, settings=settings, metrics=services.metrics, accounts=services.accounts)
     return app
+
+
+def _described(app: FastAPI) -> None:
+    """The description of the API; made when it is first asked for, in a thread, as that takes a second."""
+
+    def description() -> JSONResponse:
+        made = app.openapi()
+        responses = (o["responses"] for methods in made["paths"].values() for o in methods.values())
+        for status, response in (pair for one in responses for pair in one.items()):
+            content = response.get("content")
+            if int(status) >= 400 and content:  # errors are JSON, whatever a route gives else
+                response["content"] = {"application/json": next(iter(content.values()))}
+        return JSONResponse(made)
+
+    app.add_api_route("/v1/openapi.json", description, include_in_schema=False, name="description")
 
 
 def _pages(app: FastAPI) -> None:

@@ -142,6 +142,10 @@ class Guard:
                     raise refused[0]
             except TimeoutError:
                 raise RequestError("this took longer than the server allows", 503, "TookTooLong") from None
+        except asyncio.CancelledError:
+            if state["status"] == 0:
+                await refuse(RequestError("the server ends; try again", 503, "Ending"), answer)
+            raise
         except Exception as error:  # its message may quote the request, so only its type is told
             if state["status"] == 0:
                 await refuse(refused[0] if refused else error, answer)

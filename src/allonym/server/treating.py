@@ -19,7 +19,7 @@ from allonym.resolve import resolve
 from allonym.restore import restore
 from allonym.server.access import Who
 from allonym.server.joining import Told, joined
-from allonym.server.kernel import Made, found
+from allonym.server.kernel import Made, found, made
 from allonym.server.policies import policy_of
 from allonym.server.services import Services
 from allonym.server.wire import texts as wire
@@ -58,10 +58,15 @@ def plan_of(given: Mapping[str, Any]) -> Plan:
         raise PlanMismatch("this is not a plan: it is nested too deep") from None
 
 
+def _asked(body: wire.Text, services: Services) -> tuple[Document, str]:
+    """The document and the policy's source; the latter asks the database."""
+    return document_of(body, services.settings.max_characters), source_of(body, services)
+
+
 async def detected(body: wire.Detect, services: Services) -> wire.Detected:
     """What is in the request's text."""
     begun = time.perf_counter()
-    document, source = document_of(body, services.settings.max_characters), source_of(body, services)
+    document, source = await run_in_threadpool(_asked, body, services)
     decisions = None
     if body.explain:
         decisions = await services.kernel.run(explained, document, source)
@@ -101,26 +106,34 @@ def explained(document: Document, source: str) -> list[wire.Decided]:
 async def anonymized(body: wire.Anonymize, services: Services, *, dry: bool = False) -> wire.Anonymized:
     """The request's text without what identifies. ``dry``: the vault is left as it is."""
     begun = time.perf_counter()
-    document, source = document_of(body, services.settings.max_characters), source_of(body, services)
-    spans = None if body.spans is None else marked(document, body.spans, source)
+    document, source = await run_in_threadpool(_asked, body, services)
+    spans = None if body.spans is None else await run_in_threadpool(marked, document, body.spans, source)
     told = _told(body.spans or (), spans or ())
     key = services.vault.operator_key
     if body.scope is None or dry:
-        made = await services.kernel.anonymize(document, source, key, body.scope or "", spans, told)
+        done, shown = await services.kernel.run(written, document, source, key, body.scope or "", spans, told)
     else:
         found = await services.kernel.detect(document, source, key) if spans is None else spans
-        made = await run_in_threadpool(kept, services, document, found, source, body.scope, told)
-    shown, _ = numbered(document, made.spans, source, told)
-    counts = dict(made.report["labels"])
+        done = await run_in_threadpool(kept, services, document, found, source, body.scope, told)
+        shown, _ = await run_in_threadpool(numbered, document, done.spans, source, told)
+    counts = dict(done.report["labels"])
     services.metrics.treated(len(document.text), counts)
     return wire.Anonymized(
-        text=made.text,
-        parts=list(made.parts),
-        plan=made.plan.to_dict(originals=body.originals),
+        text=done.text,
+        parts=list(done.parts),
+        plan=done.plan.to_dict(originals=body.originals),
         spans=shown,
         counts=counts,
         milliseconds=_since(begun),
     )
+
+
+def written(
+    document: Document, source: str, key: bytes | None, scope: str, spans: tuple[Span, ...] | None, told: Told
+) -> tuple[Made, list[wire.Span]]:
+    """The document anonymised, and the findings with the numbers of their entities: runs in a worker."""
+    done = made(document, source, key, scope, spans, told)
+    return done, numbered(document, done.spans, source, told)[0]
 
 
 def kept(services: Services, document: Document, spans: Sequence[Span], source: str, scope: str, told: Told) -> Made:

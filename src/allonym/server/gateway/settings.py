@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-import os
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from hashlib import sha256
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from allonym.errors import UnknownNameError, UsageError
+from allonym.server.options import check_least, checked, gathered, is_loopback, setting
 
 PREFIX = "ALLONYM_GATEWAY_"
 CHOICES: Mapping[str, tuple[str, ...]] = {"tools": ("protect", "keep")}
 MEDIA = ("image", "audio", "file")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _NAME = re.compile(r"[\w.-]{1,64}")
-_WORDS = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
-
-
-def _setting(default: Any, says: str, least: float | None = None) -> Any:
-    return field(default=default, metadata={"says": says, "least": least})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,36 +56,31 @@ class Settings:
         clients: programs with keys of their own; only in the file.
     """
 
-    upstream: str = _setting("", "address of the OpenAI-compatible endpoint, such as https://api.openai.com/v1")
-    host: str = _setting("127.0.0.1", "address to listen on; others than loopback need clients with keys")
-    port: int = _setting(8643, "port to listen on; 0: any free one", 0)
-    hosts: tuple[str, ...] = _setting((), "further host names under which the gateway is called")
-    policy: str = _setting("reversible", "policy for requests that name none")
-    policies: tuple[str, ...] = _setting((), "further policies that the header X-Allonym-Policy may name")
-    upstream_key_env: str = _setting(
-        "", "environment variable with the upstream's key; by default the client's is sent"
-    )
-    vault: str = _setting("", "vault for conversations; its secret is in secret_file or ALLONYM_VAULT_KEY")
-    secret_file: str = _setting("", "file with the vault's secret")
-    key_file: str = _setting("", "file with the secret of keyed operators; by default the vault's own")
-    explain: bool = _setting(True, "tell the model in a system message what placeholders are")
-    tools: str = _setting("protect", "descriptions and examples in tools and schemas: protect them, or keep them")
-    media: tuple[str, ...] = _setting((), "parts of messages that are sent as they are: image, audio, file")
-    hosted_tools: tuple[str, ...] = _setting((), "types of tools that the upstream runs and that may be used")
-    parameters: tuple[str, ...] = _setting((), "further parameters of requests that are sent as they are")
-    max_body_mb: float = _setting(8.0, "largest body of a request", 0.001)
-    max_characters: int = _setting(400_000, "most text in a request", 1)
-    body_timeout: float = _setting(20.0, "seconds in which a request must have arrived", 0.1)
-    connect_timeout: float = _setting(10.0, "seconds to wait for a connection to the upstream", 0.1)
-    timeout: float = _setting(600.0, "seconds without a byte after which the upstream is given up", 0.1)
-    threads: int = _setting(0, "threads that look for names; 0: as many as processors", 0)
+    upstream: str = setting("", "address of the OpenAI-compatible endpoint, such as https://api.openai.com/v1")
+    host: str = setting("127.0.0.1", "address to listen on; others than loopback need clients with keys")
+    port: int = setting(8643, "port to listen on; 0: any free one", 0)
+    hosts: tuple[str, ...] = setting((), "further host names under which the gateway is called")
+    policy: str = setting("reversible", "policy for requests that name none")
+    policies: tuple[str, ...] = setting((), "further policies that the header X-Allonym-Policy may name")
+    upstream_key_env: str = setting("", "environment variable with the upstream's key; by default the client's is sent")
+    vault: str = setting("", "vault for conversations; its secret is in secret_file or ALLONYM_VAULT_KEY")
+    secret_file: str = setting("", "file with the vault's secret")
+    key_file: str = setting("", "file with the secret of keyed operators; by default the vault's own")
+    explain: bool = setting(True, "tell the model in a system message what placeholders are")
+    tools: str = setting("protect", "descriptions and examples in tools and schemas: protect them, or keep them")
+    media: tuple[str, ...] = setting((), "parts of messages that are sent as they are: image, audio, file")
+    hosted_tools: tuple[str, ...] = setting((), "types of tools that the upstream runs and that may be used")
+    parameters: tuple[str, ...] = setting((), "further parameters of requests that are sent as they are")
+    max_body_mb: float = setting(8.0, "largest body of a request", 0.001)
+    max_characters: int = setting(400_000, "most text in a request", 1)
+    body_timeout: float = setting(20.0, "seconds in which a request must have arrived", 0.1)
+    connect_timeout: float = setting(10.0, "seconds to wait for a connection to the upstream", 0.1)
+    timeout: float = setting(600.0, "seconds without a byte after which the upstream is given up", 0.1)
+    threads: int = setting(0, "threads that look for names; 0: as many as processors", 0)
     clients: tuple[Client, ...] = ()
 
     def __post_init__(self) -> None:
-        for one in fields(self):
-            value, least = getattr(self, one.name), one.metadata.get("least")
-            if least is not None and not value >= least:
-                raise UsageError(f"setting {one.name} must be {least} or more, got {value!r}")
+        check_least(self)
         for name, choices in CHOICES.items():
             if getattr(self, name) not in choices:
                 raise UnknownNameError("value", getattr(self, name), choices, f"setting {name}")
@@ -112,10 +100,7 @@ class Settings:
     @property
     def loopback(self) -> bool:
         """Whether only this machine can reach the gateway."""
-        try:
-            return ip_address(self.host).is_loopback
-        except ValueError:
-            return self.host == "localhost"
+        return is_loopback(self.host)
 
 
 def digest_of(key: str) -> str:
@@ -135,33 +120,7 @@ def load(file: str | Path | None = None, environment: Mapping[str, str] | None =
         UsageError: the file cannot be read, or a value is not what its setting needs; says where.
         UnknownNameError: the file has a key that is no setting.
     """
-    environment = os.environ if environment is None else environment
-    known = {one.name: one.default for one in fields(Settings)}
-    values: dict[str, Any] = {}
-    source = file or environment.get(PREFIX + "CONFIG") or None
-    if source is not None:
-        for name, value in _read(Path(source)).items():
-            if name not in known:
-                raise UnknownNameError("setting", name, known, str(source))
-            where = f"{source}: {name}"
-            values[name] = _clients(value, where) if name == "clients" else _checked(known[name], value, where)
-    del known["clients"]
-    for name, default in known.items():
-        variable = PREFIX + name.upper()
-        if variable in environment:
-            values[name] = _from_text(default, environment[variable], variable)
-        if options.get(name) not in (None, ()):
-            values[name] = _checked(default, options[name], f"--{name.replace('_', '-')}")
-    return Settings(**values)
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"cannot read settings {path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: not valid TOML: {error}") from None
+    return Settings(**gathered(Settings, PREFIX, file, environment, options, {"clients": _clients}))
 
 
 def _clients(value: object, where: str) -> tuple[Client, ...]:
@@ -175,43 +134,9 @@ def _clients(value: object, where: str) -> tuple[Client, ...]:
         for key in table:
             if key not in known:
                 raise UnknownNameError("key", key, known, f"{where}.{name}")
-        read = {key: _checked(known[key], one, f"{where}.{name}.{key}") for key, one in table.items()}
+        read = {key: checked(known[key], one, f"{where}.{name}.{key}") for key, one in table.items()}
         out.append(Client(name=name, **read))
     return tuple(out)
-
-
-def _from_text(default: Any, text: str, where: str) -> Any:
-    if isinstance(default, bool):
-        if text.lower() not in _WORDS:
-            raise UsageError(f"{where} must be true or false, got {text!r}")
-        return _WORDS[text.lower()]
-    if isinstance(default, (int, float)):
-        try:
-            return type(default)(text)
-        except ValueError:
-            raise UsageError(f"{where} must be a number, got {text!r}") from None
-    if isinstance(default, tuple):
-        return tuple(part.strip() for part in text.split(",") if part.strip())
-    return text
-
-
-def _checked(default: Any, value: Any, where: str) -> Any:
-    if isinstance(default, bool) or isinstance(value, bool):
-        if not (isinstance(value, bool) and isinstance(default, bool)):
-            wanted = "true or false" if isinstance(default, bool) else "no truth value"
-            raise UsageError(f"{where} must be {wanted}, got {value!r}")
-        return value
-    if isinstance(default, (int, float)):
-        if not isinstance(value, (int, type(default))):
-            raise UsageError(f"{where} must be a number, got {type(value).__name__}")
-        return type(default)(value)
-    if isinstance(default, tuple):
-        if not isinstance(value, (list, tuple)) or not all(isinstance(v, str) for v in value):
-            raise UsageError(f"{where} must be a list of strings, got {type(value).__name__}")
-        return tuple(value)
-    if not isinstance(value, str):
-        raise UsageError(f"{where} must be a string, got {type(value).__name__}")
-    return value
 
 
 def _check_upstream(url: str) -> None:

@@ -55,9 +55,9 @@ export function passage({ text, label, onRange, onSelect }) {
     const known = ranges.map((r) => ({ ...r, a: offsets.unit(r.start), b: offsets.unit(r.end) })).filter((r) => r.b > r.a);
     for (const r of known) { cuts.add(r.a); cuts.add(r.b); }
     const edges = [...cuts].sort((a, b) => a - b);
-    const over = new Map();
+    const over = new Map(), order = new Map(edges.map((edge, i) => [edge, i]));
     for (const r of known) {
-      for (let i = edges.indexOf(r.a); edges[i] < r.b; i += 1) over.set(edges[i], r);
+      for (let i = order.get(r.a); edges[i] < r.b; i += 1) over.set(edges[i], r);
     }
     pieces = [];
     const children = edges.slice(0, -1).map((from, i) => {

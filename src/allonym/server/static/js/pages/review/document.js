@@ -22,7 +22,7 @@ export async function showDocument(root, project, id) {
   const holds = doc.state === "done" ? doc.settled ?? doc.others[0] ?? doc : doc;
   const mine = settling ? startOfSettling(doc) : { marks: holds.marks, decisions: holds.decisions, version: holds.version };
   const view = {
-    doc, labels, settling, score: null, listed: new Map(), lastLabel: "PERSON", target: null,
+    doc, labels, settling, score: null, listed: new Map(), lastLabel: "PERSON", target: null, seen: "",
     locked: !settling && (doc.state === "disagreement" || doc.state === "done"),
   };
   const saved = h("span", { class: "small muted saved", role: "status" });
@@ -199,6 +199,7 @@ export async function showDocument(root, project, id) {
   }
 
   function selected(start, end) {
+    view.seen = start === null ? "" : String([start, end]);
     if (start === null) {
       if (view.target?.type === "selection" && !panel.contains(document.activeElement)) setTarget(null);
       return;
@@ -228,7 +229,7 @@ export async function showDocument(root, project, id) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const key = event.key.toLowerCase();
     const now = original.selection();
-    if (now && view.target?.type !== "selection") selected(...now); // the browser tells of a selection a moment later
+    if (now && String(now) !== view.seen) selected(...now); // the browser tells of a selection a moment later
     const target = view.target;
     const onStretch = target?.type === "selection" || target?.type === "proposal";
     const run = {

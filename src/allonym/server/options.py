@@ -1,0 +1,143 @@
+"""Settings from a file, the environment and options, for a dataclass whose fields are the table of what there is."""
+
+from __future__ import annotations
+
+import math
+import os
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import field, fields
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+
+from allonym.errors import UnknownNameError, UsageError
+
+_WORDS = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
+Reader = Callable[[object, str], Any]
+
+
+def setting(default: Any, says: str, least: float | None = None) -> Any:
+    """A field of a table of settings: its default, what it is for, and the least that it may be."""
+    return field(default=default, metadata={"says": says, "least": least})
+
+
+def check_least(settings: Any) -> None:
+    """See that no number is under the least that it may be.
+
+    Raises:
+        UsageError: one is.
+    """
+    for one in fields(settings):
+        value, least = getattr(settings, one.name), one.metadata.get("least")
+        if least is not None and not (value >= least and math.isfinite(value)):
+            raise UsageError(f"setting {one.name} must be {least} or more, got {value!r}")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach what listens there."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def gathered(
+    table: Any,
+    prefix: str,
+    file: str | Path | None,
+    environment: Mapping[str, str] | None,
+    options: Mapping[str, Any],
+    own: Mapping[str, Reader] | None = None,
+) -> dict[str, Any]:
+    """The values that are given for a table: options before the environment, before the file.
+
+    Args:
+        table: the dataclass.
+        prefix: what the variables' names begin with; ``PREFIX + "CONFIG"`` names the file where ``file`` is None.
+        environment: by default the process's own.
+        options: values; None and empty ones are not given.
+        own: fields that only the file can have, and how they are read.
+
+    Raises:
+        UsageError: the file cannot be read, or a value is not what its setting needs; says where.
+        UnknownNameError: the file has a key that is no setting.
+    """
+    environment = os.environ if environment is None else environment
+    own = own or {}
+    known = {one.name: one.default for one in fields(table)}
+    values: dict[str, Any] = {}
+    source = file or environment.get(prefix + "CONFIG") or None
+    if source is not None:
+        for name, value in _read(Path(source)).items():
+            if name not in known:
+                raise UnknownNameError("setting", name, known, str(source))
+            where = f"{source}: {name}"
+            values[name] = own[name](value, where) if name in own else checked(known[name], value, where)
+    for name, default in known.items():
+        if name in own:
+            continue
+        variable = prefix + name.upper()
+        if variable in environment:
+            values[name] = _from_text(default, environment[variable], variable)
+        if options.get(name) not in (None, ()):
+            values[name] = checked(default, options[name], f"--{name.replace('_', '-')}")
+    return values
+
+
+def checked(default: Any, value: Any, where: str) -> Any:
+    """The value, if it is of the kind of a setting with this default.
+
+    Raises:
+        UsageError: it is not.
+    """
+    if isinstance(default, bool):
+        if not isinstance(value, bool):
+            raise UsageError(f"{where} must be true or false, got {value!r}")
+        return value
+    if isinstance(default, (int, float)):
+        number = _number(default, value)
+        if number is None:
+            kind = "an integer" if isinstance(default, int) else "a number"
+            raise UsageError(f"{where} must be {kind}, got {value!r}")
+        return number
+    if isinstance(default, tuple):
+        if not isinstance(value, (list, tuple)) or not all(isinstance(v, str) for v in value):
+            raise UsageError(f"{where} must be a list of strings, got {type(value).__name__}")
+        return tuple(value)
+    if not isinstance(value, (str, Path)):
+        raise UsageError(f"{where} must be a string, got {type(value).__name__}")
+    return type(default)(value)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"cannot read settings {path}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: not valid TOML: {error}") from None
+
+
+def _from_text(default: Any, text: str, where: str) -> Any:
+    if isinstance(default, bool):
+        if text.lower() not in _WORDS:
+            raise UsageError(f"{where} must be true or false, got {text!r}")
+        return _WORDS[text.lower()]
+    if isinstance(default, (int, float)):
+        try:
+            return type(default)(text)
+        except ValueError:
+            raise UsageError(f"{where} must be a number, got {text!r}") from None
+    if isinstance(default, tuple):
+        return tuple(part.strip() for part in text.split(",") if part.strip())
+    return type(default)(text)
+
+
+def _number(default: float, value: object) -> float | None:
+    """The value as a number of the default's kind; None where it is none."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    if isinstance(default, int):
+        return int(value) if math.isfinite(value) and value == int(value) else None
+    return float(value)
