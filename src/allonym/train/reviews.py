@@ -28,7 +28,7 @@ from allonym.train.unpack import read_tagger
 _CALM = {"epochs": 10, "lr": 1e-4, "head_lr": 5e-4, "batch": 1024, "average": 0.99, "swap": 0.1}
 _REHEARSED = 0.5  # words of template text for each word of a review
 _LEAST_REHEARSED = 100  # texts
-_WAY = 0.7  # share of the way from the old weights to the new ones
+_WAY = 0.85  # share of the way from the old weights to the new ones
 
 
 def base_folder(name: str) -> Path:
