@@ -1,7 +1,7 @@
 """Which text is worth annotating next: where the tagger is least sure (Lewis and Gale 1994, cmp-lg/9407020).
 
-Of each word three things may be open: whether its chance to identify reaches the bar that decides, whether it identifies
-at all, and with which label. The most open of the three counts.
+Of each word three things may be open: whether its chance to identify reaches the bar that decides, whether it
+identifies at all, and with which label. The most open of the three counts.
 """
 
 from __future__ import annotations
