@@ -46,7 +46,7 @@ class Server:
     lines: list[str] = field(default_factory=list)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """``allonym serve`` over an empty folder, on a free port."""
     pytest.importorskip("fastapi", reason="the extra server is not installed")
@@ -88,9 +88,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         stderr.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """Chromium without a window."""
+    """Chromium without a window. Ended with the module, since its loop runs in this thread meanwhile."""
     if not Path(CHROMIUM).exists():
         pytest.skip(f"no browser at {CHROMIUM}; ALLONYM_CHROMIUM names another")
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -103,7 +103,7 @@ def browser() -> Iterator[Any]:
         running.stop()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def signed_in(server: Server, browser: Any) -> Any:
     """What a browser holds after the first account was made through the printed link: an admin's session."""
     context = browser.new_context()
@@ -150,7 +150,7 @@ def page(open_page: Callable[..., Any]) -> Any:
     return open_page()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def another(server: Server, browser: Any, signed_in: Any) -> Callable[[str, str], Any]:
     """``another(name, role)``: what a browser holds in which somebody of that role is signed in."""
 

@@ -302,6 +302,14 @@ def test_an_invited_person_answers_on_a_telephone(
     page.keyboard.press("Escape")
     page.get_by_text("1 of 1 claim").wait_for()
     shoot(page, "study-results-1440-light")
+    page.get_by_text("All pages are taken").wait_for()
+    assert page.get_by_role("button", name="Invite people").is_disabled()
+    page.get_by_text("1 invitation", exact=True).click()
+    page.get_by_role("button", name="Withdraw the invitation to page 1").click()
+    page.get_by_text("2 answers of this person are removed.").wait_for()
+    page.get_by_role("button", name="Withdraw", exact=True).click()
+    page.get_by_text("No answers yet").wait_for()
+    assert page.get_by_role("button", name="Invite people").is_enabled()
 
 
 def test_a_job_with_files(open_page: Any, shoot: Callable[[Any, str], None], tmp_path: Path) -> None:

@@ -99,6 +99,37 @@ def test_a_link_works_once(accounts, clock):
         accounts.setup(late, "another", PASSWORD)
 
 
+def test_a_number_does_not_come_again(accounts):
+    """Jobs are owned by it."""
+    who = made(accounts)
+    assert accounts.remove(who.name) == who.id
+    assert made(accounts).id > who.id
+
+
+@pytest.mark.parametrize("name", [".", "..", "a/b", " a", "", "Ada (key ci)", "open", "a\nb"])
+def test_names_that_an_address_or_the_log_would_take_for_another(accounts, name):
+    with pytest.raises(UsageError, match="name of a user"):
+        accounts.setup(accounts.invite("annotator")[0], name, PASSWORD)
+
+
+def test_who_is_removed_meanwhile_gets_neither_session_nor_key(accounts, monkeypatch):
+    who = made(accounts)
+    fits, changed = accounts._fits, []
+
+    def changing(hashed, password):
+        if not changed:
+            changed.append(1)
+            accounts.set_password(who, PASSWORD, PASSWORD + "!")
+        return fits(hashed, password)
+
+    monkeypatch.setattr(accounts, "_fits", changing)
+    with pytest.raises(RequestError, match="wrong"):
+        accounts.sign_in(who.name, PASSWORD)
+    accounts.remove(who.name)
+    with pytest.raises(RequestError, match="no such user"):
+        accounts.make_key(who, "late", ["detect"], None)
+
+
 def test_a_link_whose_name_is_taken_works_on(accounts):
     who = made(accounts)
     token, _ = accounts.invite("annotator")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import gzip
 import io
@@ -20,7 +21,7 @@ pytest.importorskip("docx")
 import docx
 
 from allonym.document import Document
-from allonym.errors import DataError
+from allonym.errors import DataError, RequestError
 from allonym.pipeline import anonymize
 from allonym.plan import Plan
 from allonym.server import files
@@ -251,6 +252,58 @@ def test_too_large(make_site: Any, tmp_path: Path) -> None:
     with make_site(tmp_path / "data", max_characters=100) as site:
         answer = _read(site.program("reviewer"), "a.txt", b"Ada " * 50)
         assert answer.status_code == 413 and "as a job" in answer.json()["error"]["message"]
+
+
+class Upload:
+    """A form with a file of 100 pieces of 1,000 bytes, and how many of them were taken; or one that never comes."""
+
+    def __init__(self, stalls: bool = False) -> None:
+        self.taken = 0
+        self._stalls = stalls
+
+    async def __call__(self) -> dict[str, Any]:
+        if self._stalls:
+            await asyncio.Event().wait()
+        self.taken += 1
+        head = b'--b\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\n'
+        body = (head if self.taken == 1 else b"") + b"x" * 1000
+        return {"type": "http.request", "body": body, "more_body": self.taken < 100}
+
+    def received(self, seconds: float) -> tuple[str, bytes, str | None]:
+        from starlette.requests import Request
+
+        from allonym.server.routes.files import _received
+
+        headers = [(b"content-type", b"multipart/form-data; boundary=b")]
+        request = Request({"type": "http", "method": "POST", "headers": headers}, self)
+        return asyncio.run(_received(request, seconds))
+
+
+def test_a_file_is_refused_as_soon_as_it_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "MOST_BYTES", 5_000)
+    upload = Upload()
+    with pytest.raises(RequestError, match="as a job") as caught:
+        upload.received(60)
+    assert caught.value.status == 413 and upload.taken == 6
+
+
+def test_who_sends_nothing_keeps_no_turn() -> None:
+    with pytest.raises(RequestError, match="did not come within") as caught:
+        Upload(stalls=True).received(0.05)
+    assert caught.value.status == 408
+
+
+def test_few_files_are_held_at_once(make_site: Any, tmp_path: Path) -> None:
+    with make_site(tmp_path / "data", body_timeout=1.0) as site:
+        program, turns, call = site.program("reviewer"), site.services.file_turns, site._main.portal.call
+        for _ in range(4):
+            call(turns.acquire)
+        answer = _read(program, "a.txt", b"Ada")
+        assert answer.status_code == 503 and answer.json()["error"]["code"] == "Busy"
+        assert _applied(program, "a.txt", b"Ada", []).status_code == 503
+        call(turns.release)
+        assert _read(program, "a.exe", b"Ada").status_code == 415
+        assert _read(program, "a.txt", b"Ada").status_code == 200
 
 
 def test_only_who_may(site: Any, anybody: Any) -> None:

@@ -371,7 +371,7 @@ def test_more_connections_than_allowed(live):
         (HEAD + b"Content-Length: 5\r\nContent-Length: 6\r\n\r\n{}", 400),
         (HEAD + b"Content-Length: -5\r\n\r\n{}", 400),
         (HEAD + b"Content-Length: 99999999999999999999999\r\n\r\n{}", 400),
-        (HEAD + b"Transfer-Encoding: chunked\r\nTransfer-Encoding: gzip\r\n\r\n0\r\n\r\n", 501),
+        (HEAD + b"Transfer-Encoding: chunked\r\nTransfer-Encoding: gzip\r\n\r\n0\r\n\r\n", 400),
         (b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Large: " + b"a" * 17_000 + b"\r\n\r\n", 431),
         (b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n" + b"A: b\r\n" * 3000 + b"\r\n", 431),
         (b"GET /" + b"a" * 17_000 + b" HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", 431),
@@ -384,7 +384,7 @@ def test_what_is_no_http(live, request_, status):
         with suppress(ConnectionError):
             one.sendall(request_)
         told, body = answer(one)
-        assert 400 <= told < 600 and told in (status, 400, 431)
+        assert told == status
         assert set(body["error"]) == {"code", "message", "where"} and MARK not in str(body)
 
 
@@ -392,8 +392,12 @@ def test_two_requests_smuggled_as_one(live):
     body = b"0\r\n\r\nGET /v1/users HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
     with connected(live) as one:
         one.sendall(HEAD + f"Content-Length: {len(body)}\r\nTransfer-Encoding: chunked\r\n\r\n".encode() + body)
-        came = one.recv(65_536)
-        assert b" 400 " in came.split(b"\r\n")[0] or came.count(b"HTTP/1.1") <= 2
+        came = b""
+        with suppress(ConnectionError):
+            while more := one.recv(65_536):
+                came += more
+        assert b" 400 " in came.split(b"\r\n")[0]
+        assert came.count(b"HTTP/1.1") == 1
 
 
 def test_sockets_that_are_rough(live):

@@ -92,9 +92,29 @@ def test_what_the_vault_kept_comes_back(reviewer, annotator, kept, site):
     assert done["summary"] == {"files": 2, "restored": 2, "unknown": 0, "notes": []}
     assert [r["name"] for r in done["results"]] == ["a-restored.txt", "b-restored.md"]
     assert made(reviewer, done, "a-restored.txt").content == text
+    limited = site.program("reviewer", "jobs")
+    assert limited.get(f"/v1/jobs/{done['id']}").status_code == 200
+    refused(limited.get(f"/v1/jobs/{done['id']}/results/a-restored.txt"), 403, "NotAllowed", "restore")
     plan = json.loads(made(annotator, job, "plans.jsonl").text)["plan"]
     again = ended(reviewer, send(reviewer, "restore", ("a.txt", safe), options={"plan": plan}))
     assert made(reviewer, again, "a-restored.txt").content == text
+
+
+def test_the_jobs_of_a_removed_user_go(site, admin, kept):
+    link = admin.post("/v1/invitations", json={"role": "annotator"}).json()["link"]
+    body = {"token": link.partition("token=")[2], "name": "eve", "password": "a password for eve alone"}
+    assert admin.post("/v1/setup", json=body).status_code == 201
+    eve = site.client()
+    csrf = eve.post("/v1/session", json={"name": "eve", "password": body["password"]}).json()["csrf"]
+    eve.headers["X-CSRF-Token"] = csrf
+    job = ended(eve, send(eve, "anonymize", ("mine.txt", b"ada@example.com"), options={"policy": RULES}))
+    assert folder_of(site, job).exists()
+    assert admin.delete("/v1/users/eve").status_code == 204
+    until = time.monotonic() + 30
+    while folder_of(site, job).exists() and time.monotonic() < until:
+        time.sleep(0.05)
+    assert not folder_of(site, job).exists()
+    assert job["id"] not in [one["id"] for one in admin.get("/v1/jobs").json()["jobs"]]
 
 
 def test_who_may_not_restore_may_not_restore_by_a_job(annotator):
@@ -325,6 +345,24 @@ def test_documents_of_a_release_before_and_after(annotator, swapped):
             at = [old["end"], new["end"]]
         assert document["before"][at[0] :] == document["after"][at[1] :]
     refused(annotator.get(f"/v1/jobs/{job['id']}/releases/99/documents"), 404, "NotFound")
+
+
+def test_a_release_that_could_not_be_made_says_why_and_is_made_when_asked_again(annotator, swapped, site):
+    _, job = swapped
+    last = len(annotator.get(f"/v1/jobs/{job['id']}/releases").json()["releases"]) - 1
+    queue = site.services.jobs._queue
+    row = queue.one(job["id"])
+    wanted = {**row.wanted, "make": [*row.wanted.get("make", ()), last]}
+    queue.move(row.id, "done", wanted=json.dumps(wanted))
+    queue.end(row.id, "done", {**row.told, "wanted": wanted, "error": "no space left"})
+    path = f"/v1/jobs/{job['id']}/releases/{last}/documents"
+    for _ in range(2):
+        refused(annotator.get(path), 409, "NotMade", "no space left")
+    until = time.monotonic() + 120
+    page = annotator.get(path, params={"again": True}).json()
+    while not page["ready"] and time.monotonic() < until:
+        page = annotator.get(path).json()
+    assert page["total"] == 5
 
 
 def test_a_chosen_release_becomes_a_result(annotator, swapped):

@@ -9,6 +9,8 @@ import socket
 import subprocess
 import sys
 import threading
+import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -19,6 +21,7 @@ pytest.importorskip("fastapi")
 
 from tests.conftest import CASES
 
+from allonym.document import merge, subtract
 from allonym.errors import RequestError
 from allonym.server.presidio import adhoc, operators
 
@@ -125,6 +128,39 @@ def test_nothing_that_a_finding_covers_is_left(found: list[operators.Finding], c
 
 
 @given(FINDINGS)
+def test_the_surer_of_two_findings_keeps_what_both_cover(found: list[operators.Finding]) -> None:
+    out: list[operators.Finding] = []
+    for one in sorted(operators._merged(found), key=lambda f: (-(f.score or 0.0), f.start)):
+        taken = merge((o.start, o.end) for o in out)
+        out += [replace(one, start=a, end=b) for a, b in subtract((one.start, one.end), taken)]
+    assert operators._cut(found) == sorted(out, key=lambda f: f.start)
+
+
+def test_many_findings_are_cut_in_time(program: Any) -> None:
+    rows = [{"start": 10 * i, "end": 10 * i + 12, "entity_type": f"T{i % 2}", "score": 0.5} for i in range(10_000)]
+    body = {"text": "abcdefghij" * 10_001, "analyzer_results": rows, "conflict_resolution": operators.REMOVE}
+    begun = time.monotonic()
+    answer = program.post("/anonymize", json=body | {"anonymizers": {"DEFAULT": {"type": "redact"}}})
+    assert answer.status_code == 200 and answer.json()["text"] == "cdefghij"
+    assert time.monotonic() - begun < 20
+
+
+def test_anonymizing_runs_where_a_time_out_ends_it(monkeypatch: pytest.MonkeyPatch, site: Any, program: Any) -> None:
+    asked = []
+    run = site.services.kernel.run
+
+    async def told(function: Any, *args: Any) -> Any:
+        asked.append(function)
+        return await run(function, *args)
+
+    monkeypatch.setattr(site.services.kernel, "run", told)
+    row = {"start": 0, "end": 3, "entity_type": "PERSON", "score": 0.5}
+    answer = program.post("/anonymize", json={"text": ["Ada", "Bob"], "analyzer_results": [[row], [row]]})
+    assert [one["text"] for one in answer.json()] == ["<PERSON>"] * 2
+    assert asked == [operators.anonymized] * 2
+
+
+@given(FINDINGS)
 def test_decrypting_undoes_encrypting_whatever_overlaps(found: list[operators.Finding]) -> None:
     text = "".join(chr(0x4E00 + i) for i in range(40))
     made, items = operators.anonymized(text, found, {"DEFAULT": operators.Operator("encrypt", {"key": KEY})})
@@ -138,6 +174,26 @@ def test_no_pattern_takes_quadratic_time(monkeypatch: pytest.MonkeyPatch) -> Non
     greedy = adhoc.Recognizer("slow", "X", (adhoc.Pattern("p", "a(?:.*z)?", 0.5),))
     with pytest.raises(RequestError, match="longer than"):
         adhoc.find("a" * 300_000, [greedy])
+
+
+def test_deny_lists_have_a_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(adhoc, "SECONDS", 0.2)
+    inside = adhoc.Recognizer("slow", "X", words=tuple("a" * n for n in range(1, 500)))
+    with pytest.raises(RequestError, match="longer than"):
+        adhoc.find("a" * 1_000_000, [inside])
+
+
+def test_recognizers_find_so_many_places_only(monkeypatch: pytest.MonkeyPatch, site: Any, program: Any) -> None:
+    monkeypatch.setattr(adhoc, "MOST", 100)
+    many = [adhoc.Recognizer(str(i), "X", words=("-",)) for i in range(10)]
+    assert len(adhoc.find("- " * 10, many)) == 100
+    with pytest.raises(RequestError, match="more than 100 places"):
+        adhoc.find("- " * 10 + "-", many)
+    recognizer = {"supported_entity": "DASH", "deny_list": ["-"]}
+    body = {"text": ["- " * 60] * 8, "language": "en", "ad_hoc_recognizers": [recognizer]}
+    answer = program.post("/analyze", json=body)
+    assert answer.status_code == 400 and "more than 100 places" in answer.json()["error"]
+    assert program.post("/analyze", json=body | {"text": "- " * 60}).status_code == 200
 
 
 def test_patterns_are_too_much_for_a_long_text() -> None:

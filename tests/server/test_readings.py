@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from allonym.document import Span
 from allonym.errors import DataError, UnknownNameError
 from allonym.evaluate.scoring import score_conversation
+from allonym.labels import TAXONOMY
+from allonym.train.records import outermost
 
 pytest.importorskip("fastapi")
 
-from allonym.server.reviews.readings import Reading, agree, missed, reading_of, settled
+from allonym.server.reviews.readings import SOURCE, Missed, Reading, agree, missed, reading_of, settled
 
 TEXT = "Ada Brook of Larkspur Ltd met Jim Quill in Elmford on Monday."
 FOUND = (Span(0, 3, "PERSON"), Span(30, 39, "PERSON"), Span(43, 50, "CITY"), Span(54, 60, "DATE"))
@@ -92,6 +98,58 @@ def test_what_is_not_sound_is_refused_without_a_word_of_the_text(marks, decision
 def test_a_mark_may_stand_on_what_was_rejected():
     reading = reading_of([mark("Ada Brook")], [decision(FOUND[0], "reject")], TEXT, FOUND)
     assert shown(reading)[0] == ("Ada Brook", "PERSON")
+
+
+SIZE = 16
+LABELS = ("PERSON", "PERSON_LASTNAME", "PERSON_FIRSTNAME", "CITY", "LOCATION", "UNKNOWN")
+PLACES = st.tuples(st.integers(0, SIZE - 1), st.integers(1, 6)).map(lambda p: (p[0], min(SIZE, sum(p))))
+
+
+@given(
+    st.text("ab-,. \n", min_size=SIZE, max_size=SIZE),
+    st.lists(st.builds(lambda p, *more: Span(*p, *more), PLACES, st.sampled_from(LABELS), st.sampled_from((0.5, 1.0)))),
+    st.lists(
+        st.builds(
+            lambda p, *more: Missed(*p, *more),
+            PLACES,
+            st.sampled_from(("missed", "partial", "partial")),
+            st.sampled_from(LABELS),
+        )
+    ),
+)
+def test_a_part_joins_what_it_touches(text, found, marks):
+    spans = list(found)
+    for mark in marks:
+        made = Span(mark.start, mark.end, mark.full_label, 1.0, SOURCE)
+        if mark.kind == "partial":
+            made, spans = joined(made, spans, text)
+        spans.append(made)
+    assert settled(Reading(tuple(marks)), text, found) == tuple(outermost(spans))
+
+
+def joined(part, spans, text):
+    """What it means, one by one."""
+    rest = []
+    for span in sorted(spans):
+        first, last = (part, span) if part.start < span.start else (span, part)
+        between = text[first.end : last.start]
+        beside = len(between) <= 2 and not any(map(str.isalnum, between)) and "\n" not in between
+        if beside and TAXONOMY.related(span.label, part.label):
+            label = next(name for name in TAXONOMY.lineage(span.label) if TAXONOMY.within(part.label, name))
+            part = Span(min(part.start, span.start), max(part.end, span.end), label, 1.0, SOURCE)
+        else:
+            rest.append(span)
+    return part, rest
+
+
+def test_many_marks_take_a_bounded_time():
+    text = "a-" * 30_000
+    found = tuple(Span(i, i + 1, "CITY") for i in range(1, 40_000, 2))
+    marks = [{"start": i, "end": i + 1, "kind": "partial", "label": "PERSON"} for i in range(0, 20_000, 2)]
+    begun = time.monotonic()
+    reading = reading_of(marks, [], text, found)
+    assert settled(reading, text, found)[0] == Span(0, 19_999, "PERSON", 1.0, SOURCE)
+    assert time.monotonic() - begun < 5
 
 
 def test_two_agree_where_the_same_stretches_and_marks_come_out():

@@ -68,6 +68,8 @@ def test_two_reviewers_agree(queue):
     assert save(queue, "ann", QUILL, version=1)[1] == "in_review"
     seat, state = save(queue, "ben", QUILL)
     assert (seat.seat, seat.version, state) == (2, 1, "done")
+    with pytest.raises(RequestError, match="settled"):
+        save(queue, "rita", PART, done=False, verdict=True)
     assert queue.projects("calls")[0].states == {"new": 0, "in_review": 0, "disagreement": 0, "done": 1}
 
 
@@ -94,6 +96,9 @@ def test_who_disagrees_is_decided_on(queue):
     assert code(error) == (409, "Settled")
     assert save(queue, "rita", PART, done=False, verdict=True)[1] == "disagreement"
     assert save(queue, "rita", PART, version=1, verdict=True)[1] == "done"
+    with pytest.raises(RequestError, match="settled") as error:
+        save(queue, "rita", QUILL, version=2, verdict=True)
+    assert code(error) == (409, "Settled")
     lines = [json.loads(line) for line in training("calls", queue.items("calls"))]
     assert lines[0]["meta"]["settled"] == "adjudicated"
     assert [queue.reading("calls", "one", who).reading for who in ("ann", "ben")] == [QUILL, PART]

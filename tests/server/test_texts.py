@@ -166,6 +166,7 @@ def test_a_text_that_is_too_long_is_for_a_job(make_site, tmp_path):
         for path, more in (("detect", {}), ("anonymize", {}), ("plans", {}), ("restore", {"scope": "s"})):
             said = refused(client, path, 413, "TooLarge", text=TEXT, **more)
             assert "50 characters" in said["message"]
+        refused(client, "plans/apply", 413, "TooLarge", text=TEXT, plan={})
 
 
 def test_batches_answer_in_order_and_one_failure_hinders_nobody(reviewer):

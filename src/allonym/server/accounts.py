@@ -24,6 +24,8 @@ from allonym.server import database as db
 from allonym.server.access import ROLES, Who
 from allonym.server.database import Database, is_taken, now
 
+OPEN = "open"
+"""In the audit log, where a setting lets everybody in."""
 LEAST_PASSWORD = 12
 MOST_PASSWORD = 1024
 KEY_MARK = "alk_"
@@ -168,8 +170,8 @@ class Accounts:
         self._forget()
         return User(name, changed["role"], changed["active"], row.created)
 
-    def remove(self, name: str) -> None:
-        """Remove a user with sessions and keys. What they did stays in the audit log.
+    def remove(self, name: str) -> int:
+        """Remove a user with sessions and keys; their number. What they did stays in the audit log.
 
         Raises:
             RequestError: there is no such user (404), or it is the last admin (409).
@@ -181,6 +183,7 @@ class Accounts:
                 connection.execute(sa.delete(owned).where(owned.c.user == row.id))
             connection.execute(sa.delete(db.users).where(db.users.c.id == row.id))
         self._forget()
+        return int(row.id)
 
     def set_password(self, who: Who, old: str, new: str) -> None:
         """Change one's own password; all one's sessions end.
@@ -215,7 +218,12 @@ class Accounts:
         if row is None or not fits or not row.active:
             raise RequestError("name or password is wrong", 401, "NotSignedIn")
         token, moment = secrets.token_urlsafe(32), now()
+        same = sa.select(db.users.c.id).where(
+            db.users.c.id == row.id, db.users.c.password == row.password, db.users.c.active
+        )
         with self._place.writing() as connection:
+            if connection.execute(same.with_for_update()).first() is None:  # changed while the password was tried
+                raise RequestError("name or password is wrong", 401, "NotSignedIn")
             old = sa.or_(db.sessions.c.expires <= moment, db.sessions.c.seen <= moment - self._idle)
             connection.execute(sa.delete(db.sessions).where(old))
             row_ = {
@@ -287,6 +295,9 @@ class Accounts:
         }
         try:
             with self._place.writing() as connection:
+                there = sa.select(db.users.c.id).where(db.users.c.id == who.id, db.users.c.active)
+                if connection.execute(there.with_for_update()).first() is None:
+                    raise RequestError("there is no such user any more", 401, "NotSignedIn")
                 connection.execute(sa.insert(db.keys), [row])
         except DatabaseError as error:
             raise _taken(error, f"you have a key {name!r} already") from None
@@ -418,9 +429,16 @@ def _taken(error: DatabaseError, message: str) -> Exception:
     return RequestError(message, 409, "Taken") if is_taken(error) else error
 
 
+def is_name(name: str) -> bool:
+    """Whether a name can stand in an address: printable, no slash, no space at its ends, neither ``.`` nor ``..``."""
+    return name.isprintable() and name == name.strip() and "/" not in name and name not in ("", ".", "..")
+
+
 def _check_name(name: str, kind: str) -> None:
-    if not 1 <= len(name) <= 64 or not name.isprintable() or name != name.strip() or "/" in name:
-        raise UsageError(f"the name of a {kind} has 1 to 64 printable characters, no slash, no space at its ends")
+    if not 1 <= len(name) <= 64 or not is_name(name) or name == OPEN or set(name) & set("()"):
+        raise UsageError(
+            f"the name of a {kind} has 1 to 64 printable characters, no slash, no brackets, no space at its ends"
+        )
 
 
 def _check_password(password: str) -> None:

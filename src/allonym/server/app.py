@@ -39,7 +39,7 @@ ROUTES = (
 ABOUT = """Finds what identifies people, companies and places in text, replaces it, and brings it back where allowed.
 
 Sign in with an API key (`Authorization: Bearer alk_...`); pages use a session. Offsets are half-open and count code
-points. Every error of every route has the shape `{"error": {"code", "message", "where"}}`.
+points. Every error has the shape `{"error": {"code", "message", "where"}}`; Presidio's routes keep theirs.
 """
 _ERRORS = {
     400: "A name or an option is wrong",

@@ -42,6 +42,7 @@ users = table(
     sa.Column("password", sa.String(256), nullable=False),
     sa.Column("active", sa.Boolean, nullable=False),
     sa.Column("created", sa.BigInteger, nullable=False),
+    sqlite_autoincrement=True,  # a number must not come again: jobs are owned by it
 )
 sessions = table(
     "sessions",

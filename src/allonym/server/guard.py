@@ -167,6 +167,8 @@ class Guard:
         host = headers.get(b"host", b"").decode("latin-1").lower()
         if _host(host) not in self._hosts:
             raise RequestError("this server is not called by that host name; see the setting hosts", 421, "WrongHost")
+        if b"transfer-encoding" in headers and b"content-length" in headers:  # two readers could end it in two places
+            raise RequestError("a body has a length or comes in chunks, not both", 400, "InvalidRequest")
         origin = headers.get(b"origin", b"").decode("latin-1").lower()
         unsafe = scope.get("method", "GET") not in SAFE
         if unsafe and origin and urlsplit(origin).netloc not in (host, *self._origins):
@@ -236,7 +238,7 @@ async def refuse(error: Exception, send: Send) -> None:
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(content)).encode())]
     if status == 401:
         headers.append((b"www-authenticate", CHALLENGE.encode()))
-    if status in (401, 408, 413, 431):
+    if status in (400, 401, 408, 413, 431):
         headers.append((b"connection", b"close"))
     if status == 429:
         headers.append((b"retry-after", b"1"))

@@ -1,4 +1,4 @@
-"""One shape for every error of every route: ``{"error": {"code", "message", "where"}}``. It quotes no request."""
+"""One shape for errors: ``{"error": {"code", "message", "where"}}``, but on Presidio's routes. It quotes no request."""
 
 from __future__ import annotations
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from allonym.errors import UsageError
@@ -20,6 +21,9 @@ from allonym.server.studies import Studies
 from allonym.vault import Vault
 from allonym.vault.keys import Secret, new_secret, secret_from_environment, secret_from_file
 from allonym.vault.store import address
+
+FILES_AT_ONCE = 4
+"""Uploads that are read into memory and treated at the same time."""
 
 
 @dataclass(slots=True, repr=False)
@@ -40,6 +44,7 @@ class Services:
         studies: what invited people judge.
         metrics: for Prometheus.
         url: how browsers reach the server; set when it listens.
+        file_turns: for uploads that are read into memory.
     """
 
     settings: Settings
@@ -55,6 +60,7 @@ class Services:
     studies: Studies
     metrics: Metrics
     url: str = ""
+    file_turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(FILES_AT_ONCE))
 
     def start(self) -> None:
         """Begin what runs beside the requests."""

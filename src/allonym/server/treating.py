@@ -35,9 +35,14 @@ def document_of(body: wire.Text, most: int) -> Document:
         document = Document.conversation("", [(turn.speaker, turn.text) for turn in body.turns])
     else:
         document = Document("", body.text or "")
-    if len(document.text) > most:
-        raise RequestError(f"a text has at most {most} characters here; send a longer one as a job", 413, "TooLarge")
+    refuse_long(document.text, most)
     return document
+
+
+def refuse_long(text: str, most: int) -> None:
+    """Raise :class:`RequestError` (413) where a text is longer than ``most`` characters."""
+    if len(text) > most:
+        raise RequestError(f"a text has at most {most} characters here; send a longer one as a job", 413, "TooLarge")
 
 
 def source_of(body: wire.Text, services: Services) -> str:
@@ -192,9 +197,7 @@ def numbered(
 
 def brought_back(body: wire.Restore, services: Services, who: Who) -> wire.Restored:
     """The request's text with originals in it again. The vault's audit log tells who asked."""
-    most = services.settings.max_characters
-    if len(body.text) > most:
-        raise RequestError(f"a text has at most {most} characters here; send a longer one as a job", 413, "TooLarge")
+    refuse_long(body.text, services.settings.max_characters)
     plan = None if body.plan is None else plan_of(body.plan)
     vault = None if body.scope is None else services.vault
     done = restore(body.text, plan=plan, vault=vault, scope=body.scope or "", actor=who.shown)

@@ -48,6 +48,7 @@ REFUSED = {
     "field": (messages({"role": "user", "content": "x", "whose": PRIVATE}), "unknown_parameter", "messages[0]"),
     "model": (chat(model=PRIVATE), "invalid_value", "model"),
     "role": (messages({"role": PRIVATE, "content": "x"}), "invalid_value", "messages[0].role"),
+    "made-up role": (messages({"role": "Ada.Brook", "content": "x"}), "invalid_value", "messages[0].role"),
     "hosted tool": (chat(tools=[{"type": "web_search", "user_location": {"city": "Springfield"}}]), "unsupported_tool", "tools[0]"),
     "tool name": (chat(tools=[{"type": "function", "function": {"name": PRIVATE}}]), "invalid_value", "tools[0].function.name"),
     "where the user is": (chat(web_search_options={"user_location": {"city": "x"}}), "unsupported_parameter", "web_search_options"),
@@ -276,6 +277,38 @@ def test_only_known_headers_go_out(gateway, upstream):
         "openai-organization",
     }  # fmt: skip
     assert upstream.asked[-1][1]["user-agent"] == "allonym-gateway"
+
+
+@pytest.mark.parametrize("attempt", ["jane.doe@example.com", "Ada-Brook"])
+def test_what_somebody_wrote_into_a_header_stays(gateway, upstream, attempt):
+    assert post(gateway, CHAT, Idempotency_Key=attempt, X_Client_Request_Id=attempt).status_code == 200
+    assert attempt not in str(upstream.asked[-1][1])
+    machine = "stainless-python-retry-123e4567-e89b-12d3-a456-426614174000"
+    assert post(gateway, CHAT, Idempotency_Key=machine).status_code == 200
+    assert machine in str(upstream.asked[-1][1])
+
+
+@pytest.mark.parametrize("path", ["models/x/../../files/f1", "models/..", "models/x//y", "models/x/./y", "models/."])
+def test_no_other_route_is_reached_by_a_models_name(gateway, upstream, path):
+    host, port = gateway.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), 10) as one:
+        one.sendall(f"GET /v1/{path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n".encode())
+        came = b""
+        while more := one.recv(65_536):
+            came += more
+    assert came.split(b" ")[1] in (b"400", b"404")
+    assert not upstream.asked
+
+
+def test_a_number_in_a_schema_is_protected_like_any_other(gateway, upstream):
+    def asked(bound):
+        parameters = {"type": "object", "properties": {"n": {"type": "integer", "minimum": bound}}}
+        tool = {"type": "function", "function": {"name": "find", "parameters": parameters}}
+        assert post(gateway, chat(tools=[tool])).status_code == 200
+        return upstream.body["tools"][0]["function"]["parameters"]["properties"]["n"]["minimum"]
+
+    assert asked(7) == 7
+    assert asked(2125550142) != 2125550142
 
 
 def test_questions_behind_the_path(gateway, upstream):

@@ -93,7 +93,7 @@ class Gateway:
         self._check_host(request)
         client = self._client(request)
         name = request.path_params.get("name", "")
-        if name and not MODEL.fullmatch(name):
+        if name and not (MODEL.fullmatch(name) and all(part.strip(".") for part in name.split("/"))):
             raise Refusal("must be the name of a model", "model", "invalid_value")
         headers = self._upstream.headers(_headers(request), client, stream=False)
         path = f"models/{name}" if name else "models"

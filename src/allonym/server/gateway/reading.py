@@ -24,11 +24,17 @@ MODEL = re.compile(r"[A-Za-z@][A-Za-z0-9._:/+\-]{0,199}")
 _FUNCTION = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]{0,127}")
 _SEALED = re.compile(r"[A-Za-z0-9+/_=\-]*")
 _COUNT = re.compile(r"[0-9]{1,4}")
-_MACHINE = re.compile(
+MACHINE = re.compile(
     r"(?:[a-z]{2,16}[_-]){0,3}(?=[A-Za-z0-9]*[0-9])(?=[A-Za-z0-9]*[A-Za-z])[A-Za-z0-9]{8,256}"
     r"|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 )
 _ROLES = word_list("roles")
+ROLES = ("system", "developer", "user", "assistant", "tool", "function", "critic", "discriminator", "unknown")
+_BOUNDS = frozenset(
+    "minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minLength maxLength minItems maxItems minContains "
+    "maxContains minProperties maxProperties".split()
+)
+_MOST = 10**6  # of a bound in a schema that is sent as it is: a longer number may identify
 _TOLD = re.compile(r"[A-Za-z][A-Za-z0-9/+.\-]{0,63}")
 _POINTER = re.compile(r"#(?:/(?:[A-Za-z_$][\w$.\-]*|[0-9]{1,3}))*", re.ASCII)
 _DRAFT = re.compile(r"https?://json-schema\.org/[a-z0-9/\-]*#?")
@@ -136,6 +142,12 @@ def word(reading: Reading, holder: Holder, key: Any, where: str) -> None:
     _matched(_WORD, holder[key], where, "one word")
 
 
+def role(reading: Reading, holder: Holder, key: Any, where: str) -> None:
+    """Whose message it is."""
+    if _string(holder[key], where) not in ROLES:
+        raise Refusal(f"must be one of {', '.join(ROLES)}", where, "invalid_value")
+
+
 def words(reading: Reading, holder: Holder, key: Any, where: str) -> None:
     """A list of such words."""
     for i, _ in enumerate(_list(holder[key], where)):
@@ -174,7 +186,7 @@ def numbers(reading: Reading, holder: Holder, key: Any, where: str) -> None:
 def identifier(reading: Reading, holder: Holder, key: Any, where: str) -> None:
     """The id of a call or an item. One that does not look as if a machine had made it becomes a digest."""
     value = _string(holder[key], where)
-    if not _MACHINE.fullmatch(value):
+    if not MACHINE.fullmatch(value):
         holder[key] = f"call_{reading.digest(value)}"
 
 
@@ -184,7 +196,7 @@ def kept(reading: Reading, holder: Holder, key: Any, where: str) -> None:
     value = holder[key]
     if isinstance(value, dict):
         read_object(reading, value, {"id": kept}, where)
-    elif not _MACHINE.fullmatch(_string(value, where)):
+    elif not MACHINE.fullmatch(_string(value, where)):
         raise Refusal("must be an id that the upstream gave", where, "invalid_value")
 
 
@@ -305,7 +317,9 @@ def _schema(reading: Reading, holder: Holder, key: Any, where: str, depth: int) 
     value = holder[key]
     if depth > DEEPEST:
         raise Refusal(f"is nested more than {DEEPEST} deep", where, "invalid_value")
-    if isinstance(value, str):
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and not (key in _BOUNDS and abs(value) <= _MOST):
+        _anything(reading, holder, key, where, depth)
+    elif isinstance(value, str):
         text(reading, holder, key, where)
     elif isinstance(value, list):
         for i, _ in enumerate(value):

@@ -50,7 +50,7 @@ class Client:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What the gateway is told: each field is a key of its TOML file, an ``ALLONYM_GATEWAY_NAME`` and an option.
+    """What the gateway is told: each field is a key of its TOML file and, but for clients, an ``ALLONYM_GATEWAY_NAME``.
 
     Attributes:
         clients: programs with keys of their own; only in the file.

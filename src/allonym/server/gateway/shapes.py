@@ -28,6 +28,7 @@ from allonym.server.gateway.reading import (
     read_object,
     record,
     refused,
+    role,
     schema,
     sealed,
     setter,
@@ -125,7 +126,7 @@ _CALL: Table = {
     "custom": record({"name": function, "input": text}),
 }
 _MESSAGE: Table = {
-    "role": word,
+    "role": role,
     "content": content,
     "name": speaker,
     "refusal": text,
@@ -180,7 +181,7 @@ _ITEM: Table = {"type": word, "id": identifier, "status": word, "created_by": id
 _ITEM_CALL: Table = {**_ITEM, "call_id": identifier, "name": function, "namespace": function}
 _ITEM_OUTPUT: Table = {**_ITEM, "call_id": identifier, "output": _output}
 _ITEMS: Mapping[str, Table] = {
-    "message": {**_ITEM, "role": word, "content": content, "phase": word},
+    "message": {**_ITEM, "role": role, "content": content, "phase": word},
     "function_call": {**_ITEM_CALL, "arguments": arguments},
     "function_call_output": _ITEM_OUTPUT,
     "custom_tool_call": {**_ITEM_CALL, "input": text},

@@ -10,13 +10,14 @@ from urllib.parse import urlsplit
 import httpx
 
 from allonym.errors import UsageError
+from allonym.server.gateway.reading import MACHINE
 from allonym.server.gateway.refusal import Unanswered
 from allonym.server.gateway.settings import Client, Settings
 
 LARGEST = 64 << 20
 """Bytes of an answer that is not streamed."""
 
-_SENT = ("openai-organization", "openai-project", "openai-beta", "idempotency-key", "x-client-request-id")
+_SENT = ("openai-organization", "openai-project", "openai-beta")
 _KEYS = ("authorization", "api-key")
 _RETURNED = (
     "retry-after",
@@ -68,6 +69,9 @@ class Upstream:
             stream: an answer in events is wanted.
         """
         out = {name: given[name] for name in _SENT if name in given}
+        attempt = given.get("idempotency-key", "")
+        if MACHINE.fullmatch(attempt.removeprefix("stainless-python-retry-")):  # else somebody wrote it
+            out["idempotency-key"] = attempt
         out |= {
             "Content-Type": "application/json",
             "Accept": "text/event-stream" if stream else "application/json",

@@ -198,9 +198,11 @@ class Jobs:
         """Where a result lies, and its media type.
 
         Raises:
-            RequestError: there is none of this name (404).
+            RequestError: there is none of this name (404), or what the job does is not allowed any more (403).
         """
         row = self._row(who, id)
+        if not who.may(PERMISSIONS[row.kind]):
+            raise RequestError(f"this needs the permission {PERMISSIONS[row.kind]!r}", 403, "NotAllowed")
         for made in row.told.get("results", ()):
             if made["name"] == name:
                 path = self._runner.folder(row.id).path / made["path"]
@@ -211,7 +213,7 @@ class Jobs:
     # Wishes
 
     def cancel(self, who: Who, id: str) -> wire.Job:
-        """End a job that has not ended; its files are removed.
+        """End a job that has not ended; its files are removed, but for what a swap had written before.
 
         Raises:
             RequestError: there is none (404), or it has ended (409).
@@ -231,6 +233,11 @@ class Jobs:
         row = self._row(who, id)
         self._queue.wish(row.id, REMOVE)
         self._until(lambda: self._queue.one(row.id) is None)
+
+    def forget(self, user: int) -> None:
+        """Remove all jobs of a user who is no more."""
+        self._queue.wish_all(user, REMOVE)
+        self._runner.wake()
 
     def _until(self, done: Any) -> None:
         self._runner.wake()
@@ -258,16 +265,24 @@ class Jobs:
         rows = [{**one, "chosen": one["id"] == chosen[0]} for one in found["releases"]]
         return wire.Releases.model_validate({**found, "releases": rows, "chosen": chosen[0], "baseline": {}})
 
-    def documents(self, who: Who, id: str, release: int, offset: int, limit: int, wait: float) -> wire.Documents:
+    def documents(
+        self, who: Who, id: str, release: int, offset: int, limit: int, wait: float, again: bool = False
+    ) -> wire.Documents:
         """Documents of a release before and after. One that was not made yet is made, for which this waits.
 
         Raises:
-            RequestError: it is no swap, not done, or has no such release.
+            RequestError: it is no swap, not done, or has no such release; or it could not be made (409 NotMade), and
+                the call does not ask to try ``again``.
         """
         row = self._swap(who, id)
         self._known(row, release)
         path = swapping.texts_path(self._runner.folder(row.id).made, release)
         if not path.exists():
+            failed = (
+                row.told.get("error") if row.state == DONE and row.wanted.get("make", [])[-1:] == [release] else None
+            )
+            if failed and not again:
+                raise RequestError(f"this release could not be made: {failed}", 409, "NotMade")
             self._want(row, "make", release)
             until = time.monotonic() + wait
             while not path.exists() and time.monotonic() < until:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import logging
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import sqlalchemy as sa
 
+from allonym.errors import DatabaseError
 from allonym.server.database import Database, jobs, now
 from allonym.server.jobs.task import Spec
 from allonym.server.sealing import Sealing
+
+log = logging.getLogger("allonym.server")
 
 WAITING, RUNNING, DONE, FAILED, CANCELLED = "queued", "running", "done", "failed", "cancelled"
 OPEN = (WAITING, RUNNING)
@@ -100,13 +104,13 @@ class Queue:
         with self._place.reading() as connection:
             rows = connection.execute(asked).all()
             total = connection.execute(sa.select(sa.func.count()).select_from(jobs).where(*which)).scalar()
-        return [self._row(r) for r in rows], int(total or 0)
+        return list(self._readable(rows)), int(total or 0)
 
     def in_states(self, *states: str) -> list[Row]:
         """All jobs in these states, oldest first."""
         asked = sa.select(jobs).where(self._own, jobs.c.state.in_(states)).order_by(jobs.c.number)
         with self._place.reading() as connection:
-            return [self._row(r) for r in connection.execute(asked).all()]
+            return list(self._readable(connection.execute(asked).all()))
 
     def ended_before(self, moment: int) -> list[str]:
         """Ids of jobs that ended before a time."""
@@ -152,6 +156,8 @@ class Queue:
             if row is None:
                 return None
             wanted: dict[str, list[int]] = json.loads(row.wanted)
+            if row.state == DONE and wanted.get(what, [])[-1:] == [release]:  # it failed, and is tried once more
+                wanted["again"] = [wanted.get("again", [0])[0] + 1]
             wanted[what] = [*(n for n in wanted.get(what, ()) if n != release), release]
             values: dict[str, Any] = {"wanted": json.dumps(wanted)}
             if row.state == DONE:
@@ -181,6 +187,21 @@ class Queue:
         """Remove a job's row."""
         with self._place.writing() as connection:
             connection.execute(sa.delete(jobs).where(self._own, jobs.c.id == id))
+
+    def _readable(self, rows: Iterable[Any]) -> Iterator[Row]:
+        """The rows without those that cannot be read, so that one does not keep the others from being done."""
+        for found in rows:
+            try:
+                row = self._row(found)
+            except (DatabaseError, LookupError, TypeError, ValueError) as error:
+                log.error("a job cannot be read: %s", type(error).__name__)
+                continue
+            yield row
+
+    def wish_all(self, user: int, wish: str) -> None:
+        """Leave a wish for all jobs of a user."""
+        with self._place.writing() as connection:
+            connection.execute(sa.update(jobs).where(self._own, jobs.c.user == user).values(wish=wish))
 
     def _row(self, found: Any) -> Row:
         spec = json.loads(self._sealing.opened(found.spec, f"job {found.id}"))

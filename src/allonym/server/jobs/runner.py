@@ -120,7 +120,7 @@ class Runner:
                     log.error("jobs: %s", type(error).__name__)  # such as a database that is away for a while
                 except OSError as error:
                     log.error("jobs: %s", error.strerror or type(error).__name__)
-                except Exception as error:  # one job that cannot be read must not keep the others from running
+                except Exception as error:  # whatever goes wrong in one turn must not end the turns
                     log.error("jobs: unexpected %s", type(error).__name__)
                 self._wake.wait(_LOOK)
                 self._wake.clear()

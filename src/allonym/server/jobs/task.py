@@ -200,7 +200,7 @@ _TYPES = {
     ".md": "text/markdown",
     ".html": "text/html",
     ".json": "application/json",
-    ".jsonl": "application/jsonl",
+    ".jsonl": "application/x-ndjson",
     ".csv": "text/csv",
     ".tsv": "text/tab-separated-values",
     ".eml": "message/rfc822",

@@ -14,6 +14,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import chain
 
 import re2
 
@@ -34,13 +35,16 @@ MAX_WORK = 2_000_000_000
 """RE2 instructions times code points that one text may cost."""
 
 SECONDS = 5.0
-"""For all patterns of a request on one text."""
+"""For all recognizers of a request on one text."""
+
+MOST = 200_000
+"""Places that all recognizers of a request may find."""
 
 FLAGS = re.DOTALL | re.MULTILINE | re.IGNORECASE
 _LETTERS = ((re.IGNORECASE, "i"), (re.MULTILINE, "m"), (re.DOTALL, "s"))
 _FUNCTION = word_list("function_words")
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
-_SLICE = 1000  # matches between two looks at the clock
+_SLICE = 1000  # matches or words between two looks at the clock
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,21 +145,36 @@ def find(text: str, recognizers: Sequence[Recognizer], context: Sequence[str] = 
         context: further words that count as standing before each match.
 
     Raises:
-        RequestError: the patterns take too long on this text (400).
+        RequestError: the recognizers take too long on this text, or find too much in it (400).
     """
     size = check(recognizers) * len(text)
     if size > MAX_WORK:
         raise RequestError(f"these patterns are too much for a text of {len(text)} characters", 400, "Refused")
     until = time.monotonic() + SECONDS
     looked = [text] if (ascii_text := plain(text)) == text else [text, ascii_text]
+    lower = _lower(text) if any(one.words for one in recognizers) else ""
     before = _Before(text)
     out: list[Hit] = []
     for recognizer in recognizers:
         helps = [word.lower() for word in recognizer.context]
-        for start, end, pattern in (*_matched(looked, recognizer, until), *_listed(text, recognizer)):
+        for start, end, pattern in chain(_matched(looked, recognizer, until), _listed(text, lower, recognizer, until)):
+            if len(out) == MOST:
+                raise too_many()
+            if len(out) % _SLICE == 0:
+                _in_time(until)
             hit = Hit(start, end, pattern.score if pattern else recognizer.words_score, recognizer, pattern)
             out.append(_boosted(hit, helps, [*before.words(start), *map(str.lower, context)]) if helps else hit)
     return out
+
+
+def too_many() -> RequestError:
+    """What a request is refused with whose recognizers find more than ``MOST`` places."""
+    return RequestError(f"the recognizers find more than {MOST} places", 400, "Refused")
+
+
+def _in_time(until: float) -> None:
+    if time.monotonic() > until:
+        raise RequestError(f"the recognizers take longer than {SECONDS:g} s on this text", 400, "Refused")
 
 
 def _matched(texts: Sequence[str], recognizer: Recognizer, until: float) -> Iterator[tuple[int, int, Pattern | None]]:
@@ -164,20 +183,22 @@ def _matched(texts: Sequence[str], recognizer: Recognizer, until: float) -> Iter
         for text in texts:
             for number, (span, *_) in enumerate(matches(found, text)):
                 # A single match takes linear time; many that each look far ahead would take quadratic time.
-                if number % _SLICE == 0 and time.monotonic() > until:
-                    raise RequestError(f"the patterns take longer than {SECONDS:g} s on this text", 400, "Refused")
+                if number % _SLICE == 0:
+                    _in_time(until)
                 if span[0] < span[1] and span not in seen:
                     seen.add(span)
                     yield (*span, pattern)
 
 
-def _listed(text: str, recognizer: Recognizer) -> Iterator[tuple[int, int, Pattern | None]]:
-    if not recognizer.words:
-        return
-    lower = _lower(text)
+def _listed(text: str, lower: str, recognizer: Recognizer, until: float) -> Iterator[tuple[int, int, Pattern | None]]:
     for word in dict.fromkeys(map(_lower, recognizer.words)):
+        _in_time(until)
         at = lower.find(word) if word else -1
+        number = 0
         while at >= 0:
+            number += 1
+            if number % _SLICE == 0:
+                _in_time(until)
             end = at + len(word)
             if not (at and _wordy(text[at - 1])) and not (end < len(text) and _wordy(text[end])):
                 yield at, end, None

@@ -12,13 +12,13 @@ import hashlib
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from heapq import heappop, heappush
 from itertools import groupby, pairwise
 from typing import Any
 
 from cryptography.hazmat.primitives import padding
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-from allonym.document import merge, subtract
 from allonym.errors import RequestError
 
 MERGE, REMOVE = "merge_similar_or_contained", "remove_intersections"
@@ -233,11 +233,25 @@ def _merged(found: Sequence[Finding]) -> list[Finding]:
 
 def _cut(found: Sequence[Finding]) -> list[Finding]:
     """Without overlaps: the less sure of two (of equals the later) keeps what the other leaves of it."""
+    order = _merged(found)  # none inside another, so their starts and ends rise together
+    borders = sorted({place for one in order for place in (one.start, one.end)})
     out: list[Finding] = []
-    for one in sorted(_merged(found), key=lambda f: (-(f.score or 0.0), f.start)):
-        taken = merge((o.start, o.end) for o in out)
-        out += [replace(one, start=a, end=b) for a, b in subtract((one.start, one.end), taken)]
-    return sorted(out, key=_place)
+    here: list[tuple[float, int]] = []  # that have begun, the surest first, then the first
+    begun, last = 0, -1
+    for start, end in pairwise(borders):
+        while begun < len(order) and order[begun].start == start:
+            heappush(here, (-(order[begun].score or 0.0), begun))
+            begun += 1
+        while here and order[here[0][1]].end <= start:
+            heappop(here)
+        if not here:
+            continue
+        if here[0][1] == last:
+            out[-1] = replace(out[-1], end=end)
+        else:
+            last = here[0][1]
+            out.append(replace(order[last], start=start, end=end))
+    return out
 
 
 def _joined(text: str, found: Sequence[Finding]) -> list[Finding]:

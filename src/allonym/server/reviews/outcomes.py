@@ -85,7 +85,8 @@ def decided(reviewed: Sequence[Reviewed]) -> Iterator[tuple[Item, Reading, str]]
     for item, seats in reviewed:
         if item.state == DONE:
             verdict = seats.get(VERDICT_SEAT)
-            yield item, (verdict or seats[SEATS[0]]).reading, "adjudicated" if verdict else "agreed"
+            decides = verdict if verdict is not None and verdict.done else None
+            yield item, (decides or seats[SEATS[0]]).reading, "adjudicated" if decides else "agreed"
 
 
 def training(project: str, reviewed: Sequence[Reviewed]) -> Iterator[str]:

@@ -17,6 +17,7 @@ from allonym.document import Document, Span
 from allonym.errors import DatabaseError, RequestError, UsageError
 from allonym.plan import digest
 from allonym.server import database as db
+from allonym.server.accounts import is_name
 from allonym.server.database import Database, is_taken, now
 from allonym.server.reviews.lists import FOR_ALL, TermLists, project_number
 from allonym.server.reviews.readings import Reading, agree
@@ -130,7 +131,7 @@ class Queue:
         Raises:
             UsageError: the name will not do. RequestError: it is taken (409).
         """
-        if name != name.strip() or not name.isprintable() or "/" in name:
+        if not is_name(name):
             raise UsageError("the name of a project has printable characters, no slash, no space at its ends")
         sealed = self._sealing.seal(json.dumps(policy), f"project {name}")
         created = now()
@@ -497,6 +498,8 @@ def _seat_of(seats: Mapping[int, Seat], reader: str, verdict: bool) -> int:
 def _may(state: str, seats: Mapping[int, Seat], verdict: bool) -> None:
     if verdict and not _both_done(seats):
         raise RequestError("both reviewers must be done before somebody decides", 409, "NotYet")
+    if verdict and state == DONE:
+        raise RequestError("this document is settled", 409, "Settled")
     if not verdict and _both_done(seats):
         raise RequestError("both reviewers are done; now somebody who may adjudicate decides", 409, "Settled")
 

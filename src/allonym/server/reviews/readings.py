@@ -7,6 +7,7 @@ product. All offsets are half-open code points of the original text.
 from __future__ import annotations
 
 import json
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
@@ -104,7 +105,11 @@ def reading_of(
     for a, b in pairwise(decided):
         if (a.start, a.end, a.label) == (b.start, b.end, b.label):
             raise DataError(f"decisions: one for each finding is required, got two on {a.start}..{a.end}")
+    for one, other in pairwise(said):
+        if other.start < one.end:
+            raise DataError(f"marks must be disjoint, got {one.start}..{one.end} and {other.start}..{other.end}")
     kept = merge((s.start, s.end) for s in _kept(decided, found))
+    starts, ends = [a for a, _ in kept], [b for _, b in kept]
     for number, mark in enumerate(said):
         where = f"marks[{number}]"
         _within(text, mark.start, mark.end, where)
@@ -112,23 +117,29 @@ def reading_of(
         if mark.full_label not in TAXONOMY:
             speakers = [label.name.removesuffix(_SPEAKER) for label in TAXONOMY if label.name.endswith(_SPEAKER)]
             raise UnknownNameError("label of what tells a speaker", mark.label, speakers, where)
-        if not any(text[a:b].strip() for a, b in subtract((mark.start, mark.end), kept)):
+        near = kept[bisect_right(ends, mark.start) : bisect_left(starts, mark.end)]
+        if not any(text[a:b].strip() for a, b in subtract((mark.start, mark.end), near)):
             raise DataError(f"{where}: {mark.start}..{mark.end} is replaced already; decide on the finding instead")
-    for one, other in pairwise(said):
-        if other.start < one.end:
-            raise DataError(f"marks must be disjoint, got {one.start}..{one.end} and {other.start}..{other.end}")
     return Reading(said, decided)
 
 
 def settled(reading: Reading, text: str, found: Sequence[Span]) -> tuple[Span, ...]:
     """What identifies in the text by this reading: disjoint, sorted. A missed part joins the part that was found."""
     spans = _kept(reading.decisions, found)
-    for mark in reading.marks:
-        made = Span(mark.start, mark.end, mark.full_label, 1.0, SOURCE)
-        if mark.kind == "partial":
-            made, spans = _joined(made, spans, text)
-        spans.append(made)
-    return tuple(outermost(spans))
+    marks = [(m.kind == "partial", Span(m.start, m.end, m.full_label, 1.0, SOURCE)) for m in reading.marks]
+    last = max((i for i, (partial, _) in enumerate(marks, 1) if partial), default=0)
+    if last:
+        families: dict[str, _Family] = {}
+        for span in sorted(spans):
+            families.setdefault(TAXONOMY.lineage(span.label)[-1], _Family()).add(span)
+        for partial, made in marks[:last]:
+            family = families.setdefault(TAXONOMY.lineage(made.label)[-1], _Family())
+            if partial:
+                family.join(made, text)
+            else:
+                family.add(made)
+        spans = sorted(span for family in families.values() for span in family.spans)
+    return tuple(outermost([*spans, *(made for _, made in marks[last:])]))
 
 
 def missed(reading: Reading, id: str, text: str) -> Marked:
@@ -137,6 +148,13 @@ def missed(reading: Reading, id: str, text: str) -> Marked:
         Mark(m.start, m.end, m.full_label, m.kind == "partial", confirmed=True, source=SOURCE) for m in reading.marks
     ]
     return Marked(id, text, tuple(sorted(marks)))
+
+
+def residual(reading: Reading, id: str, text: str) -> int:
+    """P2's score of the marks, in points: runs in a worker."""
+    from allonym.evaluate import score_conversation
+
+    return score_conversation(missed(reading, id, text)).score
 
 
 def agree(one: Reading, other: Reading, text: str, found: Sequence[Span]) -> bool:
@@ -160,19 +178,41 @@ def _kept(decisions: Sequence[Decision], found: Sequence[Span]) -> list[Span]:
     return out
 
 
-def _joined(part: Span, spans: list[Span], text: str) -> tuple[Span, list[Span]]:
-    """The part with the findings of its family that it touches, and the other findings."""
-    rest = []
-    for span in sorted(spans):
-        first, last = (part, span) if part.start < span.start else (span, part)
-        between = text[first.end : last.start]
-        beside = len(between) <= _BESIDE and not any(map(str.isalnum, between)) and "\n" not in between
-        if beside and TAXONOMY.related(span.label, part.label):
+class _Family:
+    """Findings whose labels are related, sorted, and how far those up to each of them reach."""
+
+    def __init__(self) -> None:
+        self.spans: list[Span] = []
+        self._reach: list[int] = []
+
+    def add(self, span: Span) -> None:
+        """Put one in."""
+        at = bisect_right(self.spans, span)
+        self.spans.insert(at, span)
+        self._reach.insert(at, max(span.end, self._reach[at - 1] if at else 0))
+        for later in range(at + 1, len(self._reach)):
+            if self._reach[later] >= span.end:
+                break
+            self._reach[later] = span.end
+
+    def join(self, part: Span, text: str) -> None:
+        """Put a part in, as one with the findings that it touches."""
+        before = text[max(0, part.start - _BESIDE) : part.start][::-1]
+        first = last = bisect_left(self._reach, part.start - _gap(before))
+        # The first that the part touches comes first in it, so all after it are touched up to the first beyond a gap.
+        while last < len(self.spans):
+            span = self.spans[last]
+            if span.start > part.end + _gap(text[part.end : part.end + _BESIDE]):
+                break
             label = next(name for name in TAXONOMY.lineage(span.label) if TAXONOMY.within(part.label, name))
             part = Span(min(part.start, span.start), max(part.end, span.end), label, 1.0, SOURCE)
-        else:
-            rest.append(span)
-    return part, rest
+            last += 1
+        self.spans[first:last], self._reach[first:last] = [part], [part.end]
+
+
+def _gap(chars: str) -> int:
+    """How many of the characters, from the first on, may stand between a part and what it joins."""
+    return next((i for i, c in enumerate(chars) if c.isalnum() or c == "\n"), len(chars))
 
 
 def _within(text: str, start: int | None, end: int | None, where: str) -> None:

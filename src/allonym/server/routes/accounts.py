@@ -6,6 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Cookie, Depends, Path, Query, Request, Response
 
+from allonym.errors import RequestError
 from allonym.server.access import COOKIE, Who, needs, services_of
 from allonym.server.accounts import Key, User
 from allonym.server.services import Services
@@ -87,8 +88,8 @@ def change(name: Name, body: wire.UserChange, who: Annotated[Who, needs("admin")
 
 @router.delete("/users/{name}", status_code=204, summary="Remove a user")
 def remove(name: Name, who: Annotated[Who, needs("admin")], services: Within) -> Response:
-    """With sessions and keys."""
-    services.accounts.remove(name)
+    """With sessions, keys, and jobs with their files."""
+    services.jobs.forget(services.accounts.remove(name))
     services.accounts.record(who, f"user removed: {name}")
     return Response(status_code=204)
 
@@ -97,7 +98,9 @@ def remove(name: Name, who: Annotated[Who, needs("admin")], services: Within) ->
 def invite(
     body: wire.Invite, who: Annotated[Who, needs("admin")], services: Within, request: Request
 ) -> wire.Invitation:
-    """A link by which one person makes an account, once, within a day."""
+    """A link by which one person makes an account, once, within a day. It takes a session: an API key makes nobody."""
+    if who.key is not None:
+        raise RequestError("a key invites nobody; sign in", 403, "NotAllowed")
     token, expires = services.accounts.invite(body.role)
     services.accounts.record(who, f"invited: {body.role}")
     return wire.Invitation(link=f"{services.url}/#/setup?token={token}", role=body.role, expires=expires)

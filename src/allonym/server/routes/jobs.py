@@ -148,9 +148,10 @@ def list_release_documents(
     services: Within,
     offset: Annotated[int, Query(ge=0, le=1_000_000_000)] = 0,
     limit: Annotated[int, Query(ge=1, le=200)] = 20,
+    again: Annotated[bool, Query(description="make it once more where that failed before")] = False,
 ) -> wire.Documents:
     """A release that nobody has asked for before is made first, which may take a while: `ready` is false until then."""
-    return services.jobs.documents(who, id, release, offset, limit, _WAIT)
+    return services.jobs.documents(who, id, release, offset, limit, _WAIT, again)
 
 
 @router.post("/jobs/{id}/choose", summary="Choose a release")

@@ -19,13 +19,14 @@ from starlette.concurrency import run_in_threadpool
 from allonym.errors import RequestError
 from allonym.policy import Policy
 from allonym.server.access import Who, bearer, cookie, identified, services_of
+from allonym.server.accounts import OPEN
 from allonym.server.policies import policy_of
 from allonym.server.presidio import adhoc, analysis, names, operators
 from allonym.server.problems import invalid, problem
 from allonym.server.services import Services
 from allonym.server.wire import presidio as wire
 
-NOBODY = Who(0, "open", "open", frozenset(("detect", "anonymize", "restore")))
+NOBODY = Who(0, OPEN, OPEN, frozenset(("detect", "anonymize", "restore")))
 """Who calls without a key where the setting ``presidio_open`` lets them."""
 
 _AT_ONCE = 4
@@ -100,12 +101,20 @@ async def presidio_analyze(
     _check_size(texts, services)
     query, policy = await run_in_threadpool(_query, body, services)
     turn = asyncio.Semaphore(_AT_ONCE)
+    count = 0
 
     async def one(text: str) -> list[dict[str, Any]]:
+        nonlocal count
         async with turn:
-            return await services.kernel.run(analysis.analysed, text, query)
+            if query.recognizers and count > adhoc.MOST:
+                return []
+            found = await services.kernel.run(analysis.analysed, text, query)
+        count += len(found)
+        return found
 
     results = await asyncio.gather(*map(one, texts))
+    if query.recognizers and count > adhoc.MOST:
+        raise adhoc.too_many()
     for text, found in zip(texts, results, strict=True):
         types = Counter(one["entity_type"] for one in found if one["entity_type"] in names.known(policy))
         services.metrics.treated(len(text), types)
@@ -129,10 +138,22 @@ def presidio_supported_entities(
 
 
 @router.post("/anonymize", summary="Presidio: replace", response_model=wire.Engines)
-def presidio_anonymize(
+async def presidio_anonymize(
     body: wire.AnonymizeRequest, who: Annotated[Who, opened("anonymize")], services: Within
 ) -> Response:
     """As Presidio's anonymizer service; but no overlap lets text through that a result covers."""
+    given, chosen, conflicts = await run_in_threadpool(_asked, body, services)
+    made = [
+        await services.kernel.run(operators.anonymized, text, found, chosen, conflicts)  # a time-out ends it
+        for text, found in given
+    ]
+    return await run_in_threadpool(_engines, made, isinstance(body.text, list))
+
+
+def _asked(
+    body: wire.AnonymizeRequest, services: Services
+) -> tuple[list[tuple[str, list[operators.Finding]]], dict[str, operators.Operator], str]:
+    """Each text with its findings, what is to be done with them, and how overlaps are settled."""
     if not body.model_fields_set:
         raise RequestError("Invalid request json", 400, "InvalidRequest")
     chosen = _operators(body.anonymizers)
@@ -142,11 +163,8 @@ def presidio_anonymize(
     if conflicts not in operators.CONFLICTS:
         raise operators.invalid(f"Invalid conflict_resolution; one of {', '.join(operators.CONFLICTS)} is required")
     texts, found = _pairs(body.text, body.analyzer_results, "analyzer_results", services)
-    made = [
-        operators.anonymized(text, _findings(rows, "analyzer result", scored=True), chosen, conflicts)
-        for text, rows in zip(texts, found, strict=True)
-    ]
-    return _engines(made, isinstance(body.text, list))
+    given = [(t, _findings(rows, "analyzer result", scored=True)) for t, rows in zip(texts, found, strict=True)]
+    return given, chosen, conflicts
 
 
 @router.post("/deanonymize", summary="Presidio: decrypt", response_model=wire.Engines)

@@ -22,7 +22,7 @@ from allonym.server.policies import policy_of
 from allonym.server.reviews.lists import DICTIONARY, EXCLUSION, Term
 from allonym.server.reviews.outcomes import outcome, training
 from allonym.server.reviews.queue import SEATS, VERDICT_SEAT, Item, Project, Seat, Wanted
-from allonym.server.reviews.readings import Reading, missed, reading_of, settled
+from allonym.server.reviews.readings import Reading, reading_of, residual, settled
 from allonym.server.reviews.risk import Risk, assessed, ready
 from allonym.server.services import Services
 from allonym.server.treating import numbered
@@ -226,8 +226,6 @@ def remove_term(id: Annotated[int, Path(ge=1, le=1 << 62)], who: Reviewer, servi
 
 
 async def _save(name: str, id: str, body: wire.ReadingIn, who: Who, services: Services, *, verdict: bool) -> wire.Saved:
-    from allonym.evaluate import score_conversation
-
     if "all" in {*(m.list for m in body.marks), *(d.list for d in body.decisions)}:
         _may_list(who, True)
 
@@ -244,17 +242,17 @@ async def _save(name: str, id: str, body: wire.ReadingIn, who: Who, services: Se
         await run_in_threadpool(services.accounts.record, who, "document settled", {"documents": 1})
     item = await run_in_threadpool(services.queue.item, name, id)
     source = await run_in_threadpool(_source, services, name)
-    holds = settled(seat.reading, item.document.text, item.spans)
+    holds = await run_in_threadpool(settled, seat.reading, item.document.text, item.spans)
     made = await services.kernel.anonymize(
         item.document, source, services.vault.operator_key, f"review {name}", tuple(holds)
     )
-    spans, _ = numbered(item.document, made.spans, source)
-    scored = score_conversation(missed(seat.reading, item.id, item.document.text))
+    spans, _ = await services.kernel.run(numbered, item.document, made.spans, source)
+    score = await services.kernel.run(residual, seat.reading, item.id, item.document.text)
     return wire.Saved(
         version=seat.version,
         done=seat.done,
         state=cast(wire.State, state),
-        score=scored.score,
+        score=score,
         anonymised=made.text,
         edits=[wire.EditOut(**e) for e in _edits(made.plan.edits)],
         spans=spans,

@@ -47,8 +47,9 @@ async def plan(body: wire.Anonymize, who: Annotated[Who, needs("anonymize")], se
 
 
 @router.post("/plans/apply", summary="Carry a plan out")
-async def carry_out(body: wire.Apply, who: Annotated[Who, needs("anonymize")], services: Within) -> wire.Applied:
+def carry_out(body: wire.Apply, who: Annotated[Who, needs("anonymize")], services: Within) -> wire.Applied:
     """The text with a plan's edits made. A plan is bound to its text and refuses any other."""
+    treating.refuse_long(body.text, services.settings.max_characters)
     return wire.Applied(text=apply(body.text, treating.plan_of(body.plan)))
 
 

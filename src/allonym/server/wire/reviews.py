@@ -15,7 +15,9 @@ Kind = Literal["missed", "partial", "speaker"]
 Verdict = Literal["accept", "reject", "relabel", "resize"]
 Everywhere = Literal["project", "all"]
 TermKind = Literal["dictionary", "exclusion"]
-Id = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^/\x00-\x1f]+$", examples=["call-17"])]
+_ID = r"^(?:[^./\x00-\x1f]|\.\.?[^./\x00-\x1f]|\.\.\.)[^/\x00-\x1f]*$"
+"""Neither ``.`` nor ``..``, which addresses take for folders."""
+Id = Annotated[str, Field(min_length=1, max_length=200, pattern=_ID, examples=["call-17"])]
 
 
 class EstimateOut(Wire):

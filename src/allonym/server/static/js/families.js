@@ -14,9 +14,6 @@ const ROOTS = {
   SECRET: "secret",
 };
 
-/** Every family, in the order of legends. */
-export const FAMILIES = ["person", "organization", "place", "time", "contact", "official", "finance", "trait", "health", "secret", "other"];
-
 let parents = new Map();
 
 /** What GET /v1/labels answered; without it a label of its own is its family's root. */

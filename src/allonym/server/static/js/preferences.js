@@ -1,6 +1,6 @@
 // What a browser may remember: preferences, never text.
 
-const KEPT = new Set(["theme", "policy", "view"]);
+const KEPT = new Set(["theme", "policy"]);
 
 /** The preference of that name, or null. */
 export function preference(name) {

@@ -47,6 +47,7 @@ function one(root, id) {
   const head = h("div", {}), body = h("div", { class: "stack wide" });
   root.append(h("a", { class: "back", href: "#/corpus" }, icon("left"), "Corpora"), head, body);
   let stop = () => {}, view = null, files = null, stages = null;
+  const waiting = []; // for the release that was chosen to be written
   const draw = (job) => {
     fill(head, pageHead(job.name || "Corpus", null, [h("div", { class: "row" }, stateBadge(job), times(job)), ...actions(job, () => (ended(job) ? go("corpus") : follow()))]));
     if (view && !ended(job)) { // a release was chosen: it is being written
@@ -60,9 +61,10 @@ function one(root, id) {
       return;
     }
     files ??= h("div", {});
-    fill(files, results(job));
+    fill(files, trouble(job), results(job));
+    for (const tell of waiting.splice(0)) tell(job);
     if (view) return;
-    view = releasesView(job, { chosen: () => follow(), files });
+    view = releasesView(job, { chosen: () => new Promise((tell) => { waiting.push(tell); follow(); }), files });
     fill(body, view);
   };
   const follow = () => {

@@ -121,9 +121,10 @@ export function actions(job, changed) {
   return [drop];
 }
 
-/** What a job that did not end well says. */
+/** What a job says that did not end well, or that did and came to nothing with what was asked for later. */
 export function trouble(job) {
-  if (job.state === "failed") return notice(job.error?.message ?? job.error ?? "It failed without a word.", { kind: "danger" });
+  if (!ended(job)) return null;
+  if (job.error || job.state === "failed") return notice(job.error ?? "It failed without a word.", { kind: "danger" });
   if (job.state === "cancelled") return notice("It was cancelled. What it had done is not kept.", { kind: "warn" });
   return null;
 }

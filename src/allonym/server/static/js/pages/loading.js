@@ -52,7 +52,7 @@ export function paged({ size = 25, load, draw, empty, label = "Pages" }) {
     } catch (error) {
       if (mine !== running || error.name === "AbortError") return;
       foot.hidden = true;
-      fill(body, errorState(error, () => element.reload()));
+      fill(body, errorState(error, () => { fill(body); return element.reload(); }));
     } finally {
       if (mine === running) body.removeAttribute("aria-busy");
     }

@@ -1,33 +1,20 @@
 // A text to read and to mark: ranges are drawn over it, and what is selected comes back as code points of the text.
 
 import { paint } from "../families.js";
+import { Points } from "../protect/points.js";
 
 /** Offsets between code points, which the service counts, and UTF-16 units, which the browser counts. */
 export class Offsets {
   constructor(text) {
     this.text = text;
-    this.units = null;
-    if (/[\ud800-\udfff]/.test(text)) {
-      this.units = [];
-      let at = 0;
-      for (const point of text) { this.units.push(at); at += point.length; }
-      this.units.push(at);
-    }
+    this.points = new Points(text);
   }
 
-  get length() { return this.units ? this.units.length - 1 : this.text.length; }
+  get length() { return this.point(this.text.length); }
 
-  unit(point) { return this.units ? this.units[Math.max(0, Math.min(point, this.length))] : point; }
+  unit(point) { return this.points.toUnits(point); }
 
-  point(unit) {
-    if (!this.units) return unit;
-    let low = 0, high = this.units.length - 1;
-    while (low < high) {
-      const middle = (low + high + 1) >> 1;
-      if (this.units[middle] <= unit) low = middle; else high = middle - 1;
-    }
-    return low;
-  }
+  point(unit) { return this.points.toPoints(unit); }
 
   slice(start, end) { return this.text.slice(this.unit(start), this.unit(end)); }
 }

@@ -26,7 +26,7 @@ function svg(name, attributes = {}, ...children) {
 }
 
 /** Round ticks between two values, about `count` of them, and how many decimals their names need. */
-export function ticks(low, high, count) {
+function ticks(low, high, count) {
   const rough = (high - low) / Math.max(1, count);
   const size = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 2.5, 5, 10].map((m) => m * size).find((s) => s >= rough * 0.999);

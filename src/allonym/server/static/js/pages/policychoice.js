@@ -1,7 +1,7 @@
 // A policy and what one piece of work changes of it.
 
 import { get } from "../api.js";
-import { button, checkbox, errorState, field, fill, h, icon, input, select, skeleton } from "../ui.js";
+import { button, checkbox, errorState, field, fill, h, icon, select, skeleton } from "../ui.js";
 import { learn, readable } from "../families.js";
 
 let known = null;
@@ -30,8 +30,8 @@ export function labelSelect(labels, { value, any = "", small = false, ...rest } 
 }
 
 /**
- * Controls for a policy: `.value` is a name, or {name, confidence?, operators?, off?}. `keyless`: leave out what needs a
- * key. Nothing is shown before the server's choices are there; `.ready` is told then.
+ * Controls for a policy: `.value` is a name, or {name, confidence?, operators?, off?}. Nothing is shown before the
+ * server's choices are there; `.ready` is told then.
  */
 export function policyChoice({ initial = "default", label = "Policy" } = {}) {
   const element = h("div", { class: "stack" });
@@ -104,16 +104,4 @@ export function fileList({ onchange } = {}) {
   Object.defineProperty(element, "files", { get: () => files });
   draw();
   return element;
-}
-
-/** A one-line input with a button beside it, as a form; `ondo(value)`. */
-export function oneLine({ label, action, placeholder = "", value = "", ondo }) {
-  const control = input({ value, placeholder, "aria-label": label });
-  const press = button(action, { type: "submit" });
-  const form = h("form", { class: "row still" }, h("div", { class: "grow" }, control), press);
-  form.addEventListener("submit", (event) => {
-    event.preventDefault();
-    if (control.value.trim()) ondo(control.value.trim(), control, press);
-  });
-  return form;
 }

@@ -151,9 +151,22 @@ const PEOPLE = { invited: ["invited", ""], begun: ["begun", "info"], finished: [
 
 function people(study, path, reload) {
   const free = Math.max(0, study.pages - study.invited);
-  const invite = button("Invite people", { kind: "primary", icon: "link", onclick: () => ask(path, free, reload) });
+  const invite = button("Invite people", { kind: "primary", icon: "link", disabled: !free, onclick: () => ask(path, free, reload) });
+  const withdraw = (r) => button("Withdraw", {
+    small: true, kind: "quiet", icon: "trash", "aria-label": `Withdraw the invitation to page ${r.page}`,
+    onclick: async ({ currentTarget: press }) => {
+      const lost = r.answered ? ` ${many(r.answered, "answer")} of this person ${r.answered === 1 ? "is" : "are"} removed.` : "";
+      if (!(await confirm({ title: `Withdraw the invitation to page ${r.page}?`, body: `Its link works no more, and the page can be given to somebody else.${lost}`, action: "Withdraw", danger: true }))) return;
+      try {
+        await busy(press, () => remove(`${path}/invitations/${r.page}`));
+        await reload();
+      } catch (error) {
+        toast(said(error), { kind: "danger" });
+      }
+    },
+  });
   return h("section", { class: "card stack" },
-    h("div", { class: "spread" }, h("h2", {}, "People"), invite),
+    h("div", { class: "spread" }, h("h2", {}, "People"), h("div", { class: "row" }, !free && h("span", { class: "small muted" }, "All pages are taken"), invite)),
     facts([["Texts", count(study.texts)], ["People needed", count(study.pages)], ["Invited", count(study.invited)], ["Begun", count(study.begun)], ["Finished", count(study.finished)]]),
     study.invitations.length > 0 && h("details", { class: "more" }, h("summary", {}, `${many(study.invitations.length, "invitation")}`), h("div", { class: "tall" }, table({
       rows: study.invitations,
@@ -162,12 +175,13 @@ function people(study, path, reload) {
         { key: "state", label: "State", sort: (r) => r.state, render: (r) => badge(...PEOPLE[r.state]) },
         { key: "answered", label: "Answered", number: true, sort: (r) => r.answered, render: (r) => `${r.answered} of ${r.of}` },
         { key: "expires", label: "Link expires", render: (r) => when(r.expires) },
+        { key: "withdraw", label: h("span", { class: "out-of-sight" }, "Actions"), render: withdraw },
       ],
     }))));
 }
 
 function ask(path, free, reload) {
-  const number = field({ label: "How many people", control: input({ type: "number", min: 1, max: 1000, value: String(Math.max(1, Math.min(free, 100))) }), hint: free ? `${free} of the study's pages have nobody yet.` : "Every page has somebody; more people read pages again." });
+  const number = field({ label: "How many people", control: input({ type: "number", min: 1, max: Math.min(free, 1000), value: String(Math.min(free, 100)) }), hint: `${free} of the study's pages have nobody yet.` });
   const days = field({ label: "Links work for, in days", control: input({ type: "number", min: 1, max: 365, value: String(LEAST_DAYS) }) });
   const submit = button("Make links", { kind: "primary", type: "submit" });
   const form = h("form", { class: "stack", novalidate: true }, h("div", { class: "two" }, number, days), h("div", { class: "row end" }, submit));

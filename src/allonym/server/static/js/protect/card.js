@@ -9,7 +9,7 @@ const LONGEST = 80;
 const FREQUENT = ["PERSON", "ORGANIZATION", "LOCATION", "STREET_ADDRESS", "DATE", "EMAIL_ADDRESS", "PHONE_NUMBER", "GENERIC_ID", "OCCUPATION", "MEDICAL_TERM", "OTHER_IDENTIFYING_ATTRIBUTE"];
 
 /** Options for a select of labels: the frequent ones, then each family under its root. */
-export function labelOptions(labels) {
+function labelOptions(labels) {
   const parent = new Map(labels.map((l) => [l.name, l.parent]));
   const root = (name) => {
     let at = name;

@@ -7,7 +7,7 @@ const TURN = /^[ \t]*([^\s:][^:\n]{0,59}?)[ \t]*:[ \t]+/;
 const VOICES = 6;
 
 /** The turns of a text: {speaker, at, start, end}; a line without a speaker belongs to the turn before. */
-export function turnsOf(text) {
+function turnsOf(text) {
   const turns = [];
   let at = 0;
   for (const line of text.split("\n")) {

@@ -6,14 +6,14 @@ import { paint, readable } from "../families.js";
 /** Pieces of a text and of what was made of it: {same} or {gone, came, label}, in order. `places` as applied() gives. */
 export function pieces(original, made, places) {
   const out = [];
-  let [left, right] = [0, 0];
+  let left = 0;
   for (const p of places) {
     if (p.from > left) out.push({ same: original.slice(left, p.from) });
     out.push({ gone: original.slice(p.from, p.to), came: made.slice(p.start, p.end), label: p.label });
-    [left, right] = [p.to, p.end];
+    left = p.to;
   }
   if (left < original.length) out.push({ same: original.slice(left) });
-  return { out, right };
+  return out;
 }
 
 /** The pieces by lines; what is replaced across a line's end belongs to the line where it begins. */
@@ -43,7 +43,7 @@ export class Differences {
   draw(original, made, places) {
     this.given = [original, made, places];
     const beside = this.how.value === "beside";
-    const rows = lines(pieces(original, made, places).out);
+    const rows = lines(pieces(original, made, places));
     this.body.classList.toggle("beside", beside);
     const gone = (p) => p.gone && paint(h("del", { title: readable(p.label) }, p.gone), p.label);
     const came = (p) => p.came && paint(h("ins", { title: readable(p.label) }, p.came), p.label);

@@ -3,7 +3,7 @@
 import { badge, fill, h, notice } from "../ui.js";
 import { paint, readable } from "../families.js";
 
-const TOKEN = /\[[A-Z][A-Z_ ]*_\d+\]|<[A-Z][A-Z_]* "?[0-9a-f]{6,}"?>/g;
+const TOKEN = /\[[A-Z][A-Z_ ]*_\d+\]|<[A-Z][A-Z_ ]* (?:\d+|"?[0-9A-Fa-f]{6,}"?)>/g;
 const MISSING = /^a replacement for ([A-Z_0-9]+) is no longer in the text$/;
 const RULES = {
   exact: "as it was written", case: "other capitals", spacing: "other spacing", typo: "a slip of the pen", shortened: "a part of the name",

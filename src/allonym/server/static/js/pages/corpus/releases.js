@@ -8,15 +8,22 @@ import { plane, swatch } from "../plane.js";
 import { called, releaseBadges } from "./stages.js";
 import { beforeAfter } from "./texts.js";
 
-/** The whole view of a finished job; `chosen()` is called when a release was chosen; `files` shows its results. */
+/** The view of a finished job; `chosen()` when a release was chosen gives the job once it has ended; `files`: its results. */
 export function releasesView(job, { chosen, files }) {
   const root = h("div", { class: "stack wide" });
   loaded(root, () => get(`/v1/jobs/${encodeURIComponent(job.id)}/releases`), (found) => draw(root, job, found, { chosen, files }), 8);
   return root;
 }
 
-function textsOfRelease(job, release, offset, limit) {
-  return get(`/v1/jobs/${encodeURIComponent(job.id)}/releases/${encodeURIComponent(release)}/documents`, { query: { offset, limit } });
+/** Whether a job wrote this release. */
+function written(job, release) {
+  return (job.results ?? []).some((one) => one.name.replace(/\..*/, "") === `release-${release}`);
+}
+
+/** Documents of a release; `again` makes it once more where that failed before. */
+function textsOfRelease(job, release, offset, limit, again = false) {
+  const query = again ? { offset, limit, again } : { offset, limit };
+  return get(`/v1/jobs/${encodeURIComponent(job.id)}/releases/${encodeURIComponent(release)}/documents`, { query });
 }
 
 function draw(root, job, found, { chosen, files }) {
@@ -24,9 +31,8 @@ function draw(root, job, found, { chosen, files }) {
   if (!releases.length) return emptyState({ title: "No release", body: "Nothing could be exchanged: the documents share no topic, or name nothing.", icon: "split" });
   const names = [...new Set(releases.map((r) => called(r.categories)))];
   const slot = (release) => names.indexOf(called(release.categories));
-  let population = String(found.population ?? "");
-  const populations = (found.populations ?? []).map(String);
-  const risk = (release) => release.risks?.[population] ?? release.risk;
+  const population = String(found.population ?? "");
+  const failed = new Set();
   let now = (releases.find((r) => r.chosen) ?? releases.find((r) => r.on_frontier) ?? releases[0]).id;
   const one = () => releases.find((r) => r.id === now);
 
@@ -39,11 +45,10 @@ function draw(root, job, found, { chosen, files }) {
 
   const drawPlane = () => {
     const points = releases.map((r) => {
-      const y = risk(r);
       return {
-        id: r.id, x: middle(r.utility), y: middle(y), xs: interval(r.utility), ys: interval(y), slot: slot(r),
+        id: r.id, x: middle(r.utility), y: middle(r.risk), xs: interval(r.utility), ys: interval(r.risk), slot: slot(r),
         label: `${called(r.categories)}, ${count(r.swaps ?? 0)} swaps`, frontier: Boolean(r.on_frontier), chosen: Boolean(r.chosen),
-        facts: [["risk", estimate(y, riskWords)], ["utility", estimate(r.utility, (v) => number(v, 3))]],
+        facts: [["risk", estimate(r.risk, riskWords)], ["utility", estimate(r.utility, (v) => number(v, 3))]],
       };
     }).filter((p) => Number.isFinite(p.x) && Number.isFinite(p.y));
     const base = found.baseline && Number.isFinite(middle(found.baseline.risk)) ? { x: middle(found.baseline.utility ?? 1), y: middle(found.baseline.risk), label: "as it is" } : null;
@@ -76,7 +81,7 @@ function draw(root, job, found, { chosen, files }) {
     releases.some((r) => r.on_frontier) && h("li", { class: "line" }, "frontier: nothing is better in both"),
     found.baseline && h("li", { class: "line cross" }, "before the exchange"));
 
-  const rows = () => releases.map((r) => ({ ...r, r: middle(risk(r)), u: middle(r.utility) }));
+  const rows = () => releases.map((r) => ({ ...r, r: middle(r.risk), u: middle(r.utility) }));
   const list = table({
     rows: rows(),
     onpick: (r) => { pick(r.id); detail.scrollIntoView({ block: "nearest" }); },
@@ -105,12 +110,18 @@ function draw(root, job, found, { chosen, files }) {
       size: 5,
       label: "Pages of texts",
       load: async (offset, limit) => {
-        let some = await textsOfRelease(job, textsOf, offset, limit);
-        for (let wait = 500; some.ready === false && root.isConnected; wait = Math.min(3000, wait * 1.5)) {
-          await new Promise((go) => { setTimeout(go, wait); });
-          some = await textsOfRelease(job, textsOf, offset, limit);
+        const release = textsOf;
+        try {
+          let some = await textsOfRelease(job, release, offset, limit, failed.delete(release));
+          for (let wait = 500; some.ready === false && root.isConnected; wait = Math.min(3000, wait * 1.5)) {
+            await new Promise((go) => { setTimeout(go, wait); });
+            some = await textsOfRelease(job, release, offset, limit);
+          }
+          return { rows: some.documents, total: some.total ?? some.documents.length };
+        } catch (error) {
+          if (error.code === "NotMade") failed.add(release);
+          throw error;
         }
-        return { rows: some.documents, total: some.total ?? some.documents.length };
       },
       draw: (some) => h("div", { class: "stack" }, some.map(beforeAfter)),
       empty: emptyState({ title: "No text changed", icon: "file" }),
@@ -121,26 +132,37 @@ function draw(root, job, found, { chosen, files }) {
   const reader = h("details", { class: "card fold" }, h("summary", {}, h("h2", {}, "Texts before and after")), texts);
   reader.addEventListener("toggle", () => { if (reader.open) drawTexts(); });
 
+  let last = job, writing = false;
   const drawDetail = () => {
     const r = one();
-    const press = button(r.chosen ? "Chosen" : "Choose this release", { kind: r.chosen ? "" : "primary", icon: "check", disabled: r.chosen });
+    const there = r.chosen && (writing || written(last, r.id));
+    const press = button(there ? "Chosen" : r.chosen ? "Write it again" : "Choose this release", { kind: there ? "" : "primary", icon: "check", disabled: there });
     press.addEventListener("click", async () => {
       try {
         await busy(press, () => post(`/v1/jobs/${encodeURIComponent(job.id)}/choose`, { release: r.id }));
-        for (const other of releases) other.chosen = other.id === r.id;
-        toast("Chosen. The release is written and can be downloaded.");
-        drawPlane();
-        list.update(rows());
-        drawDetail();
-        chosen();
       } catch (error) {
         toast(said(error), { kind: "danger" });
+        return;
+      }
+      for (const other of releases) other.chosen = other.id === r.id;
+      writing = true;
+      drawPlane();
+      list.update(rows());
+      drawDetail();
+      last = await chosen();
+      writing = false;
+      if (!r.chosen) return; // another one was chosen meanwhile
+      if (!last.error && written(last, r.id)) {
+        toast("Chosen. The release is written and can be downloaded.");
+      } else {
+        drawDetail();
+        toast(last.error ?? "The release was not written.", { kind: "danger" });
       }
     });
     fill(detail,
       h("div", { class: "spread" }, h("h2", { class: "keyed" }, swatch(slot(r)), called(r.categories)), h("div", { class: "row" }, releaseBadges(r))),
       facts([
-        ["Risk R", estimate(risk(r), riskWords)], ["Utility U", estimate(r.utility)],
+        ["Risk R", estimate(r.risk, riskWords)], ["Utility U", estimate(r.utility)],
         ["Swaps", count(r.swaps ?? 0)], ["Passages changed", `${count(middle(r.changed))} (${share(middle(r.share))})`],
         r.uniques !== undefined && ["Uniques changed", count(middle(r.uniques))], ["Cosine", estimate(r.cosine)],
       ]),
@@ -157,16 +179,12 @@ function draw(root, job, found, { chosen, files }) {
   drawPlane();
   drawLegend();
   drawDetail();
-  const sizes = populations.length > 1 && releases.some((r) => r.risks) ? segments({
-    label: "Population size", value: population, options: populations.map((p) => ({ value: p, label: power(p) })),
-    onchange: (value) => { population = value; drawPlane(); list.update(rows()); drawDetail(); },
-  }) : null;
   return [
     ...told(job),
     found.why && notice(h("span", {}, h("strong", {}, "Suggested: "), found.why)),
     h("div", { class: "with-side" },
       h("section", { class: "card stack", "aria-label": "Risk and utility" },
-        h("div", { class: "spread" }, h("h2", {}, "Risk and utility"), sizes && h("div", { class: "row" }, h("span", { class: "small muted" }, "Population"), sizes)),
+        h("h2", {}, "Risk and utility"),
         place, legend,
         h("p", { class: "small muted" }, "Each mark is one release: which names change places, and how far. To the right, texts keep more of what they speak of; further down, less of the corpus stays unique. Risk and utility are estimates: intervals are drawn for the release you look at.")),
       detail),

@@ -14,7 +14,6 @@ const STAGES = [
   ["intruder 2", "Intruder 2", "guesses from the words"],
   ["writing", "Writing", "the release is written"],
 ];
-const ALSO = { read: "reading", embed: "vectors", mixture: "clusters", sequences: "exchanges", drawn: "releases", "check entities": "intruder 1", "check words": "intruder 2", write: "writing" };
 
 /** A list of stages; `.update(job)` shows where it is. */
 export function stageList() {
@@ -28,7 +27,7 @@ export function stageList() {
   let reached = -1;
   element.update = (job) => {
     const { stage = "", done = 0, of = 0 } = job.progress ?? {};
-    const at = rows.findIndex((row) => row.id === (ALSO[stage] ?? stage));
+    const at = rows.findIndex((row) => row.id === stage);
     if (at >= 0) reached = Math.max(reached, at);
     const running = job.state === "running";
     bar.hidden = !running && job.state !== "queued";

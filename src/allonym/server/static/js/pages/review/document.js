@@ -103,12 +103,9 @@ export async function showDocument(root, project, id) {
       if (next.new_start === span.start && next.new_end === span.end) view.relabel({ ...span }, now.label);
       else view.decide(span, "resize", { ...next, ...(now.label !== span.label ? { new_label: now.label } : {}) });
     },
-    async remember(kind, one, list, which) {
+    remember(kind, one, list, which) {
       if (kind === "f" && !reading.on(one)) reading.decide(one, "accept");
-      view.listed.set(keyOf(kind, one), list);
-      reading.remember(kind, one, list);
-      draw();
-      toast(which === "never" ? "It is never found from now on." : "It is always found from now on.");
+      reading.remember(kind, one, list, which);
     },
   });
 
@@ -258,8 +255,12 @@ export async function showDocument(root, project, id) {
     view.score = answer.score;
     edits = answer.edits;
     drawAfter(answer.anonymised);
-    if (!view.target) panel.draw(null);
-    if (lists?.length) announce("The list is in force");
+    for (const { key, list, which } of lists) {
+      view.listed.set(key, { list, which });
+      toast(which === "never" ? "It is never found from now on." : "It is always found from now on.");
+    }
+    if (lists.length) draw();
+    else if (!view.target) panel.draw(null);
   }
 
   async function done() {

@@ -107,8 +107,7 @@ export function speakerLabel(kind, label) {
 function lists(view, kind, one, which) {
   const added = view.listed.get(keyOf(kind, one));
   const words = which === "never" ? "Never find this" : "Always find this";
-  if (added) return h("p", { class: "row small" }, badge(which === "never" ? "never found" : "always found", "accent"), added === "all" ? "everywhere" : "in this project");
-  if (view.settling) return null;
+  if (added?.which === which) return h("p", { class: "row small" }, badge(which === "never" ? "never found" : "always found", "accent"), added.list === "all" ? "everywhere" : "in this project");
   return h("div", { class: "stack tight lists-box" }, h("span", { class: "label" }, words),
     h("div", { class: "row" },
       button("In this project", { small: true, icon: "plus", onclick: () => view.remember(kind, one, "project", which) }),

@@ -4,7 +4,7 @@ import { get, post } from "../../api.js";
 import { badge, button, dialog, dropZone, emptyState, fill, h, notice, progress, said, segments, select, table, toast } from "../../ui.js";
 import { route } from "../../router.js";
 import { may } from "../../session.js";
-import { many, number } from "../format.js";
+import { count, many, number } from "../format.js";
 import { paged } from "../loading.js";
 import { readable } from "../../families.js";
 
@@ -42,6 +42,7 @@ export function queueView(project, { changed }) {
   order.addEventListener("change", () => list.reload(true));
   const find = h("input", { type: "search", class: "input small", placeholder: "Find an id", "aria-label": "Find an id", autocomplete: "off" });
   find.addEventListener("input", () => list.reload(true));
+  const some = h("p", { class: "small muted", role: "status", hidden: true });
   const href = (one) => route(`review/${encodeURIComponent(project.name)}/${encodeURIComponent(one.id)}`);
   const list = paged({
     size: 25,
@@ -49,6 +50,8 @@ export function queueView(project, { changed }) {
     load: async (offset, limit) => {
       const words = find.value.trim().toLowerCase();
       const found = await get(`${pathOf(project.name)}/documents`, { query: { state: state.value, order: order.value, ...(words ? { limit: 1000 } : { offset, limit }) } });
+      some.hidden = !words || found.total <= found.documents.length;
+      some.textContent = `Only the first ${count(found.documents.length)} of ${count(found.total)} documents are searched.`;
       if (!words) return { rows: found.documents, total: found.total };
       const rows = found.documents.filter((one) => one.id.toLowerCase().includes(words));
       return { rows: rows.slice(offset, offset + limit), total: rows.length };
@@ -71,7 +74,7 @@ export function queueView(project, { changed }) {
   });
   const add = may("adjudicate") && button("Add documents", { icon: "upload", onclick: () => askDocuments(project.name, () => { list.reload(true); changed(); }) });
   list.reload();
-  return h("section", { class: "stack", "aria-label": "Documents" }, h("div", { class: "spread" }, h("div", { class: "row" }, state), h("div", { class: "row" }, find, order, add)), list);
+  return h("section", { class: "stack", "aria-label": "Documents" }, h("div", { class: "spread" }, h("div", { class: "row" }, state), h("div", { class: "row" }, find, order, add)), some, list);
 }
 
 /** Asks for files and puts their documents into the queue, some at a time. */

@@ -11,7 +11,7 @@ export function keyOf(kind, one) {
 
 /**
  * Marks and decisions. `save(reading)` sends them and gives what the server answers; `told(what)` hears of "changed",
- * "saving", {saved} and {failed}.
+ * "saving", {saved, lists}, where lists are those that came about with it, and {failed}.
  */
 export function makeReading({ marks, decisions, version, spans, save, told }) {
   let now = { marks: marks.map(plainMark), decisions: new Map(decisions.map((d) => [keyOf("f", d), plainDecision(d)])) };
@@ -36,9 +36,10 @@ export function makeReading({ marks, decisions, version, spans, save, told }) {
     done,
   });
   const listed = (kind, one) => {
-    const found = pendingLists.find((p) => p.key === keyOf(kind, one));
+    const found = pendingLists.find((p) => fits(p, kind, one));
     return found ? { list: found.list } : {};
   };
+  const fits = (p, kind, one) => p.key === keyOf(kind, one) && (p.which === "never") === (one.verdict === "reject");
   const send = (done = false) => {
     later.cancel();
     const run = chain.then(() => post(done));
@@ -47,12 +48,13 @@ export function makeReading({ marks, decisions, version, spans, save, told }) {
   };
   const post = async (done) => {
     const lists = pendingLists;
+    const sent = lists.filter((p) => now.marks.some((m) => fits(p, "m", m)) || [...now.decisions.values()].some((d) => fits(p, "f", d)));
     told("saving");
     try {
       const answer = await save(body(done));
       stored = answer.version;
       pendingLists = pendingLists.filter((p) => !lists.includes(p));
-      told({ saved: answer, lists });
+      told({ saved: answer, lists: sent });
       return answer;
     } catch (error) {
       pendingLists = [];
@@ -97,9 +99,13 @@ export function makeReading({ marks, decisions, version, spans, save, told }) {
         else next.decisions.set(key, plainDecision({ start: span.start, end: span.end, label: span.label, verdict, ...more }));
       });
     },
-    /** Puts what a mark or a finding covers on a list, with the next save; `list`: "project" or "all". */
-    remember(kind, one, list) {
-      pendingLists.push({ key: keyOf(kind, one), list });
+    /**
+     * Puts what a mark or a finding covers on a list, with the next save, which tells of it; `list`: "project" or "all",
+     * `which`: "always" or "never".
+     */
+    remember(kind, one, list, which) {
+      const key = keyOf(kind, one);
+      pendingLists = [...pendingLists.filter((p) => p.key !== key), { key, list, which }];
       told("changed");
       later();
     },
