@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import os
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +43,35 @@ def untagged_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("policies") / "untagged.toml"
     path.write_text(f'extends = "default"\n[detect]\ndetectors = {list(UNTAGGED)}\n', encoding="utf-8")
     return path
+
+
+@pytest.fixture(scope="session")
+def postgres_database() -> Callable[[], AbstractContextManager[str]]:
+    """Makes a database of its own for a while, on the server that ``ALLONYM_TEST_POSTGRES`` names: a URL whose user
+    may make databases, such as ``postgresql://postgres@127.0.0.1:5432/postgres``. Gives the database's URL; tests
+    that need it are skipped where no server is named."""
+    where = os.environ.get("ALLONYM_TEST_POSTGRES", "")
+    if not where:
+        pytest.skip("ALLONYM_TEST_POSTGRES names no server")
+    pytest.importorskip("psycopg")
+    import sqlalchemy as sa
+
+    from allonym.vault.store import address
+
+    @contextmanager
+    def made() -> Iterator[str]:
+        name = f"allonym_test_{uuid.uuid4().hex}"
+        server = sa.create_engine(address(where), isolation_level="AUTOCOMMIT")
+        with server.connect() as connection:
+            connection.exec_driver_sql(f"CREATE DATABASE {name}")
+        try:
+            yield address(where).set(database=name).render_as_string(hide_password=False)
+        finally:
+            with server.connect() as connection:
+                connection.exec_driver_sql(f"DROP DATABASE {name} WITH (FORCE)")
+            server.dispose()
+
+    return made
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import uuid
 from collections.abc import Iterator
@@ -21,7 +20,6 @@ from allonym.server.database import Database
 from allonym.server.guard import Rate
 from allonym.server.sealing import Sealing
 
-SERVER = os.environ.get("ALLONYM_TEST_POSTGRES", "")
 PASSWORD = "a password only for tests"
 
 
@@ -31,21 +29,8 @@ def where(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     if request.param == "sqlite":
         yield str(tmp_path_factory.mktemp("accounts") / "server.sqlite")
         return
-    if not SERVER:
-        pytest.skip("ALLONYM_TEST_POSTGRES names no server")
-    pytest.importorskip("psycopg")
-    import sqlalchemy as sa
-
-    from allonym.vault.store import address
-
-    name = f"allonym_test_{uuid.uuid4().hex}"
-    server = sa.create_engine(address(SERVER), isolation_level="AUTOCOMMIT")
-    with server.connect() as connection:
-        connection.exec_driver_sql(f"CREATE DATABASE {name}")
-    yield address(SERVER).set(database=name).render_as_string(hide_password=False)
-    with server.connect() as connection:
-        connection.exec_driver_sql(f"DROP DATABASE {name} WITH (FORCE)")
-    server.dispose()
+    with request.getfixturevalue("postgres_database")() as url:
+        yield url
 
 
 @pytest.fixture(scope="module")

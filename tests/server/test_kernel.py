@@ -131,6 +131,23 @@ def test_who_waits_no_more_holds_nobody_up(kernel):
     assert sorted(map(id, kernel._free)) == sorted(map(id, kernel._lanes))
 
 
+def test_a_process_that_loads_is_left_to_the_next_who_asks(kernel):
+    """Otherwise nobody who waits shorter than it takes to load would ever get an answer."""
+
+    async def impatient():
+        lane = kernel._free[-1]
+        os.kill(await kernel.run(who), signal.SIGKILL)
+        loading = set()
+        for _ in range(3):
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.1):
+                    await kernel.run(who)
+            loading.add(lane._process.pid)
+        assert loading == {await kernel.run(who)}
+
+    asyncio.run(impatient())
+
+
 def test_what_cannot_be_loaded_is_told_at_the_start():
     kernel = Kernel(1, RULES.replace('"rules"', '"no such detector"'))
     with pytest.raises(Exception, match="no such detector"):

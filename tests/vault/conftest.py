@@ -1,13 +1,7 @@
-"""Places for vaults: a SQLite file, and a database of its own on a real PostgreSQL server where one is at hand.
-
-``ALLONYM_TEST_POSTGRES`` is the URL of a server whose user may make databases, such as
-``postgresql://postgres@127.0.0.1:5432/postgres``.
-"""
+"""Places for vaults: a SQLite file, and a database of its own on a real PostgreSQL server where one is at hand."""
 
 from __future__ import annotations
 
-import os
-import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -16,7 +10,6 @@ import pytest
 from allonym.vault import Vault
 
 SECRET = b"a secret only for the tests, 32b"
-SERVER = os.environ.get("ALLONYM_TEST_POSTGRES", "")
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -25,21 +18,8 @@ def where(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     if request.param == "sqlite":
         yield str(tmp_path / "test.vault")
         return
-    if not SERVER:
-        pytest.skip("ALLONYM_TEST_POSTGRES names no server")
-    pytest.importorskip("psycopg")
-    import sqlalchemy as sa
-
-    from allonym.vault.store import address
-
-    name = f"allonym_test_{uuid.uuid4().hex}"
-    server = sa.create_engine(address(SERVER), isolation_level="AUTOCOMMIT")
-    with server.connect() as connection:
-        connection.exec_driver_sql(f"CREATE DATABASE {name}")
-    yield address(SERVER).set(database=name).render_as_string(hide_password=False)
-    with server.connect() as connection:
-        connection.exec_driver_sql(f"DROP DATABASE {name} WITH (FORCE)")
-    server.dispose()
+    with request.getfixturevalue("postgres_database")() as url:
+        yield url
 
 
 @pytest.fixture

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import random
 import sqlite3
 import subprocess
 import sys
 import traceback
 import warnings
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -266,35 +268,23 @@ def test_readers_do_not_wait_for_writers(vault, where):
     assert len(vault.known("letters")) == 41
 
 
-def test_processes_that_write_at_once_or_are_killed_lose_and_mix_up_nothing(tmp_path):
+def test_processes_that_write_at_once_or_are_killed_lose_and_mix_up_nothing(tmp_path, request):
     """The benchmark in its short form; on PostgreSQL too where there is a server."""
-    import os
-
     command = [sys.executable, str(ROOT / "benchmarks" / "vault.py")]
     server = os.environ.get("ALLONYM_TEST_POSTGRES")
-    url = None
-    if server:
-        import sqlalchemy as sa
-
-        made = sa.create_engine(store.address(server), isolation_level="AUTOCOMMIT")
-        name = f"allonym_test_writers_{os.getpid()}"
-        with made.connect() as connection:
-            connection.exec_driver_sql(f"CREATE DATABASE {name}")
-        url = store.address(server).set(database=name).render_as_string(hide_password=False)
-        command += ["--postgres", url]
-    try:
+    with request.getfixturevalue("postgres_database")() if server else nullcontext() as url:
         done = subprocess.run(
             [*command, "--writers", "4", "--mappings", "60", "--kills", "2", "--lookups", "200"],
             capture_output=True,
             text=True,
             cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": str(ROOT / "src"), "TMPDIR": str(tmp_path)},
+            env={
+                **os.environ,
+                "PYTHONPATH": str(ROOT / "src"),
+                "TMPDIR": str(tmp_path),
+                "ALLONYM_TEST_POSTGRES": url or "",
+            },
         )
-    finally:
-        if url:
-            with made.connect() as connection:
-                connection.exec_driver_sql(f"DROP DATABASE {name} WITH (FORCE)")
-            made.dispose()
     assert done.returncode == 0, done.stderr + done.stdout
     result = json.loads(done.stdout.splitlines()[-1])
     assert result["wrong"] == 0

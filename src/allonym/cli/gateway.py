@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
+from secrets import token_urlsafe
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -54,9 +55,7 @@ def gateway(config: Path | None, new_key: bool, **options: Any) -> None:
     except ImportError:
         raise MissingExtra("the gateway", "gateway") from None
     if new_key:
-        from allonym.vault import new_secret, read_secret
-
-        key = "agw_" + str(read_secret(new_secret(), "new key"))
+        key = "agw_" + token_urlsafe(32)
         click.echo(f'key         {key}\nkey_sha256  "{digest_of(key)}"')
         return
     settings = load(config, **options)

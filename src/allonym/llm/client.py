@@ -391,6 +391,20 @@ def _checked(url: str) -> str:
         raise UsageError(
             'llm.url is required: nothing is asked unless the policy names an endpoint, such as "http://localhost:8000/v1"'
         )
+    if wrong := wrong_address(url, "llm.url", "llm.key_env"):
+        raise PolicyError(wrong)
+    url = url.rstrip("/")
+    return url.removesuffix(PATH).removesuffix(EMBEDDINGS) + PATH
+
+
+def wrong_address(url: str, setting: str, key_setting: str) -> str | None:
+    """What is wrong with the address of an endpoint, in words that never show it; None where nothing is.
+
+    Args:
+        url: the address.
+        setting: the name of the setting that holds it.
+        key_setting: the name of the setting that says where the key is.
+    """
     try:
         parts = urlsplit(url)
         fine = parts.scheme in ("http", "https") and bool(parts.hostname) and not (parts.query or parts.fragment)
@@ -398,11 +412,10 @@ def _checked(url: str) -> str:
     except ValueError:
         fine, named = False, False
     if not fine:
-        raise PolicyError("llm.url must be an address such as http://localhost:8000/v1 or https://example.org/v1")
+        return f"{setting} must be an address such as http://localhost:8000/v1 or https://example.org/v1"
     if named:
-        raise PolicyError("llm.url must not hold a user or a password; llm.key_env names the variable with the key")
-    url = url.rstrip("/")
-    return url.removesuffix(PATH).removesuffix(EMBEDDINGS) + PATH
+        return f"{setting} must not hold a user or a password; {key_setting} names the variable with the key"
+    return None
 
 
 def _retry_after(value: str) -> float:

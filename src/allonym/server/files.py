@@ -13,7 +13,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath, PureWindowsPath
+from pathlib import Path, PurePosixPath
 from types import FrameType
 from typing import Any
 
@@ -37,8 +37,6 @@ SECONDS = 30.0
 MEMORY = 1 << 30
 """Bytes that a worker may take for a file, beyond those that it had."""
 
-_NAME = 120
-
 
 @dataclass(frozen=True, slots=True)
 class Text:
@@ -56,17 +54,6 @@ class Texts:
     format: str
     saveable: bool
     documents: tuple[Text, ...]
-
-
-def file_name(given: str) -> str:
-    """The last part of a name that came with an upload, without what is no printable character; never used as a path.
-
-    >>> file_name("C:\\\\texts\\\\..\\\\notes.txt")
-    'notes.txt'
-    """
-    shown = "".join(c for c in PureWindowsPath(given).name if c.isprintable()).strip()
-    stem, dot, suffix = shown.rpartition(".")
-    return (stem[: _NAME - 1 - len(suffix)] + dot + suffix)[-_NAME:] or "file"
 
 
 def read(data: bytes, name: str, most: int) -> Texts:

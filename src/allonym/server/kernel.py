@@ -113,16 +113,18 @@ class Kernel:
             AllonymError: what the function raised.
         """
         for _ in range(2):
-            lane = await self._turn()
+            lane, unwanted = await self._turn(), threading.Event()
             try:
-                answer: T = await asyncio.get_running_loop().run_in_executor(self._threads, lane.ask, function, args)
+                answer: T = await asyncio.get_running_loop().run_in_executor(
+                    self._threads, lane.ask, function, args, unwanted
+                )
             except _Ended:
                 log.error("a worker process ended while it worked")
             except WorkerError as error:
                 log.error("in a worker: %s", error)
                 raise
             except asyncio.CancelledError:
-                lane.kill()
+                lane.drop(unwanted)
                 raise
             else:
                 return answer
@@ -179,7 +181,7 @@ class _Ended(Exception):
 
 
 class _Lane:
-    """One process at a time, and the pipe to it. Whoever asks has it alone; :meth:`kill` comes from others."""
+    """One process at a time, and the pipe to it. Whoever asks has it alone; :meth:`drop` comes from others."""
 
     def __init__(self, warm: str) -> None:
         self._warm = warm
@@ -187,14 +189,16 @@ class _Lane:
         self._process: multiprocessing.process.BaseProcess | None = None
         self._pipe: Connection | None = None
         self._killed = False
+        self._turn = threading.Lock()
+        self._asked: threading.Event | None = None
 
     def ready(self) -> None:
         """Start the process, if there is none, and wait until it has loaded what it needs."""
         with self._lock:
             self._started()
 
-    def ask(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-        """What the function gives in the process.
+    def ask(self, function: Callable[..., Any], args: tuple[Any, ...], unwanted: threading.Event) -> Any:
+        """What the function gives in the process; None where that is unwanted before the process has begun.
 
         Raises:
             _Ended: the process ended.
@@ -202,18 +206,30 @@ class _Lane:
         with self._lock:
             try:
                 pipe = self._started()
+                with self._turn:
+                    if unwanted.is_set():
+                        return None
+                    self._asked = unwanted
                 pipe.send((function, args))
                 return _answer(pipe)
             except (EOFError, ConnectionError):
                 self._end()
                 raise _Ended from None
+            finally:
+                with self._turn:
+                    self._asked = None
 
-    def kill(self) -> None:
-        """End the process whatever it does; the next one who asks gets another."""
-        self._killed, process = True, self._process
-        with suppress(ValueError):  # it may just have been taken away
-            if process is not None:
-                process.kill()
+    def drop(self, unwanted: threading.Event) -> None:
+        """Nobody waits for an answer any more: end a process that works on it, whatever it does, so that the next one
+        who asks gets another. One that still loads what all need goes on."""
+        with self._turn:
+            unwanted.set()
+            if self._asked is not unwanted:
+                return
+            self._killed, process = True, self._process
+            with suppress(ValueError):  # it may just have been taken away
+                if process is not None:
+                    process.kill()
 
     def close(self) -> None:
         """End the process when it has answered."""

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, fields
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from allonym.errors import UnknownNameError, UsageError
+from allonym.llm.client import wrong_address
 from allonym.server.options import check_least, checked, gathered, is_loopback, setting
 
 PREFIX = "ALLONYM_GATEWAY_"
@@ -144,15 +144,5 @@ def _check_upstream(url: str) -> None:
         raise UsageError(
             "upstream is required: --upstream URL, ALLONYM_GATEWAY_UPSTREAM, or upstream in the file of settings"
         )
-    try:
-        parts = urlsplit(url)
-        fine = parts.scheme in ("http", "https") and bool(parts.hostname) and not (parts.query or parts.fragment)
-        named = parts.username is not None or (parts.port or 1) < 0
-    except ValueError:
-        fine, named = False, False
-    if not fine:
-        raise UsageError("upstream must be an address such as https://api.openai.com/v1 or http://localhost:8000/v1")
-    if named:
-        raise UsageError(
-            "upstream must not hold a user or a password; upstream_key_env names the variable with the key"
-        )
+    if wrong := wrong_address(url, "upstream", "upstream_key_env"):
+        raise UsageError(wrong)

@@ -1,4 +1,4 @@
-"""Names of uploaded files: what is shown of them, and under which names they lie on the disk."""
+"""Names of files that come and go: what is shown of them, under which names they lie on the disk, what they hold."""
 
 from __future__ import annotations
 
@@ -12,6 +12,23 @@ from allonym.files import format_of, get_format
 MOST = 120
 """Characters of a name that is shown."""
 
+_TYPES = {
+    ".txt": "text/plain",
+    ".md": "text/markdown",
+    ".html": "text/html",
+    ".json": "application/json",
+    ".jsonl": "application/x-ndjson",
+    ".csv": "text/csv",
+    ".tsv": "text/tab-separated-values",
+    ".eml": "message/rfc822",
+    ".srt": "application/x-subrip",
+    ".vtt": "text/vtt",
+    ".gz": "application/gzip",
+    ".zip": "application/zip",
+    ".docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+    ".xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    ".parquet": "application/vnd.apache.parquet",
+}
 _FORBIDDEN = frozenset('<>:"/\\|?*%')
 _RESERVED = frozenset(("con", "prn", "aux", "nul", *(f"com{n}" for n in range(10)), *(f"lpt{n}" for n in range(10))))
 
@@ -91,3 +108,8 @@ def plain_suffix(name: str, known: Container[str]) -> str:
     if suffix not in known:
         raise DataError(f"a file of this kind cannot end in {suffix or 'nothing'}")
     return suffix
+
+
+def media_type(name: str) -> str:
+    """What a result is, by its suffix; text is UTF-8 or says otherwise itself."""
+    return _TYPES.get(PurePosixPath(name).suffix.lower(), "application/octet-stream")

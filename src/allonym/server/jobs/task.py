@@ -13,6 +13,7 @@ from allonym.errors import DataError
 from allonym.files import read_documents
 from allonym.files.output import PartFile
 from allonym.server.jobs.folder import Folder
+from allonym.server.jobs.names import media_type
 from allonym.vault import Vault
 
 TELLING = 0.2
@@ -187,31 +188,6 @@ class Task:
             for stored, shown in self.shown(role).items():
                 out = out.replace(stored, shown)
         return out
-
-
-def media_type(name: str) -> str:
-    """What a result is, by its suffix; text is UTF-8 or says otherwise itself."""
-    suffix = Path(name).suffix.lower()
-    return _TYPES.get(suffix, "application/octet-stream")
-
-
-_TYPES = {
-    ".txt": "text/plain",
-    ".md": "text/markdown",
-    ".html": "text/html",
-    ".json": "application/json",
-    ".jsonl": "application/x-ndjson",
-    ".csv": "text/csv",
-    ".tsv": "text/tab-separated-values",
-    ".eml": "message/rfc822",
-    ".srt": "application/x-subrip",
-    ".vtt": "text/vtt",
-    ".gz": "application/gzip",
-    ".zip": "application/zip",
-    ".docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
-    ".xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-    ".parquet": "application/vnd.apache.parquet",
-}
 
 
 def write_text(path: Path, text: str) -> None:

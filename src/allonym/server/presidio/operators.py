@@ -24,6 +24,9 @@ from allonym.errors import RequestError
 MERGE, REMOVE = "merge_similar_or_contained", "remove_intersections"
 CONFLICTS = (MERGE, REMOVE)
 DEFAULT = "DEFAULT"
+MOST_MADE = 1 << 24
+"""Characters of all texts that a request makes: short findings may be given long replacements."""
+
 _BLOCK = 16
 _SALT = 16
 
@@ -194,6 +197,16 @@ def deanonymized(text: str, items: Sequence[Finding], operators: Mapping[str, Op
     return _operated(text, order, operators, DEANONYMIZERS, None)
 
 
+def check_made(size: int) -> None:
+    """Refuse to make more than ``MOST_MADE``.
+
+    Raises:
+        RequestError: it is more (413).
+    """
+    if size > MOST_MADE:
+        raise RequestError(f"the replacements come to more than {MOST_MADE} characters", 413, "TooLarge")
+
+
 def _check(text: str, found: Sequence[Finding]) -> None:
     for one in found:
         if one.start > len(text) or one.end > len(text):
@@ -293,5 +306,6 @@ def _operated(
         items.append(Item(start, start + len(made), one.entity, made, chosen.name, one.score))
         pieces += (before, made)
         at, size = max(at, end), start + len(made)
+        check_made(size)
     pieces.append(text[at:])
     return "".join(pieces), items[::-1]

@@ -18,6 +18,7 @@ from allonym.errors import DataError, RequestError
 from allonym.plan import Plan
 from allonym.server import files
 from allonym.server.access import Who, needs, services_of
+from allonym.server.jobs.names import cleaned, media_type
 from allonym.server.routes.jobs import disposition
 from allonym.server.services import Services
 from allonym.server.treating import plan_of
@@ -29,15 +30,6 @@ MOST_PLANS = 64 << 20
 """Bytes of all plans of a file as JSON."""
 
 _PLANS: TypeAdapter[list[wire.FilePlan]] = TypeAdapter(list[wire.FilePlan])
-_MEDIA = {
-    "txt": "text/plain; charset=utf-8",
-    "md": "text/markdown; charset=utf-8",
-    "docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
-    "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-    "json": "application/json",
-    "jsonl": "application/x-ndjson",
-    "csv": "text/csv",
-}
 
 
 def _described(**more: Any) -> dict[str, Any]:
@@ -92,8 +84,7 @@ async def file_apply(request: Request, who: Annotated[Who, needs("anonymize")], 
         name, data, given = await _received(request, services.settings.timeout)
         plans = await run_in_threadpool(_plans, given)
         made = await services.kernel.run(files.carried_out, data, name, plans)
-    media = _MEDIA.get(files.suffix(name), "application/octet-stream")
-    return Response(made, media_type=media, headers={"content-disposition": disposition(name)})
+    return Response(made, media_type=media_type(name), headers={"content-disposition": disposition(name)})
 
 
 def _plans(given: str | None) -> dict[str, Plan]:
@@ -154,7 +145,7 @@ async def _received(request: Request, seconds: float) -> tuple[str, bytes, str |
         if not isinstance(file, UploadFile) or isinstance(plans, UploadFile):
             raise RequestError("the form needs a file in the field 'file'", 422, "InvalidRequest")
         data = await file.read()
-        name = files.file_name(file.filename or "")
+        name = cleaned(file.filename or "", 1)
     finally:
         await form.close()
     try:

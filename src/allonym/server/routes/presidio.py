@@ -143,10 +143,10 @@ async def presidio_anonymize(
 ) -> Response:
     """As Presidio's anonymizer service; but no overlap lets text through that a result covers."""
     given, chosen, conflicts = await run_in_threadpool(_asked, body, services)
-    made = [
-        await services.kernel.run(operators.anonymized, text, found, chosen, conflicts)  # a time-out ends it
-        for text, found in given
-    ]
+    made = []
+    for text, found in given:
+        made.append(await services.kernel.run(operators.anonymized, text, found, chosen, conflicts))
+        operators.check_made(sum(len(text) for text, _ in made))
     return await run_in_threadpool(_engines, made, isinstance(body.text, list))
 
 
