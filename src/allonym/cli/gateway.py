@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from contextlib import closing
 from pathlib import Path
 from secrets import token_urlsafe
 from typing import TYPE_CHECKING, Any
@@ -52,6 +53,7 @@ def gateway(config: Path | None, new_key: bool, **options: Any) -> None:
 
         from allonym.server.gateway import create_app, load
         from allonym.server.gateway.settings import digest_of
+        from allonym.server.listening import listen
     except ImportError:
         raise MissingExtra("the gateway", "gateway") from None
     if new_key:
@@ -65,18 +67,15 @@ def gateway(config: Path | None, new_key: bool, **options: Any) -> None:
         raise UsageError(f"setting key_file: there is no file {key_file}")
     try:
         app = create_app(settings, vault=vault, key=read_key(key_file))
-        _log()
-        shown = f"[{settings.host}]" if ":" in settings.host else settings.host
-        note(f"http://{shown}:{settings.port}/v1 protects what goes to {settings.upstream}", label="gateway:")
-        uvicorn.run(
-            app,
-            host=settings.host,
-            port=settings.port,
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            timeout_graceful_shutdown=30,
-        )
+        with closing(listen(settings.host, settings.port)) as place:
+            _log()
+            shown = f"[{settings.host}]" if ":" in settings.host else settings.host
+            address = f"http://{shown}:{place.getsockname()[1]}/v1"
+            note(f"{address} protects what goes to {settings.upstream}", label="gateway:")
+            server = uvicorn.Config(
+                app, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=30
+            )
+            uvicorn.Server(server).run(sockets=[place])
     finally:
         if vault is not None:
             vault.close()

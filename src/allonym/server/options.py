@@ -17,21 +17,23 @@ _WORDS = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false":
 Reader = Callable[[object, str], Any]
 
 
-def setting(default: Any, says: str, least: float | None = None) -> Any:
-    """A field of a table of settings: its default, what it is for, and the least that it may be."""
-    return field(default=default, metadata={"says": says, "least": least})
+def setting(default: Any, says: str, least: float | None = None, most: float | None = None) -> Any:
+    """A field of a table of settings: its default, what it is for, and the least and the most that it may be."""
+    return field(default=default, metadata={"says": says, "least": least, "most": most})
 
 
-def check_least(settings: Any) -> None:
-    """See that no number is under the least that it may be.
+def check_bounds(settings: Any) -> None:
+    """See that every number lies within its bounds.
 
     Raises:
-        UsageError: one is.
+        UsageError: one does not.
     """
     for one in fields(settings):
-        value, least = getattr(settings, one.name), one.metadata.get("least")
+        value, least, most = getattr(settings, one.name), one.metadata.get("least"), one.metadata.get("most")
         if least is not None and not (value >= least and math.isfinite(value)):
             raise UsageError(f"setting {one.name} must be {least} or more, got {value!r}")
+        if most is not None and value > most:
+            raise UsageError(f"setting {one.name} must be {most} or less, got {value!r}")
 
 
 def is_loopback(host: str) -> bool:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 from functools import partial
 from typing import Any, cast
 
 import uvicorn
+from fastapi import FastAPI
 
-from allonym.errors import UsageError
 from allonym.server import logs
 from allonym.server.app import create_app
 from allonym.server.connection import Connection
 from allonym.server.guard import HEAD_BYTES
+from allonym.server.listening import listen
 from allonym.server.services import Services
 from allonym.server.settings import Settings
 
@@ -31,24 +33,30 @@ def run(settings: Settings, say: Callable[[str], None]) -> None:
     Raises:
         UsageError: the address is taken or cannot be used, or a setting is wrong.
     """
-    place = _listen(settings.host, settings.port)
-    try:
-        app = create_app(settings)
-    except BaseException:
-        place.close()
-        raise
+    with listen(settings.host, settings.port) as place:
+        _serve(settings, place, say)
+
+
+def _serve(settings: Settings, place: socket.socket, say: Callable[[str], None]) -> None:
+    app = create_app(settings)
     services: Services = app.state.services
     services.url = settings.url(place.getsockname()[1])
     logs.begin(settings.access_log)
+    lines = [f"serving at {services.url}"]
     if services.accounts.nobody_yet():
         services.accounts.forget_links("admin")
         token, _ = services.accounts.invite("admin")
-        say(f"make the first account, an admin's, within a day: {services.url}/#/setup?token={token}")
-    say(f"serving at {services.url}")
+        lines.insert(0, f"make the first account, an admin's, within a day: {services.url}/#/setup?token={token}")
+
+    def told() -> None:
+        for line in lines:
+            say(line)
+
     config = uvicorn.Config(
         app,
         http=cast(Any, partial(Connection, settings.head_timeout, settings.connections)),
         h11_max_incomplete_event_size=HEAD_BYTES,
+        lifespan="off",
         log_config=None,
         access_log=False,
         server_header=False,
@@ -61,20 +69,29 @@ def run(settings: Settings, say: Callable[[str], None]) -> None:
         ssl_certfile=settings.tls_certificate or None,
         ssl_keyfile=settings.tls_key or None,
     )
-    uvicorn.Server(config).run(sockets=[place])
+    _Server(config, app, told).run(sockets=[place])
 
 
-def _listen(host: str, port: int) -> socket.socket:
-    try:
-        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        place = socket.socket(family, kind, protocol)
-    except (OSError, UnicodeError) as error:  # a name that is too long or empty is no OSError
-        raise UsageError(f"cannot listen on {host}: {getattr(error, 'strerror', None) or 'no address'}") from None
-    try:
-        place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        place.bind(address)
-        place.listen(512)
-    except OSError as error:
-        place.close()
-        raise UsageError(f"cannot listen on {host}:{port}: {error.strerror}") from None
-    return place
+class _Server(uvicorn.Server):
+    """Begins and ends the application itself: uvicorn would log what goes wrong at the start instead of raising it.
+
+    Args:
+        config: without lifespan.
+        app: the application.
+        begun: called when it serves.
+    """
+
+    def __init__(self, config: uvicorn.Config, app: FastAPI, begun: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._app, self._begun, self._running = app, begun, AsyncExitStack()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """See the base class."""
+        await self._running.enter_async_context(self._app.router.lifespan_context(self._app))
+        await super().startup(sockets)
+        self._begun()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """See the base class."""
+        await super().shutdown(sockets)
+        await self._running.aclose()

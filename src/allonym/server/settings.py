@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from allonym.errors import UsageError
-from allonym.server.options import check_least, gathered, is_loopback, setting
+from allonym.server.options import check_bounds, gathered, is_loopback, setting
 
 PREFIX = "ALLONYM_"
 MB = 1 << 20
@@ -22,7 +22,7 @@ class Settings:
 
     data: Path = setting(_DATA, "folder for the database, the vault, the secret and the jobs' files")  # noqa: RUF009
     host: str = setting("127.0.0.1", "address to listen on; another than loopback needs TLS, a proxy or --insecure")
-    port: int = setting(8642, "port to listen on; 0: any free one", 0)
+    port: int = setting(8642, "port to listen on; 0: any free one", 0, 65_535)
     hosts: tuple[str, ...] = setting((), "further host names under which the server is called")
     public_url: str = setting("", "how browsers reach the server, for links; by default http://HOST:PORT")
     tls_certificate: str = setting("", "PEM file with the certificate chain")
@@ -52,9 +52,7 @@ class Settings:
     access_log: bool = setting(True, "a line for each request, without any text")
 
     def __post_init__(self) -> None:
-        check_least(self)
-        if self.port > 65_535:
-            raise UsageError(f"setting port must be 65535 or less, got {self.port}")
+        check_bounds(self)
         if self.public_url and urlsplit(self.public_url).scheme not in ("http", "https"):
             raise UsageError("setting public_url must begin with https:// or http://")
         for origin in self.cors_origins:

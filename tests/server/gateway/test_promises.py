@@ -14,7 +14,7 @@ from tests.server.gateway.upstream import chunk, events
 from allonym.plan import Edit, Plan, digest
 from allonym.policy import Policy
 from allonym.restore import Restorer
-from allonym.server.gateway import Settings
+from allonym.server.gateway import Settings, reading, shapes
 from allonym.server.gateway.asking import ENDPOINTS, Asking
 from allonym.server.gateway.protect import Protected, Protector
 from allonym.server.gateway.reading import Reading
@@ -22,6 +22,13 @@ from allonym.server.gateway.refusal import Refusal
 from allonym.server.gateway.restoring import Restoring
 from allonym.server.gateway.sse import Events, written
 from allonym.server.gateway.streams import ChatAnswer, ResponsesAnswer
+
+
+def test_what_requests_may_be_made_of_is_made_of_known_words():
+    """Else the types of items would be refused as words that nobody knows."""
+    for known in (shapes._ITEMS, shapes._TOOLS, reading.PARTS):
+        assert set(known) <= reading.WORDS
+
 
 MARKERS = [f"marker{n}@example.com" for n in range(4)] + ["Marka Quillon", "212-555-0142", "536-22-1234"]
 WORDS = ["the", "report", "of", "wörk,", "日本", "\U0001f600", '"', "\\", "\n", "{", "a: b", "<PERSON 1>", "5", "&amp;"]

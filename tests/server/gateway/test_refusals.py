@@ -48,6 +48,12 @@ REFUSED = {
     "field": (messages({"role": "user", "content": "x", "whose": PRIVATE}), "unknown_parameter", "messages[0]"),
     "model": (chat(model=PRIVATE), "invalid_value", "model"),
     "role": (messages({"role": PRIVATE, "content": "x"}), "invalid_value", "messages[0].role"),
+    "role of no kind": (messages({"role": ["tool"], "content": "x"}), "invalid_value", "messages[0].role"),
+    "part of no kind": (messages({"role": "user", "content": [{"type": ["text"], "text": PRIVATE}]}), "unknown_part", None),
+    "made-up word": (chat(service_tier="Ada.Brook"), "unknown_value", "service_tier"),
+    "made-up type of a call": (messages({"role": "assistant", "tool_calls": [{"type": "AdaBrook"}]}), "unknown_value", "messages[0].tool_calls[0].type"),
+    "number for a keyword": (chat(tools=[{"type": "function", "function": {"name": "f", "parameters": {"required": [2125550142]}}}]), "invalid_value", "tools[0].function.parameters.required"),
+    "number for a format": (chat(tools=[{"type": "function", "function": {"name": "f", "parameters": {"format": 2125550142}}}]), "invalid_value", "tools[0].function.parameters.format"),
     "made-up role": (messages({"role": "Ada.Brook", "content": "x"}), "invalid_value", "messages[0].role"),
     "hosted tool": (chat(tools=[{"type": "web_search", "user_location": {"city": "Springfield"}}]), "unsupported_tool", "tools[0]"),
     "tool name": (chat(tools=[{"type": "function", "function": {"name": PRIVATE}}]), "invalid_value", "tools[0].function.name"),
@@ -64,6 +70,7 @@ REFUSED = {
     "deep": (b'{"messages": ' + b"[" * 100_000, "invalid_json", None),
     "deep schema": (chat(tools=[{"type": "function", "function": {"name": "f", "parameters": json.loads('{"a":' * 200 + "1" + "}" * 200)}}]), "invalid_value", None),
     "infinite": (b'{"model": "echo-1", "temperature": Infinity}', "invalid_json", None),
+    "huge number in a tool's output": (messages({"role": "assistant", "content": "x", "annotations": [1e999]}), "invalid_json", None),
     "huge number": (b'{"model": "echo-1", "temperature": 1e999}', "invalid_value", "temperature"),
 }  # fmt: skip
 
@@ -230,8 +237,24 @@ def test_keys_of_programs(keyed, upstream):
     assert upstream.asked[-1][1]["authorization"] == "Bearer sk-upstream"
     assert post(keyed, CHAT, X_Allonym_Key=OTHER, Authorization="Bearer sk-own").status_code == 200
     assert upstream.asked[-1][1]["authorization"] == "Bearer sk-own"
-    assert post(keyed, CHAT, Authorization=f"Bearer {OTHER}").status_code == 200
-    assert "authorization" not in upstream.asked[-1][1]
+    for headers in (
+        {"Authorization": f"Bearer {OTHER}"},
+        {"Authorization": f"Bearer {OTHER}", "X_Allonym_Key": ""},
+        {"Authorization": f"Bearer {OTHER}", "X_Allonym_Key": OTHER},
+        {"Authorization": f"Bearer  {KEY}", "api_key": OTHER, "X_Allonym_Key": OTHER},
+    ):
+        assert post(keyed, CHAT, **headers).status_code == 200
+        assert not {"authorization", "api-key"} & set(upstream.asked[-1][1])
+
+
+def test_a_key_that_no_header_can_hold(gateway, upstream, caplog):
+    with caplog.at_level(logging.INFO, "allonym.gateway"):
+        for path, how in (("models", "GET"), ("chat/completions", "POST")):
+            got = httpx.request(
+                how, f"{gateway}/v1/{path}", json=CHAT, headers={"Authorization": "Bearer café".encode("latin-1")}
+            )
+            assert got.status_code == 400 and got.json()["error"]["code"] == "invalid_value"
+    assert not upstream.asked and len(caplog.records) == 2
 
 
 def test_policies_by_key_and_by_header(keyed, gateway, upstream):
@@ -507,6 +530,7 @@ def test_a_conversation_keeps_its_placeholders(gateway_with, upstream, vault):
     for other in (
         {**one, "X_Allonym_Conversation": "talk-2"},
         {**one, "Authorization": "Bearer sk-b"},
+        {**one, "api_key": "of another tenant"},
         {"Authorization": "Bearer sk-a"},
     ):
         assert "<PERSON 1> or <PERSON 2>" in post(address, messages({"role": "user", "content": "Who?"}), **other).text
@@ -529,6 +553,23 @@ def test_a_vault_that_cannot_be_written_stops_the_request(gateway_with, upstream
     got = post(address, CHAT, X_Allonym_Conversation="talk-1")
     assert got.status_code == 422 and "the disk is full" in got.json()["error"]["message"]
     assert not upstream.asked
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_an_answer_that_cannot_be_audited_is_told_as_sent(stream, gateway_with, upstream, vault, monkeypatch, caplog):
+    address = gateway_with(vault=vault)
+    monkeypatch.setattr(vault, "record", lambda *_, **__: (_ for _ in ()).throw(DataError("the disk is full")))
+    with caplog.at_level(logging.INFO, "allonym.gateway"):
+        got = post(address, chat(stream=stream), X_Allonym_Conversation="talk-1")
+    assert len(upstream.asked) == 1
+    if stream:
+        assert got.status_code == 200 and "Ada Brook" in got.text
+    else:
+        error = got.json()["error"]
+        assert got.status_code == 500 and error["code"] == "not_restored" and "Ada" not in got.text
+        assert "was sent" in error["message"] and "nothing was sent" not in error["message"]
+    (line,) = [record.getMessage() for record in caplog.records]
+    assert "error=" in line and "Ada" not in line
 
 
 def test_keyed_policies_need_a_key_at_the_start(upstream, vault):

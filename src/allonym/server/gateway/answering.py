@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 
 from allonym.server.gateway.asking import Asked
-from allonym.server.gateway.refusal import Unanswered, body_of
+from allonym.server.gateway.refusal import Unanswered, body_of, lost
 from allonym.server.gateway.sse import Event, Events, dumped, written
 from allonym.server.gateway.streams import Answer, ChatAnswer, ResponsesAnswer, echoed
 
@@ -76,8 +76,8 @@ async def streamed(
                 out = []
     except httpx.HTTPError as error:
         failed = failure(error)
-    except Exception as error:  # of whatever it is, only the type may be shown
-        failed = error
+    except Exception as error:  # of whatever it is, the client is told
+        failed = lost(error)
     if failed is None and not over and not answer.whole:
         failed = Unanswered("the upstream broke the answer off", "upstream_broke_off")
     out += [written(data, name) for name, data in answer.rest()]

@@ -9,6 +9,7 @@ import re
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -21,12 +22,12 @@ from starlette.routing import Route
 
 from allonym.server.gateway.answering import parsed, restored, streamed
 from allonym.server.gateway.asking import ENDPOINTS, Asked, Asking, Endpoint
-from allonym.server.gateway.log import LOG, Line
+from allonym.server.gateway.log import Line
 from allonym.server.gateway.reading import MODEL
-from allonym.server.gateway.refusal import Refusal, Unanswered, answer, status_of
+from allonym.server.gateway.refusal import Refusal, Unanswered, answer, lost, status_of
 from allonym.server.gateway.settings import Client, Settings, digest_of
 from allonym.server.gateway.sse import dumped
-from allonym.server.gateway.upstream import Upstream, media_type, returned
+from allonym.server.gateway.upstream import KEYS, Upstream, media_type, returned
 
 if TYPE_CHECKING:
     from allonym.vault import Vault
@@ -56,7 +57,7 @@ def create_app(settings: Settings, *, vault: Vault | None = None, key: bytes | s
             *(Route(f"/v1/{one.path}", gateway.route(one), methods=["POST"]) for one in ENDPOINTS),
         ],
         lifespan=gateway.running,
-        exception_handlers={HTTPException: _not_offered, Refusal: _refused, Unanswered: _refused},
+        exception_handlers={HTTPException: _not_offered},
     )
     app.router.redirect_slashes = False
     return app
@@ -90,8 +91,12 @@ class Gateway:
 
     async def models(self, request: Request) -> Response:
         """The upstream's models, or one of them."""
+        return await _logged(Line("GET /v1/models"), partial(self._models, request))
+
+    async def _models(self, request: Request, line: Line) -> Response:
         self._check_host(request)
         client = self._client(request)
+        line.client = client.name if client is not None else ""
         name = request.path_params.get("name", "")
         if name and not (MODEL.fullmatch(name) and all(part.strip(".") for part in name.split("/"))):
             raise Refusal("must be the name of a model", "model", "invalid_value")
@@ -99,18 +104,14 @@ class Gateway:
         path = f"models/{name}" if name else "models"
         got = await self._upstream.send("GET", path, None, headers, _version(request))
         data = await self._upstream.whole(got)
+        line.write(got.status_code)
         return Response(dumped(parsed(data, got.status_code)), got.status_code, returned(got), "application/json")
 
     def route(self, endpoint: Endpoint) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """The route of an endpoint that takes text."""
 
         async def route(request: Request) -> Response:
-            line = Line(endpoint.path)
-            try:
-                return await self._answered(endpoint, request, line)
-            except Exception as error:  # whatever it is, the client gets one shape and the log no text
-                line.write(status_of(error), error)
-                return answer(error)
+            return await _logged(Line(f"POST /v1/{endpoint.path}"), partial(self._answered, endpoint, request))
 
         return route
 
@@ -127,6 +128,13 @@ class Gateway:
         line.protected(asked.protected.labels, asked.milliseconds)
         headers = self._upstream.headers(_headers(request), client, stream=asked.stream)
         got = await self._upstream.send("POST", endpoint.path, asked.body, headers, version)
+        try:
+            return await self._given(got, asked, scope, line)
+        except Exception as error:  # nothing that went out may be told as not sent
+            raise lost(error) from None
+
+    async def _given(self, got: httpx.Response, asked: Asked, scope: str, line: Line) -> Response:
+        """What the client gets for the upstream's answer."""
         events = media_type(got) == "text/event-stream"
         if events and asked.stream and got.status_code == 200:
             sent = {**returned(got), "Cache-Control": "no-store"}
@@ -135,6 +143,7 @@ class Gateway:
             await got.aclose()
             raise Unanswered("the upstream answered in events, which were not asked for")
         data = await self._upstream.whole(got)
+        loop = asyncio.get_running_loop()
         made = await loop.run_in_executor(self._pool, restored, asked, data, got.status_code)
         await self._record(asked, scope, line)
         line.restored(asked.restoring)
@@ -147,11 +156,15 @@ class Gateway:
             async for piece in streamed(asked, got.aiter_bytes(), self._upstream.failed, broken.append):
                 yield piece
         finally:
+            ended: Exception | None = broken[0] if broken else ClientDisconnect()
             with CancelScope(shield=True):  # also where the client has gone away
                 await got.aclose()
-                await self._record(asked, scope, line)
+                try:
+                    await self._record(asked, scope, line)
+                except Exception as error:  # the answer has been given: only the log can tell
+                    ended = error
             line.restored(asked.restoring)
-            line.write(200, broken[0] if broken else ClientDisconnect())
+            line.write(200, ended)
 
     async def _record(self, asked: Asked, scope: str, line: Line) -> None:
         """Write into the vault's audit log that originals were brought back."""
@@ -228,7 +241,7 @@ class Gateway:
             raise Refusal("must be 1 to 128 letters, digits, '_', '-', '.' and ':'", where, "invalid_value")
         if client is not None:
             return f"gateway/{client.scope or client.name}/{name}"
-        whose = request.headers.get("authorization", "") or request.headers.get("api-key", "")
+        whose = "\n".join(request.headers.get(one, "") for one in KEYS)
         return f"gateway/{hmac.digest(self._asking.secret, whose.encode(), 'sha256').hex()[:16]}/{name}"
 
 
@@ -243,9 +256,13 @@ async def _not_offered(request: Request, error: Exception) -> Response:
     return answer(Refusal(message, "", "not_offered", error.status_code))
 
 
-async def _refused(request: Request, error: Exception) -> Response:
-    LOG.info("%s /v1/models status=%d error=%s", request.method, status_of(error), type(error).__name__)
-    return answer(error)
+async def _logged(line: Line, answered: Callable[[Line], Coroutine[Any, Any, Response]]) -> Response:
+    """The answer; of an error, whatever it is, the client gets one shape and the log no text."""
+    try:
+        return await answered(line)
+    except Exception as error:  # such as a mistake of ours
+        line.write(status_of(error), error)
+        return answer(error)
 
 
 def _headers(request: Request) -> Mapping[str, str]:

@@ -15,11 +15,11 @@ class Line:
     """What the log says of one request.
 
     Args:
-        path: of the endpoint, below ``/v1/``.
+        asked: method and path.
     """
 
-    def __init__(self, path: str) -> None:
-        self._path = path
+    def __init__(self, asked: str) -> None:
+        self._asked = asked
         self._start = perf_counter()
         self._said: dict[str, object] = {}
         self.client = ""
@@ -40,4 +40,4 @@ class Line:
         said["ms"] = f"{(perf_counter() - self._start) * 1000:.1f}"
         if error is not None:
             said["error"] = type(error).__name__
-        LOG.info("POST /v1/%s status=%d %s", self._path, status, " ".join(f"{k}={v}" for k, v in said.items()))
+        LOG.info("%s status=%d %s", self._asked, status, " ".join(f"{k}={v}" for k, v in said.items()))

@@ -19,7 +19,6 @@ Kind = Callable[["Reading", Holder, Any, str], None]
 
 Table = Mapping[str, Kind]
 DEEPEST = 64
-_WORD = re.compile(r"[A-Za-z][A-Za-z0-9_.\-]{0,63}")
 MODEL = re.compile(r"[A-Za-z@][A-Za-z0-9._:/+\-]{0,199}")
 _FUNCTION = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]{0,127}")
 _SEALED = re.compile(r"[A-Za-z0-9+/_=\-]*")
@@ -30,6 +29,22 @@ MACHINE = re.compile(
 )
 _ROLES = word_list("roles")
 ROLES = ("system", "developer", "user", "assistant", "tool", "function", "critic", "discriminator", "unknown")
+WORDS = frozenset(
+    "1h 24h 5m action agent analysis annotations any apply_patch_call apply_patch_call_output array assistant audio "
+    "auto base64 batch binary bool buffer call call_output calling chunk code_interpreter_call comment commentary "
+    "compact compaction completed computer_call_output concise content custom custom_tool_call "
+    "custom_tool_call_output default delta detailed developer disabled enabled encrypted_content ephemeral error "
+    "failed file file_search file_search_call final final_answer flex float float16 function function_call "
+    "function_call_output generating grammar high image image_url in in_memory in_progress incomplete input_image "
+    "input_text int8 integer interpreting item_reference json json_object json_schema lark local_shell_call "
+    "local_shell_call_output logprobs long low max mcp_approval_request mcp_approval_response mcp_call "
+    "mcp_list_tools medium memory message minimal none null number object off on on_demand output output_text "
+    "outputs performance priority queued reasoning reasoning_text refusal regex required response results scale "
+    "searching shell_call shell_call_output short sources standard standard_only string structural_tag summary_text "
+    "syntax text tool tool_call ubinary uint8 url url_citation user web_search web_search_call xhigh".split()
+)
+"""Words of the API, for fields that hold one of them; in those of paths each part is one."""
+
 _BOUNDS = frozenset(
     "minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minLength maxLength minItems maxItems minContains "
     "maxContains minProperties maxProperties".split()
@@ -139,7 +154,10 @@ def plain(reading: Reading, holder: Holder, key: Any, where: str) -> None:
 
 def word(reading: Reading, holder: Holder, key: Any, where: str) -> None:
     """One of the words that the API knows."""
-    _matched(_WORD, holder[key], where, "one word")
+    known = WORDS.union(reading.settings.words)
+    value = _string(holder[key], where)
+    if value not in known and not known.issuperset(re.split(r"[.\-]", value)):
+        raise Refusal("is no word that the gateway knows; its setting 'words' can add it", where, "unknown_value")
 
 
 def role(reading: Reading, holder: Holder, key: Any, where: str) -> None:
@@ -270,7 +288,7 @@ def arguments(reading: Reading, holder: Holder, key: Any, where: str) -> None:
 
 
 def anything(reading: Reading, holder: Holder, key: Any, where: str) -> None:
-    """Any JSON: all strings and numbers in it are protected, and keys that do not look like names of fields."""
+    """Any JSON: all strings and numbers in it are protected; keys must look like names of fields."""
     _anything(reading, holder, key, where, 0)
 
 
@@ -281,6 +299,7 @@ def _anything(reading: Reading, holder: Holder, key: Any, where: str, depth: int
     if isinstance(value, str):
         text(reading, holder, key, where)
     elif isinstance(value, (int, float)) and not isinstance(value, bool):
+        plain(reading, holder, key, where)
         before = str(value)
 
         def put(said: str) -> None:
@@ -339,7 +358,9 @@ def _schema(reading: Reading, holder: Holder, key: Any, where: str, depth: int) 
 
 
 def _told(pattern: re.Pattern[str], value: object, where: str) -> None:
-    """See that all strings in some JSON have a form."""
+    """See that some JSON holds nothing but strings of a form, true, false and nothing."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        raise refused(where, "a string", value)
     for one in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
         _told(pattern, one, where)
     if isinstance(value, str):
@@ -391,8 +412,8 @@ def content(reading: Reading, holder: Holder, key: Any, where: str) -> None:
         if not isinstance(part, dict):
             raise refused(place, "an object", part)
         kind = part.get("type")
-        if kind in _MEDIA:
-            _media(reading, str(kind), place)
+        if isinstance(kind, str) and kind in _MEDIA:
+            _media(reading, kind, place)
             continue
         table = PARTS.get(kind) if isinstance(kind, str) else None
         if table is None:

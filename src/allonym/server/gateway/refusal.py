@@ -42,6 +42,14 @@ class Unanswered(EndpointError):
         self.status = status
 
 
+def lost(error: Exception) -> Unanswered:
+    """What is told of an error after a request was sent; of one that was not raised on purpose, only its type."""
+    if isinstance(error, Unanswered):
+        return error
+    said = str(error) if isinstance(error, AllonymError) else f"the gateway failed with {type(error).__name__}"
+    return Unanswered(f"the request was sent, but its answer cannot be given: {said}", "not_restored", 500)
+
+
 def body_of(error: Exception) -> dict[str, object]:
     """The error as OpenAI writes errors. Of what was not raised on purpose, only the type is told."""
     if isinstance(error, (Refusal, Unanswered)):

@@ -11,7 +11,7 @@ from typing import Any
 
 from allonym.errors import UnknownNameError, UsageError
 from allonym.llm.client import wrong_address
-from allonym.server.options import check_least, checked, gathered, is_loopback, setting
+from allonym.server.options import check_bounds, checked, gathered, is_loopback, setting
 
 PREFIX = "ALLONYM_GATEWAY_"
 CHOICES: Mapping[str, tuple[str, ...]] = {"tools": ("protect", "keep")}
@@ -58,7 +58,7 @@ class Settings:
 
     upstream: str = setting("", "address of the OpenAI-compatible endpoint, such as https://api.openai.com/v1")
     host: str = setting("127.0.0.1", "address to listen on; others than loopback need clients with keys")
-    port: int = setting(8643, "port to listen on; 0: any free one", 0)
+    port: int = setting(8643, "port to listen on; 0: any free one", 0, 65_535)
     hosts: tuple[str, ...] = setting((), "further host names under which the gateway is called")
     policy: str = setting("reversible", "policy for requests that name none")
     policies: tuple[str, ...] = setting((), "further policies that the header X-Allonym-Policy may name")
@@ -71,6 +71,7 @@ class Settings:
     media: tuple[str, ...] = setting((), "parts of messages that are sent as they are: image, audio, file")
     hosted_tools: tuple[str, ...] = setting((), "types of tools that the upstream runs and that may be used")
     parameters: tuple[str, ...] = setting((), "further parameters of requests that are sent as they are")
+    words: tuple[str, ...] = setting((), "further words that fields such as service_tier may hold")
     max_body_mb: float = setting(8.0, "largest body of a request", 0.001)
     max_characters: int = setting(400_000, "most text in a request", 1)
     body_timeout: float = setting(20.0, "seconds in which a request must have arrived", 0.1)
@@ -80,7 +81,7 @@ class Settings:
     clients: tuple[Client, ...] = ()
 
     def __post_init__(self) -> None:
-        check_least(self)
+        check_bounds(self)
         for name, choices in CHOICES.items():
             if getattr(self, name) not in choices:
                 raise UnknownNameError("value", getattr(self, name), choices, f"setting {name}")

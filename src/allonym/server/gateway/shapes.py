@@ -138,12 +138,11 @@ _MESSAGE: Table = {
     "annotations": anything,
     "audio": _NO_MEDIA,
 }
-_FUNCTIONS = frozenset({"tool", "function"})
 
 
 def _message(reading: Reading, holder: Holder, key: Any, where: str) -> None:
     value = holder[key]
-    by_function = isinstance(value, dict) and value.get("role") in _FUNCTIONS
+    by_function = isinstance(value, dict) and value.get("role") in ("tool", "function")
     read_object(reading, value, {**_MESSAGE, "name": function} if by_function else _MESSAGE, where)
 
 

@@ -11,14 +11,16 @@ import httpx
 
 from allonym.errors import UsageError
 from allonym.server.gateway.reading import MACHINE
-from allonym.server.gateway.refusal import Unanswered
-from allonym.server.gateway.settings import Client, Settings
+from allonym.server.gateway.refusal import Refusal, Unanswered
+from allonym.server.gateway.settings import Client, Settings, digest_of
 
 LARGEST = 64 << 20
 """Bytes of an answer that is not streamed."""
 
 _SENT = ("openai-organization", "openai-project", "openai-beta")
-_KEYS = ("authorization", "api-key")
+KEYS = ("authorization", "api-key")
+"""Headers by which a client shows the upstream who it is."""
+
 _RETURNED = (
     "retry-after",
     "retry-after-ms",
@@ -45,6 +47,7 @@ class Upstream:
         self._keys = {
             one.name: _key(one.upstream_key_env, f"clients.{one.name}.upstream_key_env") for one in settings.clients
         }
+        self._clients = {one.key_sha256 for one in settings.clients}
         self._http = httpx.AsyncClient(
             timeout=httpx.Timeout(settings.timeout, connect=settings.connect_timeout),
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=32),
@@ -67,6 +70,9 @@ class Upstream:
             given: the client's, in small letters.
             client: whose key it was that the request came with.
             stream: an answer in events is wanted.
+
+        Raises:
+            Refusal: one that is passed on is not ASCII.
         """
         out = {name: given[name] for name in _SENT if name in given}
         attempt = given.get("idempotency-key", "")
@@ -81,9 +87,16 @@ class Upstream:
         key = (self._keys.get(client.name, "") if client is not None else "") or self._key
         if key:
             out["Authorization"] = f"Bearer {key}"
-        elif client is None or "x-allonym-key" in given:  # else what stands there is the gateway's own key
-            out |= {name: given[name] for name in _KEYS if name in given}
+        else:
+            out |= {name: given[name] for name in KEYS if name in given and not self._ours(given[name])}
+        for name, value in out.items():
+            if not value.isascii():
+                raise Refusal("must be ASCII", name, "invalid_value")
         return out
+
+    def _ours(self, header: str) -> bool:
+        """Whether a header holds a client's key of this gateway, which no upstream may see."""
+        return any(digest_of(word) in self._clients for word in (header, *header.split()))
 
     async def send(
         self, method: str, path: str, body: bytes | None, headers: Mapping[str, str], version: str = ""
