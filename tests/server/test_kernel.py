@@ -119,6 +119,31 @@ def test_a_process_that_is_killed_from_outside_comes_again(kernel):
     assert asyncio.run(kernel.detect(TEXT, RULES, None))
 
 
+def test_a_process_that_cannot_be_started_is_tried_again(monkeypatch):
+    from multiprocessing.context import SpawnProcess
+
+    kernel, begin, left = Kernel(1, RULES), SpawnProcess.start, [2]
+
+    def start(process):
+        if left[0]:
+            left[0] -= 1
+            raise BlockingIOError(11, "Resource temporarily unavailable")
+        begin(process)
+
+    kernel.start()
+    os.kill(asyncio.run(kernel.run(who)), signal.SIGKILL)
+    kernel._lanes[0]._process.join()
+    monkeypatch.setattr(SpawnProcess, "start", start)
+    open_before = len(os.listdir("/proc/self/fd"))
+    with pytest.raises(RequestError) as caught:
+        asyncio.run(kernel.run(who))
+    assert caught.value.status == 503
+    assert len(os.listdir("/proc/self/fd")) <= open_before
+    kernel._lanes[0].close()  # also where there is none
+    assert asyncio.run(kernel.run(who))
+    kernel.close()
+
+
 def test_who_waits_no_more_holds_nobody_up(kernel):
     async def impatient():
         started = [asyncio.create_task(kernel.run(slowly, 300.0)) for _ in range(4)]

@@ -118,8 +118,8 @@ class Kernel:
                 answer: T = await asyncio.get_running_loop().run_in_executor(
                     self._threads, lane.ask, function, args, unwanted
                 )
-            except _Ended:
-                log.error("a worker process ended while it worked")
+            except _Ended as error:
+                log.error("a worker process ended while it worked, or could not begin: %s", error)
             except WorkerError as error:
                 log.error("in a worker: %s", error)
                 raise
@@ -177,7 +177,7 @@ class WorkerError(Exception):
 
 
 class _Ended(Exception):
-    """The process ended before it answered."""
+    """The process ended before it answered, or none could be started."""
 
 
 class _Lane:
@@ -201,7 +201,7 @@ class _Lane:
         """What the function gives in the process; None where that is unwanted before the process has begun.
 
         Raises:
-            _Ended: the process ended.
+            _Ended: see there.
         """
         with self._lock:
             try:
@@ -212,9 +212,11 @@ class _Lane:
                     self._asked = unwanted
                 pipe.send((function, args))
                 return _answer(pipe)
-            except (EOFError, ConnectionError):
+            except AllonymError:  # that of an endpoint is an OSError as well
+                raise
+            except (EOFError, OSError) as error:
                 self._end()
-                raise _Ended from None
+                raise _Ended(type(error).__name__) from None
             finally:
                 with self._turn:
                     self._asked = None
@@ -240,11 +242,16 @@ class _Lane:
         if self._killed or self._process is None or not self._process.is_alive():
             self._end()
             context = multiprocessing.get_context("spawn")
-            self._pipe, there = context.Pipe()
-            self._process = context.Process(target=_serve, args=(there, self._warm, os.getpid()), daemon=True)
-            self._process.start()
-            there.close()
-            _answer(self._pipe)
+            here, there = context.Pipe()
+            with there:
+                process = context.Process(target=_serve, args=(there, self._warm, os.getpid()), daemon=True)
+                try:
+                    process.start()
+                except BaseException:
+                    here.close()
+                    raise
+            self._process, self._pipe = process, here
+            _answer(here)
         assert self._pipe is not None
         return self._pipe
 
