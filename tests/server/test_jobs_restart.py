@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -9,18 +10,23 @@ import time
 from contextlib import contextmanager
 
 import pytest
+from anyio.to_thread import current_default_thread_limiter
 
 for needed in ("argon2", "fastapi", "httpx", "multipart", "prometheus_client"):
     pytest.importorskip(needed)
 
 from benchmarks.jobs_kill import job_processes, records  # noqa: E402
 from benchmarks.jobs_kill import run as killed  # noqa: E402
+from starlette.concurrency import run_in_threadpool  # noqa: E402
 
-from allonym.errors import RequestError  # noqa: E402
+from allonym.errors import DatabaseError, RequestError  # noqa: E402
+from allonym.files.state import State  # noqa: E402
 from allonym.server.access import ROLES, Who  # noqa: E402
 from allonym.server.database import jobs as table  # noqa: E402
-from allonym.server.jobs import runner  # noqa: E402
+from allonym.server.database import users  # noqa: E402
+from allonym.server.jobs import runner, swapping  # noqa: E402
 from allonym.server.jobs.folder import Folder  # noqa: E402
+from allonym.server.jobs.task import Made, Sent, Spec, ending  # noqa: E402
 from allonym.server.jobs.uploads import Arrived, Form  # noqa: E402
 from allonym.server.services import open_services  # noqa: E402
 from allonym.server.settings import Settings  # noqa: E402
@@ -35,6 +41,10 @@ OPTIONS = {"policy": {"name": "default", "detectors": ["rules"]}, "fields": ["te
 def services(folder, **settings):
     made = open_services(Settings(data=folder, **settings))
     try:
+        if made.accounts.nobody_yet():
+            row = {"id": ANN.id, "name": ANN.name, "role": ANN.role, "password": "", "active": True, "created": 0}
+            with made.database.writing() as connection:
+                connection.execute(users.insert(), [row])
         yield made
     finally:
         made.jobs.stop()
@@ -130,6 +140,60 @@ def test_a_process_that_dies_again_and_again_ends_the_job_with_its_reason(tmp_pa
         until(lambda: [p.name for p in (tmp_path / "data" / "jobs" / id).iterdir()] == ["lock"])  # soon after it ended
 
 
+@pytest.fixture
+def unable(monkeypatch):
+    """Makes the system unable to start a process, so often."""
+
+    def so_often(times):
+        left, begin = [times], runner.subprocess.Popen
+
+        def start(*args, **options):
+            if left[0]:
+                left[0] -= 1
+                raise BlockingIOError(11, "Resource temporarily unavailable")
+            return begin(*args, **options)
+
+        monkeypatch.setattr(runner.subprocess, "Popen", start)
+
+    monkeypatch.setattr(runner, "_AGAIN", (0.0,))
+    return so_often
+
+
+def test_a_job_whose_process_cannot_be_started_begins_later(tmp_path, unable):
+    with services(tmp_path / "data") as made:
+        id = submit(made.jobs, b'{"text": "mail ada@example.com"}\n')
+        unable(2)
+        made.jobs.start()
+        assert ended(made.jobs, id).state == "done"
+
+
+def test_a_job_whose_process_can_never_be_started_fails_with_the_reason(tmp_path, unable):
+    with services(tmp_path / "data") as made:
+        first, second = (submit(made.jobs, b'{"text": "mail ada@example.com"}\n') for _ in range(2))
+        unable(runner.DEATHS * 2)
+        made.jobs.start()
+        for id in (first, second):
+            job = ended(made.jobs, id)
+            assert job.state == "failed" and "Resource temporarily unavailable" in job.error
+
+
+def test_a_job_of_which_the_end_could_not_be_noted_is_looked_at_again(tmp_path, monkeypatch):
+    with services(tmp_path / "data") as made:
+        queue, left = made.jobs._queue, [1]
+        note = queue.end
+
+        def end(*args):
+            if left[0]:
+                left[0] -= 1
+                raise DatabaseError("the database is away")
+            note(*args)
+
+        monkeypatch.setattr(queue, "end", end)
+        made.jobs.start()
+        assert ended(made.jobs, submit(made.jobs, b'{"text": "mail ada@example.com"}\n')).state == "done"
+        assert not left[0]
+
+
 def test_work_that_was_done_is_not_done_again(tmp_path):
     with services(tmp_path / "data") as made:
         made.jobs.start()
@@ -149,7 +213,7 @@ def test_work_that_was_done_is_not_done_again(tmp_path):
 def test_a_run_that_was_whole_when_its_process_died_is_not_run_again(tmp_path, monkeypatch):
     """Killed after the last file was renamed and before the job said that it had ended."""
     from allonym.server.jobs import work
-    from allonym.server.jobs.task import Sent, Spec, Task
+    from allonym.server.jobs.task import Task
 
     source = json.dumps({**SOURCE, "name": "default", "detectors": ["rules"]})
     options = {"scope": None, "fields": [], "plans": True, "originals": False}
@@ -180,7 +244,75 @@ def test_of_two_servers_one_runs_the_jobs_and_the_other_takes_over(tmp_path, who
         assert ended(other.jobs, id).state == "done"
         assert output(other.jobs, id) == whole
         again = submit(one.jobs)
-        assert other.jobs.cancel(ANN, again).state == "cancelled"
+        assert asyncio.run(other.jobs.cancel(ANN, again)).state == "cancelled"
+
+
+def test_the_jobs_of_a_removed_user_go_in_all_data_folders(tmp_path, monkeypatch):
+    with services(tmp_path / "data") as one:
+        where = f"sqlite:///{tmp_path}/data/server.sqlite"
+        monkeypatch.setenv("ALLONYM_VAULT_KEY", (tmp_path / "data" / "secret").read_text().strip())
+        with services(tmp_path / "other", database_url=where, vault_url=str(tmp_path / "vault.sqlite")) as other:
+            id = submit(other.jobs)
+            one.jobs.forget(ANN.id)
+            other.jobs.start()
+            until(lambda: not (tmp_path / "other" / "jobs" / id).exists())
+
+
+def test_an_upload_of_a_user_who_was_removed_meanwhile_is_no_job(tmp_path):
+    with services(tmp_path / "data") as made:
+        for gone in (users.update().values(active=False), users.delete()):
+            with made.database.writing() as connection:
+                connection.execute(gone)
+            with pytest.raises(RequestError) as caught:
+                submit(made.jobs)
+            assert caught.value.status == 401
+        assert made.jobs.listed(ANN, 0, 9).total == 0
+        assert [p.name for p in (tmp_path / "data" / "jobs").iterdir() if p.is_dir()] == []
+
+
+def swap_that_is_done(jobs):
+    """As far as the routes of releases look at it; its id."""
+    id, files = "abcd", (Sent("files", "a.txt", "file-00001.txt", 1),)
+    folder = jobs._runner.folder(id)
+    folder.made.mkdir(parents=True)
+    number = {"value": 0.0, "low": 0.0, "high": 0.0}
+    names = ("changed", "share", "risk", "utility", "uniques", "cosine", "distance_per_chunk")
+    release = dict.fromkeys(names, number) | {"id": 0, "categories": [], "swaps": 0, "moves": 0, "flags": []}
+    shown = {"releases": [{**release, "on_frontier": True}], "population": 1.0, "populations": [1.0], "why": ""}
+    State(folder.state).keep(swapping.SHOWN, shown)
+    jobs._queue.add(id, ANN.id, ANN.name, Spec("swap", "a.txt", "ann", files, {}))
+    results = [Made("a.txt", "out/a.txt", "text/plain")]
+    jobs._queue.end(id, "done", ending("done", None, {"chosen": 0}, results))
+    return id
+
+
+@pytest.mark.parametrize("what", ["documents", "cancel", "remove"])
+def test_who_waits_holds_no_thread(tmp_path, what):
+    """Routes share few threads."""
+    with services(tmp_path / "data") as made:  # nobody runs the jobs
+        id = swap_that_is_done(made.jobs) if what == "documents" else submit(made.jobs)
+        more = (0, 0, 9, 60.0) if what == "documents" else ()
+
+        async def beside():
+            current_default_thread_limiter().total_tokens = 1
+            waiting = asyncio.create_task(getattr(made.jobs, what)(ANN, id, *more))
+            while not made.jobs._runner._wake.is_set():
+                await asyncio.sleep(0.01)
+            for _ in range(5):
+                assert await run_in_threadpool(made.jobs._queue.one, id) and not waiting.done()
+            if what == "documents":
+                swapping.texts_path(made.jobs._runner.folder(id).made, 0).write_text("")
+            elif what == "cancel":
+                made.jobs._queue.end(id, "cancelled", ending("cancelled", None, {}, []))
+            else:
+                made.jobs._queue.drop(id)
+            return await waiting
+
+        answer = asyncio.run(beside())
+        if what == "documents":
+            assert answer.ready
+        else:
+            assert answer is None if what == "remove" else answer.state == "cancelled"
 
 
 def test_files_go_when_their_time_is_over(tmp_path, monkeypatch):

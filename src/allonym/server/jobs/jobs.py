@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import json
 import os
 import secrets
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
 from pydantic import ValidationError
+from starlette.concurrency import run_in_threadpool
 
 from allonym.errors import DataError, RequestError, UnknownNameError, UsageError
 from allonym.files.restoring import PLAIN
@@ -54,7 +56,7 @@ _TAKEN: Mapping[str, tuple[str, ...]] = {
 }
 _ANNOTATED = (".jsonl", ".json", ".conll", ".txt", ".tsv", ".ann", ".spacy", ".bio", ".iob")
 _GONE = 10.0
-_PAUSE = 0.02
+_PAUSE, _LONGEST_PAUSE = 0.02, 0.5
 
 
 class Jobs:
@@ -212,38 +214,35 @@ class Jobs:
 
     # Wishes
 
-    def cancel(self, who: Who, id: str) -> wire.Job:
+    async def cancel(self, who: Who, id: str) -> wire.Job:
         """End a job that has not ended; its files are removed, but for what a swap had written before.
 
         Raises:
             RequestError: there is none (404), or it has ended (409).
         """
-        row = self._row(who, id)
-        if not self._queue.wish(row.id, CANCEL):
-            raise RequestError(f"this job is {row.state} already", 409, "Ended")
-        self._until(lambda: (now := self._queue.one(row.id)) is None or now.state not in OPEN)
-        return self.one(who, id)
+        await run_in_threadpool(self._wish, who, id, CANCEL)
+        await _until(lambda: (now := self._queue.one(id)) is None or now.state not in OPEN, _GONE)
+        return await run_in_threadpool(self.one, who, id)
 
-    def remove(self, who: Who, id: str) -> None:
+    async def remove(self, who: Who, id: str) -> None:
         """End a job if it runs, and remove it with all its files.
 
         Raises:
             RequestError: there is none (404).
         """
-        row = self._row(who, id)
-        self._queue.wish(row.id, REMOVE)
-        self._until(lambda: self._queue.one(row.id) is None)
+        await run_in_threadpool(self._wish, who, id, REMOVE)
+        await _until(lambda: self._queue.one(id) is None, _GONE)
 
     def forget(self, user: int) -> None:
         """Remove all jobs of a user who is no more."""
         self._queue.wish_all(user, REMOVE)
         self._runner.wake()
 
-    def _until(self, done: Any) -> None:
+    def _wish(self, who: Who, id: str, wish: str) -> None:
+        row = self._row(who, id)
+        if not self._queue.wish(row.id, wish) and wish == CANCEL:
+            raise RequestError(f"this job is {row.state} already", 409, "Ended")
         self._runner.wake()
-        until = time.monotonic() + _GONE
-        while not done() and time.monotonic() < until:
-            time.sleep(_PAUSE)
 
     # Releases of a swap
 
@@ -265,7 +264,7 @@ class Jobs:
         rows = [{**one, "chosen": one["id"] == chosen[0]} for one in found["releases"]]
         return wire.Releases.model_validate({**found, "releases": rows, "chosen": chosen[0], "baseline": {}})
 
-    def documents(
+    async def documents(
         self, who: Who, id: str, release: int, offset: int, limit: int, wait: float, again: bool = False
     ) -> wire.Documents:
         """Documents of a release before and after. One that was not made yet is made, for which this waits.
@@ -274,6 +273,12 @@ class Jobs:
             RequestError: it is no swap, not done, or has no such release; or it could not be made (409 NotMade), and
                 the call does not ask to try ``again``.
         """
+        path = await run_in_threadpool(self._made, who, id, release, again)
+        await _until(path.exists, wait)
+        return await run_in_threadpool(_page, path, offset, limit)
+
+    def _made(self, who: Who, id: str, release: int, again: bool) -> Path:
+        """Where the documents of a release lie, or will lie when it is made."""
         row = self._swap(who, id)
         self._known(row, release)
         path = swapping.texts_path(self._runner.folder(row.id).made, release)
@@ -284,13 +289,7 @@ class Jobs:
             if failed and not again:
                 raise RequestError(f"this release could not be made: {failed}", 409, "NotMade")
             self._want(row, "make", release)
-            until = time.monotonic() + wait
-            while not path.exists() and time.monotonic() < until:
-                time.sleep(_PAUSE)
-        if not path.exists():
-            return wire.Documents(documents=[], total=0, ready=False)
-        rows, total = swapping.documents(path, offset, limit)
-        return wire.Documents(documents=[wire.Beside.model_validate(one) for one in rows], total=total, ready=True)
+        return path
 
     def choose(self, who: Who, id: str, release: int) -> wire.Job:
         """Write a release as a result.
@@ -359,6 +358,21 @@ class Jobs:
             results=results,
             summary=told.get("summary", {}),
         )
+
+
+async def _until(done: Callable[[], bool], seconds: float) -> None:
+    """Wait until it is done, at most so long, and hold a thread only to look."""
+    until, pause = time.monotonic() + seconds, _PAUSE
+    while not await run_in_threadpool(done) and time.monotonic() < until:
+        await asyncio.sleep(pause)
+        pause = min(pause * 1.5, _LONGEST_PAUSE)
+
+
+def _page(path: Path, offset: int, limit: int) -> wire.Documents:
+    if not path.exists():
+        return wire.Documents(documents=[], total=0, ready=False)
+    rows, total = swapping.documents(path, offset, limit)
+    return wire.Documents(documents=[wire.Beside.model_validate(one) for one in rows], total=total, ready=True)
 
 
 def _stored(kind: str, files: list[Arrived], options: dict[str, Any], folder: Folder) -> list[Sent]:

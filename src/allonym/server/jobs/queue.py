@@ -10,8 +10,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from allonym.errors import DatabaseError
-from allonym.server.database import Database, jobs, now
+from allonym.errors import DatabaseError, RequestError
+from allonym.server.database import Database, jobs, now, users
 from allonym.server.jobs.task import Spec
 from allonym.server.sealing import Sealing
 
@@ -69,7 +69,11 @@ class Queue:
         self._own = jobs.c.place == home
 
     def add(self, id: str, user: int, owner: str, spec: Spec) -> None:
-        """A new job, queued."""
+        """A new job, queued.
+
+        Raises:
+            RequestError: there is no such user any more (401).
+        """
         row = {
             "id": id,
             "place": self._home,
@@ -84,7 +88,10 @@ class Queue:
             "wanted": "{}",
             "spec": self._sealing.seal(json.dumps(spec.to_dict()), f"job {id}"),
         }
+        there = sa.select(users.c.id).where(users.c.id == user, users.c.active)
         with self._place.writing() as connection:
+            if connection.execute(there.with_for_update()).first() is None:  # removed during the upload
+                raise RequestError("there is no such user any more", 401, "NotSignedIn")
             connection.execute(sa.insert(jobs), [row])
 
     def one(self, id: str) -> Row | None:
@@ -199,9 +206,9 @@ class Queue:
             yield row
 
     def wish_all(self, user: int, wish: str) -> None:
-        """Leave a wish for all jobs of a user."""
+        """Leave a wish for all jobs of a user, those whose files lie in other data folders too."""
         with self._place.writing() as connection:
-            connection.execute(sa.update(jobs).where(self._own, jobs.c.user == user).values(wish=wish))
+            connection.execute(sa.update(jobs).where(jobs.c.user == user).values(wish=wish))
 
     def _row(self, found: Any) -> Row:
         spec = json.loads(self._sealing.opened(found.spec, f"job {found.id}"))

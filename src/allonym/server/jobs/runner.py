@@ -181,7 +181,7 @@ class Runner:
     def _begin(self) -> None:
         if len(self._children) >= self._workers:
             return
-        for row in self._queue.in_states(WAITING):
+        for row in self._queue.in_states(WAITING, RUNNING):  # one that runs without a process was lost by a failure
             if len(self._children) >= self._workers or self._over.is_set():
                 return
             if row.wish or row.id in self._children or self._later.get(row.id, 0) > time.monotonic():
@@ -199,19 +199,24 @@ class Runner:
             "wanted": row.wanted,
         }
         own = {name: value for name, value in os.environ.items() if name not in _SECRET}
-        process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "allonym.server.jobs.child", str(os.getpid())],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-            env={**own, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p), "PYTHONWARNINGS": "ignore"},
-        )
+        try:
+            task = pickle.dumps(told)
+            process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "allonym.server.jobs.child", str(os.getpid())],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+                env={**own, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p), "PYTHONWARNINGS": "ignore"},
+            )
+        except Exception as error:  # such as too many processes
+            self._died(row, f"an error at its start: {getattr(error, 'strerror', None) or type(error).__name__}")
+            return
         child = Child(row, self.folder(row.id), process)
         self._children[row.id] = child
         assert process.stdin is not None
         with suppress(BrokenPipeError):  # it died at once, which is found out below
-            process.stdin.write(pickle.dumps(told))
+            process.stdin.write(task)
             process.stdin.flush()
         threading.Thread(target=self._wait, args=(child,), name="job", daemon=True).start()
 
@@ -230,13 +235,12 @@ class Runner:
             if child.doomed:
                 continue
             if not self._settled(child.row):
-                self._died(child, code)
+                self._died(child.row, f"signal {-code}" if code < 0 else f"exit code {code}")
 
-    def _died(self, child: Child, code: int) -> None:
+    def _died(self, row: Row, how: str) -> None:
         """Its process ended without having done its work: it begins again, unless that leads nowhere."""
-        row, reached = child.row, _reached(child.folder)
+        reached = _reached(self.folder(row.id))
         deaths = 1 if reached > row.reached else row.deaths + 1
-        how = f"signal {-code}" if code < 0 else f"exit code {code}"
         log.warning("job %s: its process ended with %s", row.id, how)
         if deaths >= DEATHS:
             why = f"its process ended {deaths} times at the same place, last with {how}; is there enough memory?"

@@ -102,15 +102,15 @@ def get_job(id: Id, who: Annotated[Who, needs("jobs")], services: Within) -> wir
 
 
 @router.post("/jobs/{id}/cancel", summary="Cancel a job")
-def cancel_job(id: Id, who: Annotated[Who, needs("jobs")], services: Within) -> wire.Job:
+async def cancel_job(id: Id, who: Annotated[Who, needs("jobs")], services: Within) -> wire.Job:
     """End a job that has not ended. Its files are removed; what its vault keeps by then, it keeps."""
-    return services.jobs.cancel(who, id)
+    return await services.jobs.cancel(who, id)
 
 
 @router.delete("/jobs/{id}", status_code=204, summary="Remove a job")
-def remove_job(id: Id, who: Annotated[Who, needs("jobs")], services: Within) -> None:
+async def remove_job(id: Id, who: Annotated[Who, needs("jobs")], services: Within) -> None:
     """End it if it runs, and remove it with all its files."""
-    services.jobs.remove(who, id)
+    await services.jobs.remove(who, id)
 
 
 @router.get(
@@ -141,7 +141,7 @@ def list_releases(id: Id, who: Annotated[Who, needs("jobs")], services: Within) 
 
 
 @router.get("/jobs/{id}/releases/{release}/documents", summary="Documents of a release, before and after")
-def list_release_documents(
+async def list_release_documents(
     id: Id,
     release: Annotated[int, Path(ge=0, le=1_000_000)],
     who: Annotated[Who, needs("jobs", "anonymize")],
@@ -151,7 +151,7 @@ def list_release_documents(
     again: Annotated[bool, Query(description="make it once more where that failed before")] = False,
 ) -> wire.Documents:
     """A release that nobody has asked for before is made first, which may take a while: `ready` is false until then."""
-    return services.jobs.documents(who, id, release, offset, limit, _WAIT, again)
+    return await services.jobs.documents(who, id, release, offset, limit, _WAIT, again)
 
 
 @router.post("/jobs/{id}/choose", summary="Choose a release")
