@@ -11,12 +11,14 @@ import pytest
 
 pytest.importorskip("fastapi")
 
+from starlette.testclient import WebSocketDenialResponse
 from starlette.websockets import WebSocketDisconnect
 from tests.server.conftest import ADDRESS, PASSWORD
 from tests.server.routes import OPEN, Route, routes
 
 from allonym.server.access import COOKIE, PERMISSIONS, ROLES
 
+STREAM = f"{ADDRESS.replace('http', 'ws')}/v1/stream"
 UNSAFE = ("POST", "PUT", "PATCH", "DELETE")
 
 
@@ -130,7 +132,7 @@ def test_a_session_without_its_token_changes_nothing(site, table):
 
 
 @pytest.mark.parametrize(
-    "origin", ["https://evil.example", "null", "http://127.0.0.1:1", "http://127.0.0.1.evil.example"]
+    "origin", ["https://evil.example", "null", "http://127.0.0.1:1", "http://127.0.0.1.evil.example", "http://["]
 )
 def test_pages_of_others_change_nothing(site, origin):
     page = site.page("admin")
@@ -159,6 +161,15 @@ def test_the_server_answers_to_its_names_alone(site, host):
         assert (response.status_code, code(response)) == (421, "WrongHost")
     assert site.client().get("/healthz", headers={"Host": "LOCALHOST:1"}).status_code == 200
     assert site.client().get("/healthz", headers={"Host": "[::1]:8642"}).status_code == 200
+
+
+def test_ipv6_addresses_are_names_as_others(make_site, tmp_path):
+    names = {"host": "FD00::0:5", "hosts": ("[2001:DB8::1]", "2001:db8::2"), "public_url": "http://[2001:db8::3]:80"}
+    with make_site(tmp_path / "data", insecure=True, **names) as site:
+        for host in ("[fd00::5]:8642", "[FD00::0:5]", "[2001:db8::1]", "[2001:db8::2]:1", "[2001:db8::3]", "[::1]"):
+            assert site.client().get("/healthz", headers={"Host": host}).status_code == 200, host
+        for host in ("[fd00::6]:8642", "fd00::5", "[", "[]", "[fd00::5", "[evil.example]", ""):
+            assert site.client().get("/healthz", headers={"Host": host}).status_code == 421, host
 
 
 def test_the_cookie(site, make_site, tmp_path):
@@ -227,7 +238,7 @@ def test_a_session_is_no_key_and_a_key_no_session(site):
     assert other.post("/v1/invitations", json={"role": "admin"}).status_code == 401
 
 
-@pytest.mark.parametrize("way", ["password", "setup", "key", "session", "study"])
+@pytest.mark.parametrize("way", ["password", "setup", "key", "session", "study", "socket"])
 def test_wrong_tries_are_counted(site, way):
     client = site.client()
 
@@ -240,6 +251,14 @@ def test_wrong_tries_are_counted(site, way):
             return client.get("/v1/labels", headers={"Authorization": "Bearer alk_wrong"}).status_code
         if way == "session":
             return client.get("/v1/labels", headers={"Cookie": f"{COOKIE}=wrong"}).status_code
+        if way == "socket":
+            try:
+                with client.websocket_connect(STREAM, headers={"Authorization": "Bearer alk_wrong"}):
+                    return 200
+            except WebSocketDenialResponse as error:
+                return error.status_code
+            except WebSocketDisconnect:
+                return 429
         return client.get("/v1/study/wrong").status_code
 
     told = [trial() for _ in range(30)]
@@ -349,7 +368,7 @@ def test_sockets_need_what_routes_need(site, table):
 def opens(site: Any, headers: dict[str, str]) -> bool:
     """Whether a WebSocket can be opened and used."""
     try:
-        with site.client().websocket_connect("ws://127.0.0.1:8642/v1/stream", headers=headers) as socket:
+        with site.client().websocket_connect(STREAM, headers=headers) as socket:
             socket.send_json({"type": "open", "mode": "annotate"})
             socket.send_json({"type": "text", "version": 1, "text": "Write to ada@example.com"})
             return bool(socket.receive_json()["type"] == "spans")

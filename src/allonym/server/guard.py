@@ -13,6 +13,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, MutableMapping
 from contextlib import suppress
 from hashlib import blake2b
+from ipaddress import IPv6Address
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -75,9 +76,8 @@ class Guard:
 
     def __init__(self, app: App, settings: Settings, metrics: Metrics, accounts: Accounts) -> None:
         self._app, self._settings, self._metrics, self._accounts = app, settings, metrics, accounts
-        self._hosts = {"localhost", "127.0.0.1", "[::1]", settings.host.lower(), *(h.lower() for h in settings.hosts)}
-        if settings.public_url:
-            self._hosts.add((urlsplit(settings.public_url).hostname or "").lower())
+        named = (settings.host, urlsplit(settings.public_url).hostname or "", *settings.hosts)
+        self._hosts = {"localhost", "127.0.0.1", "::1", *map(_bare, named)} - {""}
         self._rate = Rate(settings.rate, max(settings.rate, 1.0) * 2)
         self._tries = Rate(_TRIES / 60, _TRIES)
         pages = (*settings.cors_origins, settings.public_url)
@@ -92,6 +92,11 @@ class Guard:
             await self._request(scope, receive, send)
 
     async def _socket(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def answer(message: Message) -> None:
+            if message.get("status") == 401 and _credential(dict(scope["headers"])):
+                self._tries.allows(_address(scope))
+            await send(message)
+
         try:
             self._check(scope)
         except RequestError:
@@ -99,7 +104,7 @@ class Guard:
             await send({"type": "websocket.close", "code": 1008})
             return
         try:
-            await self._app(scope, receive, send)
+            await self._app(scope, receive, answer)
         except Exception as error:  # its message may quote what was sent, so only its type is told
             problem(error)
             with suppress(RuntimeError):  # it may be closed already
@@ -171,7 +176,11 @@ class Guard:
             raise RequestError("a body has a length or comes in chunks, not both", 400, "InvalidRequest")
         origin = headers.get(b"origin", b"").decode("latin-1").lower()
         unsafe = scope.get("method", "GET") not in SAFE
-        if unsafe and origin and urlsplit(origin).netloc not in (host, *self._origins):
+        try:
+            ours = urlsplit(origin).netloc in (host, *self._origins)
+        except ValueError:  # it is no address at all
+            unsafe, ours = True, False
+        if unsafe and origin and not ours:
             raise RequestError("the page that sends this is not one of this server's", 403, "WrongOrigin")
         address, token = _address(scope), _credential(headers)
         known = token is not None and self._accounts.knows(token)
@@ -305,7 +314,14 @@ def _credential(headers: dict[bytes, bytes]) -> str | None:
 
 
 def _host(header: str) -> str:
-    name = header.lower()
-    if name.startswith("["):
-        return name[: name.find("]") + 1]
-    return name.partition(":")[0]
+    """The name or address alone, without a port."""
+    return _bare(header[: header.find("]") + 1] if header.startswith("[") else header.partition(":")[0])
+
+
+def _bare(host: str) -> str:
+    """A name in lower case, an IPv6 address without brackets and in its one shortest form."""
+    name = host.lower().removeprefix("[").removesuffix("]")
+    try:
+        return str(IPv6Address(name))
+    except ValueError:
+        return name
