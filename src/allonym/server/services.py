@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from secrets import token_hex
 
 from allonym.errors import UsageError
 from allonym.server.accounts import Accounts
@@ -125,13 +127,30 @@ def _secret(settings: Settings) -> Secret:
     if found is not None:
         return found
     path = settings.data / "secret"
-    try:
-        handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-    except FileExistsError:
-        return secret_from_file(path)
-    with os.fdopen(handle, "w") as file:
-        file.write(new_secret() + "\n")
+    if not path.exists():
+        _make_secret(path)
     return secret_from_file(path)
+
+
+def _make_secret(path: Path) -> None:
+    """Write a new secret, whole and for good: what is sealed with it can be read with nothing else. Of two servers that
+    come at once, both get the one of who was first."""
+    part = path.with_name(f".secret-{token_hex(8)}")
+    handle = os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+    try:
+        with os.fdopen(handle, "w") as file:
+            file.write(new_secret() + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        with suppress(FileExistsError):
+            os.link(part, path)
+    finally:
+        part.unlink()
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
 
 
 def _vault(settings: Settings, secret: Secret) -> Vault:
