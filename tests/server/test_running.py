@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import signal
 import socket
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -127,3 +129,32 @@ def test_a_database_that_is_away_for_a_while(make_live, tmp_path, postgres_datab
             said = live.said.read_text(encoding="utf-8")
             assert "Traceback" not in said and "allonym@" not in said
         server.dispose()
+
+
+FAILING = """
+import sys
+from allonym.cli import main
+from allonym.errors import MissingExtra
+from allonym.server.kernel import Kernel
+
+def start(kernel):
+    raise {error}
+
+Kernel.start = start
+main(["serve", "--data", sys.argv[1], "--port", "0"])
+"""
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        ("MissingExtra('the detector', 'spacy')", 2, ["error: the detector needs an optional package"]),
+        ("KeyError('Ada Brook')", 1, ["error: unexpected KeyError", "for the traceback"]),
+    ],
+)
+def test_a_start_that_fails_says_why_in_a_line(tmp_path, error, code, said):
+    script = FAILING.format(error=error)
+    done = subprocess.run([sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, check=False)
+    assert done.returncode == code and not done.stdout
+    lines = done.stderr.splitlines()
+    assert [line[: len(words)] for line, words in zip(lines, said, strict=True)] == said

@@ -22,8 +22,9 @@ class _Lines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """See the base class."""
         said = record.getMessage() if record.name.startswith("allonym") else str(record.msg)  # arguments may quote
+        said = said.partition("\n")[0]  # what follows may be a whole traceback
         if record.name == "asyncio":  # it writes what it called with which arguments
-            said = said.split("\n")[0].split("<")[0].split("(")[0].strip()
+            said = said.split("<")[0].split("(")[0].strip()
         if record.exc_info and record.exc_info[1] is not None:
             said = f"{said}: {_told(record.exc_info[1])}"
         line = logging.makeLogRecord({"name": record.name, "msg": "%s", "args": (said,), "created": record.created})
