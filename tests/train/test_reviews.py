@@ -81,9 +81,15 @@ def test_training_repeats_itself_and_goes_on_from_its_own_model(tmp_path):
 
 
 def test_what_was_not_looked_at_is_no_proof():
-    told = reviews._known([reviewed(1, labels=["CITY", "PERSON"])], reviews.targets)
-    assert told == {"reviews": frozenset({"CITY", "PERSON_FIRSTNAME", "PERSON_LASTNAME"})}
-    assert reviews._known([reviewed(1)], reviews.targets) == {"reviews": frozenset({"CITY"})}
+    mixed = [reviewed(1, labels=["CITY", "PERSON"]), reviewed(2, labels=["PRODUCT"]), reviewed(3)]
+    told = [{"CITY", "PERSON_FIRSTNAME", "PERSON_LASTNAME"}, {"PRODUCT"}, {"CITY"}]
+    assert reviews._known(mixed, mixed, reviews.targets) == told
+    assert reviews._known([reviewed(4), reviewed(5, labels=[])], mixed[:2], reviews.targets) == [set(), set()]
+
+
+def test_what_is_marked_is_learned_though_nothing_is_proof(tmp_path):
+    made = train(tmp_path / "new", [reviewed(n, labels=[]) for n in range(4)], epochs=1)
+    assert made["reviews"]["documents"] == 4
 
 
 def test_template_text_is_shown_along():

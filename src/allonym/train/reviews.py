@@ -9,7 +9,7 @@ those of the model in use: a few documents are too few to choose them by.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -68,8 +68,9 @@ def from_reviews(
     """Go on with a tagger from reviewed documents; the model lies in ``out`` then.
 
     Args:
-        train: records in our JSONL shape. ``meta.labels`` says which labels the reviewers looked at; without it those
-            that the corpus has count. What is not marked is proof for these labels only.
+        train: records in our JSONL shape. ``meta.labels`` says which labels the reviewers of a record looked at;
+            without it those that records of its source without it have count. What is not marked is proof for these
+            labels only.
         dev: records to choose the best epoch by; none: the last one is taken.
         out: folder for the model; ``work`` in it holds checkpoints.
         base: folder of the tagger to go on from.
@@ -84,13 +85,14 @@ def from_reviews(
     Raises:
         DataError: no label of the records means anything to the tagger, or ``base`` is no tagger of these labels.
     """
-    known = _known(train, label_map)
-    if not any(known.values()):
+    known = _known(train, train, label_map)
+    if not any(known) and not any(annotated([r], source_name(r), label_map) for r in train):
         raise DataError("no label of the reviewed documents is one that the tagger knows; give a label map")
     model, about = read_tagger(base, options.dropout)
     if tuple(about["labels"]) != LABELS:
         raise DataError(f"{base}: a tagger of other labels; training goes on from one of this version's")
-    reviewed, held = _examples(train, known, label_map), _examples(dev, known, label_map)
+    reviewed = _examples(train, known, label_map)
+    held = _examples(dev, _known(dev, train, label_map), label_map)
     size = sum(len(one.words) for one in reviewed)
     rehearsed = _rehearsal(int(size * _REHEARSED))
     work = out / "work"
@@ -117,24 +119,29 @@ def from_reviews(
     return written
 
 
-def _known(records: Sequence[Record], label_map: Targets) -> dict[str, frozenset[str]]:
-    out: dict[str, frozenset[str]] = {}
-    for name in dict.fromkeys(map(source_name, records)):
-        own = [r for r in records if source_name(r) == name]
-        told = {label for r in own for label in _looked_at(r)}
-        found = frozenset(t for label in told for t in label_map(label, name) or ())
-        out[name] = found | annotated(own, name, label_map)
+def _known(records: Sequence[Record], train: Sequence[Record], label_map: Targets) -> list[frozenset[str]]:
+    """For each record the labels that its unmarked text is proof for. One project's say nothing about another's."""
+    bare: dict[str, list[Record]] = {}
+    for record in train:
+        if _looked_at(record) is None:
+            bare.setdefault(source_name(record), []).append(record)
+    counted = {name: annotated(own, name, label_map) for name, own in bare.items()}
+    out = []
+    for record in records:
+        name, labels = source_name(record), _looked_at(record)
+        told = counted.get(name, ()) if labels is None else (t for x in labels for t in label_map(x, name) or ())
+        out.append(frozenset(told))
     return out
 
 
-def _looked_at(record: Record) -> Iterable[str]:
-    labels = record.get("meta", {}).get("labels", ())
-    return [label for label in labels if isinstance(label, str)] if isinstance(labels, (list, tuple)) else []
+def _looked_at(record: Record) -> list[str] | None:
+    labels = record.get("meta", {}).get("labels")
+    return [label for label in labels if isinstance(label, str)] if isinstance(labels, (list, tuple)) else None
 
 
-def _examples(records: Sequence[Record], known: dict[str, frozenset[str]], label_map: Targets) -> list[Example]:
+def _examples(records: Sequence[Record], known: Sequence[frozenset[str]], label_map: Targets) -> list[Example]:
     lists = own_lists()
-    return [example(r, source_name(r), known.get(source_name(r), frozenset()), label_map, lists) for r in records]
+    return [example(r, source_name(r), labels, label_map, lists) for r, labels in zip(records, known, strict=True)]
 
 
 def _rehearsal(words: int) -> list[Example]:
