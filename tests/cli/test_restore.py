@@ -53,6 +53,21 @@ def test_a_plan_with_originals_brings_them_back(run, tmp_path):
     assert broken.code == 1 and "not a plan" in broken.err and "jane" not in broken.err
 
 
+def test_a_plan_holds_any_character(run, tmp_path):
+    """Some of them, such as U+2028, end a line elsewhere, but not in JSON."""
+    terms = "Ada\u2028Brook\u2029of\x85Leeds"
+    policy = tmp_path / "p.toml"
+    policy.write_text(f'extends = "default"\n[dictionary]\nPERSON = ["{terms}"]\n', "utf-8")
+    (tmp_path / "in.txt").write_bytes(f"Hello {terms}.".encode())
+    safe, plan = tmp_path / "safe.txt", tmp_path / "plan.jsonl"
+    made = run(
+        "anonymize", str(tmp_path / "in.txt"), str(safe), "-p", str(policy), "--plans", str(plan), "--originals", "-q"
+    )
+    assert made.code == 0, made.err
+    assert "\u2028" in plan.read_text("utf-8")
+    assert run("restore", str(safe), "--plan", str(plan)).out == f"Hello {terms}."
+
+
 def test_it_needs_a_key_or_a_plan_and_plain_text(run, tmp_path, monkeypatch):
     assert run("restore", "-").code == 2
     monkeypatch.setenv("ALLONYM_KEY", KEY)

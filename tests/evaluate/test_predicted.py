@@ -66,8 +66,12 @@ def test_plans_go_with_their_texts(tmp_path):
     texts = ["Write to ada.brook@example.org now.", "nothing", "Call cyd@example.org"]
     plans = [anonymize(text, "default").plan for text in texts]
     path = tmp_path / "plans.jsonl"
-    lines = [json.dumps({"id": "x", "plan": plans[2].to_dict()}), json.dumps({"id": "y", **plans[0].to_dict()}), "",
-             json.dumps({"plan": plans[1].to_json()})]  # fmt: skip
+    lines = [
+        json.dumps({"id": "x\u2028", "plan": plans[2].to_dict()}, ensure_ascii=False),
+        json.dumps({"id": "y", **plans[0].to_dict()}),
+        "",
+        json.dumps({"plan": plans[1].to_json()}),
+    ]
     path.write_text("\n".join(lines), encoding="utf-8")
     assert places(read_plans(path, texts))[0] == [(9, 30, "EMAIL_ADDRESS")]
     assert places(read_plans(path, texts))[1] == []

@@ -45,6 +45,12 @@ def test_files(tmp_path, name, text):
     assert repr(here) == "Recoding(2 values)"
 
 
+def test_a_value_in_quotes_may_have_lines(tmp_path):
+    path = tmp_path / "r.csv"
+    path.write_text('value,class,category\nKite,"surf\u2028or\nboard",Product\n', encoding="utf-8")
+    assert recoding(path)("Product", "kite") == "surf\u2028or\nboard"
+
+
 @pytest.mark.parametrize(
     ("name", "text", "says"),
     [

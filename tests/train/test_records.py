@@ -218,6 +218,13 @@ def test_brat_as_file_and_as_folder(tmp_path):
         read_records(tmp_path)
 
 
+def test_brat_with_a_line_separator_in_a_mention(tmp_path):
+    (tmp_path / "one.txt").write_text("Ada\u2028Tom left.", encoding="utf-8")
+    (tmp_path / "one.ann").write_text("T1\tPER 0 7\tAda\u2028Tom\r\nT2\tACT 8 12\tleft\r\n", encoding="utf-8")
+    (record,) = read_records(tmp_path)
+    assert shown(record) == [("Ada\u2028Tom", "PER"), ("left", "ACT")]
+
+
 def test_a_folder_of_something_else_is_told(tmp_path):
     with pytest.raises(DataError, match=r"holds no \.ann"):
         read_records(tmp_path)

@@ -74,7 +74,7 @@ def read_plans(path: Path | str, texts: Sequence[str]) -> list[list[Span]]:
         DataError: a line is no plan, or a text has none.
     """
     plans: dict[str, Plan] = {}
-    for number, line in enumerate(text_of(Path(path)).splitlines(), 1):
+    for number, line in enumerate(text_of(Path(path)).split("\n"), 1):
         if not line.strip():
             continue
         try:

@@ -147,7 +147,7 @@ def only_plan(path: Path) -> dict[str, object]:
         PlanMismatch: it holds several, or none.
     """
     try:
-        lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+        lines = [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line.strip()]
         if len(lines) != 1:
             raise PlanMismatch(f"{path} must hold one plan, got {len(lines)}")
         found = lines[0].get("plan", lines[0]) if isinstance(lines[0], dict) else lines[0]

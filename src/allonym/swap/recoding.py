@@ -6,6 +6,7 @@ Only tables and risk see classes; what is exchanged are the entities themselves.
 from __future__ import annotations
 
 import csv
+import io
 import json
 import tomllib
 from collections.abc import Callable, Mapping
@@ -128,7 +129,8 @@ def _read(path: Path) -> list[tuple[str, str, str]]:
         text = path.read_text("utf-8-sig")
         if suffix in readers:
             return _rows(readers[suffix](text), str(path))
-        rows = list(csv.DictReader(text.splitlines(), delimiter="\t" if suffix == ".tsv" else ",", strict=True))
+        mark = "\t" if suffix == ".tsv" else ","
+        rows = list(csv.DictReader(io.StringIO(text, newline=""), delimiter=mark, strict=True))
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror}") from None
     except (ValueError, csv.Error) as error:

@@ -335,7 +335,7 @@ def read_brat(path: Path, columns: Columns = (0, -1)) -> Iterator[Record]:
     marks: list[tuple[int, int, str, str]] = []
     same: dict[str, str] = {}
     notes = path.with_suffix(".ann")
-    for number, line in enumerate(text_of(notes).splitlines(), 1):
+    for number, line in enumerate(text_of(notes).split("\n"), 1):
         if line.startswith(("*", "R")):
             _join(same, line)
         if not line.startswith("T"):
