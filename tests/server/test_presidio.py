@@ -126,6 +126,33 @@ def test_nothing_that_a_finding_covers_is_left(found: list[operators.Finding], c
     assert all(made[item.start : item.end] == item.text for item in items)
 
 
+SHOWN, HIDDEN = ("keep",), ("replace", "redact", "mask")
+
+
+@given(FINDINGS, st.sampled_from(operators.CONFLICTS), st.tuples(*[st.sampled_from(SHOWN + HIDDEN)] * 3))
+def test_what_a_finding_hides_no_other_shows(
+    found: list[operators.Finding], conflicts: str, names: tuple[str, str, str]
+) -> None:
+    text = "".join(chr(0x4E00 + i) for i in range(40))
+    whole = {"masking_char": "*", "chars_to_mask": 99, "from_end": True}
+    options = {entity: operators.Operator(name, whole) for entity, name in zip("ABC", names, strict=True)}
+    made, items = operators.anonymized(text, found, options, conflicts)
+    hiding = [one for one in found if options[one.entity].name in HIDDEN]
+    hidden = {text[i] for one in hiding for i in range(one.start, one.end)}
+    assert [c for c in made if ord(c) > 0x4000] == [c for c in text if c not in hidden]
+    assert all(made[item.start : item.end] == item.text for item in items)
+
+
+@given(FINDINGS, st.sampled_from(operators.CONFLICTS), st.booleans())
+def test_no_overlap_shows_more_of_a_mask(found: list[operators.Finding], conflicts: str, from_end: bool) -> None:
+    text = "".join(chr(0x4E00 + i) for i in range(40))
+    some = {"masking_char": "*", "chars_to_mask": 3, "from_end": from_end}
+    chosen = {"A": operators.Operator("mask", some), "B": operators.Operator("keep")}
+    made, _ = operators.anonymized(text, found, chosen, conflicts)
+    alone, _ = operators.anonymized(text, [one for one in found if one.entity == "A"], chosen, conflicts)
+    assert {c for c in made if ord(c) > 0x4000} <= set(alone)
+
+
 @given(FINDINGS)
 def test_the_surer_of_two_findings_keeps_what_both_cover(found: list[operators.Finding]) -> None:
     out: list[operators.Finding] = []

@@ -1,6 +1,7 @@
 """What ``/anonymize`` and ``/deanonymize`` do: Presidio's operators with Presidio's options, results and messages.
 
-Unlike in Presidio, no overlap lets covered text through: what two findings cover is written once. ``encrypt`` is
+Unlike in Presidio, no overlap lets covered text through: what two findings cover is written once, by the operator that
+hides more of it, so that ``keep`` and ``mask`` give way to all others, and ``keep`` to ``mask``. ``encrypt`` is
 Presidio's own (AES-CBC with a random IV, Base64), so that either reads what the other wrote. It does not prove that a
 text was not changed; our operator of that name does.
 """
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -180,7 +182,7 @@ def anonymized(
         RequestError: a finding lies outside the text, or an operator is not known or lacks an option (422).
     """
     _check(text, found)
-    settled = _merged(found) if conflicts == MERGE else _cut(found)
+    settled = _settled(found, operators, conflicts)
     return _operated(text, _joined(text, settled), operators, ANONYMIZERS, Operator("replace"))
 
 
@@ -220,8 +222,33 @@ def _place(one: Finding) -> tuple[int, int]:
     return one.start, one.end
 
 
-def _merged(found: Sequence[Finding]) -> list[Finding]:
-    """Overlapping findings of one type as one; without those inside another; of equal places the surest, then last."""
+def _hides(one: Operator | None) -> float:
+    """How many characters of a text an operator hides."""
+    if one is None or one.name not in ("keep", "mask"):
+        return math.inf
+    return max(0, int(one.options.get("chars_to_mask") or 0)) if one.name == "mask" else 0
+
+
+def _settled(found: Sequence[Finding], operators: Mapping[str, Operator], conflicts: str) -> list[Finding]:
+    """Overlaps settled as ``conflicts`` says among findings that hide alike; the others keep what those that hide more
+    leave of them."""
+    settle = _merged if conflicts == MERGE else _cut
+    found = _united(found)
+    hides = {one.entity: _hides(operators.get(one.entity) or operators.get(DEFAULT)) for one in found}
+    layers: dict[float, list[Finding]] = {}
+    for one in found:
+        layers.setdefault(hides[one.entity], []).append(one)
+    if len(layers) < 2:
+        return settle(found)
+    layers = {hidden: settle(layer) for hidden, layer in layers.items()}
+    order = sorted((one for layer in layers.values() for one in layer), key=_place)
+    pieces = _once(order, [(-hides[one.entity], -place) for place, one in enumerate(order)])
+    shown = [one for one in pieces if hides[one.entity] < math.inf]
+    return _merged([*layers.get(math.inf, ()), *shown])  # without empty findings inside of others
+
+
+def _united(found: Sequence[Finding]) -> list[Finding]:
+    """Overlapping findings of one type as one."""
     joined: list[tuple[Finding, int]] = []
     order = sorted(enumerate(sorted(found, key=_place)), key=lambda row: (row[1].entity, *_place(row[1])))
     for _, alike in groupby(order, key=lambda row: row[1].entity):
@@ -234,10 +261,17 @@ def _merged(found: Sequence[Finding]) -> list[Finding]:
             else:
                 run.append((one, place))
         joined += run
-    joined.sort(key=lambda row: (row[0].start, -row[0].end, -(row[0].score or 0.0), -row[1]))
+    return [one for one, _ in sorted(joined, key=lambda row: row[1])]
+
+
+def _merged(found: Sequence[Finding]) -> list[Finding]:
+    """Overlapping findings of one type as one; without those inside another; of equal places the surest, then last."""
+    order = sorted(
+        enumerate(_united(found)), key=lambda row: (row[1].start, -row[1].end, -(row[1].score or 0.0), -row[0])
+    )
     out: list[Finding] = []
     reach = -1
-    for one, _ in joined:
+    for _, one in order:
         if one.end > reach:
             out.append(one)
             reach = one.end
@@ -246,14 +280,19 @@ def _merged(found: Sequence[Finding]) -> list[Finding]:
 
 def _cut(found: Sequence[Finding]) -> list[Finding]:
     """Without overlaps: the less sure of two (of equals the later) keeps what the other leaves of it."""
-    order = _merged(found)  # none inside another, so their starts and ends rise together
+    order = _merged(found)
+    return _once(order, [(-(one.score or 0.0), place) for place, one in enumerate(order)])
+
+
+def _once(order: Sequence[Finding], keys: Sequence[tuple[float, int]]) -> list[Finding]:
+    """Without overlaps: of those that cover a place the one of the least key has it. Sorted by their starts."""
     borders = sorted({place for one in order for place in (one.start, one.end)})
     out: list[Finding] = []
-    here: list[tuple[float, int]] = []  # that have begun, the surest first, then the first
+    here: list[tuple[tuple[float, int], int]] = []  # that have begun
     begun, last = 0, -1
     for start, end in pairwise(borders):
         while begun < len(order) and order[begun].start == start:
-            heappush(here, (-(order[begun].score or 0.0), begun))
+            heappush(here, (keys[begun], begun))
             begun += 1
         while here and order[here[0][1]].end <= start:
             heappop(here)
