@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 import sqlalchemy as sa
@@ -16,6 +17,7 @@ from allonym.train.records import read_records
 pytest.importorskip("fastapi")
 pytest.importorskip("argon2")
 
+from allonym.server.access import Who
 from allonym.server.database import Database
 from allonym.server.reviews import Queue, TermLists
 from allonym.server.reviews.outcomes import outcome, training
@@ -55,8 +57,13 @@ def add(queue, id, text=TEXT, **risk):
     queue.add("calls", id, document, "[PERSON_1] met Jim Quill in [CITY_1].", [], FOUND, ["CITY"], RISK | risk, 7)
 
 
+def who(name, numbers={}):  # noqa: B006
+    return Who(numbers.setdefault(name, len(numbers) + 1), name, "reviewer", frozenset(("review",)))
+
+
 def save(queue, reader, reading, version=0, done=True, verdict=False, wanted=(), id="one"):
-    return queue.save("calls", id, reader, version, done, lambda item: (reading, wanted), verdict=verdict)
+    by = who(reader) if isinstance(reader, str) else reader
+    return queue.save("calls", id, by, version, done, lambda item: (reading, wanted), verdict=verdict)
 
 
 def code(error):
@@ -79,8 +86,8 @@ def test_they_are_blind_to_each_other_until_both_are_done(queue):
     with pytest.raises(RequestError, match="both reviewers must be done first") as error:
         queue.both("calls", "one")
     assert code(error) == (409, "NotYet")
-    assert queue.reading("calls", "one", "ben").reading == Reading()
-    assert queue.reading("calls", "one", "cleo").version == 0
+    assert queue.reading("calls", "one", who("ben")).reading == Reading()
+    assert queue.reading("calls", "one", who("cleo")).version == 0
     save(queue, "ben", Reading(), version=1)
     _, seats = queue.both("calls", "one")
     assert [seats[n].reading for n in (1, 2)] == [QUILL, Reading()]
@@ -101,7 +108,7 @@ def test_who_disagrees_is_decided_on(queue):
     assert code(error) == (409, "Settled")
     lines = [json.loads(line) for line in training("calls", queue.items("calls"))]
     assert lines[0]["meta"]["settled"] == "adjudicated"
-    assert [queue.reading("calls", "one", who).reading for who in ("ann", "ben")] == [QUILL, PART]
+    assert [queue.reading("calls", "one", who(name)).reading for name in ("ann", "ben")] == [QUILL, PART]
 
 
 def test_a_third_reviewer_is_refused(queue):
@@ -112,6 +119,18 @@ def test_a_third_reviewer_is_refused(queue):
     assert code(error) == (409, "Taken")
 
 
+def test_who_has_a_removed_users_name_has_none_of_their_readings(queue):
+    save(queue, "ann", QUILL, done=False)
+    other = replace(who("ann"), id=99)
+    assert queue.reading("calls", "one", other).version == 0
+    assert queue.lines("calls", other.id, offset=0, limit=1)[0][0].mine == "none"
+    seat, _ = save(queue, other, PART, done=False)
+    assert (seat.seat, seat.user, seat.reader) == (2, 99, "ann")
+    assert queue.reading("calls", "one", who("ann")).reading == QUILL
+    with pytest.raises(RequestError, match="two others"):
+        save(queue, replace(other, id=100), QUILL)
+
+
 def test_a_stale_version_is_refused_and_changes_nothing(queue):
     save(queue, "ann", QUILL, done=False)
     save(queue, "ann", PART, version=1, done=False)
@@ -119,7 +138,7 @@ def test_a_stale_version_is_refused_and_changes_nothing(queue):
         with pytest.raises(RequestError, match=f"version {version} was read, but 2 is stored") as error:
             save(queue, "ann", Reading(), version=version, wanted=[("dictionary", "PERSON", "Jim Quill", None)])
         assert code(error) == (409, "Stale")
-    kept = queue.reading("calls", "one", "ann")
+    kept = queue.reading("calls", "one", who("ann"))
     assert (kept.version, kept.reading, kept.done) == (2, PART, False)
     assert queue.lists.terms() == []
 
@@ -139,7 +158,7 @@ def test_of_many_at_once_two_become_reviewers_and_one_of_two_tabs_wins(queue):
         tabs = [Reading((Missed(n, n + 1, "missed", "PERSON"),)) for n in range(4)]
         told = sorted(pool.map(lambda reading: outcome_of(seats[1].reader, reading, 1), tabs))
         assert told == ["1", "Stale", "Stale", "Stale"]
-    assert queue.reading("calls", "one", seats[1].reader).version == 2
+    assert queue.reading("calls", "one", who(seats[1].reader)).version == 2
 
 
 def test_the_same_sent_again_is_no_change(queue):
@@ -153,7 +172,7 @@ def test_the_riskiest_come_first(queue):
     add(queue, "three", TEXT + " 3", expected=0.0, gain=0.9)
 
     def ids(**wanted):
-        return [line.id for line in queue.lines("calls", "ann", offset=0, limit=9, **wanted)[0]]
+        return [line.id for line in queue.lines("calls", who("ann").id, offset=0, limit=9, **wanted)[0]]
 
     assert ids(order="risk") == ["two", "one", "three"]
     assert ids(order="gain") == ["three", "one", "two"]
@@ -161,16 +180,16 @@ def test_the_riskiest_come_first(queue):
     save(queue, "ann", QUILL, id="two")
     save(queue, "ben", QUILL, done=False, id="two")
     assert ids(state="in_review") == ["two"]
-    line = queue.lines("calls", "ben", offset=0, limit=1)[0][0]
+    line = queue.lines("calls", who("ben").id, offset=0, limit=1)[0][0]
     assert (line.reviewers, line.done, line.mine, line.adjudicated) == (2, 1, "open", False)
-    assert queue.lines("calls", "ann", offset=1, limit=1)[0][0].id == "one"
+    assert queue.lines("calls", who("ann").id, offset=1, limit=1)[0][0].id == "one"
 
 
 def test_what_is_there_stays(queue):
     save(queue, "ann", QUILL)
     assert queue.known("calls", ["one", "new"], [TEXT, "x"]) == [True, False]
     add(queue, "one")
-    assert queue.reading("calls", "one", "ann").version == 1
+    assert queue.reading("calls", "one", who("ann")).version == 1
     with pytest.raises(RequestError, match=r"documents\[0\]: its id is another document's"):
         queue.known("calls", ["one"], ["another text"])
 
@@ -213,7 +232,7 @@ def test_a_removed_document_is_gone_with_its_readings(queue):
     queue.drop("calls", "one")
     assert queue.items("calls") == []
     add(queue, "one")
-    assert queue.reading("calls", "one", "ann").version == 0
+    assert queue.reading("calls", "one", who("ann")).version == 0
 
 
 def test_a_removed_project_leaves_nothing(queue, lists):

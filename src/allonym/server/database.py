@@ -42,7 +42,7 @@ users = table(
     sa.Column("password", sa.String(256), nullable=False),
     sa.Column("active", sa.Boolean, nullable=False),
     sa.Column("created", sa.BigInteger, nullable=False),
-    sqlite_autoincrement=True,  # a number must not come again: jobs are owned by it
+    sqlite_autoincrement=True,  # a number must not come again: jobs and readings are somebody's by it
 )
 sessions = table(
     "sessions",
@@ -124,6 +124,7 @@ readings = table(
     reviewing,
     sa.Column("document", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("seat", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("user", sa.Integer, nullable=False),
     sa.Column("reader", sa.String(64), nullable=False),
     sa.Column("version", sa.Integer, nullable=False),
     sa.Column("done", sa.Boolean, nullable=False),

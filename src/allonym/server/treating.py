@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from starlette.concurrency import run_in_threadpool
 
 from allonym.document import Document, Span
-from allonym.errors import PlanMismatch, RequestError, UsageError
+from allonym.errors import DataError, PlanMismatch, RequestError, UsageError
 from allonym.link import link
 from allonym.pipeline import explain, replace_found
 from allonym.plan import Plan
@@ -21,8 +22,21 @@ from allonym.server.access import Who
 from allonym.server.joining import Told, joined
 from allonym.server.kernel import Made, found, made
 from allonym.server.policies import policy_of
+from allonym.server.problems import HALF
 from allonym.server.services import Services
 from allonym.server.wire import texts as wire
+
+T = TypeVar("T")
+
+
+async def together(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """What each gives, in order. Where one fails, the others are ended before its error is raised."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(one) for one in work]
+    except ExceptionGroup as several:
+        raise several.exceptions[0] from None
+    return [task.result() for task in tasks]
 
 
 def document_of(body: wire.Text, most: int) -> Document:
@@ -30,7 +44,9 @@ def document_of(body: wire.Text, most: int) -> Document:
 
     Raises:
         RequestError: it is longer than ``most`` characters (413).
+        DataError: the request holds half of a surrogate pair.
     """
+    refuse_half(body)
     if body.turns is not None:
         document = Document.conversation("", [(turn.speaker, turn.text) for turn in body.turns])
     else:
@@ -43,6 +59,18 @@ def refuse_long(text: str, most: int) -> None:
     """Raise :class:`RequestError` (413) where a text is longer than ``most`` characters."""
     if len(text) > most:
         raise RequestError(f"a text has at most {most} characters here; send a longer one as a job", 413, "TooLarge")
+
+
+def refuse_half(body: wire.Text | wire.Restore) -> None:
+    """Raise :class:`DataError` where a request holds half of a surrogate pair, in its text or elsewhere.
+
+    No answer could hold it, and that would show only when the vault has kept names.
+    """
+    try:
+        body.model_dump_json()
+    except ValueError as error:
+        if "surrogates not allowed" in str(error):
+            raise DataError(HALF) from None
 
 
 def source_of(body: wire.Text, services: Services) -> str:
@@ -198,6 +226,7 @@ def numbered(
 def brought_back(body: wire.Restore, services: Services, who: Who) -> wire.Restored:
     """The request's text with originals in it again. The vault's audit log tells who asked."""
     refuse_long(body.text, services.settings.max_characters)
+    refuse_half(body)
     plan = None if body.plan is None else plan_of(body.plan)
     vault = None if body.scope is None else services.vault
     done = restore(body.text, plan=plan, vault=vault, scope=body.scope or "", actor=who.shown)

@@ -89,8 +89,8 @@ class TermLists:
                     self._kept = kept
         return kept[1].get(project) or kept[1].get(None) or ({}, {})
 
-    def terms(self, project: str | None = None, *, everywhere: bool = True) -> list[Term]:
-        """All lines, in the order of their making; of one project with those for all where ``project`` is given.
+    def terms(self, project: str | None = None) -> list[Term]:
+        """All lines, in the order of their making, or those of one project.
 
         Raises:
             RequestError: there is no such project (404).
@@ -99,9 +99,7 @@ class TermLists:
             if project is not None:
                 project_number(connection, project)
             rows = self._read(connection)
-        if project is None:
-            return rows
-        return [r for r in rows if r.project == project or (everywhere and r.project is None)]
+        return [r for r in rows if project in (None, r.project)]
 
     def add(self, kind: str, label: str, term: str, owner: str, project: str | None = None) -> Term:
         """Add a term; one that is there already stays as it is.

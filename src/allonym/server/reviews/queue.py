@@ -17,6 +17,7 @@ from allonym.document import Document, Span
 from allonym.errors import DatabaseError, RequestError, UsageError
 from allonym.plan import digest
 from allonym.server import database as db
+from allonym.server.access import Who
 from allonym.server.accounts import is_name
 from allonym.server.database import Database, is_taken, now
 from allonym.server.reviews.lists import FOR_ALL, TermLists, project_number
@@ -88,9 +89,10 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Seat:
-    """A reading with who read, its version (0: none yet), and whether that reviewer is done."""
+    """A reading with who read (the user's number and name), its version (0: none yet), and whether they are done."""
 
     seat: int
+    user: int
     reader: str
     version: int
     done: bool
@@ -264,13 +266,13 @@ class Queue:
             connection.execute(sa.insert(db.documents).values(**row))
 
     def lines(
-        self, project: str, reader: str, *, state: str | None = None, order: str = "risk", offset: int, limit: int
+        self, project: str, user: int, *, state: str | None = None, order: str = "risk", offset: int, limit: int
     ) -> tuple[list[Line], int]:
         """Documents of a project, the most urgent first, and how many there are in all.
 
         Args:
             project: its name.
-            reader: for whom ``mine`` is told.
+            user: the number of the user for whom ``mine`` is told.
             state: only documents in this state.
             order: one of ``ORDERS``: by risk, by what the tagger may learn, or as they were added.
             offset, limit: of the part that is given.
@@ -292,7 +294,7 @@ class Queue:
             held: dict[int, list[Any]] = {}
             for seat in connection.execute(here).all():
                 held.setdefault(seat.document, []).append(seat)
-        return [self._line(row, held.get(row.number, []), reader) for row in rows], int(total or 0)
+        return [self._line(row, held.get(row.number, []), user) for row in rows], int(total or 0)
 
     def item(self, project: str, id: str) -> Item:
         """A document with its texts.
@@ -324,14 +326,13 @@ class Queue:
 
     # Readings
 
-    def reading(self, project: str, id: str, reader: str) -> Seat:
+    def reading(self, project: str, id: str, who: Who) -> Seat:
         """A reviewer's own reading; version 0 where there is none yet."""
         with self._place.reading() as connection:
             row = self._found(connection, project, id)
             seats = self._seats(connection, row.number)
-        return next(
-            (seats[s] for s in SEATS if s in seats and seats[s].reader == reader), Seat(0, reader, 0, False, Reading())
-        )
+        own = _own(seats, who.id)
+        return Seat(0, who.id, who.name, 0, False, Reading()) if own is None else seats[own]
 
     def both(self, project: str, id: str) -> tuple[Item, dict[int, Seat]]:
         """A document with the readings of both reviewers, and the verdict where there is one.
@@ -351,7 +352,7 @@ class Queue:
         self,
         project: str,
         id: str,
-        reader: str,
+        who: Who,
         version: int,
         done: bool,
         read: Callable[[Item], tuple[Reading, Iterable[Wanted]]],
@@ -362,7 +363,7 @@ class Queue:
 
         Args:
             project, id: of the document.
-            reader: who read.
+            who: the reader. A removed user's name is free again, so that readings are somebody's by number.
             version: of the reading that the reader began from; 0: there was none.
             done: whether the reader has nothing to add.
             read: gives the reading, sound for the document, and terms for the lists.
@@ -375,7 +376,7 @@ class Queue:
         with self._place.writing() as connection:
             row = self._found(connection, project, id, locked=True)
             seats, item = self._seats(connection, row.number), self._item(row)
-            number = _seat_of(seats, reader, verdict)
+            number = _seat_of(seats, who.id, verdict)
             before = seats.get(number)
             reading, wanted = read(item)
             stored = before.version if before else 0
@@ -389,7 +390,8 @@ class Queue:
                     "Stale",
                 )
             values = {
-                "reader": reader,
+                "user": who.id,
+                "reader": who.name,
                 "version": stored + 1,
                 "done": done,
                 "sealed": self._sealing.seal(reading.to_json(), f"reading {row.number} {number}"),
@@ -400,13 +402,13 @@ class Queue:
                 connection.execute(sa.update(db.readings).where(at).values(**values))
             else:
                 connection.execute(sa.insert(db.readings).values(document=row.number, seat=number, **values))
-            seats[number] = Seat(number, reader, stored + 1, done, reading)
+            seats[number] = Seat(number, who.id, who.name, stored + 1, done, reading)
             state = _state(item, seats)
             changed = sa.update(db.documents).where(db.documents.c.number == row.number)
             connection.execute(changed.values(state=state, changed=now()))
             for kind, label, term, place in wanted:
                 where = FOR_ALL if place is None else row.project
-                self.lists.write(connection, where, place, kind, label, term, reader)
+                self.lists.write(connection, where, place, kind, label, term, who.name)
         return seats[number], state
 
     # Inside
@@ -447,9 +449,9 @@ class Queue:
                 body["risk"],
             )
 
-    def _line(self, row: Any, seats: Sequence[Any], reader: str) -> Line:
+    def _line(self, row: Any, seats: Sequence[Any], user: int) -> Line:
         head = self._head(row)
-        own = next((s for s in seats if s.seat in SEATS and s.reader == reader), None)
+        own = next((s for s in seats if s.seat in SEATS and s.user == user), None)
         return Line(
             head["id"],
             row.state,
@@ -473,7 +475,7 @@ class Queue:
         out = {}
         for r in rows:
             read = Reading.from_json(self._sealing.opened(r.sealed, f"reading {number} {r.seat}"))
-            out[r.seat] = Seat(r.seat, r.reader, r.version, r.done, read)
+            out[r.seat] = Seat(r.seat, r.user, r.reader, r.version, r.done, read)
         return out
 
 
@@ -484,11 +486,15 @@ def _document(id: str, body: Mapping[str, Any]) -> Document:
     return Document(id, body["text"], parts=tuple((a, b) for a, b in body["parts"]), turns=turns)
 
 
-def _seat_of(seats: Mapping[int, Seat], reader: str, verdict: bool) -> int:
+def _own(seats: Mapping[int, Seat], user: int) -> int | None:
+    return next((s for s in SEATS if s in seats and seats[s].user == user), None)
+
+
+def _seat_of(seats: Mapping[int, Seat], user: int, verdict: bool) -> int:
     """Where a reading goes."""
     if verdict:
         return VERDICT_SEAT
-    own = next((s for s in SEATS if s in seats and seats[s].reader == reader), None)
+    own = _own(seats, user)
     free = next((s for s in SEATS if s not in seats), None)
     if own is None and free is None:
         raise RequestError("two others review this document already", 409, "Taken")

@@ -25,7 +25,7 @@ from allonym.server.reviews.queue import SEATS, VERDICT_SEAT, Item, Project, Sea
 from allonym.server.reviews.readings import Reading, reading_of, residual, settled
 from allonym.server.reviews.risk import Risk, assessed, ready
 from allonym.server.services import Services
-from allonym.server.treating import numbered
+from allonym.server.treating import numbered, together
 from allonym.server.wire import reviews as wire
 from allonym.server.wire import texts
 
@@ -96,7 +96,7 @@ async def add_documents(name: Name, body: wire.NewDocuments, who: Adjudicator, s
             services.metrics.treated(len(document.text), dict(made.report["labels"]))
             await run_in_threadpool(_keep, services, name, id, document, made, source, risk)
 
-    await asyncio.gather(*(one(i, d) for i, d, known in zip(ids, documents, there, strict=True) if not known))
+    await together(one(i, d) for i, d, known in zip(ids, documents, there, strict=True) if not known)
     counts = {"added": there.count(False), "known": there.count(True)}
     await run_in_threadpool(services.accounts.record, who, "documents to review", counts)
     return wire.Added(**counts)
@@ -114,7 +114,7 @@ def documents(
 ) -> wire.DocumentLines:
     """Documents by `risk`, by what the tagger may learn of them (`gain`), or as they were `added`. Other people's marks
     are not told, only how many have begun and are done."""
-    lines, total = services.queue.lines(name, who.name, state=state, order=order, offset=offset, limit=limit)
+    lines, total = services.queue.lines(name, who.id, state=state, order=order, offset=offset, limit=limit)
     return wire.DocumentLines(documents=[wire.DocumentLine(**asdict(line)) for line in lines], total=total)
 
 
@@ -122,7 +122,7 @@ def documents(
 def document(name: Name, id: Id, who: Reviewer, services: Within) -> wire.DocumentOut:
     """The original, what became of it, and the caller's own reading. Reviewers are blind to each other until both are
     done. `proposals` are stretches that a second reading would look at; much of it is no mistake."""
-    item, own = services.queue.item(name, id), services.queue.reading(name, id, who.name)
+    item, own = services.queue.item(name, id), services.queue.reading(name, id, who)
     others: Mapping[int, Seat] = {}
     if item.state in ("disagreement", "done"):
         item, others = services.queue.both(name, id)
@@ -201,7 +201,7 @@ def terms(
     limit: Limit = 100,
 ) -> wire.Terms:
     """All terms, or those of a project, the newest first."""
-    found = [t for t in services.lists.terms(project, everywhere=False) if kind in (None, t.kind)][::-1]
+    found = [t for t in services.lists.terms(project) if kind in (None, t.kind)][::-1]
     return wire.Terms(entries=[_term(t) for t in found[offset : offset + limit]], total=len(found))
 
 
@@ -236,7 +236,7 @@ async def _save(name: str, id: str, body: wire.ReadingIn, who: Who, services: Se
         return reading_of(marks, decisions, text, item.spans), _wanted(body, text, name)
 
     seat, state = await run_in_threadpool(
-        lambda: services.queue.save(name, id, who.name, body.version, body.done, read, verdict=verdict)
+        lambda: services.queue.save(name, id, who, body.version, body.done, read, verdict=verdict)
     )
     if verdict and body.done:
         await run_in_threadpool(services.accounts.record, who, "document settled", {"documents": 1})
