@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 import allonym
 from allonym.plan import Plan
+
+pytest.importorskip("fastapi")
+
+from allonym.server.kernel import WorkerError
 
 TEXT = "Ada Brook lives in Leeds. Write to ada.brook@example.com, or ask Ms Brook on 3 May 2019."
 TURNS = [{"speaker": "Pam", "text": "Is Jim Halpert there?"}, {"speaker": None, "text": "Jim left, Pam."}]
@@ -180,6 +186,61 @@ def test_batches_answer_in_order_and_one_failure_hinders_nobody(reviewer):
     plans = post(reviewer, "anonymize/batch", items=[{**one, "originals": True} for one in items[:2]])["results"]
     back = post(reviewer, "restore/batch", items=[{"text": p["text"], "plan": p["plan"]} for p in plans])["results"]
     assert [one["text"] for one in back] == [one["text"] for one in items[:2]]
+
+
+HALF = "\\ud800"
+ITEMS = [
+    ("detect", '{"text": "Ada Brook %s"}', '{"text": "Ada Brook"}'),
+    ("detect", '{"turns": [{"speaker": "Pam", "text": "Ada Brook %s"}]}', '{"text": "Ada Brook"}'),
+    ("anonymize", '{"text": "Zelda Fitz %s", "scope": "halves"}', '{"text": "Ada Brook", "scope": "wholes"}'),
+    ("anonymize", '{"text": "Ada Brook", "policy": {"detectors": ["%s"]}}', '{"text": "Ada Brook"}'),
+    ("restore", '{"text": "[PERSON_1] %s", "scope": "wholes"}', '{"text": "[PERSON_1]", "scope": "wholes"}'),
+]
+
+
+@pytest.mark.parametrize(("path", "bad", "good"), ITEMS)
+def test_half_a_character_hinders_no_other_text_and_leaves_nothing_in_the_vault(reviewer, site, path, bad, good):
+    def post_items(*items):
+        body = f'{{"items": [{", ".join(items)}]}}'
+        return reviewer.post(f"/v1/{path}/batch", content=body, headers={"content-type": "application/json"})
+
+    post(reviewer, "anonymize", text="Ada Brook", scope="wholes")
+    done = post_items(bad % HALF, good)
+    assert done.status_code == 200, done.text
+    refused, other = done.json()["results"]
+    assert refused["error"]["code"] == "DataError" and "Ada" not in str(refused)
+    assert other["text"] in ("Ada Brook", "[PERSON_1]")
+    assert "halves" not in [one.name for one in site.services.vault.info().scopes]
+
+
+@pytest.mark.parametrize("path", ["/v1/detect/batch", "/analyze", "/v1/projects/ends/documents"])
+def test_what_fails_takes_the_rest_of_its_request_with_it(admin, site, monkeypatch, path):
+    texts = ["Ada Brook", "Bob Fitz"]
+    if "projects" in path:
+        for needed in ("scipy", "sklearn", "wordfreq"):
+            pytest.importorskip(needed)
+        assert admin.post("/v1/projects", json={"name": "ends"}).status_code == 201
+    going, ended = asyncio.Event(), []
+
+    async def run(function, *args):
+        if "Bob" in str(getattr(args[0], "text", args[0])):
+            await going.wait()
+            raise WorkerError("unexpected")
+        going.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            ended.append(function)
+            raise
+
+    monkeypatch.setattr(site.services.kernel, "run", run)
+    body = {
+        "/v1/detect/batch": {"items": [{"text": text} for text in texts]},
+        "/analyze": {"text": texts, "language": "en"},
+    }
+    documents = {"documents": [{"id": text, "text": text} for text in texts]}
+    assert admin.post(path, json=body.get(path, documents)).status_code == 500
+    assert len(ended) == 1
 
 
 def test_the_metrics_count_what_was_treated_and_hold_no_text(admin, annotator):

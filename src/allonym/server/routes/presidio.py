@@ -24,6 +24,7 @@ from allonym.server.policies import policy_of
 from allonym.server.presidio import adhoc, analysis, names, operators
 from allonym.server.problems import invalid, problem
 from allonym.server.services import Services
+from allonym.server.treating import together
 from allonym.server.wire import presidio as wire
 
 NOBODY = Who(0, OPEN, OPEN, frozenset(("detect", "anonymize", "restore")))
@@ -112,7 +113,7 @@ async def presidio_analyze(
         count += len(found)
         return found
 
-    results = await asyncio.gather(*map(one, texts))
+    results = await together(map(one, texts))
     if query.recognizers and count > adhoc.MOST:
         raise adhoc.too_many()
     for text, found in zip(texts, results, strict=True):

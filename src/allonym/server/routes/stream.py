@@ -162,7 +162,7 @@ class _Annotating:
         begun = time.perf_counter()
         try:
             document = Document("", asked.text)
-            _check_size(document, services)
+            treating.refuse_long(asked.text, services.settings.max_characters)
             async with _turn(document, services):
                 key = services.vault.operator_key
                 spans, _ = await services.kernel.run(treating.seen, document, self._source, key)
@@ -286,12 +286,6 @@ async def _unless(
             await coming
         return None
     return coming.result()
-
-
-def _check_size(document: Document, services: Services) -> None:
-    most = services.settings.max_characters
-    if len(document.text) > most:
-        raise RequestError(f"a text has at most {most} characters here; send a longer one as a job", 413, "TooLarge")
 
 
 def _turn(document: Document, services: Services) -> AbstractAsyncContextManager[None]:

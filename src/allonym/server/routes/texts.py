@@ -99,4 +99,4 @@ async def _each(items: list[Any], treat: Callable[[Any], Awaitable[Any]], at_onc
             except AllonymError as error:
                 return Failure.model_validate(problem(error)[1])
 
-    return await asyncio.gather(*map(done, items))
+    return await treating.together(map(done, items))
