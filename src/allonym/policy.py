@@ -267,7 +267,7 @@ KEYS: Mapping[str, tuple[type, str]] = MappingProxyType(
         "extends": (str, "preset or file that this policy starts from"),
         "description": (str, "one line for people"),
         "language": (str, "ISO 639-1 code of the texts' language"),
-        "threshold": (float, "score from 0 to 1 that a finding needs"),
+        "threshold": (float, "score from 0 to 1 that a finding needs; the tagger's need their operating point"),
         "subject": (str, "metadata key that names whom a document is about"),
         "consistent": (str, "document, subject or scope: where the same entity gets the same keyed replacement"),
         "countries": (list, "ISO 3166 codes whose rules run; empty: all"),

@@ -53,6 +53,12 @@ def test_policy_may_look_names_up_in_columns(run, policy):
     assert out.endswith(b"\n[PERSON_1],[PERSON_2]; [PERSON_3],[PERSON_1] met [PERSON_2] and [PERSON_3].\n")
 
 
+def test_a_column_that_the_policy_names_is_called_by_its_name(run, untagged):
+    named = untagged.with_(metadata={"PERSON": ("ada@example.com",)})
+    _, report = run("a.csv", b"ada@example.com,bob@example.com\nx,y\n", named)
+    assert set(report.treated) | set(report.left) == {"ada@example.com", "column 2"}
+
+
 def test_named_columns_only(run):
     data = b"id,mail,note\na@example.com,b@example.com,c@example.com\n"
     out, report = run("a.csv", data, fields=["mail"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -34,3 +36,12 @@ def test_originals_come_back_through_the_api(site: Any, admin: Any, operator: st
     got = figures(rows)
     assert [row["class"] for row in rows] == ["right", "right"], rows
     assert got["right"] == got["as_p5"] == got["complete"] == 1.0 and got["mentions"] >= 8
+
+
+def test_the_example_of_the_how_to(make_live: Any, tmp_path: Any, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (root / "docs" / "how-to" / "http-api.md").read_text(encoding="utf-8")
+    (block,) = (one for one in re.findall("```python\n(.*?)```", text, re.DOTALL) if "ALLONYM_URL" in one)
+    with make_live(tmp_path) as live:
+        monkeypatch.setenv("ALLONYM_URL", live.url)
+        monkeypatch.setenv("ALLONYM_KEY", live.token)
+        exec(compile(block, "http-api.md", "exec"), {})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from contextlib import closing
 from pathlib import Path
 from secrets import token_urlsafe
@@ -58,7 +59,7 @@ def gateway(config: Path | None, new_key: bool, **options: Any) -> None:
         raise MissingExtra("the gateway", "gateway") from None
     if new_key:
         key = "agw_" + token_urlsafe(32)
-        click.echo(f'key         {key}\nkey_sha256  "{digest_of(key)}"')
+        click.echo(f'key: {key}\nkey_sha256 = "{digest_of(key)}"')
         return
     settings = load(config, **options)
     vault = _vault(settings)
@@ -83,10 +84,14 @@ def gateway(config: Path | None, new_key: bool, **options: Any) -> None:
 
 def _vault(settings: Settings) -> Vault | None:
     if not settings.vault:
+        if settings.secret_file:
+            raise UsageError("secret_file is a vault's: it needs vault")
         return None
     file = Path(settings.secret_file) if settings.secret_file else None
     if file is not None and not file.is_file():
         raise UsageError(f"setting secret_file: there is no file {file}")
+    if file is None and not os.environ.get("ALLONYM_VAULT_KEY"):
+        raise UsageError("the vault's secret is required: secret_file or ALLONYM_VAULT_KEY")
     return open_vault(settings.vault, file, None, None)
 
 

@@ -108,7 +108,11 @@ def _chunks(stream: BinaryIO, job: Job, size: int, start: int, delimiter: str = 
             row = _patterns(delimiter)[0].match(text)
             # Where a file has no header, its first row is data, which must not reach a report.
             found = tuple(c.value for c in cells(_split(row.group() if row else text)[0], delimiter))
-            names = tuple(f"column {i}" if detect(name, job.policy) else name for i, name in enumerate(found, 1))
+            known = {key for keys in job.policy.metadata.values() for key in keys}
+            names = tuple(
+                f"column {i}" if name not in known and detect(name, job.policy) else name
+                for i, name in enumerate(found, 1)
+            )
             for name in job.fields:
                 if name not in found:
                     raise UnknownNameError("column", name, names)

@@ -70,7 +70,12 @@ class Row:
         if len(distinct) == 1:
             return first
         like = style(self.text)
-        fullest = max(distinct, key=lambda o: (len(plain(o)), style(o) == like, "\n" not in o, -len(o)))
+
+        def fits(original: str) -> bool:
+            """Whether its letters are as in the replacement; those of a tag say nothing."""
+            return style(original) not in ("upper", "lower") if self.kind == TAG else style(original) == like
+
+        fullest = max(distinct, key=lambda o: (len(plain(o)), fits(o), "\n" not in o, -len(o)))
         if len(set(self.entities)) > 1 and len({plain(o) for o in distinct}) > 1:
             return fullest if self.kind == PERSON and _one_person(distinct, fullest) else None
         return fullest

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import logging
+import re
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
+from functools import cache
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, cast
@@ -21,7 +24,11 @@ log = logging.getLogger("allonym.server")
 
 CHALLENGE = 'Bearer realm="allonym"'
 
-_QUIET = frozenset(("missing", "extra_forbidden", "json_invalid", "string_too_long", "too_long"))
+_TOLD = 2  # errors besides the first
+_TYPE = re.compile(
+    r"[A-Z]\w*|(?:constrained-|function-\w+|lax-or-strict)?(?:str|int|float|bool|dict|list|tuple)?(?:\[.*\])?"
+)
+_QUIET = frozenset(("missing", "json_invalid", "string_too_long", "too_long"))
 """Kinds of validation errors that say all there is to say by their name."""
 HALF = "a text holds half of a surrogate pair, so it is no Unicode text"
 _FORMS = frozenset(("file", "files", "kind", "name", "options", "plans"))
@@ -49,21 +56,44 @@ def body(code: str, message: str, where: str | None = None) -> dict[str, Any]:
 
 def invalid(errors: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The body for a request whose parts are not as the description says: where, and what is required."""
-    first = errors[0] if errors else {}
-    at = first.get("loc", ())
-    names = _fields() if at and at[0] == "body" else frozenset(at)
-    place = ".".join(str(part) if isinstance(part, int) or part in names else "*" for part in at) or None
-    kind = str(first.get("type", ""))
-    message = kind.replace("_", " ") if kind in _QUIET or "tag" in kind else str(first.get("msg", "not valid"))
-    if first.get("type") == "value_error":
-        message = str(first.get("ctx", {}).get("error", "not valid"))
-    more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+    apt = [one for one in errors if not _beside(one, errors)]
+    told = dict.fromkeys((_place(one), _message(one)) for one in apt or errors[:1])
+    (place, message), *others = told or [(None, "not valid")]
+    for where, other in others[:_TOLD]:
+        message += f"; {where}: {other}"
+    more = f" (and {len(others) - _TOLD} more)" if len(others) > _TOLD else ""
     return body("InvalidRequest", f"{message}{more}", place)
 
 
+def _beside(error: Mapping[str, Any], errors: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether an error says only that a value has not one type of several, while others say what it lacks of its own."""
+    at = tuple(error.get("loc", ()))
+    return str(error.get("type", "")).endswith("_type") and any(
+        len(other.get("loc", ())) > len(at) and tuple(other["loc"][: len(at) - 1]) == at[:-1] for other in errors
+    )
+
+
+def _place(error: Mapping[str, Any]) -> str | None:
+    """Where an error is, without the names of types, and without what the client made up."""
+    at = [part for part in error.get("loc", ()) if isinstance(part, int) or not _TYPE.fullmatch(part)]
+    names = _fields() if at and at[0] in ("body", "options") else frozenset(at)
+    return ".".join(str(part) if isinstance(part, int) or part in names else "*" for part in at) or None
+
+
+def _message(error: Mapping[str, Any]) -> str:
+    kind = str(error.get("type", ""))
+    if kind == "extra_forbidden":
+        near = get_close_matches(str(error["loc"][-1]), sorted(_fields()), n=1, cutoff=0.7)
+        return "no such field" + (f"; did you mean: {near[0]}" if near else "")
+    if kind == "value_error":
+        return str(error.get("ctx", {}).get("error", "not valid"))
+    return kind.replace("_", " ") if kind in _QUIET or "tag" in kind else str(error.get("msg", "not valid"))
+
+
+@cache
 def _fields() -> frozenset[str]:
     """All names that descriptions of requests have. Another one is the client's own, and may be anything."""
-    names, kinds = {"body", *_FORMS}, Wire.__subclasses__()
+    names, kinds = {"body", "options", *_FORMS}, Wire.__subclasses__()
     while kinds:
         kind = kinds.pop()
         kinds += kind.__subclasses__()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import socket
 import time
 
 import httpx
 import openai
 import pytest
-from tests.server.gateway.upstream import chunk, completion, events, last_text
+from tests.server.gateway.upstream import chunk, completion, events, last_text, until
 
 from allonym import registry
 from allonym.errors import DataError, UsageError
@@ -44,7 +45,7 @@ REFUSED = {
     "no type": (messages({"role": "user", "content": [{"text": PRIVATE}]}), "unknown_part", None),
     "no text": (messages({"role": "user", "content": [{"type": "text", "text": {"value": PRIVATE}}]}), "invalid_value", None),
     "number": (messages({"role": "user", "content": 2125550142}), "invalid_value", "messages[0].content"),
-    "parameter": (chat(prompt=PRIVATE), "unknown_parameter", None),
+    "parameter": (chat(prompt=PRIVATE), "unknown_parameter", "prompt"),
     "field": (messages({"role": "user", "content": "x", "whose": PRIVATE}), "unknown_parameter", "messages[0]"),
     "model": (chat(model=PRIVATE), "invalid_value", "model"),
     "role": (messages({"role": PRIVATE, "content": "x"}), "invalid_value", "messages[0].role"),
@@ -57,6 +58,7 @@ REFUSED = {
     "made-up role": (messages({"role": "Ada.Brook", "content": "x"}), "invalid_value", "messages[0].role"),
     "hosted tool": (chat(tools=[{"type": "web_search", "user_location": {"city": "Springfield"}}]), "unsupported_tool", "tools[0]"),
     "tool name": (chat(tools=[{"type": "function", "function": {"name": PRIVATE}}]), "invalid_value", "tools[0].function.name"),
+    "a search by default": (chat(web_search_options={}), "unsupported_parameter", "web_search_options"),
     "where the user is": (chat(web_search_options={"user_location": {"city": "x"}}), "unsupported_parameter", "web_search_options"),
     "voice": (chat(modalities=["text", "audio"]), "unsupported_parameter", "modalities"),
     "temperature": (chat(temperature=PRIVATE), "invalid_value", "temperature"),
@@ -112,11 +114,14 @@ def test_responses_that_are_not_sent(body, code, gateway, upstream):
         ("POST", "/v1/chat/completions/"), ("POST", "/v1/../v1/files"), ("PUT", "/v1/embeddings"),
     ],
 )  # fmt: skip
-def test_nothing_else_is_offered(method, path, gateway, upstream):
-    got = httpx.request(method, gateway + path, json=CHAT)
+def test_nothing_else_is_offered(method, path, gateway, upstream, caplog):
+    with caplog.at_level(logging.INFO, "allonym.gateway"):
+        got = httpx.request(method, gateway + path, json=CHAT)
     assert got.status_code in (404, 405)
     assert got.json()["error"]["code"] == "not_offered"
     assert not upstream.asked
+    (line,) = [record.getMessage() for record in caplog.records]
+    assert line.startswith(f"{method} (not offered) status={got.status_code}")
 
 
 def test_health(gateway, upstream):
@@ -237,6 +242,8 @@ def test_keys_of_programs(keyed, upstream):
     assert upstream.asked[-1][1]["authorization"] == "Bearer sk-upstream"
     assert post(keyed, CHAT, X_Allonym_Key=OTHER, Authorization="Bearer sk-own").status_code == 200
     assert upstream.asked[-1][1]["authorization"] == "Bearer sk-own"
+    assert post(keyed, CHAT, X_Allonym_Key=KEY, Authorization="Bearer sk-own").status_code == 200
+    assert upstream.asked[-1][1]["authorization"] == "Bearer sk-own"
     for headers in (
         {"Authorization": f"Bearer {OTHER}"},
         {"Authorization": f"Bearer {OTHER}", "X_Allonym_Key": ""},
@@ -279,6 +286,17 @@ def test_a_file_of_a_policy_is_named_by_the_policys_name(gateway_with, upstream,
     assert post(address, CHAT, X_Allonym_Policy="shouting").status_code == 200
     got = post(address, CHAT, X_Allonym_Policy="loud")
     assert "allowed are: reversible-untagged, shouting" in got.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("policy", ["wild-tags", "reversible"])
+def test_the_model_is_told_of_placeholders_of_any_style(policy, gateway_with, upstream, tmp_path):
+    own = tmp_path / "own.toml"
+    own.write_text(f'extends = "{policy}"\n[detect]\ndetectors = ["rules"]\n')
+    address = gateway_with(policy=str(own), key=b"a key only for the tests, 32 byte")
+    assert post(address, CHAT).status_code == 200
+    told, said = upstream.body["messages"]
+    assert told["role"] == "system" and said["content"].rpartition(" ")[0] in ("Ada Brook, <EMAIL", "Ada Brook,")
+    assert re.search("<EMAIL[^>]*>", said["content"])[0] in told["content"]
 
 
 def test_a_request_without_messages(gateway, upstream):
@@ -492,10 +510,7 @@ def test_the_log_counts_and_quotes_nothing(gateway, upstream, caplog):
     assert post(gateway, CHAT).status_code == 200
     assert post(gateway, chat(prompt=PRIVATE)).status_code == 400
     assert post(gateway, chat(stream=True)).status_code == 200
-    for _ in range(100):
-        if len([r for r in caplog.records if r.name == "allonym.gateway"]) >= 3:
-            break
-        time.sleep(0.02)
+    until(lambda: len([r for r in caplog.records if r.name == "allonym.gateway"]) >= 3)
     lines = [r.getMessage() for r in caplog.records if r.name == "allonym.gateway"]
     assert any("status=200" in one and "found=EMAIL_ADDRESS:1,PERSON:1" in one and "restored=2" in one for one in lines)
     assert any("status=400" in one and "error=Refusal" in one for one in lines)

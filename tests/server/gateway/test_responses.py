@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import logging
+import re
 
 import openai
 import pytest
-from tests.server.gateway.upstream import events, response, said
+from tests.server.gateway.upstream import events, response, said, until
 
 ASKED = "Ada Brook (ada.brook@example.com) called."
 
@@ -71,6 +73,36 @@ def test_streamed(client, upstream, size):
     assert [one.sequence_number for one in got] == list(range(len(got)))
     kinds = [one.type for one in got]
     assert kinds.index("response.output_text.done") > max(i for i, k in enumerate(kinds) if k.endswith("text.delta"))
+
+
+@pytest.mark.parametrize("deltas", [True, False])
+def test_what_a_stream_repeats_is_counted_once(deltas, client, upstream, caplog):
+    def behaviour(handler, body):
+        told = streamed(body, "<PERSON 1>, <EMAIL 1>", size=4)
+        kept = [one for one in told if deltas or one["type"] == "response.completed"]
+        handler.stream(events(kept, done=False, named=True), 19)
+
+    upstream.behaviour = behaviour
+    with caplog.at_level(logging.INFO, "allonym.gateway"):
+        got = list(client.responses.create(model="echo-1", input=ASKED, stream=True))
+        until(lambda: caplog.records)
+    assert got[-1].response.output_text == "Ada Brook, ada.brook@example.com"
+    assert [" restored=2 unknown=0 " in record.getMessage() for record in caplog.records] == [True]
+
+
+def test_ids_keep_their_form(client, upstream):
+    given = [
+        {"type": "message", "id": "msg_1", "role": "assistant", "content": [{"type": "output_text", "text": "Yes."}]},
+        {"type": "function_call", "id": "fc_ada", "call_id": "abcdefghi", "name": "f", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "abcdefghi", "output": "null"},
+        {"type": "function_call", "call_id": "Ada Brook", "name": "f", "arguments": "{}"},
+    ]
+    client.responses.create(model="echo-1", input=given)
+    message, call, output, other = upstream.body["input"]
+    assert re.fullmatch("msg_[0-9a-f]{24}", message["id"]) and re.fullmatch("fc_[0-9a-f]{24}", call["id"])
+    assert re.fullmatch("[0-9a-f]{9}", call["call_id"]) and call["call_id"] == output["call_id"]
+    assert re.fullmatch("call_[0-9a-f]{24}", other["call_id"])
+    assert output["output"] == "null"
 
 
 def test_the_clients_own_helper_adds_a_stream_up(client, upstream):

@@ -110,7 +110,8 @@ def test_the_environment_says_where_it_is_wrong():
 
 def test_a_new_key_and_its_digest():
     done = CliRunner().invoke(command, ["--new-key"])
-    key, digest = (line.split()[1] for line in done.output.splitlines())
+    key, digest = re.fullmatch("key: (.+)\nkey_sha256 = (.+)\n", done.output).groups()
+    assert Client(name="a", key_sha256=digest_of(key).upper()).key_sha256 == digest_of(key)
     assert re.fullmatch(r"agw_[A-Za-z0-9_-]{43}", key)
     assert digest == f'"{digest_of(key)}"'
 
@@ -124,7 +125,8 @@ def test_a_new_key_and_its_digest():
         (["--upstream", URL, "--host", "0.0.0.0"], "needs clients with keys"),
         (["--upstream", URL, "--key-file", "nosuch.key"], "setting key_file: there is no file nosuch.key"),
         (["--upstream", URL, "--vault", "x", "--secret-file", "nosuch.key"], "setting secret_file: there is no file"),
-        (["--upstream", URL, "--vault", "nosuch.vault"], "secret is required"),
+        (["--upstream", URL, "--vault", "nosuch.vault"], "secret is required: secret_file or ALLONYM_VAULT_KEY"),
+        (["--upstream", URL, "--secret-file", "some.key"], "it needs vault"),
     ],
 )
 def test_what_is_missing_is_said_at_the_start(options, message, monkeypatch):

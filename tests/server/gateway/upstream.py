@@ -58,6 +58,15 @@ def events(values: Iterable[Any], *, done: bool = True, end: str = "\n", named: 
     return ("".join(out) + (f"data: [DONE]{end}{end}" if done else "")).encode()
 
 
+def until(met: Callable[[], Any]) -> None:
+    """Wait until something is so, as it soon will be."""
+    for _ in range(500):
+        if met():
+            return
+        time.sleep(0.02)
+    raise AssertionError
+
+
 def response(body: dict[str, Any], *items: dict[str, Any], status: str = "completed") -> dict[str, Any]:
     """A response with these items."""
     return {

@@ -11,7 +11,7 @@ import httpx
 from allonym.server.gateway.asking import Asked
 from allonym.server.gateway.refusal import Unanswered, body_of, lost
 from allonym.server.gateway.sse import Event, Events, dumped, written
-from allonym.server.gateway.streams import Answer, ChatAnswer, ResponsesAnswer, echoed
+from allonym.server.gateway.streams import Answer, ChatAnswer, ResponsesAnswer, response_restored
 
 _DONE = "[DONE]"
 
@@ -22,10 +22,7 @@ def restored(asked: Asked, data: bytes, status: int) -> bytes:
     Raises:
         Unanswered: it is no JSON object, and no error either.
     """
-    value = asked.restoring.anything(parsed(data, status))
-    if value.get("object") == "response":
-        value = echoed(value, asked.given)
-    return dumped(value)
+    return dumped(response_restored(parsed(data, status), asked.given, asked.restoring.anything))
 
 
 def parsed(data: bytes, status: int) -> dict[str, Any]:

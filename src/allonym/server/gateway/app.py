@@ -253,7 +253,9 @@ async def _not_offered(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     offered = ", ".join(f"POST /v1/{one.path}" for one in ENDPOINTS)
     message = f"the gateway does not offer this; nothing was sent. It offers {offered}, GET /v1/models"
-    return answer(Refusal(message, "", "not_offered", error.status_code))
+    refusal = Refusal(message, "", "not_offered", error.status_code)
+    Line(f"{request.method} (not offered)").write(error.status_code, refusal)
+    return answer(refusal)
 
 
 async def _logged(line: Line, answered: Callable[[Line], Coroutine[Any, Any, Response]]) -> Response:

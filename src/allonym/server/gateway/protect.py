@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from allonym.document import Document, Interval, Span
 from allonym.llm import unlocked
 from allonym.pipeline import Anonymized, candidates, replace_found, settle
+from allonym.plan import Edit
 from allonym.policy import Policy
 from allonym.replace import subject_of
 from allonym.replace.keyed import subkey
@@ -85,7 +86,7 @@ class Protector:
             assert piece.put is not None
             if text != piece.text:
                 piece.put(text)
-        tag = next((e.replacement.strip() for e in made.plan.edits if e.operator.startswith("tag@")), "")
+        tag = next((e.replacement.strip() for e in made.plan.edits if _is_placeholder(e)), "")
         return Protected(restorer, _labels(made), tag)
 
     def _found(
@@ -145,6 +146,11 @@ def _within(spans: Sequence[Span], parts: Sequence[Interval]) -> list[Span]:
                 out.append(span if (start, end) == (span.start, span.end) else replace(span, start=start, end=end))
             j += 1
     return out
+
+
+def _is_placeholder(edit: Edit) -> bool:
+    """Whether its original can come back from what the model reads, and the model must be told how to keep that."""
+    return edit.operator.partition("@")[0] in ("tag", "wild_tag", "encrypt")
 
 
 def _labels(made: Anonymized) -> Mapping[str, int]:

@@ -27,6 +27,9 @@ MACHINE = re.compile(
     r"(?:[a-z]{2,16}[_-]){0,3}(?=[A-Za-z0-9]*[0-9])(?=[A-Za-z0-9]*[A-Za-z])[A-Za-z0-9]{8,256}"
     r"|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 )
+_KINDS = frozenset("amsg ci cmp ctc ctco fc fco fs lsh lsho mcp mcpl mcpr msg rs sh sho toolu ws".split())
+"""What ids of items begin with."""
+
 _ROLES = word_list("roles")
 ROLES = ("system", "developer", "user", "assistant", "tool", "function", "critic", "discriminator", "unknown")
 WORDS = frozenset(
@@ -132,13 +135,12 @@ def read_object(reading: Reading, value: object, table: Table, where: str) -> No
             continue
         kind = table.get(key)
         if kind is None:
-            shown = repr(key) if NAME.fullmatch(key) else "of this name"
-            raise Refusal(
-                f"a field {shown} is not known, so that its text could not be protected; leave it out, or name it in "
-                "the gateway's setting 'parameters' if it holds none",
-                where,
-                "unknown_parameter",
-            )
+            named = bool(NAME.fullmatch(key))
+            said = f"a field {key!r}" if named else "a field of this name"
+            said += " is not known, so that its text could not be protected; leave it out"
+            if not where:
+                said += ", or name it in the gateway's setting 'parameters' if it holds none"
+            raise Refusal(said, where or (key if named else ""), "unknown_parameter")
         kind(reading, value, key, f"{where}.{key}" if where else key)
 
 
@@ -202,10 +204,16 @@ def numbers(reading: Reading, holder: Holder, key: Any, where: str) -> None:
 
 
 def identifier(reading: Reading, holder: Holder, key: Any, where: str) -> None:
-    """The id of a call or an item. One that does not look as if a machine had made it becomes a digest."""
+    """The id of a call or an item. One that does not look as if a machine had made it becomes a digest of its form."""
     value = _string(holder[key], where)
-    if not MACHINE.fullmatch(value):
-        holder[key] = f"call_{reading.digest(value)}"
+    if MACHINE.fullmatch(value):
+        return
+    digest = reading.digest(value)
+    if re.fullmatch(r"[A-Za-z0-9]{9}", value):  # some endpoints take no other length
+        holder[key] = digest[:9]
+    else:
+        kind = value.partition("_")[0]
+        holder[key] = f"{kind if kind in _KINDS else 'call'}_{digest}"
 
 
 def kept(reading: Reading, holder: Holder, key: Any, where: str) -> None:
@@ -224,10 +232,10 @@ def someone(reading: Reading, holder: Holder, key: Any, where: str) -> None:
 
 
 def never(why: str) -> Kind:
-    """A field that cannot be protected; false or nothing may stand in it."""
+    """A field that cannot be protected; false may stand in it."""
 
     def read(reading: Reading, holder: Holder, key: Any, where: str) -> None:
-        if holder[key] not in (False, "", [], {}):
+        if holder[key] is not False:
             raise Refusal(why, where, "unsupported_parameter")
 
     return read
@@ -262,6 +270,8 @@ def names(reading: Reading, holder: Holder, key: Any, where: str) -> None:
 def text(reading: Reading, holder: Holder, key: Any, where: str) -> None:
     """A text, or JSON as a text."""
     value = _string(holder[key], where)
+    if value.strip() in ("null", "true", "false"):  # as tools answer
+        return
     if is_json(value):
         reading.add_json(value, setter(holder, key), names=False)
     else:

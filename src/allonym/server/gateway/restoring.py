@@ -39,6 +39,7 @@ class Restoring:
         self.json = json
         self.restored = 0
         self.unknown = 0
+        self._told_again = False
 
     def arriving(self, *, json: bool = False) -> Text | JsonText:
         """A text, or the text of some JSON, that comes in pieces."""
@@ -63,12 +64,21 @@ class Restoring:
             return {name: self.anything(one, name) for name, one in value.items()}
         return value
 
+    def again(self, value: Any) -> Any:
+        """As :meth:`anything`, of what repeats an answer that has come before: it is not counted once more."""
+        self._told_again = True
+        try:
+            return self.anything(value)
+        finally:
+            self._told_again = False
+
     def begin(self) -> Arriving:
         return self._restorer.arriving()
 
     def count(self, done: Arriving) -> None:
-        self.restored += done.restored
-        self.unknown += done.unknown
+        if not self._told_again:
+            self.restored += done.restored
+            self.unknown += done.unknown
 
 
 class Text:

@@ -42,6 +42,7 @@ class Client:
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
             raise UsageError(f"clients: a name is made of letters, digits, '_', '-' and '.', got {self.name!r}")
+        object.__setattr__(self, "key_sha256", self.key_sha256.lower())
         if not _DIGEST.fullmatch(self.key_sha256):
             raise UsageError(
                 f"clients.{self.name}.key_sha256 must be 64 hexadecimal digits; 'allonym gateway --new-key' makes a key"

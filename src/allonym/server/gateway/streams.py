@@ -5,7 +5,7 @@ What is held back of a text, because it may become a placeholder, is sent before
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 from allonym.server.gateway.restoring import JsonText, Restoring, Text
@@ -213,10 +213,10 @@ class ResponsesAnswer:
         if kind in _OVER or kind == "error":
             self.whole = True
             yield from self.rest()
-        out_data = self._restoring.anything(data)
-        if isinstance(out_data.get("response"), dict):
-            out_data["response"] = echoed(out_data["response"], self._given)
-        yield name, self._numbered(out_data)
+        # All but the deltas repeats them, unless an upstream sends none.
+        first = kind in _OVER and not (self._restoring.restored or self._restoring.unknown)
+        restore = self._restoring.anything if first else self._restoring.again
+        yield name, self._numbered(response_restored(data, self._given, restore))
 
     def rest(self) -> Iterator[Sent]:
         """What was held back."""
@@ -250,6 +250,14 @@ class ResponsesAnswer:
 _ECHOED = ("instructions", "metadata", "user", "safety_identifier", "prompt_cache_key", "tools", "text", "prompt")
 
 
-def echoed(response: Data, given: Data) -> Data:
-    """A response with what it repeats of the request as the client wrote it."""
-    return {k: given.get(k, v if k in ("tools", "text") else None) if k in _ECHOED else v for k, v in response.items()}
+def response_restored(value: Data, given: Data, restore: Callable[[Data], Data]) -> Data:
+    """A response, or what holds one, restored but for what it repeats of the request, which is as the client wrote it."""
+    if isinstance(value.get("response"), dict):
+        rest = restore({name: one for name, one in value.items() if name != "response"})
+        inner = response_restored(value["response"], given, restore)
+        return {name: inner if name == "response" else rest[name] for name in value}
+    if value.get("object") != "response":
+        return restore(value)
+    rest = restore({name: one for name, one in value.items() if name not in _ECHOED})
+    kept = {name: value[name] if name in ("text", "tools") else None for name in _ECHOED if name in value}
+    return {name: given.get(name, kept[name]) if name in kept else rest[name] for name in value}

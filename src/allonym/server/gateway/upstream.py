@@ -85,10 +85,11 @@ class Upstream:
             "User-Agent": "allonym-gateway",
         }
         key = (self._keys.get(client.name, "") if client is not None else "") or self._key
-        if key:
+        own = {name: given[name] for name in KEYS if name in given and not self._ours(given[name])}
+        if key and not (own and given.get("x-allonym-key")):  # who sends both keys wants both used
             out["Authorization"] = f"Bearer {key}"
         else:
-            out |= {name: given[name] for name in KEYS if name in given and not self._ours(given[name])}
+            out |= own
         for name, value in out.items():
             if not value.isascii():
                 raise Refusal("must be ASCII", name, "invalid_value")
