@@ -9,11 +9,8 @@ from typing import Any
 
 import pytest
 from tests.browser.conftest import NAME, PASSWORD, SIZES, Server
+from tests.browser.desk import LETTER, card, lacks, mark, paste, result, select, shows, source
 
-LETTER = (
-    "Dear Marisol Quint,\n\nmy name is Tobias Fenwick and I live at 27 Pemberton Lane, Leeds LS1 4DY. Please write to "
-    "tobias.fenwick@example.com or call +44 20 7946 0958.\n\nKind regards\nTobias Fenwick\n"
-)
 LONG = 100_000
 SHIFTS = """() => {
   window.shifted = 0;
@@ -22,73 +19,10 @@ SHIFTS = """() => {
 }"""
 
 
-def source(page: Any) -> Any:
-    return page.get_by_role("textbox", name="Text to protect")
-
-
-def result(page: Any) -> Any:
-    return page.get_by_role("textbox", name="Result")
-
-
-def card(page: Any) -> Any:
-    return page.get_by_role("dialog", name="Mention")
-
-
-def paste(page: Any, text: str) -> None:
-    """Pastes as a person does: the editor gets one insertion."""
-    source(page).click()
-    page.keyboard.insert_text(text)
-
-
-def shows(page: Any, text: str) -> None:
-    """Waits until the result, or its preview, holds a text."""
-    page.wait_for_function(
-        "text => document.querySelector('.result-pane .editor').textContent.includes(text)", arg=text
-    )
-
-
-def lacks(page: Any, text: str) -> None:
-    page.wait_for_function(
-        "text => !document.querySelector('.result-pane .editor').textContent.includes(text)", arg=text
-    )
-
-
 def coloured(page: Any) -> dict[str, int]:
     """How many stretches are drawn in each colour."""
     found: dict[str, int] = page.evaluate("Object.fromEntries([...CSS.highlights].map(([name, h]) => [name, h.size]))")
     return {name: n for name, n in found.items() if n}
-
-
-def mark(page: Any, words: str, nth: int = 0) -> None:
-    """Presses on a mention in the text."""
-    place = page.evaluate(
-        """([words, nth]) => {
-          const node = document.querySelector(".text-pane .editor").firstChild;
-          let at = -1;
-          for (let i = 0; i <= nth; i += 1) at = node.data.indexOf(words, at + 1);
-          const range = document.createRange();
-          range.setStart(node, at + 1);
-          range.setEnd(node, at + 2);
-          const box = range.getBoundingClientRect();
-          return [box.left + box.width / 2, box.top + box.height / 2];
-        }""",
-        [words, nth],
-    )
-    page.mouse.click(*place)
-    card(page).wait_for()
-
-
-def select(page: Any, words: str) -> None:
-    """Selects words in the text, as the keyboard does."""
-    source(page).focus()
-    page.evaluate(
-        """words => {
-          const node = document.querySelector(".text-pane .editor").firstChild;
-          const at = node.data.indexOf(words);
-          getSelection().setBaseAndExtent(node, at, node, at + words.length);
-        }""",
-        words,
-    )
 
 
 @pytest.fixture
@@ -327,8 +261,8 @@ def test_without_the_server_it_says_so(letter: Any) -> None:
 def test_differences(letter: Any) -> None:
     letter.get_by_role("radio", name="Differences").check()
     shown = letter.get_by_role("region", name="Differences")
-    assert shown.locator("del").first.inner_text() == "Marisol Quint"
-    assert shown.locator("ins").first.inner_text() == "[PERSON_1]"
+    assert shown.locator("del").first.text_content() == "Marisol Quint"
+    assert shown.locator("ins").first.text_content() == "[PERSON_1]"
     letter.get_by_role("radio", name="Side by side").check()
     cells = shown.locator(".diff-line").filter(has_text="Dear Marisol Quint,").locator(".diff-side")
     cells.first.wait_for()
@@ -457,6 +391,15 @@ def test_a_conversation(page: Any) -> None:
     card(page).wait_for()
 
 
+def test_a_conversation_begins_before_its_first_turn(page: Any) -> None:
+    paste(page, "Call of Ada Brook\n\nPam: Is Bea Stone there?\nJim: No.\n")
+    shows(page, "[PERSON_1]")
+    page.get_by_role("radio", name="Conversation").check()
+    turns = page.locator(".turn .says")
+    turns.first.locator(".mention").wait_for()
+    assert turns.all_text_contents() == ["Call of Ada Brook", "Is Bea Stone there?", "No."]
+
+
 def test_files_are_opened_and_saved(letter: Any, tmp_path: Path) -> None:
     lines = [{"id": "a", "text": "Ada Brook called."}, {"id": "b", "text": "Bea Stone wrote."}]
     file = tmp_path / "calls.jsonl"
@@ -468,7 +411,7 @@ def test_files_are_opened_and_saved(letter: Any, tmp_path: Path) -> None:
     shows(letter, "[PERSON_1] wrote.")
     letter.get_by_role("button", name="Save").click()
     with letter.expect_download() as download:
-        letter.get_by_role("menuitem", name="calls.jsonl").click()
+        letter.get_by_role("menuitem", name="calls-anonymised.jsonl").click()
     saved = Path(download.value.path()).read_text(encoding="utf-8").splitlines()
     assert [json.loads(line)["text"] for line in saved] == ["[PERSON_1] called.", "[PERSON_1] wrote."]
 
@@ -485,7 +428,8 @@ def test_a_word_file_keeps_its_format(page: Any, tmp_path: Path) -> None:
     page.keyboard.press("Control+Enter")
     page.get_by_role("button", name="Save").click()
     with page.expect_download() as download:
-        page.get_by_role("menuitem", name="letter.docx").click()
+        page.get_by_role("menuitem", name="letter-anonymised.docx").click()
+    assert download.value.suggested_filename == "letter-anonymised.docx"
     target = tmp_path / "saved.docx"
     download.value.save_as(target)
     assert docx.Document(str(target)).paragraphs[0].text == "Yours, [PERSON_1]"

@@ -21,15 +21,10 @@ from allonym.server.wire import choices as wire
 router = APIRouter(prefix="/v1", tags=["choices"])
 Within = Annotated[Services, Depends(services_of)]
 PolicyName = Annotated[str, Path(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._-]*$")]
-_NEEDS = {
-    "flair": "flair",
-    "gliner": "gliner",
-    "mitie": "mitie",
-    "presidio": "presidio_analyzer",
-    "spacy": "spacy",
-    "transformers": "transformers",
-    "llm": "httpx",
-}
+_NEEDS = {"presidio": "presidio_analyzer"}
+_CONFIGURED = frozenset(("ensemble", "flair", "gliner", "llm", "mitie", "spacy", "transformers"))
+"""Detectors that run only under a policy that names their model, members or endpoint."""
+
 _PLAIN = frozenset(("keep", "suppress", "mask", "generalise", "sanitize", "hash"))
 """Operators whose replacements do not tell what stood there."""
 
@@ -59,12 +54,14 @@ def operators(who: Annotated[Who, needs()]) -> wire.Operators:
 
 @router.get("/detectors", summary="Ways to find")
 def detectors(who: Annotated[Who, needs()]) -> wire.Detectors:
-    """All detectors, and whether what they need is installed here."""
-    rows = [
-        wire.DetectorOut(name=name, available=name not in _NEEDS or find_spec(_NEEDS[name]) is not None)
-        for name in registry.detectors.names()
-    ]
+    """All detectors, and which of them any request may add. What needs a model, members or an endpoint runs only under
+    a policy that names them."""
+    rows = [wire.DetectorOut(name=name, available=_runs(name)) for name in registry.detectors.names()]
     return wire.Detectors(detectors=rows)
+
+
+def _runs(detector: str) -> bool:
+    return detector not in _CONFIGURED and (detector not in _NEEDS or find_spec(_NEEDS[detector]) is not None)
 
 
 @router.get("/policies", summary="All policies")

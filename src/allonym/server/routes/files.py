@@ -18,7 +18,7 @@ from allonym.errors import DataError, RequestError
 from allonym.plan import Plan
 from allonym.server import files
 from allonym.server.access import Who, needs, services_of
-from allonym.server.jobs.names import cleaned, media_type
+from allonym.server.jobs.names import cleaned, media_type, with_mark
 from allonym.server.routes.jobs import disposition
 from allonym.server.services import Services
 from allonym.server.treating import plan_of
@@ -84,7 +84,8 @@ async def file_apply(request: Request, who: Annotated[Who, needs("anonymize")], 
         name, data, given = await _received(request, services.settings.timeout)
         plans = await run_in_threadpool(_plans, given)
         made = await services.kernel.run(files.carried_out, data, name, plans)
-    return Response(made, media_type=media_type(name), headers={"content-disposition": disposition(name)})
+    headers = {"content-disposition": disposition(with_mark(name, "anonymised"))}
+    return Response(made, media_type=media_type(name), headers=headers)
 
 
 def _plans(given: str | None) -> dict[str, Plan]:

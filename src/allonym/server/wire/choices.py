@@ -42,7 +42,7 @@ class DetectorOut(Wire):
     """A way to find."""
 
     name: str
-    available: bool = Field(description="whether what it needs is installed")
+    available: bool = Field(description="whether it runs under any policy: it is installed, and needs no settings")
 
 
 class Detectors(Wire):

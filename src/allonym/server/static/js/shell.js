@@ -4,6 +4,7 @@ import { fill, h, icon, iconButton, menu } from "./ui.js";
 import { chooseTheme, theme } from "./preferences.js";
 import { PAGES, go, mayLeave } from "./router.js";
 import { current, may, signOut } from "./session.js";
+import { mayGo } from "./protect/workspace.js";
 
 const THEMES = [
   { name: "system", label: "As the system", icon: "screen" },
@@ -41,7 +42,7 @@ export function frame(app) {
   });
 
   async function leave() {
-    if (!(await mayLeave())) return;
+    if (!(await mayLeave()) || !(await mayGo("Sign out?", "Sign out"))) return;
     await signOut().catch(() => {});
     go("signin");
   }

@@ -1,6 +1,6 @@
 // The page where a text is protected: the text on the left, choices and mentions in the middle, the result on the right.
 
-import { announce, button, busy, confirm, h, progress, said, segments, stylesheet, tabs, toast } from "../ui.js";
+import { announce, button, busy, h, progress, segments, stylesheet, tabs, toast } from "../ui.js";
 import { Choices } from "../protect/choices.js";
 import { Desk } from "../protect/desk.js";
 import { CALL, LETTER } from "../protect/example.js";
@@ -9,6 +9,7 @@ import { MentionList } from "../protect/mentionlist.js";
 import { ResultPane } from "../protect/result.js";
 import { shortcuts } from "../protect/shortcuts.js";
 import { TextPane } from "../protect/textpane.js";
+import { mayGo } from "../protect/workspace.js";
 
 /** Shows the page. */
 export async function show(root) {
@@ -57,21 +58,23 @@ export async function show(root) {
       toast("There is no text yet.");
       return;
     }
+    if (!(await result.mayDrop())) return;
     try {
       await busy(act, () => desk.anonymise());
       if (narrow.matches) pick("result");
     } catch (error) {
-      toast(said(error), { kind: "danger" });
+      desk.complain(error);
     }
   }
 
-  function example(which) {
+  async function example(which) {
+    if (!(await mayGo("Open the example?", "Open"))) return;
     desk.open([which === "call" ? CALL : LETTER]);
     pane.show(which === "call" ? "conversation" : "text");
   }
 
   async function clear() {
-    if (desk.draft.own.length && !(await confirm({ title: "Clear the desk?", body: "The text, your corrections and the result go. What a vault keeps stays there.", action: "Clear", danger: true }))) return;
+    if (!(await mayGo("Clear the desk?", "Clear"))) return;
     desk.open([{ id: "", text: "" }]);
     pane.show("text");
     pane.editor.focus();
@@ -87,7 +90,7 @@ export async function show(root) {
         announce(`${desk.space.works.length} documents opened.`);
       }
     } catch (error) {
-      toast(said(error), { kind: "danger" });
+      desk.complain(error);
     } finally {
       bar.hidden = true;
     }
@@ -143,10 +146,6 @@ export async function show(root) {
     run();
   };
   document.addEventListener("keydown", keys);
-  const unsaved = (event) => {
-    if (desk.space.works.some((w) => w.draft.own.length)) event.preventDefault();
-  };
-  window.addEventListener("beforeunload", unsaved);
 
   const load = async () => {
     try {
@@ -163,7 +162,6 @@ export async function show(root) {
 
   return () => {
     document.removeEventListener("keydown", keys);
-    window.removeEventListener("beforeunload", unsaved);
     pane.destroy();
     result.destroy();
     desk.close();

@@ -6,6 +6,7 @@ import { paint, readable } from "../families.js";
 import { wordEdge } from "./marks.js";
 
 const LONGEST = 80;
+const CHOOSING = new Set(["ArrowUp", "ArrowDown", "Home", "End", "PageUp", "PageDown"]);
 const FREQUENT = ["PERSON", "ORGANIZATION", "LOCATION", "STREET_ADDRESS", "DATE", "EMAIL_ADDRESS", "PHONE_NUMBER", "GENERIC_ID", "OCCUPATION", "MEDICAL_TERM", "OTHER_IDENTIFYING_ATTRIBUTE"];
 
 /** Options for a select of labels: the frequent ones, then each family under its root. */
@@ -43,6 +44,7 @@ export class Card {
     this.element.addEventListener("keydown", (event) => this.key(event));
     this.mark = null;
     this.last = "PERSON";
+    this.drawn = 0;
   }
 
   get open() {
@@ -51,6 +53,11 @@ export class Card {
 
   /** Shows a mention, or with `adding` a stretch to mark; `focus`: the keyboard goes into the card. */
   show(mark, rectangle, { focus = false, adding = false } = {}) {
+    if (this.leaving) {
+      this.refresh(mark);
+      return;
+    }
+    this.drawn += 1;
     this.mark = mark;
     this.adding = adding;
     this.rectangle = rectangle;
@@ -119,11 +126,11 @@ export class Card {
   parts(mark) {
     const { owner } = this;
     const rejected = mark.verdict === "rejected";
-    const label = select(this.labels, { class: "small", value: mark.label, "aria-label": "Label", onchange: () => this.do("relabel", label.value) });
+    const label = this.picker(this.labels, "relabel", { class: "small", value: mark.label, "aria-label": "Label" });
     const alike = owner.alike(mark).length;
     const others = owner.others(mark);
-    const same = select([{ value: "", label: others.length ? "Same as…" : "Nobody else to merge with" }, ...others.map((o) => ({ value: String(o.id), label: o.label }))],
-      { class: "small", "aria-label": "Merge with another entity", disabled: !others.length, onchange: () => same.value && this.do("merge", same.value) });
+    const same = this.picker([{ value: "", label: others.length ? "Same as…" : "Nobody else to merge with" }, ...others.map((o) => ({ value: String(o.id), label: o.label }))], "merge",
+      { class: "small", value: "", "aria-label": "Merge with another entity", disabled: !others.length });
     const edge = (which, direction, name, words) => iconButton(name, words, { small: true, onclick: (event) => this.move(which, direction, event.shiftKey) });
     return [
       this.head(mark, h("span", { class: "tiny muted breaks card-told" }, this.told(mark))),
@@ -148,6 +155,40 @@ export class Card {
       alike > 0 && this.alikeBox(alike, alike === 1 ? "also the other mention with these words" : `also the ${alike} other mentions with these words`),
       h("p", { class: "tiny muted breaks" }, source(mark)),
     ];
+  }
+
+  /** A select whose choice counts at once by mouse; by keys with Enter or when it is left, since they go through all. */
+  picker(options, what, attributes) {
+    const element = select(options, attributes);
+    const { drawn } = this;
+    let [taken, keyed] = [element.value, false];
+    const take = () => {
+      if (!element.value || element.value === taken) return;
+      taken = element.value;
+      this.do(what, taken);
+    };
+    element.addEventListener("pointerdown", () => { keyed = false; });
+    element.addEventListener("keydown", (event) => {
+      if (event.key === "Enter" && keyed) {
+        event.preventDefault();
+        take();
+      } else if (event.key !== "Tab" && event.key !== "Shift") {
+        keyed = !event.altKey && (CHOOSING.has(event.key) || (event.key.length === 1 && event.key !== " "));
+      }
+    });
+    element.addEventListener("change", () => keyed || take());
+    element.addEventListener("blur", () => {
+      if (!this.open || this.drawn !== drawn) return;
+      this.leaving = true; // what was pressed to leave it must not go
+      take();
+      this.leaving = false;
+    });
+    return element;
+  }
+
+  /** What stands chosen in a select counts now. */
+  settle() {
+    if (this.element.contains(document.activeElement) && document.activeElement.matches("select")) document.activeElement.blur();
   }
 
   do(what, ...given) {

@@ -1,6 +1,6 @@
 // The middle pane: the policy, how sure a finding has to be, what replaces each label, who looks, and where it is kept.
 
-import { button, checkbox, errorState, field, fill, h, iconButton, input, select, skeleton } from "../ui.js";
+import { button, checkbox, errorState, field, fill, h, iconButton, input, notice, said, select, skeleton } from "../ui.js";
 import { paint, readable } from "../families.js";
 import { counts } from "./marks.js";
 
@@ -20,8 +20,8 @@ export class Choices {
   constructor(desk) {
     this.desk = desk;
     this.element = h("div", { class: "stack wide choices" }, skeleton(8));
-    desk.on("choice", () => this.draw());
-    desk.on("marks preview document", () => this.rows && this.drawRows());
+    desk.on("choice", () => this.keeping(() => this.draw()));
+    desk.on("marks preview document", () => this.rows && this.keeping(() => this.drawRows()));
   }
 
   failed(error, retry) {
@@ -36,20 +36,21 @@ export class Choices {
     const stored = desk.policies.filter((p) => !p.preset);
     if (stored.length) groups.unshift({ group: "Your organisation's", options: stored.map(named) });
     this.policy = select(groups, { value: desk.space.choice.name, onchange: () => this.choose({ name: this.policy.value }) });
+    this.wrong = h("div", { class: "stack", hidden: true });
     this.says = h("p", { class: "small muted says" });
     this.overall = select([], { onchange: () => this.operator("*", this.overall.value) });
     this.bar = h("input", { type: "range", class: "slider", min: "0", max: "100", step: "5", "aria-label": "Confidence" });
     this.barSays = h("output", { class: "small numbers" });
     this.bar.addEventListener("input", () => this.barMoved());
     this.bar.addEventListener("change", () => this.choose({ confidence: Number(this.bar.value) / 100 }));
-    this.barReset = iconButton("undo", "As the policy says", { small: true, onclick: () => this.choose({ confidence: null }) });
+    this.barReset = iconButton("undo", "As the policy says", { small: true, onclick: () => { this.bar.focus(); this.choose({ confidence: null }); } });
     this.rows = h("ul", { class: "label-rows", "aria-label": "Labels in the text" });
     this.off = h("div", { class: "row off-labels" });
     this.detectors = h("div", { class: "stack tight" });
-    this.scope = input({ value: desk.space.scope, placeholder: "nowhere", maxlength: "200", spellcheck: "false", onchange: () => { desk.space.scope = this.scope.value.trim(); desk.emit("choice"); if (desk.work.result) desk.checkSoon(); } });
-    const changed = h("div", { class: "spread" }, h("h3", {}, "What replaces it"), this.reset = button("As the policy says", { kind: "quiet", small: true, onclick: () => this.choose({ operators: {}, off: [] }) }));
+    this.scope = input({ value: desk.space.scope, placeholder: "nowhere", maxlength: "200", spellcheck: "false", oninput: () => desk.keepUnder(this.scope.value.trim()) });
+    const changed = h("div", { class: "spread" }, h("h3", {}, "What replaces it"), this.reset = button("As the policy says", { kind: "quiet", small: true, onclick: () => { this.overall.focus(); this.choose({ operators: {}, off: [] }); } }));
     fill(this.element,
-      field({ label: "Policy", control: this.policy }), this.says,
+      field({ label: "Policy", control: this.policy }), this.wrong, this.says,
       h("div", { class: "stack tight" }, h("div", { class: "spread" }, h("h3", {}, "Confidence"), h("div", { class: "row still" }, this.barSays, this.barReset)), this.bar,
         h("div", { class: "spread tiny muted" }, h("span", {}, "finds more"), h("span", {}, "only what is sure"))),
       h("div", { class: "stack" }, changed, field({ label: "For all labels", control: this.overall }), this.rows, this.off),
@@ -59,11 +60,22 @@ export class Choices {
   }
 
   async choose(changes) {
+    this.wrong.hidden = true;
     try {
       await this.desk.choose(changes);
     } catch (error) {
-      this.failed(error, () => this.ready());
+      this.policy.value = this.desk.space.choice.name;
+      this.wrong.hidden = false;
+      fill(this.wrong, notice(`${said(error)} The policy stays as it was.`, { kind: "danger", actions: [button("Try again", { small: true, onclick: () => { this.policy.focus(); this.choose(changes); } })] }));
     }
+  }
+
+  /** Draws anew, and leaves the keyboard at the same choice. */
+  keeping(draw) {
+    const choice = this.element.contains(document.activeElement) && document.activeElement.dataset.choice;
+    draw();
+    if (!choice || this.element.contains(document.activeElement)) return;
+    (this.element.querySelector(`[data-choice="${CSS.escape(choice)}"]`) ?? this.overall).focus();
   }
 
   operator(label, value) {
@@ -91,9 +103,9 @@ export class Choices {
     this.barSays.textContent = own ? `${this.bar.value} %` : "as the policy says";
     this.barReset.hidden = !own;
     this.reset.hidden = !Object.keys(choice.operators).length && !choice.off.length;
-    const running = new Set(choice.detectors ?? detail.detectors);
-    fill(this.detectors, desk.detectors.filter((d) => d.available || running.has(d.name)).map((d) => {
-      const box = checkbox(h("span", {}, DETECTOR_WORDS[d.name] ?? d.name, h("span", { class: "muted small" }, ` ${d.name}`)), { checked: running.has(d.name), disabled: !d.available });
+    const running = new Set(desk.running);
+    fill(this.detectors, desk.detectors.filter((d) => d.available || detail.detectors.includes(d.name)).map((d) => {
+      const box = checkbox(h("span", {}, DETECTOR_WORDS[d.name] ?? d.name, h("span", { class: "muted small" }, ` ${d.name}`)), { checked: running.has(d.name), dataset: { choice: d.name } });
       box.control.addEventListener("change", () => {
         if (box.control.checked) running.add(d.name);
         else running.delete(d.name);
@@ -102,9 +114,9 @@ export class Choices {
         this.choose({ detectors: same ? null : now });
       });
       return box;
-    }), choice.detectors && choice.detectors.length === 0 && h("p", { class: "small muted" }, "Nobody looks: only what you mark is replaced."));
+    }), !running.size && h("p", { class: "small muted" }, "Nobody looks: only what you mark is replaced."));
     fill(this.off, choice.off.length > 0 && h("span", { class: "small muted" }, "Not looked for:"), choice.off.map((label) =>
-      button(readable(label), { small: true, icon: "plus", "aria-label": `Look for ${readable(label)} again`, onclick: () => this.choose({ off: choice.off.filter((l) => l !== label) }) })));
+      button(readable(label), { small: true, icon: "plus", dataset: { choice: label }, "aria-label": `Look for ${readable(label)} again`, onclick: () => this.choose({ off: choice.off.filter((l) => l !== label) }) })));
     this.key = "";
     this.drawRows();
   }
@@ -136,11 +148,11 @@ export class Choices {
     const rule = this.desk.detail.rules[label];
     const std = choice.operators["*"] ?? rule?.operator ?? "suppress";
     const options = [...this.operatorOptions(OPERATOR_WORDS[std] ?? std), { value: OFF, label: "Do not look for it" }];
-    const pick = select(options, { class: "small", value: choice.operators[label] ?? "", "aria-label": `What replaces ${readable(label)}` });
+    const pick = select(options, { class: "small", value: choice.operators[label] ?? "", dataset: { choice: label }, "aria-label": `What replaces ${readable(label)}` });
     pick.addEventListener("change", () => (pick.value === OFF ? this.choose({ off: [...this.desk.space.choice.off, label] }) : this.operator(label, pick.value)));
     const number = h("span", { class: "numbers muted" });
     const sample = h("div", { class: "sample small muted cut" });
-    const element = paint(h("li", { class: "label-row" }, h("span", { class: "dot", "aria-hidden": "true" }), h("span", { class: "cut", title: `${readable(label)} (${label})` }, readable(label), " ", number), pick, sample), label);
+    const element = paint(h("li", { class: "label-row" }, h("span", { class: "dot", "aria-hidden": "true" }), h("span", { class: "row still" }, h("span", { class: "cut", title: `${readable(label)} (${label})` }, readable(label)), number), pick, sample), label);
     return {
       element,
       update: (n, example) => {

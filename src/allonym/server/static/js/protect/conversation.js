@@ -6,7 +6,8 @@ import { paint, readable } from "../families.js";
 const TURN = /^[ \t]*([^\s:][^:\n]{0,59}?)[ \t]*:[ \t]+/;
 const VOICES = 6;
 
-/** The turns of a text: {speaker, at, start, end}; a line without a speaker belongs to the turn before. */
+/** The turns of a text: {speaker, named, start, end}. A line without a speaker belongs to the turn before; what stands
+ * before the first one is a turn whose speaker is null. */
 function turnsOf(text) {
   const turns = [];
   let at = 0;
@@ -15,8 +16,11 @@ function turnsOf(text) {
     const end = at + line.length;
     if (match) {
       const name = at + line.indexOf(match[1]);
-      turns.push({ speaker: match[1], named: name, at, start: at + match[0].length, end });
-    } else if (turns.length && line.trim()) turns.at(-1).end = end;
+      turns.push({ speaker: match[1], named: name, start: at + match[0].length, end });
+    } else if (line.trim()) {
+      if (turns.length) turns.at(-1).end = end;
+      else turns.push({ speaker: null, start: at, end });
+    }
     at = end + 1;
   }
   return turns;
@@ -48,18 +52,21 @@ export class Conversation {
   draw(text, marks, active) {
     this.elements.clear();
     const turns = turnsOf(text);
-    const speakers = [...new Set(turns.map((t) => t.speaker))];
+    const speakers = [...new Set(turns.map((t) => t.speaker).filter(Boolean))];
     fill(this.known, speakers.map((s) => h("option", { value: s })));
-    if (!turns.length) {
+    if (!speakers.length) {
       fill(this.list, emptyState({ icon: "chat", title: "No turns yet", body: "A turn is a line such as “Pam: Is Jim there?” Add one below, or open a transcript." }));
       return;
     }
     const within = (from, to) => marks.filter((m) => m.start < to && from < m.end);
     fill(this.list, turns.map((turn) => {
-      const voice = speakers.indexOf(turn.speaker) % VOICES;
-      const name = h("div", { class: "speaker" }, this.stretch(text, turn.named, turn.named + turn.speaker.length, within(turn.named, turn.named + turn.speaker.length), active));
+      const voice = turn.speaker && `voice-${speakers.indexOf(turn.speaker) % VOICES}`;
+      const last = turn.named + turn.speaker?.length;
+      const name = turn.speaker
+        ? h("div", { class: "speaker" }, this.stretch(text, turn.named, last, within(turn.named, last), active))
+        : h("div", { class: "small muted" }, "Before the first turn");
       const change = iconButton("edit", "Change the words", { small: true, class: "turn-edit", onclick: () => this.does.onedit(turn.start) });
-      return h("div", { class: `turn voice-${voice}` }, h("div", { class: "spread" }, name, change), h("div", { class: "says" }, this.stretch(text, turn.start, turn.end, within(turn.start, turn.end), active)));
+      return h("div", { class: `turn ${voice ?? ""}` }, h("div", { class: "spread" }, name, change), h("div", { class: "says" }, this.stretch(text, turn.start, turn.end, within(turn.start, turn.end), active)));
     }));
     if (this.toEnd) this.list.scrollTop = this.list.scrollHeight;
     this.toEnd = false;

@@ -1,7 +1,7 @@
 // What the protect page does: keeps the text annotated, plans ahead, anonymises, restores. Its parts listen to it.
 
 import { get, post } from "../api.js";
-import { announce, debounce } from "../ui.js";
+import { announce, debounce, said, toast } from "../ui.js";
 import { learn } from "../families.js";
 import { may } from "../session.js";
 import { Points, applied } from "./points.js";
@@ -11,8 +11,8 @@ import { keyOf, spansOf, workspace } from "./workspace.js";
 const LONG = 40_000;
 
 /**
- * The desk. `on(name, f)` listens: "document" (another one lies here), "text", "marks", "preview", "choice", "result",
- * "status", "history".
+ * The desk. `on(name, f)` listens: "document" (another one lies here), "text", "marks", "preview", "choice", "scope",
+ * "result", "status", "history".
  */
 export class Desk {
   constructor() {
@@ -27,6 +27,8 @@ export class Desk {
       onstatus: (kind, detail = null) => {
         this.status = { kind, detail };
         this.emit("status");
+        if (kind === "error") this.fail(detail);
+        else if (kind === "live" && this.failed) this.planSoon();
       },
     });
     this.planSoon = debounce(() => this.plan(), 200);
@@ -63,22 +65,24 @@ export class Desk {
     learn(this.labels);
     const names = this.policies.map((p) => p.name);
     if (!names.includes(this.space.choice.name)) this.space.choose(names.includes("default") ? "default" : names[0]);
-    await this.readPolicy();
+    this.detail = await this.readPolicy(this.space.choice.name);
     this.loaded = true;
     this.take();
   }
 
-  async readPolicy() {
-    this.detail = await get(`/v1/policies/${encodeURIComponent(this.space.choice.name)}`);
+  readPolicy(name) {
+    return get(`/v1/policies/${encodeURIComponent(name)}`);
   }
 
   /** Listens to the document that lies on the desk. */
   take() {
     this.leave?.();
     this.ahead = null;
+    this.failed = null;
     this.leave = this.draft.subscribe((what, detail) => this.changed(what, detail));
     if (this.loaded) this.annotator.setPolicy(this.space.policy);
     this.emit("document");
+    this.check();
     this.emit("result");
     if (this.draft.annotated !== this.draft.version) this.annotator.ask(this.draft.version, this.draft.text, { now: true });
     else this.plan();
@@ -108,20 +112,35 @@ export class Desk {
     this.take();
   }
 
-  /** Changes the choice: fields of it, or another policy by name. */
+  /** Changes the choice: fields of it, or another policy by name, which counts once the server has told it. */
   async choose(changes) {
-    const { choice } = this.space;
-    if (changes.name !== undefined && changes.name !== choice.name) {
+    this.choosing = changes;
+    if (changes.name !== undefined && changes.name !== this.space.choice.name) {
+      const detail = await this.readPolicy(changes.name);
+      if (this.choosing !== changes) return;
       this.space.choose(changes.name);
-      await this.readPolicy();
+      this.detail = detail;
     } else {
-      this.space.choice = { ...choice, ...changes };
+      this.space.choice = { ...this.space.choice, ...changes };
     }
+    this.failed = null;
     for (const { draft } of this.space.works) draft.annotated = 0;
     this.emit("choice");
     this.annotator.setPolicy(this.space.policy);
     this.annotator.ask(this.draft.version, this.draft.text, { now: true });
     if (this.work.result) this.checkSoon();
+  }
+
+  /** Under which name texts are kept in the vault. */
+  keepUnder(scope) {
+    this.space.scope = scope;
+    this.emit("scope");
+    if (this.work.result) this.checkSoon();
+  }
+
+  /** The detectors that read. */
+  get running() {
+    return this.space.choice.detectors ?? this.detail?.detectors ?? null;
   }
 
   /** What will stand in place of a mention; "" where nothing will, null where that is not known. */
@@ -140,7 +159,7 @@ export class Desk {
     const { draft, space } = this;
     this.asking?.abort();
     if (!draft.text.trim() || draft.annotated !== draft.version) {
-      if (!draft.text.trim()) this.ahead = null;
+      if (!draft.text.trim()) this.ahead = this.failed = null;
       this.emit("preview");
       return;
     }
@@ -158,21 +177,31 @@ export class Desk {
       this.ahead = { version, at, entities, plan, ...applied(draft.text, plan.edits) };
       this.failed = null;
     } catch (error) {
-      if (error.name === "AbortError") return;
-      this.ahead = null;
-      this.failed = error;
+      if (error.name !== "AbortError") this.fail(error);
+      return;
     }
     this.emit("preview");
   }
 
-  /** Whether the result is the one of what is on the desk. */
+  /** There is no plan ahead, and why. */
+  fail(error) {
+    this.ahead = null;
+    this.failed = error;
+    this.emit("preview");
+  }
+
+  /** Tells what went wrong. That the session is over is told by the page for signing in. */
+  complain(error) {
+    if (error.status !== 401) toast(said(error), { kind: "danger" });
+  }
+
+  /** Whether the result is the one of what is on the desk. Also when it is not, its plan can restore. */
   check() {
     const { work } = this;
     if (!work.result) return;
     const fresh = work.result.key === keyOf(this.space, work);
     if (fresh === work.result.fresh) return;
     work.result.fresh = fresh;
-    if (!fresh && work.answer === null) work.result = null;
     this.emit("result");
   }
 

@@ -1,9 +1,9 @@
 // Opening files and saving what became of them.
 
 import { post, upload } from "../api.js";
-import { confirm, download, said, toast } from "../ui.js";
+import { download } from "../ui.js";
 import { may } from "../session.js";
-import { keyOf, spansOf } from "./workspace.js";
+import { keyOf, mayGo, spansOf } from "./workspace.js";
 
 export const ACCEPTED = ".txt,.md,.docx,.pdf,.jsonl,.json,.csv,.xlsx";
 
@@ -24,11 +24,7 @@ export async function openFiles(desk, files, onprogress) {
     for (const d of read.documents) documents.push({ id: files.length > 1 ? `${read.name} ${d.id}` : d.id || read.name, text: d.text });
   }
   if (!documents.length) throw new Error("There is no text in this file.");
-  const { works, work } = desk.space;
-  if (works.length === 1 && work.draft.text.trim() && work.draft.own.length) {
-    const sure = await confirm({ title: "Open another text?", body: "What you corrected in the one on the desk is lost then.", action: "Open" });
-    if (!sure) return false;
-  }
+  if (!(await mayGo("Open another text?", "Open"))) return false;
   desk.open(documents, source);
   return true;
 }
@@ -42,7 +38,7 @@ export function saveItems(desk, result) {
   const changed = works.some((w) => w.draft.text !== w.opened);
   const text = result.current();
   const items = [{ label: "As text (.txt)", icon: "file", disabled: !text, run: () => download(`${name}-anonymised.txt`, text) }];
-  if (file?.saveable && !changed) items.push({ label: `As ${file.name}${works.length > 1 ? `, all ${works.length} documents` : ""}`, icon: "save", run: () => saveOriginal(desk) });
+  if (file?.saveable && !changed) items.push({ label: `As ${name}-anonymised.${file.format}${works.length > 1 ? `, all ${works.length} documents` : ""}`, icon: "save", run: () => saveOriginal(desk) });
   else if (file) items.push({ says: changed ? "You changed the text itself, so the file's own format cannot be kept." : `Text of a ${file.format.toUpperCase()} file is saved as .txt.` });
   items.push("-", { label: "The plan (.json)", icon: "list", disabled: !made, run: () => savePlan(made.plan, name, false) });
   if (may("restore")) items.push({ label: "The plan with originals", icon: "lock", disabled: !made, run: () => savePlan(made.plan, name, true) });
@@ -75,6 +71,6 @@ async function saveOriginal(desk) {
     const { blob, name } = await upload("/v1/files/apply", form, { as: "blob" });
     download(name ?? `${stem(work.file.name)}-anonymised.${work.file.format}`, blob);
   } catch (error) {
-    toast(said(error), { kind: "danger" });
+    desk.complain(error);
   }
 }

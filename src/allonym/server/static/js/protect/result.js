@@ -1,6 +1,6 @@
 // The right pane: what the text became, to copy, to change and to restore.
 
-import { badge, button, busy, fill, h, iconButton, menu, notice, said, segments, toast } from "../ui.js";
+import { badge, button, busy, confirm, fill, h, iconButton, menu, notice, said, segments, toast } from "../ui.js";
 import { family } from "../families.js";
 import { may } from "../session.js";
 import { Differences } from "./diff.js";
@@ -18,7 +18,7 @@ export class ResultPane {
     this.view = "made";
     this.draft = new Draft(); // so that editing the result can be undone too
     this.build();
-    desk.on("preview text document choice", () => this.show());
+    desk.on("preview text document choice scope", () => this.show());
     desk.on("result", () => this.changed());
   }
 
@@ -51,9 +51,10 @@ export class ResultPane {
     return this.desk.work;
   }
 
-  /** Whether the text in the pane is the person's to change. */
+  /** Whether the text in the pane is the person's to change; else it is a preview. */
   get open() {
-    return this.work.result !== null || this.work.answer !== null;
+    const { answer, result, restored } = this.work;
+    return answer !== null || Boolean(result && (result.fresh || restored));
   }
 
   changed() {
@@ -78,7 +79,7 @@ export class ResultPane {
     const ahead = desk.ahead?.version === desk.draft.version ? desk.ahead : null;
     if (view === "made") this.showMade(ahead);
     else if (view === "diff") {
-      const from = work.result ? [work.result.original, work.result.text, work.result.places] : ahead ? [desk.draft.text, ahead.text, ahead.places] : null;
+      const from = work.result && this.open ? [work.result.original, work.result.text, work.result.places] : ahead ? [desk.draft.text, ahead.text, ahead.places] : null;
       if (from) this.differences.draw(...from);
       else if (!desk.draft.text) this.differences.draw("", "", []);
     } else if (work.restored) this.back.draw(work.restored);
@@ -98,7 +99,7 @@ export class ResultPane {
     if (ahead) {
       if (this.editor.text !== ahead.text) this.editor.setText(ahead.text);
       this.editor.paint(paintable(ahead.places));
-    } else if (!desk.draft.text.trim()) {
+    } else if (!desk.draft.text.trim() || desk.failed) {
       this.editor.setText("");
       this.editor.paint([]);
     }
@@ -108,19 +109,30 @@ export class ResultPane {
     const { work, desk } = this;
     const out = [];
     if (desk.failed && !this.open) out.push(notice(said(desk.failed), { kind: "danger" }));
-    else if (work.result && !work.result.fresh) out.push(notice("Your text or your choices have changed since.", { kind: "warn", actions: [button("Anonymise again", { small: true, onclick: () => this.does.anonymise() })] }));
-    else if (work.result) out.push(h("div", { class: "row" }, badge("Anonymised", "good"), h("span", { class: "small muted" }, work.result.scope ? `kept in the vault under “${work.result.scope}”` : "its plan is kept in this window only")));
-    else if (work.answer !== null) out.push(h("div", { class: "row" }, badge("Answer", "info"), h("span", { class: "small muted" }, "restored from the vault"), button("Back to the preview", { kind: "quiet", small: true, onclick: () => this.dropAnswer() })));
+    else if (work.result && this.open && !work.result.fresh) {
+      out.push(notice("Your text or your choices have changed since; restoring goes by what was anonymised.", { kind: "warn", actions: [
+        button("Anonymise again", { small: true, onclick: () => this.does.anonymise() }),
+        button("Back to the preview", { small: true, onclick: () => this.dropAnswer() }),
+      ] }));
+    } else if (work.result && this.open) out.push(h("div", { class: "row" }, badge("Anonymised", "good"), h("span", { class: "small muted" }, work.result.scope ? `kept in the vault under “${work.result.scope}”` : "its plan is kept in this window only")));
+    else if (work.answer !== null) out.push(h("div", { class: "row" }, badge("Answer", "info"), h("span", { class: "small muted" }, this.from()), button("Back to the preview", { kind: "quiet", small: true, onclick: () => this.dropAnswer() })));
     else if (desk.draft.text.trim()) out.push(h("div", { class: "row" }, badge("Preview"), h("span", { class: "small muted" }, ahead ? "press Anonymise to use it" : "…")));
     fill(this.state, out);
     const may_ = may("restore");
     const something = Boolean(this.open && this.draft.text.trim());
     this.restoreButton.disabled = !may_ || !something || (!work.result && !desk.space.scope);
     this.answerButton.hidden = !may_ || this.open;
+    const kept = work.result && !this.open;
     const plainly = !work.result && work.answer !== null && !desk.space.scope;
-    this.why.textContent = !may_ ? WITHOUT : plainly ? "Name the scope in the vault under Policy, so that it is known what stands for what." : work.result ? "Change the text or paste what you got back, then restore." : "";
+    this.why.textContent = !may_ ? WITHOUT : plainly ? "Name the scope in the vault under Policy, so that it is known what stands for what." : kept ? "What you anonymised before can still be restored: paste the answer." : work.result ? "Change the text or paste what you got back, then restore." : "";
     this.restoreButton.setAttribute("aria-describedby", this.why.id);
     this.copyButton.disabled = !this.current();
+  }
+
+  from() {
+    const { work, desk } = this;
+    if (work.restored) return "restored from the vault";
+    return desk.space.scope ? `to be restored from the vault under “${desk.space.scope}”` : "to be restored";
   }
 
   /** The text that is shown. */
@@ -146,7 +158,7 @@ export class ResultPane {
   took() {
     const { work } = this;
     const untouched = work.result && this.draft.text === work.result.text;
-    work.answer = untouched ? null : this.draft.text;
+    work.answer = untouched && work.result.fresh ? null : this.draft.text;
     this.editor.paint(untouched ? paintable(work.result.places) : []);
     this.tell(null);
   }
@@ -158,9 +170,16 @@ export class ResultPane {
     this.editor.focus();
   }
 
-  dropAnswer() {
+  async dropAnswer() {
+    if (!(await this.mayDrop())) return;
     this.work.answer = null;
+    this.work.restored = null;
     this.desk.emit("result");
+  }
+
+  /** Whether the answer may go; asks where there is one. */
+  async mayDrop() {
+    return !this.work.answer?.trim() || confirm({ title: "Drop the answer?", body: "What you pasted or changed on the right goes.", action: "Drop it", danger: true });
   }
 
   async copy() {
@@ -177,7 +196,7 @@ export class ResultPane {
     try {
       await busy(this.restoreButton, () => this.desk.restore());
     } catch (error) {
-      toast(said(error), { kind: "danger" });
+      this.desk.complain(error);
     }
     this.tell(null);
   }

@@ -8,6 +8,7 @@ const LONG_PAUSE = 350; // and a long one
 const LONG = 20_000;
 const FIRST_WAIT = 500;
 const LONGEST_WAIT = 10_000;
+const REFUSED = 1008; // the code with which the server closes what it does not go on with
 const SILENCE = 60_000; // after which a connection that owes an answer counts as dead
 
 /**
@@ -25,6 +26,8 @@ export class Annotator {
     this.failures = 0;
     this.sent = null; // what an answer is awaited for
     this.next = null; // what is to be sent after that
+    this.unread = null; // what the server did not want to read
+    this.refused = false; // whether it closed the last connection by itself
     this.closed = false;
     this.back = () => this.connect();
     this.gone = () => {
@@ -90,6 +93,8 @@ export class Annotator {
     const points = new Points(asked.text);
     const found = spans.map((s) => ({ ...s, start: points.toUnits(s.start), end: points.toUnits(s.end) }));
     this.sent = null;
+    this.unread = null;
+    if (this.refused) this.connect();
     this.onstatus("live", milliseconds);
     this.onspans(asked.version, found);
     this.flush();
@@ -98,6 +103,7 @@ export class Annotator {
   connect() {
     if (this.closed || this.socket) return;
     clearTimeout(this.retry);
+    this.refused = false;
     this.onstatus("connecting");
     const socket = new WebSocket(socketAddress("/v1/stream"));
     this.socket = socket;
@@ -112,18 +118,25 @@ export class Annotator {
       const said = JSON.parse(event.data);
       if (said.type === "spans" && said.version === this.sent?.version) this.take(this.sent, said.spans, said.milliseconds);
       else if (said.type === "error") {
+        this.unread = this.sent;
         this.sent = null;
         this.onstatus("error", said.error);
         this.flush();
       }
     });
-    socket.addEventListener("close", () => {
+    socket.addEventListener("close", ({ code }) => {
       if (this.socket !== socket) return;
       this.socket = null;
       if (this.sent) this.next ??= this.sent;
       this.sent = null;
       this.failures += 1;
       if (this.closed) return;
+      if (code === REFUSED) { // a request tells why, and whether it was for a moment only
+        this.refused = true;
+        this.next ??= this.unread;
+        this.flush();
+        return;
+      }
       this.onstatus("offline");
       this.retry = setTimeout(() => this.connect(), this.wait);
       this.wait = Math.min(this.wait * 2, LONGEST_WAIT);

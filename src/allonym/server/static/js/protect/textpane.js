@@ -181,8 +181,14 @@ export class TextPane {
       if (i === 0) chip.dataset.all = key;
       return paint(chip, label);
     });
-    fill(this.legend, chips.length ? chips : h("span", { class: "muted small" }, text.trim() && this.draft.annotated === this.draft.version ? "Nothing found that identifies anybody." : "Labels appear here."));
+    fill(this.legend, chips.length ? chips : h("span", { class: "muted small" }, this.nothing()));
     return this.told();
+  }
+
+  nothing() {
+    const { desk, draft } = this;
+    if (!draft.text.trim() || draft.annotated !== draft.version) return "Labels appear here.";
+    return desk.running?.length === 0 ? "No detector looks: only what you mark is replaced." : "Nothing found that this policy looks for.";
   }
 
   told() {
@@ -214,7 +220,10 @@ export class TextPane {
       withdraw: (m) => after(this.draft.withdraw(m)),
       relabel: (m, label, all) => after(this.draft.relabel(label, ...same(m, all))),
       resize: (m, start, end) => after(this.draft.resize(m, start, end)),
-      add: (m, label, all) => after(this.draft.add(m.start, m.end, label, { all })),
+      add: (m, label, all) => {
+        document.getSelection().removeAllRanges();
+        after(this.draft.add(m.start, m.end, label, { all }));
+      },
       merge: (m, id) => after(this.draft.merge(...this.ofEntity(m), ...this.draft.standing.filter((o) => desk.entity(o) === Number(id)))),
       split: (m) => after(this.draft.split(m, this.ofEntity(m).filter((o) => o !== m))),
       next: (direction, focus) => this.next(direction, focus),
@@ -326,6 +335,7 @@ export class TextPane {
 
   /** Goes to the next mention from where one is; with `focus` its card takes the keyboard. */
   next(direction, focus = false, label = null) {
+    this.card?.settle();
     const marks = label ? this.draft.marks.filter((m) => m.label === label) : this.draft.marks;
     if (!marks.length) return;
     const at = this.active ? (direction > 0 ? this.active.end : this.active.start) : this.editor.selection?.[direction > 0 ? "end" : "start"] ?? 0;

@@ -1,6 +1,7 @@
 // What lies on the desk: documents, what was made of them, and the choices that hold for all. It lives in the page's
 // memory only, so that it is there after a look at another page, and gone with the window.
 
+import { confirm } from "../ui.js";
 import { preference, prefer } from "../preferences.js";
 import { current, onSignOut } from "../session.js";
 import { Draft } from "./draft.js";
@@ -13,7 +14,7 @@ class Work {
     this.file = file; // {file, name, format, saveable} that it was opened from
     this.opened = text;
     this.draft = new Draft(text);
-    this.result = null; // {text, plan, places, of, key}: what was anonymised, of which text and choice
+    this.result = null; // {text, plan, places, key, fresh}: what was anonymised last, of which text and choice
     this.answer = null; // the result as the person edited it; null: as it was made
     this.restored = null; // what restoring gave
   }
@@ -32,6 +33,11 @@ class Workspace {
 
   get work() {
     return this.works[this.at];
+  }
+
+  /** Whether something lies here that cannot be had again: own corrections, answers, plans that no vault keeps. */
+  get dirty() {
+    return this.works.some((w) => w.draft.own.length > 0 || Boolean(w.answer?.trim()) || Boolean(w.result && !w.result.scope));
   }
 
   /** Other documents instead of those that lie here. */
@@ -61,6 +67,14 @@ class Workspace {
 
 let desk = null;
 onSignOut(() => { desk = null; });
+window.addEventListener("beforeunload", (event) => {
+  if (desk?.dirty) event.preventDefault();
+});
+
+/** Whether all that lies on the desk may go; asks where something of it would be lost. */
+export async function mayGo(title, action) {
+  return !desk?.dirty || confirm({ title, body: "Your corrections go, and so do answers and plans that no vault keeps.", action, danger: true });
+}
 
 /** The desk of the person who is signed in; another person's is cleared away. */
 export function workspace() {
