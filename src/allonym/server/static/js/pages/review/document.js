@@ -7,6 +7,7 @@ import { may } from "../../session.js";
 import { readable } from "../../families.js";
 import { passage } from "../passage.js";
 import { choices } from "../policychoice.js";
+import { many } from "../format.js";
 import { MARKS, makePanel, speakerLabel } from "./panel.js";
 import { differences } from "./settle.js";
 import { keyOf, makeReading, sides } from "./reading.js";
@@ -73,6 +74,7 @@ export async function showDocument(root, project, id) {
 
   Object.assign(view, {
     show(target) { setTarget(target); scrollTo_(target); },
+    leave() { getSelection().removeAllRanges(); setTarget(null); original.element.focus({ preventScroll: true }); },
     mark(start, end, kind, label) {
       if (view.locked) return;
       const one = reading.mark(start, end, kind, speakerLabel(kind, label));
@@ -112,7 +114,7 @@ export async function showDocument(root, project, id) {
   const head = h("div", {});
   const element = h("div", { class: "review-doc stack" }, head, failed,
     view.locked && notice(doc.state === "done" ? "This document is settled. It cannot be changed any more." : "Both reviewers are done and do not say the same. Somebody who may adjudicate decides."),
-    split?.element,
+    split,
     h("div", { class: "with-side" }, panes, panel));
   root.append(h("a", { class: "back", href: route(`review/${encodeURIComponent(project)}`) }, icon("left"), project), element);
 
@@ -123,6 +125,7 @@ export async function showDocument(root, project, id) {
 
   finish.addEventListener("click", () => done());
   element.addEventListener("keydown", keyed);
+  original.element.addEventListener("pointerup", () => requestAnimationFrame(uncover));
   beforeLeaving(async () => { if (dirty) await reading.send().catch(() => {}); return true; });
   return () => { reading.leave(); original.leave(); become?.leave(); };
 
@@ -152,6 +155,7 @@ export async function showDocument(root, project, id) {
     undo.disabled = !reading.undoable;
     redo.disabled = !reading.redoable;
     split?.draw();
+    finish.disabled = split?.open > 0;
     if (view.target?.type !== "selection") panel.draw(view.target && stillThere(view.target));
   }
 
@@ -178,6 +182,17 @@ export async function showDocument(root, project, id) {
     view.target = target;
     light();
     panel.draw(target);
+    if (target?.type !== "selection") uncover(); // a selection is moved once the pointer is up, not under it
+  }
+
+  /** Scrolls what is judged above the panel, where that lies over the text. */
+  function uncover() {
+    const key = targetKey(view.target);
+    const selection = getSelection();
+    const at = key ? original.find(key) : view.target?.type === "selection" && selection.rangeCount ? selection.getRangeAt(0) : null;
+    const box = at?.getBoundingClientRect();
+    const over = panel.getBoundingClientRect();
+    if (box && box.right > over.left && box.left < over.right && box.bottom > over.top - 12) scrollBy({ top: box.bottom - over.top + 24 });
   }
 
   function scrollTo_(target) {
@@ -186,6 +201,7 @@ export async function showDocument(root, project, id) {
     if (!element_) return;
     element_.focus({ preventScroll: true });
     element_.scrollIntoView({ block: "center" });
+    uncover();
   }
 
   function pickRange(key) {
@@ -241,7 +257,7 @@ export async function showDocument(root, project, id) {
         delete: target?.type === "mark" && (() => view.unmark(target.mark)),
         d: () => done(),
       }),
-      escape: target && (() => { getSelection().removeAllRanges(); setTarget(null); }),
+      escape: target && view.leave,
       enter: event.target.dataset?.key && (() => pickRange(event.target.dataset.key)),
     }[key];
     if (!run) return;
@@ -265,6 +281,7 @@ export async function showDocument(root, project, id) {
 
   async function done() {
     if (view.locked) return;
+    if (split?.open) { toast(`${many(split.open, "difference")} still open. Decide each, then settle.`); return; }
     try {
       await busy(finish, () => reading.send(true));
     } catch {

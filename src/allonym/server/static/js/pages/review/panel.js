@@ -1,6 +1,6 @@
 // Beside a document: what can be said of what is selected, and what is said so far.
 
-import { badge, button, fill, h, icon, segments } from "../../ui.js";
+import { badge, button, fill, h, icon, iconButton, segments } from "../../ui.js";
 import { may } from "../../session.js";
 import { paint, readable } from "../../families.js";
 import { many, share } from "../format.js";
@@ -16,15 +16,16 @@ export const MARKS = {
 const SPEAKER = ["ORGANIZATION", "PRODUCT"];
 
 /**
- * The panel. `view`: {doc, reading, labels, locked, text(start, end), show(target), act(name)}; `.draw(target)` with
+ * The panel. `view`: {doc, reading, labels, locked, text(start, end), show(target), leave(), …}; `.draw(target)` with
  * {type: "selection"|"proposal", start, end, label?}, {type: "finding", span}, {type: "mark", mark} or null.
  */
 export function makePanel(view) {
   const element = h("aside", { class: "card review-panel", "aria-label": "What is selected" });
   element.draw = (target) => {
     element.dataset.type = target?.type ?? "";
-    const parts = target ? DRAW[target.type](view, target) : overview(view);
-    fill(element, h("div", { class: "stack" }, parts));
+    const [head, ...parts] = target ? DRAW[target.type](view, target) : overview(view);
+    fill(element, h("div", { class: "stack" },
+      target ? h("div", { class: "row still" }, h("div", { class: "grow" }, head), iconButton("close", "Close", { small: true, onclick: view.leave })) : head, parts));
   };
   return element;
 }

@@ -14,11 +14,11 @@ export function keyOf(kind, one) {
  * "saving", {saved, lists}, where lists are those that came about with it, and {failed}.
  */
 export function makeReading({ marks, decisions, version, spans, save, told }) {
-  let now = { marks: marks.map(plainMark), decisions: new Map(decisions.map((d) => [keyOf("f", d), plainDecision(d)])) };
+  let now = { marks: marks.map(plainMark), decisions: new Map(decisions.map((d) => [keyOf("f", d), plainDecision(d)])), settled: new Set() };
   let past = [], future = [];
   let stored = version, chain = Promise.resolve(), pendingLists = [];
 
-  const copy = () => ({ marks: [...now.marks], decisions: new Map(now.decisions) });
+  const copy = () => ({ ...now, marks: [...now.marks], decisions: new Map(now.decisions) });
   const step = (change) => {
     past.push(now);
     if (past.length > 200) past.shift();
@@ -67,6 +67,8 @@ export function makeReading({ marks, decisions, version, spans, save, told }) {
   return {
     get marks() { return now.marks; },
     get decisions() { return now.decisions; },
+    /** Keys of the differences that were decided; they are undone with what was decided. */
+    get settled() { return now.settled; },
     get undoable() { return past.length > 0; },
     get redoable() { return future.length > 0; },
     send,
@@ -110,7 +112,11 @@ export function makeReading({ marks, decisions, version, spans, save, told }) {
       later();
     },
     replace(next) {
-      step((to) => { to.marks = next.marks.map(plainMark); to.decisions = new Map(next.decisions.map((d) => [keyOf("f", d), plainDecision(d)])); });
+      step((to) => {
+        to.marks = next.marks.map(plainMark);
+        to.decisions = new Map(next.decisions.map((d) => [keyOf("f", d), plainDecision(d)]));
+        to.settled = new Set(next.settled);
+      });
     },
     undo() { move(past, future); },
     redo() { move(future, past); },
@@ -130,11 +136,11 @@ export function makeReading({ marks, decisions, version, spans, save, told }) {
   }
 }
 
-function plainMark({ start, end, kind, label }) {
+export function plainMark({ start, end, kind, label }) {
   return { start, end, kind, label };
 }
 
-function plainDecision({ start, end, label, verdict, new_label, new_start, new_end }) {
+export function plainDecision({ start, end, label, verdict, new_label, new_start, new_end }) {
   const out = { start, end, label, verdict };
   if (new_label) out.new_label = new_label;
   if (Number.isInteger(new_start)) out.new_start = new_start;
