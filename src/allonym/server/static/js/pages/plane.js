@@ -74,10 +74,12 @@ export function plane({ points, baseline = null, xLimit = null, xName, yName, la
     "aria-label": label, "aria-roledescription": "chart",
   });
   root.append(grid(frame, x, y, xName, yName));
+  const labels = svg("g", { "aria-hidden": "true" }, words("better ↘", frame.right, frame.top - 20, "better", "end"));
   if (xLimit && xs.some((v) => v > xLimit.at)) {
     const a = x(xLimit.at);
     root.append(svg("path", { class: "guide limit", d: `M${a} ${frame.top}V${frame.bottom}`, "aria-hidden": "true" }));
-    root.append(words(xLimit.label, a - 6, frame.bottom - 12, "better", "end"));
+    const right = a < frame.left + 0.6 * (frame.right - frame.left);
+    labels.append(words(xLimit.label, a + (right ? -2 : 2), frame.top - 5, "better", right ? "start" : "end"));
   }
   const front = points.filter((p) => p.frontier).sort((a, b) => a.x - b.x);
   if (front.length > 1) {
@@ -94,7 +96,7 @@ export function plane({ points, baseline = null, xLimit = null, xName, yName, la
     const a = x(baseline.x), b = y(baseline.y);
     root.append(svg("path", { class: "baseline", d: `M${a - 6} ${b}h12M${a} ${b - 6}v12`, "aria-hidden": "true" }));
     const right = a < frame.left + 0.7 * (frame.right - frame.left);
-    root.append(words(baseline.label, a + (right ? 10 : -10), b + 4, "callout quiet", right ? "start" : "end"));
+    labels.append(words(baseline.label, a + (right ? 5 : -5), b + 18 < frame.bottom ? b + 18 : b - 10, "callout quiet", right ? "start" : "end"));
   }
   const halo = svg("g", { class: "halo", "aria-hidden": "true" });
   root.append(halo);
@@ -110,7 +112,7 @@ export function plane({ points, baseline = null, xLimit = null, xName, yName, la
     return { point: p, mark, at };
   });
   const called = svg("g", { "aria-hidden": "true" });
-  root.append(called);
+  root.append(labels, called);
 
   let now = null;
   let hidden = new Set();
@@ -180,13 +182,15 @@ export function plane({ points, baseline = null, xLimit = null, xName, yName, la
     const [a, b] = m.at;
     if (selected) {
       const { xs: wide, ys: high } = m.point;
-      if (wide) halo.append(svg("path", { class: "whisker", d: `M${x(wide[0])} ${b}H${x(wide[1])}` }));
-      if (high) halo.append(svg("path", { class: "whisker", d: `M${a} ${y(high[0])}V${y(high[1])}` }));
+      const [across, up] = [wide?.map((v) => within(x(v), frame.left, frame.right)), high?.map((v) => within(y(v), frame.top, frame.bottom))];
+      if (across) halo.append(svg("path", { class: "whisker", d: `M${across[0]} ${b}H${across[1]}` }));
+      if (up) halo.append(svg("path", { class: "whisker", d: `M${a} ${up[0]}V${up[1]}` }));
     }
     halo.append(svg("circle", { class: selected ? "ring" : "ring quiet", cx: a, cy: b, r: 10.5 }));
     const name = m.point.chosen ? "chosen" : "selected";
     const right = a < frame.left + 0.75 * (frame.right - frame.left);
-    called.append(words(name, a + (right ? 14 : -14), b - 10 > frame.top ? b - 9 : b + 20, "callout", right ? "start" : "end"));
+    const off = selected ? 0 : 12; // where both names are close they do not lie over each other
+    called.append(words(name, a + (right ? 14 : -14), b - 10 > frame.top ? b - 9 - off : b + 20 + off, "callout", right ? "start" : "end"));
   };
   const show = (off) => {
     hidden = off;
@@ -194,6 +198,10 @@ export function plane({ points, baseline = null, xLimit = null, xName, yName, la
   };
   select(null);
   return { element: root, select, show };
+}
+
+function within(value, low, high) {
+  return Math.max(low, Math.min(high, value));
 }
 
 function line(list) {
@@ -216,8 +224,7 @@ function grid(frame, x, y, xName, yName) {
   }
   out.append(svg("line", { class: "base", x1: frame.left, x2: frame.left, y1: frame.top, y2: frame.bottom }));
   out.append(svg("line", { class: "base", x1: frame.left, x2: frame.right, y1: frame.bottom, y2: frame.bottom }));
-  out.append(words(yName, 4, frame.top - 16, "axis"));
+  out.append(words(yName, 4, frame.top - 20, "axis"));
   out.append(words(xName, frame.right, frame.bottom + 40, "axis", "end"));
-  out.append(words("better ↘", frame.right - 10, frame.bottom - 12, "better", "end"));
   return out;
 }
