@@ -139,6 +139,21 @@ def test_keyboard_alone_marks_in_code_points(open_page: Any, api: Api, project: 
     assert ("𝔸 𝔹 zyx wvu 🌿 tsr"[mark["start"] : mark["end"]], mark["kind"]) == ("zyx wvu", "partial")
 
 
+def test_the_panel_gives_way_to_the_text(open_page: Any, api: Api, project: str) -> None:
+    text = "A line about bees. " * 60 + "Marisol Quint keeps them."
+    api.send("POST", f"/v1/projects/{project}/documents", {"documents": [{"id": "long", "text": text}]})
+    page = open_page("390", path=document(project, "long"))
+    finding = page.get_by_role("group", name="Original text").get_by_role("button", name="Marisol Quint")
+    finding.click()
+    panel = page.get_by_role("complementary", name="What is selected")
+    panel.get_by_role("heading", name="Finding").wait_for()
+    assert panel.get_by_role("button", name="Close").count() == 1
+    at = finding.bounding_box()
+    assert at["y"] + at["height"] <= panel.bounding_box()["y"]
+    panel.get_by_role("button", name="Close").click()
+    panel.get_by_role("heading", name="This document").wait_for()
+
+
 def test_never_find_this_is_in_force_at_once(open_page: Any, api: Api, project: str) -> None:
     page = open_page(path=document(project, "letter-2"))
     page.get_by_role("group", name="Original text").get_by_role("button", name="Marisol Quint").click()
@@ -171,9 +186,22 @@ def test_two_reviewers_are_blind_then_settle(
     page = open_page(path=document(project, "letter-1"))
     page.get_by_role("heading", name="1 difference").wait_for()
     shoot(page, "settle-1440-light")
-    page.get_by_role("button", name="ada: missed product").click()
+    settle, open_ = page.get_by_role("button", name="Settle"), page.get_by_text("1 open; it can be settled once")
+    ours, theirs = (page.get_by_role("button", name=n) for n in ("ada: missed product", "ben: nothing missed"))
+    assert settle.is_disabled()
+    ours.focus()
+    page.keyboard.press("d")
+    page.get_by_text("1 difference still open").wait_for()
+    for choice in (theirs, ours):
+        choice.click()
+        page.get_by_text("All decided").wait_for()
+        assert [b.get_attribute("aria-pressed") for b in (choice, settle)] == ["true", None]
+        page.get_by_role("button", name="Undo").click()
+        open_.wait_for()
+        assert (choice.get_attribute("aria-pressed"), settle.is_disabled()) == ("false", True)
+    page.get_by_role("button", name="Redo").click()
     page.get_by_text("All decided").wait_for()
-    page.get_by_role("button", name="Settle").click()
+    settle.click()
     page.wait_for_url("**/Letters%20of%20spring")
     settled = api.get(path)
     assert settled["state"] == "done"
@@ -294,6 +322,17 @@ def test_an_invited_person_answers_on_a_telephone(
     form.get_by_role("button", name="Go on").click()
     form.get_by_text("Text 2 of 2").wait_for()
     form.get_by_label("No", exact=True).check()
+    learnt = form.get_by_label("What could you find out about the person?")
+    learnt.fill("a composer")
+    form.get_by_role("button", name="Back").click()
+    form.get_by_label("First guess").fill("Somebody Else")
+    form.get_by_role("button", name="Back").click()
+    form.get_by_role("button", name="Go on").click()
+    assert learnt.input_value() == "a composer"
+    guest.set_offline(True)
+    form.get_by_role("button", name="Send", exact=True).click()
+    form.get_by_text("Your answer was not sent: The server cannot be reached. It is still here").wait_for()
+    guest.set_offline(False)
     form.get_by_role("button", name="Send", exact=True).click()
     form.get_by_role("button", name="Finish").click()
     form.get_by_role("heading", name="Thank you").wait_for()
@@ -355,6 +394,8 @@ def test_settings_invite_and_make_a_key(open_page: Any, server: Server, browser:
     page.get_by_label("Name").fill("nightly")
     page.get_by_role("button", name="Make the key").click()
     key = page.locator("dialog code").inner_text()
+    page.mouse.click(5, 5)  # beside the dialog, which shows what is not shown again
+    assert page.locator("dialog code").inner_text() == key
     page.get_by_role("button", name="Close").click()
     page.get_by_role("cell", name="nightly", exact=True).wait_for()
     assert key not in page.content()
@@ -376,6 +417,46 @@ def test_a_wrong_policy_is_shown_where_it_is_wrong(open_page: Any) -> None:
     page.get_by_label("TOML").fill('extends = "default"\n\n[rules.PERSON]\noperator = "mask"\n')
     page.get_by_role("button", name="Store").click()
     page.get_by_role("button", name="mine").wait_for()
+
+
+def test_a_dialog_keeps_what_was_typed(open_page: Any) -> None:
+    page = open_page(path="#/settings/policies")
+    page.get_by_role("button", name="New policy").click()
+    toml = page.get_by_label("TOML")
+    at = toml.bounding_box()
+    page.mouse.move(at["x"] + at["width"] / 2, at["y"] + at["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(5, 5)  # a selection that ends beside the dialog
+    page.mouse.up()
+    assert toml.is_visible()
+    page.mouse.click(5, 5)
+    toml.wait_for(state="detached")
+    page.get_by_role("button", name="New policy").click()
+    toml.fill('extends = "default"')
+    page.mouse.click(5, 5)
+    assert toml.input_value() == 'extends = "default"'
+
+
+def test_a_server_that_is_gone_and_a_session_that_has_ended(open_page: Any, project: str) -> None:
+    page = open_page(path="#/jobs")
+    page.get_by_role("heading", name="Jobs").wait_for()
+    page.context.set_offline(True)
+    page.get_by_role("link", name="Corpus").click()
+    page.get_by_text("The server does not answer.").wait_for()
+    page.context.set_offline(False)
+    page.get_by_role("button", name="Try again").click()
+    page.get_by_role("button", name="New corpus").first.wait_for()
+
+    page.evaluate("location.hash = '#/review/100%'")
+    page.get_by_role("alert").wait_for()
+    assert "100%" in page.get_by_role("alert").inner_text()
+
+    page.evaluate("path => { location.hash = path; }", f"#/review/{project.replace(' ', '%20')}")
+    page.get_by_role("button", name="Remove").click()
+    page.context.clear_cookies()
+    page.get_by_role("dialog").get_by_role("button", name="Remove").click()
+    page.get_by_text("Sign in again to go on where you were.").wait_for()
+    assert page.get_by_role("alert").inner_text() == "Your session has ended. Sign in again."
 
 
 @pytest.mark.parametrize(("size", "scheme"), [("1440", "light"), ("390", "dark")])

@@ -23,7 +23,9 @@ export function onSignedOut(f) {
   lost = f;
 }
 
-const OFFLINE = { code: "Offline", message: "The server does not answer. Check that it runs, then try again." };
+export const OFFLINE = { code: "Offline", message: "The server does not answer. Check that it runs, then try again." };
+
+const ENDED = "Your session has ended. Sign in again.";
 
 /** What the response says went wrong, as an ApiError. */
 function problem(status, text) {
@@ -58,7 +60,7 @@ export async function request(method, path, { body, query, signal, as = "json", 
   }
   if (!response.ok) {
     const failed = problem(response.status, await response.text());
-    if (failed.status === 401 && !quiet) lost();
+    if (failed.status === 401 && !quiet) { lost(); failed.message = ENDED; }
     throw failed;
   }
   if (as === "response") return response;
@@ -97,8 +99,9 @@ export function upload(path, form, { onprogress, as = "json", signal } = {}) {
         return;
       }
       const text = as === "blob" ? await sending.response.text() : sending.responseText;
-      if (sending.status === 401) lost();
-      reject(problem(sending.status, text));
+      const failed = problem(sending.status, text);
+      if (failed.status === 401) { lost(); failed.message = ENDED; }
+      reject(failed);
     });
     signal?.addEventListener("abort", () => sending.abort());
     sending.send(form);

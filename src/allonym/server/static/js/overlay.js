@@ -3,8 +3,9 @@
 import { fill, h, icon, uid } from "./dom.js";
 
 /**
- * A modal dialog. actions: buttons for its foot. Returns {element, close}; `closed` is told once, however it closed.
- * Escape, the cross and a press beside it close it; focus goes back where it was.
+ * A modal dialog. actions: buttons for its foot. Returns {element, close, hold}; `closed` is told once, however it
+ * closed. Escape, the cross and a press beside it close it, the last not once something was typed or after hold(), which
+ * is for what is shown once; focus goes back where it was.
  */
 export function dialog({ title, body, actions = [], wide = false, closed }) {
   const heading = uid("title");
@@ -19,12 +20,16 @@ export function dialog({ title, body, actions = [], wide = false, closed }) {
     if (before?.isConnected) before.focus();
     closed?.();
   });
+  let held = false, beside = false;
+  const hold = () => { held = true; };
+  element.addEventListener("input", hold);
+  element.addEventListener("pointerdown", (event) => { beside = event.target === element; });
   element.addEventListener("click", (event) => {
-    if (event.target === element) element.close();
+    if (event.target === element && beside && !held) element.close();
   });
   document.body.append(element);
   element.showModal();
-  return { element, close: () => element.close() };
+  return { element, close: () => element.close(), hold };
 }
 
 /** Asks; resolves to whether the person agreed. */

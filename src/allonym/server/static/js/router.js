@@ -1,6 +1,7 @@
 // Pages by the hash of the address: `#/jobs?id=7` shows pages/jobs.js with {id: "7"}. A page's module is loaded when it
 // is first asked for; it exports `async function show(root, params)`, which may return a function that cleans up.
 
+import { ApiError, OFFLINE } from "./api.js";
 import { errorState, fill, skeleton } from "./ui.js";
 
 /** Every page. `permission`: who may open it; `nav`: its name in the navigation; `full`: it uses the whole window. */
@@ -21,8 +22,16 @@ export function parse(hash) {
   const [path, query] = hash.replace(/^#\/?/, "").split("?");
   const [name, ...rest] = path.split("/");
   const params = Object.fromEntries(new URLSearchParams(query ?? ""));
-  if (rest.length) params.rest = rest.map(decodeURIComponent).join("/");
+  if (rest.length) params.rest = rest.map(decoded).join("/");
   return { page: PAGES.find((p) => p.path === name) ?? null, params };
+}
+
+function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part; // somebody wrote a bare percent sign
+  }
 }
 
 /** The hash of a page. */
@@ -63,7 +72,7 @@ export async function open(root, page, params) {
   for (const over of document.querySelectorAll("dialog[open]")) over.close();
   fill(root, skeletonPage());
   try {
-    const module = await page.load();
+    const module = await page.load().catch(() => { throw new ApiError(0, OFFLINE); });
     if (mine !== running) return;
     const place = document.createElement("div");
     place.className = page.full ? "page full" : page.open ? "" : "page";

@@ -8,13 +8,14 @@ const bar = document.querySelector("progress");
 const GUESSES = 3;
 
 async function call(method, body) {
-  const answer = await fetch(`/v1/study/${encodeURIComponent(token)}`, {
+  const sent = fetch(`/v1/study/${encodeURIComponent(token)}`, {
     method,
     headers: body ? { "Content-Type": "application/json" } : {},
     body: body ? JSON.stringify(body) : undefined,
     credentials: "omit",
     cache: "no-store",
   });
+  const answer = await sent.catch(() => { throw new Error("The server cannot be reached."); });
   const said = await answer.json().catch(() => ({}));
   if (!answer.ok) throw Object.assign(new Error(said.error?.message ?? `The server answered ${answer.status}.`), { status: answer.status });
   return said;
@@ -42,7 +43,7 @@ async function begin() {
   try { task = await call("GET"); } catch (error) { gone(error); return; }
   document.title = task.title ?? "Who is it?";
   const said = new Map(Object.entries(task.answers ?? {}));
-  const state = { task, said, guesses: task.guesses ?? GUESSES };
+  const state = { task, said, drafts: new Map(), guesses: task.guesses ?? GUESSES };
   if (task.done) { thank(state); return; }
   start(state);
 }
@@ -83,8 +84,8 @@ function field(label, note, control) {
 }
 
 function ask(state, at) {
-  const { task, said, guesses } = state;
-  const item = task.items[at], known = said.get(item.token) ?? {};
+  const { task, said, drafts, guesses } = state;
+  const item = task.items[at], known = drafts.get(item.token) ?? said.get(item.token) ?? {};
   progress(state);
   const radios = ["yes", "no"].map((value) => h("input", { type: "radio", name: "identified", id: `identified-${value}`, value, checked: known.identified === value }));
   const names = Array.from({ length: guesses }, (_, i) => h("input", {
@@ -146,9 +147,14 @@ function ask(state, at) {
       return;
     } finally { next.disabled = false; }
     said.set(item.token, answer);
+    drafts.delete(item.token);
     at + 1 < task.items.length ? ask(state, at + 1) : finish(state);
   });
-  form.addEventListener("input", () => { refresh(); if (!error.hidden && !lacks()) error.hidden = true; });
+  form.addEventListener("input", () => {
+    drafts.set(item.token, { identified: choice(), names: names.map((n) => n.value), confidence: Number(sure.value), knowledge: knowledge.value, reason: reason.value });
+    refresh();
+    if (!error.hidden && !lacks()) error.hidden = true;
+  });
   const back = h("button", { type: "button", class: "button", onclick: () => (at ? ask(state, at - 1) : start(state)) }, "Back");
   form.append(
     h("fieldset", { class: "study-claim" }, h("legend", {}, "Could you identify the person?"),

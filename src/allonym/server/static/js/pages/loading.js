@@ -18,14 +18,14 @@ export async function loaded(root, load, draw, lines = 5) {
 }
 
 /**
- * A long list in pages. `load(offset, limit)` gives {rows, total}; `draw(rows)` a node; `empty` is shown where there is
- * none. The element has `.reload(first)`; with `first` it goes back to the first page.
+ * A long list in pages. `load(offset, limit)` gives {rows, total}; `draw(rows)` a node; `empty`, a node or what makes
+ * one, is shown where there is none. The element has `.reload(first)`; with `first` it goes back to the first page.
  */
 export function paged({ size = 25, load, draw, empty, label = "Pages" }) {
   const body = h("div", {});
   const words = h("span", { class: "small muted numbers" });
-  const before = button("Earlier", { small: true, icon: "left", onclick: () => turn(-size) });
-  const after = button("Later", { small: true, onclick: () => turn(size) });
+  const before = button("Previous", { small: true, icon: "left", onclick: () => turn(-size) });
+  const after = button("Next", { small: true, onclick: () => turn(size) });
   after.append(icon("right"));
   const foot = h("nav", { class: "pager", "aria-label": label, hidden: true }, before, words, after);
   const element = h("div", { class: "stack" }, body, foot);
@@ -44,7 +44,7 @@ export function paged({ size = 25, load, draw, empty, label = "Pages" }) {
       const { rows, total } = await load(offset, size);
       if (mine !== running) return;
       if (!rows.length && offset > 0) { offset = Math.max(0, offset - size); await element.reload(); return; }
-      fill(body, rows.length ? draw(rows) : empty);
+      fill(body, rows.length ? draw(rows) : typeof empty === "function" ? empty() : empty);
       foot.hidden = total <= size;
       before.disabled = offset === 0;
       after.disabled = offset + rows.length >= total;

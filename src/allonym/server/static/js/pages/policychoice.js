@@ -65,7 +65,7 @@ export function policyChoice({ initial = "default", label = "Policy" } = {}) {
     add.addEventListener("change", () => { if (add.value) off.add(add.value); add.value = ""; drawOff(); });
     fill(element,
       field({ label, control: chosen }), about,
-      h("details", { class: "more" }, h("summary", {}, "Change it for this job"), h("div", { class: "stack" },
+      h("details", { class: "more" }, h("summary", {}, "Change it here"), h("div", { class: "stack" },
         h("div", { class: "stack tight" }, own, h("div", { class: "row still" }, h("div", { class: "grow" }, bar), barWords)),
         allField,
         field({ label: "Labels that may stay", control: add, hint: "They are not looked for at all." }), list)));

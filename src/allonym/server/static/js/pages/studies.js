@@ -190,6 +190,7 @@ function ask(path, free, reload) {
     event.preventDefault();
     try {
       const { invitations } = await busy(submit, () => post(`${path}/invitations`, { count: Number(number.control.value) || 1, days: Number(days.control.value) || LEAST_DAYS }));
+      open.hold();
       const links = invitations.map((one_) => one_.link).join("\n");
       fill(open.element.querySelector(".body"), h("div", { class: "stack" },
         notice("One link for each person. Copy them now: they are not shown again.", { kind: "warn" }),

@@ -67,10 +67,10 @@ export function queueView(project, { changed }) {
         { key: "mentions", label: "Findings", number: true },
       ],
     }),
-    empty: emptyState({
-      title: project.documents ? "No document is like that" : "No documents yet", icon: "file",
-      body: project.documents ? "Another state or another id may have some." : may("adjudicate") ? "Add the texts that are to be reviewed. They are anonymised under the project's policy, and read a second time for what may have been missed." : "Somebody who may adjudicate adds them.",
-    }),
+    empty: () => (state.value || find.value.trim() ? emptyState({ title: "No document is like that", icon: "file", body: "Another state or another id may have some." }) : emptyState({
+      title: "No documents yet", icon: "file",
+      body: may("adjudicate") ? "Add the texts that are to be reviewed. They are anonymised under the project's policy, and read a second time for what may have been missed." : "Somebody who may adjudicate adds them.",
+    })),
   });
   const add = may("adjudicate") && button("Add documents", { icon: "upload", onclick: () => askDocuments(project.name, () => { list.reload(true); changed(); }) });
   list.reload();
@@ -84,6 +84,7 @@ export function askDocuments(project, added) {
   bar.hidden = true;
   let left = false;
   const take = async (files) => {
+    open.hold();
     failed.hidden = true;
     bar.hidden = false;
     try {

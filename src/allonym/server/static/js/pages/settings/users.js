@@ -9,7 +9,7 @@ import { when } from "../format.js";
 const ROLES = [
   { value: "annotator", label: "Annotator", says: "anonymises and reviews, but gets no originals back" },
   { value: "reviewer", label: "Reviewer", says: "also restores, settles reviews and runs studies" },
-  { value: "admin", label: "Admin", says: "everything, and the settings" },
+  { value: "admin", label: "Admin", says: "does everything, and changes the settings" },
 ];
 
 export function usersTab() {
@@ -66,10 +66,11 @@ function ask() {
   tell("annotator");
   const make = button("Make a link", { kind: "primary" });
   const body = h("div", { class: "stack" }, h("div", {}, role), says, h("div", {}, make));
-  dialog({ title: "Invite somebody", body });
+  const open = dialog({ title: "Invite somebody", body });
   make.addEventListener("click", async () => {
     try {
       const made = await busy(make, () => post("/v1/invitations", { role: role.value }));
+      open.hold();
       body.replaceChildren(notice(`For one ${made.role}. It works once, until it expires; send it over a channel you trust.`), copyable(made.link), h("p", { class: "small muted" }, "Expires ", when(made.expires)));
     } catch (error) {
       toast(said(error), { kind: "danger" });
