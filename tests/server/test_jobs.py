@@ -92,6 +92,8 @@ def test_what_the_vault_kept_comes_back(reviewer, annotator, kept, site):
     assert done["summary"] == {"files": 2, "restored": 2, "unknown": 0, "notes": []}
     assert [r["name"] for r in done["results"]] == ["a-restored.txt", "b-restored.md"]
     assert made(reviewer, done, "a-restored.txt").content == text
+    nothing = reviewer.post("/v1/jobs", data={"kind": "restore", "options": "{}"}, files=[("files", ("a.txt", safe))])
+    assert nothing.status_code == 422 and "plan or scope is required" in nothing.json()["error"]["message"]
     limited = site.program("reviewer", "jobs")
     assert limited.get(f"/v1/jobs/{done['id']}").status_code == 200
     refused(limited.get(f"/v1/jobs/{done['id']}/results/a-restored.txt"), 403, "NotAllowed", "restore")

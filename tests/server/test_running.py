@@ -158,3 +158,22 @@ def test_a_start_that_fails_says_why_in_a_line(tmp_path, error, code, said):
     assert done.returncode == code and not done.stdout
     lines = done.stderr.splitlines()
     assert [line[: len(words)] for line, words in zip(lines, said, strict=True)] == said
+
+
+@pytest.mark.parametrize("content", [None, "no certificate"])
+def test_tls_that_cannot_begin_is_told_before_anything_is_made(tmp_path, content):
+    files = [str(tmp_path / name) for name in ("c.pem", "k.pem")]
+    if content is not None:
+        for one in files:
+            Path(one).write_text(content)
+    options = ["--tls-certificate", files[0], "--tls-key", files[1]]
+    done = subprocess.run(
+        [sys.executable, "-m", "allonym", "serve", "--data", str(tmp_path / "data"), "--port", "0", *options],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    (line,) = done.stderr.splitlines()
+    assert done.returncode == 2 and line.startswith("error: settings tls_certificate and tls_key: ")
+    assert line.endswith("No such file or directory" if content is None else "in PEM and without a password")
+    assert not (tmp_path / "data").exists()

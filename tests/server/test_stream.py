@@ -234,7 +234,7 @@ def test_openings_that_are_refused(program: Any, first: dict[str, Any]) -> None:
 def test_only_who_may(site: Any, anybody: Any) -> None:
     with pytest.raises(WebSocketDenialResponse) as refused, anybody.websocket_connect(PLACE):
         pass
-    assert refused.value.status_code in (401, 403)
+    assert refused.value.status_code == 401
     wrong = {"Authorization": "Bearer alk_wrong"}
     with pytest.raises(WebSocketDenialResponse) as refused, anybody.websocket_connect(PLACE, headers=wrong):
         pass
@@ -242,6 +242,26 @@ def test_only_who_may(site: Any, anybody: Any) -> None:
     with site.program("reviewer", "detect").websocket_connect(PLACE) as socket:
         socket.send_json({"type": "open", "mode": "transcript"})
         assert socket.receive_json()["error"]["code"] == "NotAllowed"
+
+
+def test_bytes_are_no_message(program: Any) -> None:
+    with program.websocket_connect(PLACE) as socket:
+        socket.send_bytes(b"Ada Brook")
+        with pytest.raises(WebSocketDisconnect) as closed:
+            socket.receive_json()
+    assert closed.value.code == stream.NO_TEXT
+
+
+def test_each_stream_has_its_line_in_the_access_log(anybody: Any, program: Any, caplog: Any) -> None:
+    with caplog.at_level("INFO", "allonym.access"):
+        with pytest.raises(WebSocketDenialResponse), anybody.websocket_connect(PLACE):
+            pass
+        with program.websocket_connect(PLACE) as socket:
+            socket.send_bytes(b"Ada Brook")
+            with pytest.raises(WebSocketDisconnect):
+                socket.receive_json()
+    lines = [record.getMessage() for record in caplog.records]
+    assert [line.split()[:3] for line in lines] == [["WEBSOCKET", "/v1/stream", "401"], ["WEBSOCKET", "/v1/stream", "101"]]
 
 
 def test_a_page_of_another_origin_gets_nothing(annotator: Any) -> None:

@@ -124,10 +124,10 @@ def on_socket(socket: WebSocket, *permissions: str) -> Who:
     if scheme.lower() == "bearer" and key:
         who = services.accounts.by_key(key.strip())
     else:
-        origin = socket.headers.get("origin", "")
-        if urlsplit(origin).netloc != socket.headers.get("host"):
-            raise RequestError("a WebSocket with a session must come from a page of this server", 403, "WrongOrigin")
         token = socket.cookies.get(COOKIE)
+        origin = socket.headers.get("origin", "")
+        if token and urlsplit(origin).netloc != socket.headers.get("host"):
+            raise RequestError("a WebSocket with a session must come from a page of this server", 403, "WrongOrigin")
         found = services.accounts.by_session(token) if token else None
         who = found[0] if found else None
     if who is None:

@@ -92,23 +92,34 @@ class Guard:
             await self._request(scope, receive, send)
 
     async def _socket(self, scope: Scope, receive: Receive, send: Send) -> None:
+        begun = time.perf_counter()
+        state = {"status": 0, "bytes": 0}
+
         async def answer(message: Message) -> None:
-            if message.get("status") == 401 and _credential(dict(scope["headers"])):
-                self._tries.allows(_address(scope))
+            if message["type"] == "websocket.accept":
+                state["status"] = 101
+            elif message["type"] == "websocket.http.response.start":
+                state["status"] = message["status"]
+                if message["status"] == 401 and _credential(dict(scope["headers"])):
+                    self._tries.allows(_address(scope))
+            elif message["type"] == "websocket.close" and not state["status"]:
+                state["status"] = 403  # as the server says it
+            elif message["type"] == "websocket.send":
+                state["bytes"] += len(message.get("text") or "")
             await send(message)
 
         try:
             self._check(scope)
+            await self._app(scope, receive, answer)
         except RequestError:
             await receive()
-            await send({"type": "websocket.close", "code": 1008})
-            return
-        try:
-            await self._app(scope, receive, answer)
+            await answer({"type": "websocket.close", "code": 1008})
         except Exception as error:  # its message may quote what was sent, so only its type is told
             problem(error)
             with suppress(RuntimeError):  # it may be closed already
-                await send({"type": "websocket.close", "code": 1011})
+                await answer({"type": "websocket.close", "code": 1011})
+        finally:
+            self._told(scope, state, time.perf_counter() - begun)
 
     async def _request(self, scope: Scope, receive: Receive, send: Send) -> None:
         begun = time.perf_counter()
@@ -233,8 +244,11 @@ class Guard:
 
     def _told(self, scope: Scope, state: dict[str, int], seconds: float) -> None:
         route = str(getattr(scope.get("route"), "path", "-"))  # the pattern: a path may hold names
-        method = scope["method"] if scope["method"] in _METHODS else "OTHER"
-        self._metrics.request(method, route, state["status"], seconds)
+        if scope["type"] == "websocket":  # it lasts as long as somebody speaks, which says nothing of the server
+            method = "WEBSOCKET"
+        else:
+            method = scope["method"] if scope["method"] in _METHODS else "OTHER"
+            self._metrics.request(method, route, state["status"], seconds)
         if self._settings.access_log:
             shown = f"{method} {route} {state['status']} {seconds * 1000:.0f} ms {state['bytes']} bytes"
             log.info("%s", shown)

@@ -24,6 +24,9 @@ log = logging.getLogger("allonym.server")
 
 CHALLENGE = 'Bearer realm="allonym"'
 
+_OURS = ("query", "path", "header", "cookie")
+"""Parts of requests whose names are never the client's own."""
+
 _TOLD = 2  # errors besides the first
 _TYPE = re.compile(
     r"[A-Z]\w*|(?:constrained-|function-\w+|lax-or-strict)?(?:str|int|float|bool|dict|list|tuple)?(?:\[.*\])?"
@@ -66,7 +69,7 @@ def invalid(errors: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _beside(error: Mapping[str, Any], errors: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether an error says only that a value has not one type of several, while others say what it lacks of its own."""
+    """Whether an error says only that a value is not of one type of several, while others say what it lacks."""
     at = tuple(error.get("loc", ()))
     return str(error.get("type", "")).endswith("_type") and any(
         len(other.get("loc", ())) > len(at) and tuple(other["loc"][: len(at) - 1]) == at[:-1] for other in errors
@@ -76,7 +79,7 @@ def _beside(error: Mapping[str, Any], errors: Sequence[Mapping[str, Any]]) -> bo
 def _place(error: Mapping[str, Any]) -> str | None:
     """Where an error is, without the names of types, and without what the client made up."""
     at = [part for part in error.get("loc", ()) if isinstance(part, int) or not _TYPE.fullmatch(part)]
-    names = _fields() if at and at[0] in ("body", "options") else frozenset(at)
+    names = frozenset(at) if at and at[0] in _OURS else _fields()
     return ".".join(str(part) if isinstance(part, int) or part in names else "*" for part in at) or None
 
 
@@ -93,7 +96,7 @@ def _message(error: Mapping[str, Any]) -> str:
 @cache
 def _fields() -> frozenset[str]:
     """All names that descriptions of requests have. Another one is the client's own, and may be anything."""
-    names, kinds = {"body", "options", *_FORMS}, Wire.__subclasses__()
+    names, kinds = {"body", "message", "options", *_FORMS}, Wire.__subclasses__()
     while kinds:
         kind = kinds.pop()
         kinds += kind.__subclasses__()

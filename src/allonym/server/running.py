@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import ssl
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from functools import partial
@@ -11,6 +12,7 @@ from typing import Any, cast
 import uvicorn
 from fastapi import FastAPI
 
+from allonym.errors import UsageError
 from allonym.server import logs
 from allonym.server.app import create_app
 from allonym.server.connection import Connection
@@ -38,6 +40,8 @@ def run(settings: Settings, say: Callable[[str], None]) -> None:
 
 
 def _serve(settings: Settings, place: socket.socket, say: Callable[[str], None]) -> None:
+    if settings.tls_key:
+        _check_tls(settings)
     app = create_app(settings)
     services: Services = app.state.services
     services.url = settings.url(place.getsockname()[1])
@@ -70,6 +74,18 @@ def _serve(settings: Settings, place: socket.socket, say: Callable[[str], None])
         ssl_keyfile=settings.tls_key or None,
     )
     _Server(config, app, told).run(sockets=[place])
+
+
+def _check_tls(settings: Settings) -> None:
+    """See that TLS can begin, before anything else does."""
+    try:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(settings.tls_certificate, settings.tls_key, password="")
+    except OSError as error:
+        unfit = "they are no certificate and its key, in PEM and without a password"
+        why = unfit if isinstance(error, ssl.SSLError) else error.strerror
+        both = f"{settings.tls_certificate}, {settings.tls_key}"
+        raise UsageError(f"settings tls_certificate and tls_key: {both}: {why}") from None
 
 
 class _Server(uvicorn.Server):

@@ -53,10 +53,10 @@ class Settings:
 
     def __post_init__(self) -> None:
         check_bounds(self)
-        if self.public_url and urlsplit(self.public_url).scheme not in ("http", "https"):
-            raise UsageError("setting public_url must begin with https:// or http://")
+        if self.public_url and not _is_address(self.public_url):
+            raise UsageError("setting public_url must be an address such as https://names.example.org")
         for origin in self.cors_origins:
-            if not urlsplit(origin).netloc or urlsplit(origin).path:
+            if not _is_address(origin) or urlsplit(origin).path:
                 raise UsageError("setting cors_origins must list origins such as https://app.example.org")
         if bool(self.tls_certificate) != bool(self.tls_key):
             raise UsageError("settings tls_certificate and tls_key belong together; one of them is missing")
@@ -85,6 +85,14 @@ class Settings:
         host = "127.0.0.1" if self.host in ("0.0.0.0", "::") else self.host
         shown = f"[{host}]" if ":" in host else host
         return f"{'https' if self.tls_key else 'http'}://{shown}:{port}"
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        return False
 
 
 def load(file: str | Path | None = None, environment: Mapping[str, str] | None = None, **options: Any) -> Settings:

@@ -251,7 +251,7 @@ _ECHOED = ("instructions", "metadata", "user", "safety_identifier", "prompt_cach
 
 
 def response_restored(value: Data, given: Data, restore: Callable[[Data], Data]) -> Data:
-    """A response, or what holds one, restored but for what it repeats of the request, which is as the client wrote it."""
+    """A response, or what holds one, restored; what it repeats of the request is as the client wrote it."""
     if isinstance(value.get("response"), dict):
         rest = restore({name: one for name, one in value.items() if name != "response"})
         inner = response_restored(value["response"], given, restore)

@@ -28,6 +28,7 @@ from allonym.server.jobs.task import ROLES, Sent, Spec
 from allonym.server.jobs.uploads import Arrived, Form
 from allonym.server.metrics import Metrics
 from allonym.server.policies import Policies
+from allonym.server.problems import invalid
 from allonym.server.sealing import Sealing
 from allonym.server.settings import Settings
 from allonym.server.wire import jobs as wire
@@ -173,9 +174,9 @@ class Jobs:
             json.dumps(options, allow_nan=False)
             return options
         except ValidationError as error:
-            first = error.errors(include_input=False, include_url=False)[0]
-            where = ".".join(str(part)[:64] for part in ("options", *first["loc"]))
-            raise RequestError(f"{where}: {first['msg']}", 422, "InvalidRequest") from None
+            rows = error.errors(include_input=False, include_url=False)
+            told = invalid([{**row, "loc": ("options", *row["loc"])} for row in rows])["error"]
+            raise RequestError(f"{told['where']}: {told['message']}", 422, "InvalidRequest") from None
         except (ValueError, RecursionError):
             raise RequestError(
                 "options: numbers must be finite, and not nested too deep", 422, "InvalidRequest"

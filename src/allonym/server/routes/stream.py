@@ -42,7 +42,7 @@ RECHECK = 30.0
 LONG = 20_000
 """Characters from which on a text counts as long: of these one process fewer than there are is at work at a time."""
 
-REFUSED, TOO_MUCH, GOING = 1008, 1009, 1001  # codes of RFC 6455
+REFUSED, TOO_MUCH, GOING, NO_TEXT = 1008, 1009, 1001, 1003  # codes of RFC 6455
 _turns: WeakKeyDictionary[Kernel, asyncio.Semaphore] = WeakKeyDictionary()
 
 
@@ -62,7 +62,10 @@ class _Stream:
             try:
                 async with asyncio.timeout(IDLE):
                     said = await self.socket.receive_text()
-            except (WebSocketDisconnect, KeyError):
+            except WebSocketDisconnect:
+                return None
+            except KeyError:  # bytes
+                await self.close(NO_TEXT)
                 return None
             except TimeoutError:
                 await self.close(GOING)

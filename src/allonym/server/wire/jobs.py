@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from allonym.server.wire.base import Count, Name, Wire
-from allonym.server.wire.texts import Policy
+from allonym.server.wire.texts import Kept, Policy
 
 Kind = Literal["anonymize", "restore", "swap", "evaluate"]
 State = Literal["queued", "running", "done", "failed", "cancelled"]
@@ -26,11 +26,8 @@ class AnonymizeOptions(Wire):
     originals: bool = Field(False, description="the plans hold what was replaced; they are then as sensitive")
 
 
-class RestoreOptions(Wire):
-    """Options of the kind `restore`: plain text files."""
-
-    scope: str | None = Field(None, max_length=200, description="of the vault")
-    plan: dict[str, Any] | None = Field(None, description="of one file, with its originals; instead of the vault")
+class RestoreOptions(Kept):
+    """Options of the kind `restore`: plain text files. A plan is that of one file."""
 
 
 class SwapOptions(Wire):

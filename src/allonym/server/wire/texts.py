@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
@@ -151,18 +151,23 @@ class Applied(Wire):
     text: str
 
 
-class Restore(Wire):
-    """Bring originals back: with a plan that holds them, or from the vault's scope."""
+class Kept(Wire):
+    """Where originals are: in a plan that holds them, or in the vault under a scope."""
 
-    text: str
     plan: dict[str, Any] | None = None
     scope: str | None = Field(None, max_length=200)
 
     @model_validator(mode="after")
-    def _something(self) -> Restore:
+    def _something(self) -> Self:
         if self.plan is None and self.scope is None:
             raise ValueError("plan or scope is required")
         return self
+
+
+class Restore(Kept):
+    """Bring originals back."""
+
+    text: str
 
 
 class FoundOut(Wire):
