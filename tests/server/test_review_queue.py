@@ -131,6 +131,16 @@ def test_who_has_a_removed_users_name_has_none_of_their_readings(queue):
         save(queue, replace(other, id=100), QUILL)
 
 
+def test_a_removed_users_seat_is_free_where_they_had_not_ended(queue):
+    save(queue, "ann", QUILL, done=False)
+    save(queue, "ben", QUILL)
+    for name in ("ann", "ben"):
+        queue.forget(who(name).id)
+    assert save(queue, "cleo", QUILL)[1] == "done"
+    with pytest.raises(RequestError, match="two others"):
+        save(queue, "dora", QUILL)
+
+
 def test_a_stale_version_is_refused_and_changes_nothing(queue):
     save(queue, "ann", QUILL, done=False)
     save(queue, "ann", PART, version=1, done=False)

@@ -411,6 +411,12 @@ class Queue:
                 self.lists.write(connection, where, place, kind, label, term, who.name)
         return seats[number], state
 
+    def forget(self, user: int) -> None:
+        """Free the seats in which somebody who is no more has not ended; what they had ended stays."""
+        unfinished = (db.readings.c.user == user) & ~db.readings.c.done
+        with self._place.writing() as connection:
+            connection.execute(sa.delete(db.readings).where(unfinished))
+
     # Inside
 
     def _project(self, connection: sa.Connection, name: str) -> int:

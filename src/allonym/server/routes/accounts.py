@@ -88,8 +88,10 @@ def change(name: Name, body: wire.UserChange, who: Annotated[Who, needs("admin")
 
 @router.delete("/users/{name}", status_code=204, summary="Remove a user")
 def remove(name: Name, who: Annotated[Who, needs("admin")], services: Within) -> Response:
-    """With sessions, keys, and jobs with their files."""
-    services.jobs.forget(services.accounts.remove(name))
+    """With sessions, keys, jobs with their files, and the reviews that they had not ended."""
+    user = services.accounts.remove(name)
+    services.jobs.forget(user)
+    services.queue.forget(user)
     services.accounts.record(who, f"user removed: {name}")
     return Response(status_code=204)
 
