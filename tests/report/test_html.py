@@ -6,6 +6,7 @@ from hashlib import sha256
 from html.parser import HTMLParser
 
 import pytest
+from tests.report.browser import BROWSER, Browser
 
 from allonym import report
 from allonym.errors import MissingExtra, UsageError
@@ -294,3 +295,17 @@ def test_the_dark_colours_are_the_same_by_choice_and_by_system():
     system = re.search(r':root:not\(\[data-theme="light"\]\) \{(.*?)\}', style, re.DOTALL)[1]
     choice = re.search(r':root\[data-theme="dark"\] \{(.*?)\}', style, re.DOTALL)[1]
     assert system.split() == choice.split()
+
+
+@pytest.mark.skipif(BROWSER is None, reason="there is no Chromium")
+def test_the_address_chooses_the_theme(tmp_path):
+    path = tmp_path / "report.html"
+    path.write_text(html(Page("Report", [])), encoding="utf-8")
+    browser = Browser(tmp_path)
+    try:
+        browser.open(path)
+        for asked, worn in (("theme=dark", "dark"), ("light", "dark"), ("theme=light", "light"), ("theme=system", None)):
+            browser.run(f"new Promise((tell) => {{ onhashchange = () => tell(0); location.hash = '{asked}'; }})")
+            assert browser.run("document.documentElement.dataset.theme") == worn
+    finally:
+        browser.close()

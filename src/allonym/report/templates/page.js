@@ -255,11 +255,20 @@
   // Theme, the section that is being read, folded parts on paper.
   const theme = document.querySelector(".theme"), themes = ["system", "light", "dark"];
   theme.hidden = false;
-  theme.addEventListener("click", () => {
-    const next = themes[(themes.indexOf(document.documentElement.dataset.theme || "system") + 1) % 3];
+  const wear = (next) => {
     if (next === "system") delete document.documentElement.dataset.theme;
     else document.documentElement.dataset.theme = next;
     theme.textContent = `Theme: ${next}`;
+  };
+  const told = () => {
+    const name = /^#theme=(.+)$/.exec(location.hash)?.[1];
+    if (themes.includes(name)) wear(name);
+  };
+  // The workbench, which shows the report in a frame, says its own theme in the address.
+  told();
+  addEventListener("hashchange", told);
+  theme.addEventListener("click", () => {
+    wear(themes[(themes.indexOf(document.documentElement.dataset.theme || "system") + 1) % 3]);
   });
   const links = new Map(all(".side a").map((a) => [a.hash.slice(1), a]));
   const sections = all("main > section");
