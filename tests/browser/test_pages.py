@@ -397,6 +397,7 @@ def test_settings_invite_and_make_a_key(open_page: Any, server: Server, browser:
     page.mouse.click(5, 5)  # beside the dialog, which shows what is not shown again
     assert page.locator("dialog code").inner_text() == key
     page.get_by_role("button", name="Close").click()
+    page.locator("dialog").wait_for(state="detached")
     page.get_by_role("cell", name="nightly", exact=True).wait_for()
     assert key not in page.content()
     program = browser.new_context(extra_http_headers={"Authorization": f"Bearer {key}"})

@@ -1,13 +1,13 @@
 // Corpora: names change places between documents (P1). Upload, watch the stages, choose a release on the plane.
 
 import { get } from "../api.js";
-import { button, emptyState, fill, h, icon, pageHead, stylesheet } from "../ui.js";
+import { button, emptyState, fill, h, pageHead, stylesheet } from "../ui.js";
 import { go } from "../router.js";
 import { swapForm } from "./corpus/make.js";
 import { releasesView } from "./corpus/releases.js";
 import { stageList } from "./corpus/stages.js";
-import { actions, ended, line, progressBar, results, stateBadge, times, trouble, watch } from "./job.js";
-import { loaded, paged } from "./loading.js";
+import { actions, ended, jobPage, line, progressBar, results, stateBadge, times, trouble } from "./job.js";
+import { folded, paged } from "./loading.js";
 
 export async function show(root, { rest }) {
   await Promise.all([stylesheet("pages/pages.css"), stylesheet("pages/plane.css")]);
@@ -15,14 +15,7 @@ export async function show(root, { rest }) {
 }
 
 function all(root) {
-  const form = h("section", { class: "card", "aria-label": "New corpus", hidden: true });
-  const make = button("New corpus", { kind: "primary", icon: "plus", "aria-expanded": "false" });
-  const open = (on) => {
-    form.hidden = !on;
-    make.setAttribute("aria-expanded", String(on));
-    if (on && !form.firstChild) form.append(swapForm({ started: (job) => go(`corpus/${job.id}`), hide: () => open(false) }));
-  };
-  make.addEventListener("click", () => open(form.hidden));
+  const { make, form, open } = folded("New corpus", (hide) => swapForm({ started: (job) => go(`corpus/${job.id}`), hide }));
   const list = paged({
     size: 20,
     label: "Pages of corpora",
@@ -44,11 +37,9 @@ function all(root) {
 }
 
 function one(root, id) {
-  const head = h("div", {}), body = h("div", { class: "stack wide" });
-  root.append(h("a", { class: "back", href: "#/corpus" }, icon("left"), "Corpora"), head, body);
-  let stop = () => {}, view = null, files = null, stages = null;
+  let view = null, files = null, stages = null;
   const waiting = []; // for the release that was chosen to be written
-  const draw = (job) => {
+  return jobPage(root, id, { href: "#/corpus", back: "Corpora" }, (job, { head, body, follow }) => {
     fill(head, pageHead(job.name || "Corpus", null, [h("div", { class: "row" }, stateBadge(job), times(job)), ...actions(job, () => (ended(job) ? go("corpus") : follow()))]));
     if (view && !ended(job)) { // a release was chosen: it is being written
       fill(files, progressBar(job));
@@ -66,11 +57,5 @@ function one(root, id) {
     if (view) return;
     view = releasesView(job, { chosen: () => new Promise((tell) => { waiting.push(tell); follow(); }), files });
     fill(body, view);
-  };
-  const follow = () => {
-    stop();
-    stop = watch(id, draw, { failed: (error) => loaded(body, () => { throw error; }, () => null) });
-  };
-  follow();
-  return () => stop();
+  });
 }

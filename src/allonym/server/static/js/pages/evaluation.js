@@ -1,11 +1,12 @@
 // Evaluations: what anonymisation took from an intruder, and what it left to whoever works with the texts.
 
 import { get, request } from "../api.js";
-import { button, busy, dropZone, emptyState, field, fill, h, icon, input, notice, pageHead, progress, said, stylesheet } from "../ui.js";
+import { button, busy, dropZone, emptyState, field, fill, h, input, notice, pageHead, progress, said, stylesheet } from "../ui.js";
+import { theme } from "../preferences.js";
 import { go } from "../router.js";
 import { interval, many, middle, number, share } from "./format.js";
-import { actions, ended, line, progressBar, resultPath, results, start, stateBadge, times, trouble, watch } from "./job.js";
-import { loaded, paged } from "./loading.js";
+import { actions, ended, jobPage, line, progressBar, resultPath, results, start, stateBadge, times, trouble } from "./job.js";
+import { folded, loaded, paged } from "./loading.js";
 import { fileList } from "./policychoice.js";
 
 const FILES = ".jsonl,.json,.csv,.tsv,.txt,.docx,.xlsx,.parquet";
@@ -16,14 +17,7 @@ export async function show(root, { rest }) {
 }
 
 function all(root) {
-  const form = h("section", { class: "card", "aria-label": "New evaluation", hidden: true });
-  const make = button("New evaluation", { kind: "primary", icon: "plus", "aria-expanded": "false" });
-  const open = (on) => {
-    form.hidden = !on;
-    make.setAttribute("aria-expanded", String(on));
-    if (on && !form.firstChild) form.append(evaluateForm(() => open(false)));
-  };
-  make.addEventListener("click", () => open(form.hidden));
+  const { make, form, open } = folded("New evaluation", evaluateForm);
   const list = paged({
     size: 20,
     label: "Pages of evaluations",
@@ -82,10 +76,8 @@ function evaluateForm(hide) {
 }
 
 function one(root, id) {
-  const head = h("div", {}), body = h("div", { class: "stack wide" });
-  root.append(h("a", { class: "back", href: "#/evaluation" }, icon("left"), "Evaluations"), head, body);
-  let stop = () => {}, drawn = false;
-  const draw = (job) => {
+  let drawn = false, themed = null;
+  const leave = jobPage(root, id, { href: "#/evaluation", back: "Evaluations" }, (job, { head, body, follow }) => {
     fill(head, pageHead(job.name || "Evaluation", null, [h("div", { class: "row" }, stateBadge(job), times(job)), ...actions(job, () => (ended(job) ? go("evaluation") : follow()))]));
     if (job.state !== "done") {
       fill(body, h("section", { class: "card stack" }, h("h2", {}, "Progress"), !ended(job) && progressBar(job), trouble(job)));
@@ -99,15 +91,14 @@ function one(root, id) {
     if (has("report.json")) loaded(numbers, () => request("GET", resultPath(job, "report.json")), headlines);
     if (has("report.html")) {
       // Of its own address, not a blob: a blob would have this page's content policy, and the report holds its styles inside.
-      fill(report, h("iframe", { class: "report", title: "Report of the evaluation", sandbox: "allow-scripts", src: `${resultPath(job, "report.html")}?inline=true` }));
+      const address = () => `${resultPath(job, "report.html")}?inline=true#theme=${theme()}`;
+      const frame = h("iframe", { class: "report", title: "Report of the evaluation", sandbox: "allow-scripts", src: address() });
+      fill(report, frame);
+      themed = new MutationObserver(() => frame.contentWindow.location.replace(new URL(address(), location)));
+      themed.observe(document.documentElement, { attributeFilter: ["data-theme"] });
     }
-  };
-  const follow = () => {
-    stop();
-    stop = watch(id, draw, { failed: (error) => loaded(body, () => { throw error; }, () => null) });
-  };
-  follow();
-  return () => stop();
+  });
+  return () => { leave(); themed?.disconnect(); };
 }
 
 const SIDES = { risk: "What is at risk", utility: "What is left of its use" };

@@ -3,6 +3,7 @@
 import { get, post, remove, request, upload } from "../api.js";
 import { badge, button, busy, confirm, download, h, icon, notice, progress, said, toast } from "../ui.js";
 import { count, lasted, size, when } from "./format.js";
+import { loaded } from "./loading.js";
 
 const STATES = {
   queued: ["Waiting", ""],
@@ -58,7 +59,7 @@ export function start(kind, files, options, onprogress, { other = "anonymised", 
 }
 
 /** Asks for a job until it has ended; `tell(job)` each time. Gives a function that stops asking. */
-export function watch(id, tell, { every = 900, failed } = {}) {
+function watch(id, tell, { every = 900, failed } = {}) {
   let timer = 0, stopped = false;
   const ask = async () => {
     try {
@@ -74,6 +75,19 @@ export function watch(id, tell, { every = 900, failed } = {}) {
   };
   ask();
   return () => { stopped = true; clearTimeout(timer); };
+}
+
+/** The page of one job, followed until it has ended: `draw(job, {head, body, follow})`. Gives a function that leaves it. */
+export function jobPage(root, id, { href, back }, draw) {
+  const head = h("div", {}), body = h("div", { class: "stack wide" });
+  root.append(h("a", { class: "back", href }, icon("left"), back), head, body);
+  let stop = () => {};
+  const follow = () => {
+    stop();
+    stop = watch(id, (job) => draw(job, { head, body, follow }), { failed: (error) => loaded(body, () => { throw error; }, () => null) });
+  };
+  follow();
+  return () => stop();
 }
 
 /** The address of a result. */

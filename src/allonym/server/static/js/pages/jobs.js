@@ -1,12 +1,12 @@
 // Work in the background: files to anonymise or to restore, and everything else that takes longer than a request.
 
 import { get } from "../api.js";
-import { badge, button, busy, dropZone, emptyState, field, fill, h, icon, input, notice, pageHead, progress, said, segments, select, stylesheet, table, toast } from "../ui.js";
+import { badge, button, busy, dropZone, emptyState, field, fill, h, input, notice, pageHead, progress, said, segments, select, stylesheet, table, toast } from "../ui.js";
 import { go, route } from "../router.js";
 import { may } from "../session.js";
 import { many, when } from "./format.js";
-import { KINDS, actions, ended, progressBar, progressWords, results, start, stateBadge, times, trouble, watch } from "./job.js";
-import { facts, loaded, paged } from "./loading.js";
+import { KINDS, actions, ended, jobPage, progressBar, progressWords, results, start, stateBadge, times, trouble } from "./job.js";
+import { facts, folded, paged } from "./loading.js";
 import { fileList, policyChoice } from "./policychoice.js";
 
 const FILES = ".txt,.md,.docx,.xlsx,.csv,.tsv,.json,.jsonl,.parquet,.eml,.html,.srt,.vtt,.gz";
@@ -17,7 +17,7 @@ export async function show(root, { rest, make }) {
   return rest ? one(root, rest) : all(root, Boolean(make));
 }
 
-function all(root, open) {
+function all(root, opened) {
   let timer = 0, gone = false;
   const kind = select([{ value: "", label: "All kinds" }, ...Object.entries(KINDS).map(([value, label]) => ({ value, label }))], { class: "small", "aria-label": "Kind" });
   const list = paged({
@@ -42,18 +42,12 @@ function all(root, open) {
     empty: emptyState({ title: "No jobs yet", body: "Files that you upload are worked on in the background, also when you close this page.", icon: "clock" }),
   });
   kind.addEventListener("change", () => list.reload(true));
-  const form = makeForm(() => { panel.hidden = true; });
-  const panel = h("section", { class: "card", hidden: !open, "aria-label": "New job" }, form);
-  const make = button("New job", { kind: "primary", icon: "plus", "aria-expanded": String(open) });
-  make.addEventListener("click", () => {
-    panel.hidden = !panel.hidden;
-    make.setAttribute("aria-expanded", String(!panel.hidden));
-    if (!panel.hidden) panel.querySelector("input, button")?.focus();
-  });
+  const { make, form, open } = folded("New job", makeForm);
   root.append(
     pageHead("Jobs", "Files are anonymised or restored in the background. A job survives a restart of the server.", [make]),
-    h("div", { class: "stack wide" }, panel, h("section", { class: "stack", "aria-label": "Jobs" }, h("div", { class: "row end" }, kind), list)),
+    h("div", { class: "stack wide" }, form, h("section", { class: "stack", "aria-label": "Jobs" }, h("div", { class: "row end" }, kind), list)),
   );
+  if (opened) open(true);
   list.reload();
   return () => { gone = true; clearTimeout(timer); };
 }
@@ -115,23 +109,14 @@ function makeForm(hide) {
 }
 
 function one(root, id) {
-  const body = h("div", { class: "stack wide" });
-  const head = h("div", {});
-  root.append(h("a", { class: "back", href: "#/jobs" }, icon("left"), "Jobs"), head, body);
-  let stop = () => {};
-  const draw = (job) => {
-    fill(head, pageHead(job.name || job.id, null, actions(job, () => (ended(job) ? go("jobs") : (stop(), follow())))));
+  return jobPage(root, id, { href: "#/jobs", back: "Jobs" }, (job, { head, body, follow }) => {
+    fill(head, pageHead(job.name || job.id, null, actions(job, () => (ended(job) ? go("jobs") : follow()))));
     fill(body,
       h("section", { class: "card stack" },
         h("div", { class: "row" }, stateBadge(job), badge(KINDS[job.kind] ?? job.kind), times(job)),
         !ended(job) && progressBar(job), trouble(job), summary(job)),
       job.state === "done" && h("section", { class: "card stack" }, h("h2", {}, "Results"), results(job)));
-  };
-  const follow = () => {
-    stop = watch(id, draw, { failed: (error) => loaded(body, () => { throw error; }, () => null) });
-  };
-  follow();
-  return () => stop();
+  });
 }
 
 /** What a job says of itself: counts, in words. */

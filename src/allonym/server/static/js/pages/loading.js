@@ -60,6 +60,21 @@ export function paged({ size = 25, load, draw, empty, label = "Pages" }) {
   return element;
 }
 
+/** A form that a button opens: {make, form, open(on)}: the button, the form's place, and what opens it; `build(hide)` makes it. */
+export function folded(label, build) {
+  const form = h("section", { class: "card", "aria-label": label, hidden: true });
+  const make = button(label, { kind: "primary", icon: "plus", "aria-expanded": "false" });
+  const open = (on) => {
+    form.hidden = !on;
+    make.setAttribute("aria-expanded", String(on));
+    if (!on) return;
+    if (!form.firstChild) form.append(build(() => open(false)));
+    form.querySelector("input:not([hidden]), button").focus();
+  };
+  make.addEventListener("click", () => open(form.hidden));
+  return { make, form, open };
+}
+
 /** A label and a value, for lists of facts. */
 export function facts(pairs) {
   return h("dl", { class: "facts" }, pairs.filter(Boolean).map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));

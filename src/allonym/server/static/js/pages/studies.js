@@ -4,7 +4,7 @@ import { get, post, remove } from "../api.js";
 import { badge, button, busy, confirm, dialog, download, dropZone, emptyState, errorState, field, fill, h, icon, input, notice, pageHead, said, skeleton, stylesheet, table, textarea, toast } from "../ui.js";
 import { go, route } from "../router.js";
 import { count, many, when } from "./format.js";
-import { copyable, facts, paged } from "./loading.js";
+import { copyable, facts, folded, paged } from "./loading.js";
 import { resultsView } from "./studies/results.js";
 
 const LEAST_DAYS = 30;
@@ -37,14 +37,7 @@ function all(root) {
       actions: [button("New study", { icon: "plus", onclick: () => open(true) })],
     }),
   });
-  const form = h("section", { class: "card", hidden: true, "aria-label": "New study" });
-  const make = button("New study", { kind: "primary", icon: "plus", "aria-expanded": "false" });
-  const open = (on) => {
-    form.hidden = !on;
-    make.setAttribute("aria-expanded", String(on));
-    if (on && !form.firstChild) form.append(studyForm(() => open(false)));
-  };
-  make.addEventListener("click", () => open(form.hidden));
+  const { make, form, open } = folded("New study", studyForm);
   root.append(pageHead("Intruder studies", "What a motivated person finds out from anonymised texts, as in the motivated intruder test.", [make]), h("div", { class: "stack wide" }, form, list));
   list.reload();
 }
