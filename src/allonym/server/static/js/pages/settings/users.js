@@ -9,7 +9,7 @@ import { when } from "../format.js";
 const ROLES = [
   { value: "annotator", label: "Annotator", says: "anonymises and reviews, but gets no originals back" },
   { value: "reviewer", label: "Reviewer", says: "also restores, settles reviews and runs studies" },
-  { value: "admin", label: "Admin", says: "does everything, and changes the settings" },
+  { value: "admin", label: "Admin", says: "may do everything, and change the settings" },
 ];
 
 export function usersTab() {
