@@ -195,6 +195,7 @@ def test_detection_that_fails_is_told(page: Any, server: Server) -> None:
 
 def test_a_stream_that_is_refused_is_no_lost_connection(open_page: Callable[..., Any]) -> None:
     page = open_page(path="#/settings")
+    page.get_by_role("heading", name="Settings").wait_for()
     said = {"type": "error", "error": {"code": "PolicyError", "message": "not this one", "where": None}}
 
     def refuse(socket: Any) -> None:

@@ -116,15 +116,14 @@ export class ResultPane {
       ] }));
     } else if (work.result && this.open) out.push(h("div", { class: "row" }, badge("Anonymised", "good"), h("span", { class: "small muted" }, work.result.scope ? `kept in the vault under “${work.result.scope}”` : "its plan is kept in this window only")));
     else if (work.answer !== null) out.push(h("div", { class: "row" }, badge("Answer", "info"), h("span", { class: "small muted" }, this.from()), button("Back to the preview", { kind: "quiet", small: true, onclick: () => this.dropAnswer() })));
-    else if (desk.draft.text.trim()) out.push(h("div", { class: "row" }, badge("Preview"), h("span", { class: "small muted" }, ahead ? "press Anonymise to use it" : "…")));
+    else if (desk.draft.text.trim()) out.push(h("div", { class: "row" }, badge("Preview"), h("span", { class: "small muted" }, ahead ? `press Anonymise to use it${work.result ? "; the plan before still restores" : ""}` : "…")));
     fill(this.state, out);
     const may_ = may("restore");
     const something = Boolean(this.open && this.draft.text.trim());
     this.restoreButton.disabled = !may_ || !something || (!work.result && !desk.space.scope);
     this.answerButton.hidden = !may_ || this.open;
-    const kept = work.result && !this.open;
     const plainly = !work.result && work.answer !== null && !desk.space.scope;
-    this.why.textContent = !may_ ? WITHOUT : plainly ? "Name the scope in the vault under Policy, so that it is known what stands for what." : kept ? "What you anonymised before can still be restored: paste the answer." : work.result ? "Change the text or paste what you got back, then restore." : "";
+    this.why.textContent = !may_ ? WITHOUT : plainly ? "Name the scope in the vault under Policy, so that it is known what stands for what." : work.result && this.open ? "Change the text or paste what you got back, then restore." : "";
     this.restoreButton.setAttribute("aria-describedby", this.why.id);
     this.copyButton.disabled = !this.current();
   }
