@@ -85,7 +85,7 @@ def test_work_goes_only_when_asked(letter: Any, tmp_path: Path) -> None:
     letter.locator("input[type=file]").set_input_files(file)
     asked(letter, "Open another text?", "Cancel")
     letter.get_by_role("link", name="Jobs").click()
-    letter.get_by_role("heading", name="Jobs").wait_for()
+    letter.get_by_role("heading", name="Jobs", exact=True).wait_for()
     letter.get_by_role("button", name=NAME).click()
     letter.get_by_role("menuitem", name="Sign out").click()
     asked(letter, "Sign out?", "Cancel")
