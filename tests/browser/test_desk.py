@@ -90,6 +90,7 @@ def test_work_goes_only_when_asked(letter: Any, tmp_path: Path) -> None:
     letter.get_by_role("menuitem", name="Sign out").click()
     asked(letter, "Sign out?", "Cancel")
     letter.get_by_role("link", name="Protect").click()
+    source(letter).wait_for()
     shows(letter, "Dear Marisol Quint,")
     letter.locator("input[type=file]").set_input_files(file)
     asked(letter, "Open another text?", "Open")
