@@ -45,7 +45,6 @@ onSignedOut(() => {
   shown = null;
   location.replace(route("signin", { next: back, over: "1" }));
 });
-window.addEventListener("hashchange", navigate);
 
 async function start() {
   try {
@@ -54,6 +53,7 @@ async function start() {
     fill(shell.main, errorState(error, start));
     return;
   }
+  window.addEventListener("hashchange", navigate);
   await navigate();
 }
 
