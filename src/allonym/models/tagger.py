@@ -81,8 +81,9 @@ class TaggerModel:
         if self._threads > 1 and len(cut) > 1:
             from concurrent.futures import ThreadPoolExecutor
 
-            with ThreadPoolExecutor(self._threads) as pool:
-                results = list(pool.map(self._window, cut))
+            with ThreadPoolExecutor(self._threads) as pool:  # long ones first, so that none is waited for alone
+                asked = {w.first: pool.submit(self._window, w) for w in sorted(cut, key=lambda w: -len(w.pieces))}
+            results = [asked[w.first].result() for w in cut]
         else:
             results = [self._window(w) for w in cut]
         tags = np.empty((len(read.pieces), 1 + 2 * len(self.labels)), np.float32)

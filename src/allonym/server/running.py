@@ -60,6 +60,7 @@ def _serve(settings: Settings, place: socket.socket, say: Callable[[str], None])
         app,
         http=cast(Any, partial(Connection, settings.head_timeout, settings.connections)),
         h11_max_incomplete_event_size=HEAD_BYTES,
+        loop="asyncio",
         lifespan="off",
         log_config=None,
         access_log=False,
