@@ -304,7 +304,12 @@ def test_the_address_chooses_the_theme(tmp_path):
     browser = Browser(tmp_path)
     try:
         browser.open(path)
-        for asked, worn in (("theme=dark", "dark"), ("light", "dark"), ("theme=light", "light"), ("theme=system", None)):
+        for asked, worn in (
+            ("theme=dark", "dark"),
+            ("light", "dark"),
+            ("theme=light", "light"),
+            ("theme=system", None),
+        ):
             browser.run(f"new Promise((tell) => {{ onhashchange = () => tell(0); location.hash = '{asked}'; }})")
             assert browser.run("document.documentElement.dataset.theme") == worn
     finally:

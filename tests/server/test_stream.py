@@ -261,7 +261,10 @@ def test_each_stream_has_its_line_in_the_access_log(anybody: Any, program: Any, 
             with pytest.raises(WebSocketDisconnect):
                 socket.receive_json()
     lines = [record.getMessage() for record in caplog.records]
-    assert [line.split()[:3] for line in lines] == [["WEBSOCKET", "/v1/stream", "401"], ["WEBSOCKET", "/v1/stream", "101"]]
+    assert [line.split()[:3] for line in lines] == [
+        ["WEBSOCKET", "/v1/stream", "401"],
+        ["WEBSOCKET", "/v1/stream", "101"],
+    ]
 
 
 def test_a_page_of_another_origin_gets_nothing(annotator: Any) -> None:
