@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-from contextlib import closing
 from pathlib import Path
 from secrets import token_urlsafe
 from typing import TYPE_CHECKING, Any
@@ -68,15 +67,15 @@ def gateway(config: Path | None, new_key: bool, **options: Any) -> None:
         raise UsageError(f"setting key_file: there is no file {key_file}")
     try:
         app = create_app(settings, vault=vault, key=read_key(key_file))
-        with closing(listen(settings.host, settings.port)) as place:
+        with listen(settings.host, settings.port) as place:
             _log()
             shown = f"[{settings.host}]" if ":" in settings.host else settings.host
             address = f"http://{shown}:{place.getsockname()[1]}/v1"
             note(f"{address} protects what goes to {settings.upstream}", label="gateway:")
-            server = uvicorn.Config(
+            how = uvicorn.Config(
                 app, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=30
             )
-            uvicorn.Server(server).run(sockets=[place])
+            uvicorn.Server(how).run(sockets=[place])
     finally:
         if vault is not None:
             vault.close()

@@ -46,11 +46,12 @@ def _serve(settings: Settings, place: socket.socket, say: Callable[[str], None])
     services: Services = app.state.services
     services.url = settings.url(place.getsockname()[1])
     logs.begin(settings.access_log)
-    lines = [f"serving at {services.url}"]
+    lines = []
     if services.accounts.nobody_yet():
         services.accounts.forget_links("admin")
         token, _ = services.accounts.invite("admin")
-        lines.insert(0, f"make the first account, an admin's, within a day: {services.url}/#/setup?token={token}")
+        lines.append(f"make the first account, an admin's, within a day: {services.url}/#/setup?token={token}")
+    lines.append(f"serving at {services.url}")
 
     def told() -> None:
         for line in lines:
