@@ -52,8 +52,8 @@ LAYERS = [
     "batch",
     "files",
     "intruder train",
-    "swap evaluate",
-    "report scale",
+    "swap evaluate export",
+    "report scale integrations",
     "cli server",
 ]
 FLOOR = {name: i for i, names in enumerate(LAYERS) for name in names.split()}
