@@ -59,6 +59,7 @@ class Result:
         labels, operators: how many mentions of each label, how many edits by each operator.
         characters: code points of its parts.
         offline: how many entities got an offline pseudonym because a model had no usable value for them.
+        covered: where the document's text was replaced, as half-open code points.
     """
 
     id: str
@@ -69,10 +70,12 @@ class Result:
     operators: Mapping[str, int] = field(default_factory=lambda: _NOTHING)
     characters: int = 0
     offline: int = 0
+    covered: tuple[tuple[int, int], ...] = field(default=(), repr=False)
 
     def __reduce__(self) -> tuple[object, ...]:
         counts = (dict(self.labels), dict(self.operators))
-        return (Result, (self.id, self.parts, self.plan, self.error, *counts, self.characters, self.offline))
+        rest = (self.characters, self.offline, self.covered)
+        return (Result, (self.id, self.parts, self.plan, self.error, *counts, *rest))
 
 
 def reason(error: Exception) -> str:
@@ -170,6 +173,7 @@ def _one(
             MappingProxyType(_counts(done.report, "operators")),
             _length(document),
             cast(int, done.report["offline"]),
+            tuple((e.start, e.end) for e in done.plan.edits if e.start < e.end),
         )
     except (UsageError, VaultError):
         raise

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, BinaryIO
 
-from allonym.batch import RECORD_ERRORS, Found, Key, find_records, reason, run_records
+from allonym.batch import RECORD_ERRORS, Found, Key, Result, find_records, reason, run_records
 from allonym.document import Document
 from allonym.errors import DataError
 from allonym.policy import Policy
@@ -73,13 +73,15 @@ class Failure:
 class Draft:
     """A record on its way: its document, how its parts are written back, and its line (from 1) within the chunk.
 
-    ``counted`` is false for what is treated but no record, such as a header row.
+    ``counted`` is false for what is treated but no record, such as a header row. Where ``verify`` names a format of
+    :data:`allonym.files.verify.VIEWS`, what is written is read back, and refused where a covered text is left in it.
     """
 
     document: Document
     render: Callable[[tuple[str, ...]], bytes] = field(repr=False)
     line: int = 1
     counted: bool = True
+    verify: str = ""
 
 
 Piece = bytes | Draft | Failure
@@ -195,7 +197,7 @@ def treat(parsed: Parsed, job: Job, found: Sequence[Found] | None = None) -> Tre
             error = result.error
             if result.parts is not None:
                 try:
-                    data = piece.render(result.parts)
+                    data = _rendered(piece, result)
                 except RECORD_ERRORS as failed:
                     error = reason(failed)
             if data is None:
@@ -211,6 +213,27 @@ def treat(parsed: Parsed, job: Job, found: Sequence[Found] | None = None) -> Tre
     tally.quarantined = len(failures)
     joined = parsed.join(out) if parsed.join else b"".join(piece for piece in out if piece is not None)
     return Treated(joined, tally, tuple(failures), tuple(plans), parsed.lines)
+
+
+def _rendered(draft: Draft, result: Result) -> bytes:
+    assert result.parts is not None
+    data = draft.render(result.parts)
+    if draft.verify:
+        from allonym.files.verify import check
+
+        document = draft.document
+        check(data, draft.verify, [document.text[a:b] for a, b in result.covered], text_after(document, result.parts))
+    return data
+
+
+def text_after(document: Document, parts: Sequence[str]) -> str:
+    """The document's text with other texts for its parts; what stands between them stays."""
+    out: list[str] = []
+    at = 0
+    for (a, b), part in zip(document.parts or ((0, len(document.text)),), parts, strict=True):
+        out += (document.text[at:a], part)
+        at = b
+    return "".join((*out, document.text[at:]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,176 @@
+"""Read a result back and look for what was to be gone: texts are counted in it, and in what the plan made.
+
+A text that was covered may stand elsewhere as an ordinary word that stays ("May"). So a result fails where it holds
+a covered text more often than the text that the plan made. Spaces, hyphens, ligatures, accents' composition and case
+make no difference. Words of a covered text are looked for alone, too.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from itertools import pairwise
+
+from allonym.errors import RefusedContent
+
+VIEWS: Mapping[str, tuple[str, ...]] = {
+    "pdf": (
+        "allonym.files.verify.pdf:shown_texts",
+        "allonym.files.verify.pdf:read_texts",
+        "allonym.files.verify.pdf:raw_texts",
+    ),
+    "docx": ("allonym.files.verify.office:office_texts",),
+    "xlsx": ("allonym.files.verify.office:office_texts",),
+}
+"""Format to its readers, ``"module:function"``, each ``(data: bytes) -> Iterator[(place, text)]``.
+
+They share no code with the readers and writers of :mod:`allonym.files`. Each is counted for itself.
+"""
+
+LEAST_WORD = 4
+"""Letters and digits of the shortest word that is looked for alone."""
+
+LEAST_LOOSE = 9
+"""Letters and digits of the shortest text that is also looked for inside of words, where spaces may have been lost."""
+
+_BROKEN = re.compile(r"(?<=[^\W\d_])(?:[-\u2010\ufffe\x02]\s*\n\s*|[\u00ad\ufffe\x02]\s*)(?=[^\W\d_])")
+_MARKS = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
+
+
+@dataclass(frozen=True, slots=True)
+class Leftover:
+    """A covered text that can still be read.
+
+    Attributes:
+        index: which of the covered texts, from 0.
+        places: where it, or a word of it, stands.
+        excess: how many times more often than it may.
+    """
+
+    index: int
+    places: tuple[str, ...]
+    excess: int
+
+
+@dataclass(slots=True)
+class _Squeezed:
+    """A text without all but letters and digits, and where in it words begin and end."""
+
+    text: str = field(repr=False)
+    borders: list[int] = field(repr=False)
+
+    @classmethod
+    def of(cls, text: str) -> _Squeezed:
+        text = _BROKEN.sub("", text)
+        text = unicodedata.normalize("NFKC", text).casefold()
+        pieces: list[str] = []
+        borders: list[int] = []
+        at = 0
+        for word in re.findall(r"[^\W_]+", text.translate(dict.fromkeys(map(ord, _MARKS)))):
+            borders.append(at)
+            pieces.append(word)
+            at += len(word)
+        return cls("".join(pieces), [*borders, at])
+
+    def count(self, wanted: str, *, loose: bool, tight: bool) -> int:
+        """How often the text holds ``wanted``: ``loose`` also inside of words, ``tight`` only in one piece."""
+        found = 0
+        at = self.text.find(wanted)
+        while at >= 0:
+            first = bisect_left(self.borders, at)
+            last = bisect_left(self.borders, at + len(wanted))
+            bounded = self.borders[first] == at and self.borders[last] == at + len(wanted)
+            if loose or (bounded and (not tight or last == first + 1)):
+                found += 1
+                at = self.text.find(wanted, at + len(wanted))
+            else:
+                at = self.text.find(wanted, at + 1)
+        return found
+
+
+def leftovers(texts: Iterable[tuple[str, str]], covered: Sequence[str], expected: str) -> list[Leftover]:
+    """Which covered texts stand in the texts more often than in the expected one.
+
+    Args:
+        texts: (place, text) pairs of a result.
+        covered: what was to be gone, once for each time or once in all.
+        expected: what the plan made of the source: covered texts may stand as often as in it.
+
+    Returns:
+        One for each covered text that can still be read, in their order.
+    """
+    pages = [(place, _Squeezed.of(text)) for place, text in texts]
+    allowed = _Squeezed.of(expected)
+    seen: dict[str, tuple[tuple[str, ...], int]] = {}
+    out: list[Leftover] = []
+    for index, text in enumerate(covered):
+        for wanted in _wanted(text):
+            if wanted not in seen:
+                seen[wanted] = _excess(pages, wanted, allowed)
+            places, excess = seen[wanted]
+            if excess > 0:
+                out.append(Leftover(index, places, excess))
+                break
+    return out
+
+
+def _wanted(text: str) -> list[str]:
+    """The text without spaces and signs, then its longer words."""
+    squeezed = _Squeezed.of(text)
+    words = [squeezed.text[a:b] for a, b in pairwise(squeezed.borders)]
+    return [w for w in dict.fromkeys((squeezed.text, *(w for w in words if len(w) >= LEAST_WORD))) if w]
+
+
+def _excess(pages: Sequence[tuple[str, _Squeezed]], wanted: str, allowed: _Squeezed) -> tuple[tuple[str, ...], int]:
+    # Of few signs, two neighbours of a table make many ("4" and "1" are not 41).
+    ways = [{"loose": False, "tight": len(wanted) < LEAST_WORD}]
+    if len(wanted) >= LEAST_LOOSE:
+        ways.append({"loose": True, "tight": False})
+    for way in ways:
+        counts = {place: n for place, page in pages if (n := page.count(wanted, **way))}
+        excess = sum(counts.values()) - allowed.count(wanted, **way) if counts else 0
+        if excess > 0:
+            return tuple(counts), excess
+    return (), 0
+
+
+def views(data: bytes, format: str) -> Iterator[list[tuple[str, str]]]:
+    """What each reader of a format reads in a file, as (place, text) pairs.
+
+    Raises:
+        DataError: the file cannot be read.
+    """
+    for name in VIEWS[format]:
+        module, _, attribute = name.partition(":")
+        yield list(getattr(import_module(module), attribute)(data))
+
+
+def find_leftovers(data: bytes, format: str, covered: Sequence[str], expected: str) -> list[Leftover]:
+    """As :func:`leftovers`, of a file: what any of the format's readers can still read, each text once."""
+    found: dict[int, Leftover] = {}
+    for texts in views(data, format):
+        for one in leftovers(texts, covered, expected):
+            found.setdefault(one.index, one)
+    return [found[index] for index in sorted(found)]
+
+
+def check(data: bytes, format: str, covered: Sequence[str], expected: str) -> None:
+    """See that a result holds none of the covered texts more often than it may.
+
+    Raises:
+        RefusedContent: it does; the message says how many and where, and quotes none.
+    """
+    wanted = list(dict.fromkeys(covered))
+    if not wanted:
+        return
+    found = find_leftovers(data, format, wanted, expected)
+    if found:
+        places = list(dict.fromkeys(place for one in found for place in one.places))
+        more = f" and {len(places) - 5} more places" if len(places) > 5 else ""
+        raise RefusedContent(
+            f"the result still holds {len(found)} of {len(wanted)} covered texts ({', '.join(places[:5])}{more})"
+        )
