@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     )
     from allonym.plan import Edit, Plan
     from allonym.policy import Policy
+    from allonym.report.display import display
     from allonym.restore import Restored, restore, restore_stream
     from allonym.vault import Vault
 
@@ -49,6 +50,7 @@ _HOMES = {
     ),
     "plan": ("Edit", "Plan"),
     "policy": ("Policy",),
+    "report.display": ("display",),
     "restore": ("Restored", "restore", "restore_stream"),
     "vault": ("Vault",),
 }
@@ -73,6 +75,7 @@ __all__ = [
     "anonymize_many",
     "detect",
     "detect_many",
+    "display",
     "explain",
     "from_scheme",
     "restore",

@@ -142,3 +142,19 @@ def test_names_in_free_text_are_found(run):
     found = rows(run("detect", "--text", "-p", "default", stdin=text).out)
     assert {"Barack Obama", "Angela Merkel", "Berlin"} <= {row["text"] for row in found}
     assert [row["label"] for row in found if "Obama" in row["text"]] == ["PERSON"]
+
+
+def test_html_writes_a_page_and_prints_no_text(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.txt").write_bytes(TEXT.encode())
+    done = run("detect", "a.txt", "--html", "a.html")
+    assert done.code == 0, done.err
+    assert done.out == ""
+    page = (tmp_path / "a.html").read_text("utf-8")
+    assert "<mark" in page and "<title>Findings: a.txt</title>" in page
+    assert run("detect", "a.txt", "--html", "a.txt").code == 2
+    assert run("detect", "a.txt", "--html", "b.html", "--json").code == 2
+    assert (tmp_path / "a.txt").read_bytes() == TEXT.encode()
+    (tmp_path / "r.csv").write_text("id,review\n1,Mail ada@example.com\n2,Nothing\n", encoding="utf-8")
+    assert run("detect", "r.csv", "--field", "review", "--html", "r.html").code == 0
+    assert (tmp_path / "r.html").read_text("utf-8").count("<h2>") == 2

@@ -28,6 +28,12 @@ if TYPE_CHECKING:
 )
 @click.option("--text", "with_text", is_flag=True, help="Show the text that was found, too.")
 @click.option("--highlight", is_flag=True, help="Show the whole text with the findings marked in it.")
+@click.option(
+    "--html",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write a page that stands alone, with the whole text and the findings marked in it.",
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per line, as in a pipe.")
 def detect(
     source: str,
@@ -41,6 +47,7 @@ def detect(
     explain: bool,
     with_text: bool,
     highlight: bool,
+    html: Path | None,
     as_json: bool,
 ) -> None:
     """Show what SOURCE (a file, a folder, or - for standard input) holds that identifies.
@@ -52,6 +59,7 @@ def detect(
     Examples:
       allonym detect letter.txt
       allonym detect letter.txt --highlight
+      allonym detect letter.txt --html letter.html
       echo "My SSN is 536-22-1234" | allonym detect --explain
       allonym detect reviews.csv --field review --json > findings.jsonl
     """
@@ -59,7 +67,12 @@ def detect(
 
     if highlight and (explain or as_json):
         raise click.UsageError("--highlight cannot be combined with --explain or --json")
+    if html is not None and (highlight or explain or as_json or with_text):
+        raise click.UsageError("--html cannot be combined with --highlight, --explain, --text or --json")
     chosen = chosen_policy(policy, label, dictionary, exclude_terms, operating_point)
+    if html is not None:
+        _page(list(documents(source, fields=field, format=format)), chosen, html)
+        return
     table_wanted = on_terminal() and not as_json
     several = source != "-" or format is not None
     total = 0
@@ -80,6 +93,18 @@ def detect(
             _table(name, _without_twins(rows) if explain else rows, explain=explain)
     if table_wanted and not highlight and not total:
         note("nothing found")
+
+
+def _page(listed: list[Document], policy: Policy, path: Path) -> None:
+    from allonym.report.display import check_name, display, save
+
+    check_name(path)
+    if not listed:
+        raise click.UsageError("there is no text to show")
+    views = [display(document, policy=policy) for document in listed]
+    save(views, path, f"Findings in {len(views):,} documents" if len(views) > 1 else "")
+    count = sum(len(view.spans) for view in views)
+    note(f"{count:,} finding{'s' * (count != 1)}, with the text, in {path}")
 
 
 def _found(document: Document, span: Span, with_text: bool) -> dict[str, Any]:

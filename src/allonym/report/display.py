@@ -1,0 +1,345 @@
+"""A document to look at: what was found in it, or what a plan makes of it, as HTML that somebody asked for.
+
+No other object of the package shows text in a notebook. The HTML holds its own style, no script, and asks nobody for
+anything; everything that comes from the document is escaped.
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from html import escape
+from importlib.resources import files
+from itertools import pairwise
+from pathlib import Path
+
+from allonym.detect.turns import with_turns
+from allonym.document import Document, Interval, Span
+from allonym.errors import UsageError
+from allonym.labels import Taxonomy
+from allonym.pipeline import Anonymized, AnyPolicy, detect
+from allonym.plan import Edit, Plan, apply
+from allonym.policy import Policy
+from allonym.report.families import FAMILIES, family, readable
+from allonym.resolve import resolve
+
+SENSITIVE = "This page holds the original text. Keep it as safe as the text itself."
+_LINE = re.compile(r"[^\n]*(?:\n(?:[ \t\r]*\n)*)?")
+_ARTICLE = "article@"
+# Control characters have no place in HTML; they show as their pictures.
+_SEEN = {i: 0x2400 + i for i in range(32) if chr(i) not in "\t\n\r"} | {0x7F: 0x2421}
+_SEEN |= dict.fromkeys(range(0xD800, 0xE000), 0xFFFD)
+
+
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    """A stretch that is set off; ``told`` is the label behind the words, ``hint`` what it says when pointed at."""
+
+    start: int
+    end: int
+    family: str
+    told: str
+    hint: str
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Display:
+    """What :func:`display` returns. Its ``repr`` shows no text; a notebook shows the HTML, which holds the text.
+
+    Attributes:
+        document: what is shown.
+        spans: what was found in it, sorted; empty where a plan is shown.
+        plan: what is put where; None where findings are shown.
+    """
+
+    document: Document
+    spans: tuple[Span, ...]
+    plan: Plan | None
+    taxonomy: Taxonomy
+
+    def __repr__(self) -> str:
+        what = f"{len(self.spans)} findings" if self.plan is None else f"{len(self.plan.edits)} edits"
+        return f"Display({len(self.document.text)} characters, {what})"
+
+    def _repr_html_(self) -> str:
+        return f"<style>{_style()}</style>\n{self._view()}"
+
+    @property
+    def html(self) -> str:
+        """A whole page that stands alone: it loads nothing, follows the system's light or dark, and can be printed."""
+        return page([self])
+
+    def save(self, path: str | Path) -> None:
+        """Write :attr:`html` into a file.
+
+        Raises:
+            UsageError: the name does not end in ``.html`` or ``.htm``, or the file cannot be written.
+        """
+        save([self], path)
+
+    @property
+    def title(self) -> str:
+        """What is shown, and the document's id where it has one."""
+        return f"{'Findings' if self.plan is None else 'Before and after'}: {self.document.id}".rstrip(": ")
+
+    def _view(self) -> str:
+        text = self.document.text
+        rows = _rows(self.document)
+        starts = [turn.speaker for turn in self.document.turns if turn.speaker is not None]
+        edits = self.plan.edits if self.plan is not None else ()
+        marks = [_planned(e, self.taxonomy) for e in edits if e.end > e.start] if edits else self._found()
+        before = _before(text, rows, marks, starts)
+        body = []
+        if self.plan is None:
+            body = [f'<div class="row"><div class="cell" dir="auto">{cell}</div></div>' for cell in before]
+        else:
+            body.append('<div class="row heads"><div class="cell before">Before</div>'
+                        '<div class="cell after">After</div></div>')  # fmt: skip
+            for cell, made in zip(before, self._after(rows), strict=True):
+                body.append(
+                    f'<div class="row"><div class="cell before" dir="auto">{cell}</div>'
+                    f'<div class="cell after" dir="auto">{made}</div></div>'
+                )
+        kind = ("" if self.plan is None else " pair") + (" turns" if self.document.turns else "")
+        return (
+            f'<section class="allonym" aria-label="{escape(self._summary())}">\n'
+            f'<div class="top"><p class="sum">{self._summary()}</p>{"" if self.plan is None else _CHOICE}</div>\n'
+            f'{self._legend()}<div class="lines{kind}" lang="und">\n'
+            + "\n".join(body)
+            + f"\n</div>\n{self._table()}</section>"
+        )
+
+    def _summary(self) -> str:
+        size = f"{len(self.document.text):,} characters"
+        if self.plan is None:
+            return f"{_count(len(self.spans), 'finding')} in {size}"
+        real = [e for e in self.plan.edits if not e.operator.startswith(_ARTICLE)]
+        named = len({e.entity for e in real if e.entity})
+        return f"{_count(len(real), 'replacement')} for {_count(named, 'entity', 'entities')} in {size}"
+
+    def _found(self) -> list[_Mark]:
+        shown = self.spans
+        if any(a.overlaps(b) for a, b in pairwise(shown)):
+            shown = resolve(shown, self.taxonomy)
+        return [_Mark(s.start, s.end, family(s.label, self.taxonomy), readable(s.label), _hint(s)) for s in shown]
+
+    def _after(self, rows: list[Interval]) -> Iterator[str]:
+        assert self.plan is not None
+        text, edits = self.document.text, self.plan.edits
+        i, done = 0, 0  # the next edit, and how far the text is written or gone
+        for number, (start, end) in enumerate(rows):
+            pieces = []
+            done = max(done, start)
+            last = number == len(rows) - 1
+            while i < len(edits) and (edits[i].start < end or last):
+                edit = edits[i]
+                pieces += [_safe(text[done : edit.start]), _replaced(edit, self.taxonomy)]
+                done = edit.end
+                i += 1
+            pieces.append(_safe(text[done:end]) if done < end else "")
+            yield "".join(pieces)
+
+    def _legend(self) -> str:
+        labels = [s.label for s in self.spans] if self.plan is None else [
+            e.label for e in self.plan.edits if not e.operator.startswith(_ARTICLE)
+        ]  # fmt: skip
+        counted = Counter(labels)
+        if not counted:
+            return ""
+        order = sorted(counted, key=lambda x: (FAMILIES.index(family(x, self.taxonomy)), -counted[x], x))
+        items = "".join(
+            f'<li class="f-{family(label, self.taxonomy)}">{_safe(readable(label))} <b>{counted[label]:,}</b></li>'
+            for label in order
+        )
+        return f'<ul class="legend" aria-label="Kinds">{items}</ul>\n'
+
+    def _table(self) -> str:
+        if self.plan is None:
+            head = ("Where", "Label", "Score", "Found by")
+            rows = [(f"{s.start}–{s.end}", s.label, f"{s.score:.2f}", s.source) for s in self.spans]
+        else:
+            head = ("Where", "Label", "Entity", "Operator")
+            rows = [(f"{e.start}–{e.end}", e.label, str(e.entity or ""), e.operator) for e in self.plan.edits]
+        if not rows:
+            return ""
+        heads = "".join(f'<th scope="col">{name}</th>' for name in head)
+        body = "\n".join("<tr>" + "".join(f"<td>{_safe(c)}</td>" for c in row) + "</tr>" for row in rows)
+        name = "All findings" if self.plan is None else "All edits"
+        return (
+            f'<details><summary>{name}</summary>\n<div class="scroll" tabindex="0" role="region" aria-label="{name}">'
+            f"<table>\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div></details>\n"
+        )
+
+
+def display(
+    document: str | Document,
+    spans_or_plan: Iterable[Span] | Plan | Anonymized | None = None,
+    *,
+    policy: AnyPolicy = "default",
+) -> Display:
+    """Look at a document: what was found in it, or with a plan what it was and what it becomes.
+
+    In a notebook the result shows itself; :attr:`Display.html` and :meth:`Display.save` make a page that stands alone.
+    Both hold the text, and a notebook that is saved keeps them. Its ``repr`` holds none.
+
+    Args:
+        document: a text or a :class:`Document`; a conversation shows turn by turn.
+        spans_or_plan: what was found; or a plan, or what :func:`anonymize` made, to see before and after side by
+            side. By default what :func:`detect` finds.
+        policy: what :func:`detect` goes by; its labels, too, where they are not those of the taxonomy.
+
+    Raises:
+        PolicyError, UnknownNameError: the policy is not valid or not known.
+        PlanMismatch: the plan was made for another text.
+        UsageError: a span reaches past the end of the text, or neither spans nor a plan were given.
+    """
+    document = with_turns(document if isinstance(document, Document) else Document("", document))
+    loaded = Policy.load(policy)
+    if spans_or_plan is None:
+        return Display(document, detect(document, loaded), None, loaded.taxonomy)
+    plan = spans_or_plan.plan if isinstance(spans_or_plan, Anonymized) else spans_or_plan
+    if isinstance(plan, Plan):
+        apply(document, plan)  # refuses another text
+        return Display(document, (), plan, loaded.taxonomy)
+    try:
+        spans = tuple(sorted(plan))
+    except TypeError:
+        spans = ("",)  # type: ignore[assignment]
+    if not all(isinstance(span, Span) for span in spans):
+        raise UsageError("display needs spans, a plan, or what anonymize returned")
+    if spans and max(span.end for span in spans) > len(document.text):
+        raise UsageError(f"a span ends at {max(s.end for s in spans)}, and the text at {len(document.text)}")
+    return Display(document, spans, None, loaded.taxonomy)
+
+
+def page(views: Sequence[Display], title: str = "") -> str:
+    """One page of several documents, as :attr:`Display.html` is of one; ``title`` is by default the first one's."""
+    style = _style()
+    digest = b64encode(sha256(style.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    title = _safe(title or next((view.title for view in views), "Findings"))
+    parts = [f"<h2>{_safe(view.title)}</h2>\n{view._view()}" if len(views) > 1 else view._view() for view in views]
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{escape(policy)}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta name="color-scheme" content="light dark">\n<meta name="referrer" content="no-referrer">\n'
+        f'<meta name="robots" content="noindex">\n<title>{title}</title>\n<style>{style}</style>\n</head>\n'
+        f'<body class="allonym-page">\n<main>\n<h1>{title}</h1>\n<p class="care">{SENSITIVE}</p>\n'
+        + "\n".join(parts)
+        + f"\n<footer>{_footer()}</footer>\n</main>\n</body>\n</html>\n"
+    )
+
+
+def save(views: Sequence[Display], path: str | Path, title: str = "") -> None:
+    """Write :func:`page` into a file.
+
+    Raises:
+        UsageError: the name does not end in ``.html`` or ``.htm``, or the file cannot be written.
+    """
+    path = Path(path)
+    check_name(path)
+    try:
+        path.write_text(page(views, title), encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise UsageError(f"cannot write page {path.name}: {error.strerror}") from None
+
+
+def check_name(path: Path) -> None:
+    """Refuse a name that is none of a page."""
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise UsageError(f"page {path.name}: must end in .html, got {path.suffix or 'no ending'}")
+
+
+_CHOICE = (
+    '<form method="dialog" aria-label="What to show">'  # a dialog's form outside of one is never sent
+    + "".join(
+        f'<label><input type="radio" name="show" value="{value}"{" checked" * (value == "both")}>{name}</label>'
+        for value, name in (("both", "Side by side"), ("before", "Before"), ("after", "After"))
+    )
+    + "</form>"
+)
+
+
+def _rows(document: Document) -> list[Interval]:
+    """Where the text is cut into rows: before each turn, or after each line."""
+    text = document.text
+    if document.turns:
+        cuts = sorted({0, *(t.speaker[0] if t.speaker else t.start for t in document.turns), len(text)})
+        return list(pairwise(cuts)) or [(0, 0)]
+    return [m.span() for m in _LINE.finditer(text) if m.end() > m.start()] or [(0, 0)]
+
+
+def _before(text: str, rows: list[Interval], marks: list[_Mark], speakers: list[Interval]) -> Iterator[str]:
+    """The rows' HTML with the marks in it; ``marks`` and ``speakers`` are sorted and disjoint."""
+    i = s = 0
+    for start, end in rows:
+        while s < len(speakers) and speakers[s][1] <= start:
+            s += 1
+        who = speakers[s] if s < len(speakers) else (0, 0)
+        pieces, at = [], start
+        while at < end and i < len(marks) and marks[i].start < end:
+            mark = marks[i]
+            a, b = max(mark.start, start), min(mark.end, end)
+            pieces += [_plain(text, at, a, who), _marked(text[a:b], mark, whole=mark.end <= end)]
+            at = b
+            if mark.end > end:
+                break
+            i += 1
+        pieces.append(_plain(text, at, end, who))
+        yield "".join(pieces)
+
+
+def _plain(text: str, start: int, end: int, who: Interval) -> str:
+    a, b = max(start, who[0]), min(end, who[1])
+    if a >= b:
+        return _safe(text[start:end])
+    return f'{_safe(text[start:a])}<span class="who">{_safe(text[a:b])}</span>{_safe(text[b:end])}'
+
+
+def _marked(words: str, mark: _Mark, *, whole: bool) -> str:
+    told = f"<small>{_safe(mark.told)}</small>" if whole and mark.told else ""
+    return f'<mark class="f-{mark.family}" title="{_safe(mark.hint)}">{_safe(words)}{told}</mark>'
+
+
+def _planned(edit: Edit, taxonomy: Taxonomy) -> _Mark:
+    if edit.operator.startswith(_ARTICLE):
+        return _Mark(edit.start, edit.end, "other", "", "article that follows the next word")
+    told = f"{readable(edit.label)} {edit.entity or ''}".rstrip()
+    return _Mark(edit.start, edit.end, family(edit.label, taxonomy), told, f"{told}, {edit.operator}")
+
+
+def _replaced(edit: Edit, taxonomy: Taxonomy) -> str:
+    mark = _planned(edit, taxonomy)
+    number = f"<small>{edit.entity}</small>" if edit.entity and mark.told else ""
+    gone = "" if edit.replacement.strip() else " gone"
+    words = _safe(edit.replacement) or "∅" * bool(gone)
+    return f'<mark class="f-{mark.family}{gone}" title="{_safe(mark.hint)}">{words}{number}</mark>'
+
+
+def _hint(span: Span) -> str:
+    return f"{readable(span.label)}, score {span.score:.2f}" + (f", {span.source}" if span.source else "")
+
+
+def _safe(text: str) -> str:
+    return escape(text.translate(_SEEN))
+
+
+def _count(number: int, one: str, more: str = "") -> str:
+    return f"{number:,} {one if number == 1 else more or one + 's'}"
+
+
+@cache
+def _style() -> str:
+    return files("allonym").joinpath("report", "templates", "display.css").read_text(encoding="utf-8")
+
+
+def _footer() -> str:
+    from allonym import __version__
+
+    return f"Made by allonym {__version__}. This file asks no other computer for anything."
