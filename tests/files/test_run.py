@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from allonym.errors import DataError, UsageError
-from allonym.files import anonymize_path, read_documents
+from allonym.files import anonymize_path, read_documents, tasks
 from allonym.files import run as runs
 from allonym.files.journal import Journal, journal_path
 from allonym.files.output import PartFile, part_path
@@ -99,7 +99,7 @@ def test_failure_leaves_the_old_target_alone(tmp_path, policy, failing, monkeypa
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(runs, "treat", interrupted)
+    monkeypatch.setattr(tasks, "treat", interrupted)
     with pytest.raises(KeyboardInterrupt):
         anonymize_path(source, target, policy, overwrite=True)
     assert target.read_text() == "old"
@@ -242,10 +242,10 @@ def test_memory_stays_bounded(tmp_path, policy):
             read.append(len(data))
             return data
 
-    chunks = runs.get_format("jsonl").chunks
+    chunks = tasks.get_format("jsonl").chunks
     assert chunks is not None
     with Counting(io.FileIO(tmp_path / "a.jsonl")) as stream:
-        next(chunks(stream, runs.Job(policy), 1000, 0))
+        next(chunks(stream, tasks.Job(policy), 1000, 0))
     assert sum(read) <= 1100
 
 

@@ -14,7 +14,7 @@ from allonym.errors import DataError, UsageError
 from allonym.files.items import Item, check_apart, check_free, list_items
 from allonym.files.output import PartFile
 from allonym.files.record import Draft, Failure, Job, Parsed
-from allonym.files.run import BATCH, _Run
+from allonym.files.tasks import BATCH, read_tasks
 from allonym.policy import Policy
 
 Parts = Callable[[int, Document], "tuple[str, ...] | None"]
@@ -86,7 +86,7 @@ Numbers = Iterator[int]
 
 def _files(items: list[Item], folder: bool, job: Job) -> Iterator[tuple[Item, Iterator[tuple[Parsed, list[int]]]]]:
     """Each file with its chunks taken apart, and the numbers of the documents in each."""
-    tasks = iter(_Run(items, job, None, folder, None, None).tasks(BATCH))
+    tasks = iter(read_tasks(items, job, folder, BATCH))
     number = 0
     task = next(tasks, None)
 

@@ -5,38 +5,24 @@ from __future__ import annotations
 import gzip
 import json
 import os
-import sys
 import time
-import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing
-from dataclasses import dataclass, field, replace
+from contextlib import closing
+from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from allonym import __version__
-from allonym.batch import RECORD_ERRORS, Found, Key, reason, run_ordered
+from allonym.batch import Key, run_ordered
 from allonym.document import Document
-from allonym.errors import AllonymError, DataError, RefusedContent, UnknownNameError, UsageError, VaultError
-from allonym.files.formats import get_format
+from allonym.errors import AllonymError, DataError, RefusedContent, UsageError
 from allonym.files.items import Item, check_apart, check_free, list_items
-from allonym.files.journal import Journal, verify
+from allonym.files.journal import Journal
 from allonym.files.output import Lines, PartFile, Pipe, part_path
-from allonym.files.record import (
-    Chunk,
-    Draft,
-    Failure,
-    Format,
-    Job,
-    Tally,
-    Treated,
-    check_ratio,
-    search,
-    treat,
-    whole,
-)
+from allonym.files.record import Draft, Failure, Job, Tally, Treated
 from allonym.files.runreport import RunReport, make_report
+from allonym.files.tasks import BATCH, Place, Stretch, Task, look, read_tasks, work
 from allonym.plan import digest
 from allonym.policy import Policy
 from allonym.replace.cast import Corpus
@@ -45,66 +31,11 @@ from allonym.replace.keyed import subkey
 if TYPE_CHECKING:
     from allonym.replace import Keeper
 
-BATCH = 1 << 16
-"""Bytes that a batch aims at."""
-
 CHECKPOINT = 0.25
 """Seconds between two lines of the journal at least."""
 
 _NOWHERE = Path(os.devnull, "folder")
 Advance = Callable[[int, int | None], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Which part of which file a task is: its end in bytes, the digest of all input so far, first and last."""
-
-    item: int
-    end: int = 0
-    digest: str = ""
-    last: bool = False
-    consumed: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """A chunk to treat; without one it says that its file ends, or why it is refused."""
-
-    place: Place
-    format: str
-    chunk: Chunk | None = field(default=None, repr=False)
-    refused: str = ""
-
-
-def look(job: Job, task: Task) -> tuple[Task, list[Found] | None]:
-    """Find what there is to replace in one chunk: what the workers do where a vault is kept.
-
-    The vault itself is written by one process alone, in the order of the texts, so that workers change no byte.
-    """
-    if task.chunk is None:
-        return task, None
-    try:
-        return task, search(get_format(task.format).parse(task.chunk, job), job)
-    except UsageError:
-        raise
-    except (DataError, *RECORD_ERRORS):
-        return task, None  # and it fails again, with its reason, when it is treated
-
-
-def work(job: Job, task: Task, found: list[Found] | None = None) -> tuple[Place, Treated]:
-    """Treat one chunk: the function that the workers run."""
-    if task.chunk is None:
-        return task.place, Treated(refused=task.refused)
-    try:
-        return task.place, treat(get_format(task.format).parse(task.chunk, job), job, found)
-    except VaultError:
-        raise
-    except DataError as error:
-        return task.place, Treated(refused=reason(error))
-    except UsageError:
-        raise
-    except RECORD_ERRORS as error:
-        return task.place, Treated(refused=reason(error))
 
 
 def anonymize_path(
@@ -200,7 +131,7 @@ def anonymize_path(
         if journal:
             journal.close(remove=True)
         raise
-    run = _Run(items, job, journal, folder, Path(quarantine) if quarantine else None, Path(plans) if plans else None)
+    run = Run(items, job, journal, folder, Path(quarantine) if quarantine else None, Path(plans) if plans else None)
     keep = False
     try:
         run.restore()
@@ -242,8 +173,16 @@ def _results(tasks: Iterator[Task], job: Job, workers: int) -> Iterator[tuple[Pl
             yield work(job, task, found)
 
 
-class _Run:
-    """The state of a run: which file is under way, what is written, and what has been counted."""
+class Run:
+    """What a run has written and counted, and which file is under way.
+
+    Args:
+        items: the files, in order.
+        job: what holds for all of them.
+        journal: where to note how far the run got; None: it cannot be resumed.
+        folder: whether the files are those of a folder, so that one that is refused does not end the run.
+        quarantine, plans: files for what was left out, and for the plans; None: neither is kept.
+    """
 
     def __init__(
         self,
@@ -267,56 +206,9 @@ class _Run:
         self._marks = (0, 0)
         self._last = time.monotonic()
 
-    # Reading
-
     def tasks(self, size: int) -> Iterator[Task]:
         """All chunks of all files, from where the run stopped."""
-        before = sum(item.size for item in self.items[: self.start])
-        for index in range(self.start, len(self.items)):
-            item = self.items[index]
-            done = before + item.size
-            before = done
-            if item.format is None:
-                yield Task(Place(index, last=True, consumed=done), "", refused=item.refused)
-                continue
-            try:
-                yield from self._chunks(index, item, item.format, size, done)
-            except UnknownNameError as error:
-                if not self.folder:
-                    raise
-                yield Task(Place(index, last=True, consumed=done), "", refused=str(error))
-            except DataError as error:
-                yield Task(Place(index, last=True, consumed=done), "", refused=str(error))
-            except (OSError, EOFError, zlib.error) as error:
-                if not self.folder:
-                    raise DataError(f"cannot read {item.name}: {_unreadable(error)}") from None
-                why = f"cannot be read: {_unreadable(error)}"
-                yield Task(Place(index, last=True, consumed=done), "", refused=why)
-
-    def _chunks(self, index: int, item: Item, kind: Format, size: int, done: int) -> Iterator[Task]:
-        start = self.offset if index == self.start else 0
-        with ExitStack() as stack:
-            raw: BinaryIO
-            if item.source is None:
-                raw = sys.stdin.buffer
-            else:
-                raw = stack.enter_context(item.source.open("rb"))
-            stream = cast(BinaryIO, stack.enter_context(_Unpacked(fileobj=raw))) if item.packed else raw
-            if kind.chunks is None:
-                data = whole(stream)
-                yield Task(Place(index, len(data), last=True, consumed=done), kind.name, Chunk(data, end=len(data)))
-                return
-            state = blake2b(digest_size=32)
-            if start:
-                state = verify(stream, start, self.read)
-                stream.seek(0)
-            for chunk in kind.chunks(stream, self.job, size, start):
-                state.update(chunk.data)
-                consumed = done - item.size + min(item.size, raw.tell() if item.packed else chunk.end)
-                yield Task(Place(index, chunk.end, state.hexdigest(), consumed=consumed), kind.name, chunk)
-        yield Task(Place(index, last=True, consumed=done), "")
-
-    # Writing
+        return read_tasks(self.items, self.job, self.folder, size, Stretch(self.start, self.offset, read=self.read))
 
     def restore(self) -> None:
         """Go on where the journal says that the run stopped."""
@@ -507,25 +399,6 @@ class _Run:
             self.journal.close(remove=not keep)
 
 
-class _Unpacked(gzip.GzipFile):
-    """What a packed file holds, as long as it is not a bomb."""
-
-    def read(self, size: int | None = -1) -> bytes:
-        """See :meth:`gzip.GzipFile.read`; :class:`DataError` where it grows beyond measure."""
-        if size is None or size < 0:
-            blocks = []
-            while block := self.read(1 << 20):
-                blocks.append(block)
-            return b"".join(blocks)
-        data = super().read(size)
-        check_ratio(cast(BinaryIO, self.fileobj).tell(), self.tell())
-        return data
-
-
-def _unreadable(error: Exception) -> str:
-    return "the packed data is damaged" if isinstance(error, zlib.error) else type(error).__name__
-
-
 def _digest(path: Path) -> str:
     state = blake2b(digest_size=32)
     with path.open("rb") as stream:
@@ -549,9 +422,8 @@ def read_documents(
     """
     items, folder = list_items(source, "-" if not Path(source).is_dir() else _NOWHERE, format)
     job = Job(Policy.load("default"), fields=tuple(fields or ()))
-    run = _Run(items, job, None, folder, None, None)
     line, last = 0, -1
-    for task in run.tasks(BATCH):
+    for task in read_tasks(items, job, folder, BATCH):
         item = items[task.place.item]
         line, last = (line, last) if task.place.item == last else (0, task.place.item)
         if task.refused:

@@ -1,0 +1,176 @@
+"""How a run reads: the chunks of its files as tasks, and what becomes of one task, wherever it is treated."""
+
+from __future__ import annotations
+
+import gzip
+import sys
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import BinaryIO, cast
+
+from allonym.batch import RECORD_ERRORS, Found, reason
+from allonym.errors import DataError, UnknownNameError, UsageError, VaultError
+from allonym.files.formats import get_format
+from allonym.files.items import Item
+from allonym.files.journal import verify
+from allonym.files.record import Chunk, Format, Job, Treated, check_ratio, search, treat, whole
+
+BATCH = 1 << 16
+"""Bytes that a batch aims at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Which part of which file a task is: its end in bytes, the digest of all input so far, first and last."""
+
+    item: int
+    end: int = 0
+    digest: str = ""
+    last: bool = False
+    consumed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A chunk to treat; without one it says that its file ends, or why it is refused."""
+
+    place: Place
+    format: str
+    chunk: Chunk | None = field(default=None, repr=False)
+    refused: str = ""
+
+
+def look(job: Job, task: Task) -> tuple[Task, list[Found] | None]:
+    """Find what there is to replace in one chunk: what the workers do where a vault is kept.
+
+    The vault itself is written by one process alone, in the order of the texts, so that workers change no byte.
+    """
+    if task.chunk is None:
+        return task, None
+    try:
+        return task, search(get_format(task.format).parse(task.chunk, job), job)
+    except UsageError:
+        raise
+    except (DataError, *RECORD_ERRORS):
+        return task, None  # and it fails again, with its reason, when it is treated
+
+
+def work(job: Job, task: Task, found: list[Found] | None = None) -> tuple[Place, Treated]:
+    """Treat one chunk: the function that the workers run."""
+    if task.chunk is None:
+        return task.place, Treated(refused=task.refused)
+    try:
+        return task.place, treat(get_format(task.format).parse(task.chunk, job), job, found)
+    except VaultError:
+        raise
+    except DataError as error:
+        return task.place, Treated(refused=reason(error))
+    except UsageError:
+        raise
+    except RECORD_ERRORS as error:
+        return task.place, Treated(refused=reason(error))
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Which part of a run's files is read.
+
+    Attributes:
+        first: the first item.
+        start: where to begin in it: the end of one of its chunks.
+        end: where to stop, also the end of one of its chunks; None: read it to its end, and those behind it.
+        read: the digest of what stands before ``start``; empty: it is not looked at.
+    """
+
+    first: int = 0
+    start: int = 0
+    end: int | None = None
+    read: str = ""
+
+
+def read_tasks(
+    items: Sequence[Item],
+    job: Job,
+    folder: bool,
+    size: int,
+    stretch: Stretch = Stretch(),
+) -> Iterator[Task]:
+    """All chunks of all files, or of a stretch of them. What cannot be read is a refusal; of a single file, an error.
+
+    Raises:
+        UnknownNameError: a single file lacks a field.
+        DataError: a single file cannot be read.
+        UsageError: what stands before the stretch is not what it was.
+    """
+    before = sum(item.size for item in items[: stretch.first])
+    for index in range(stretch.first, len(items)):
+        item = items[index]
+        done = before + item.size
+        before = done
+        if item.format is None:
+            yield Task(Place(index, last=True, consumed=done), "", refused=item.refused)
+            continue
+        part = stretch if index == stretch.first else Stretch(index)
+        try:
+            yield from _chunks(index, item, item.format, job, size, done, part)
+        except UnknownNameError as error:
+            if not folder:
+                raise
+            yield Task(Place(index, last=True, consumed=done), "", refused=str(error))
+        except DataError as error:
+            yield Task(Place(index, last=True, consumed=done), "", refused=str(error))
+        except (OSError, EOFError, zlib.error) as error:
+            if not folder:
+                raise DataError(f"cannot read {item.name}: {_unreadable(error)}") from None
+            why = f"cannot be read: {_unreadable(error)}"
+            yield Task(Place(index, last=True, consumed=done), "", refused=why)
+        if stretch.end is not None:
+            return
+
+
+def _chunks(index: int, item: Item, kind: Format, job: Job, size: int, done: int, stretch: Stretch) -> Iterator[Task]:
+    start = stretch.start
+    with ExitStack() as stack:
+        raw: BinaryIO
+        if item.source is None:
+            raw = sys.stdin.buffer
+        else:
+            raw = stack.enter_context(item.source.open("rb"))
+        stream = cast(BinaryIO, stack.enter_context(_Unpacked(fileobj=raw))) if item.packed else raw
+        if kind.chunks is None:
+            data = whole(stream)
+            yield Task(Place(index, len(data), last=True, consumed=done), kind.name, Chunk(data, end=len(data)))
+            return
+        state = blake2b(digest_size=32)
+        if start and stretch.read:
+            state = verify(stream, start, stretch.read)
+            stream.seek(0)
+        for chunk in kind.chunks(stream, job, size, start):
+            state.update(chunk.data)
+            consumed = done - item.size + min(item.size, raw.tell() if item.packed else chunk.end)
+            yield Task(Place(index, chunk.end, state.hexdigest(), consumed=consumed), kind.name, chunk)
+            if stretch.end is not None and chunk.end >= stretch.end:
+                return
+    yield Task(Place(index, last=True, consumed=done), "")
+
+
+class _Unpacked(gzip.GzipFile):
+    """What a packed file holds, as long as it is not a bomb."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        """See :meth:`gzip.GzipFile.read`; :class:`DataError` where it grows beyond measure."""
+        if size is None or size < 0:
+            blocks = []
+            while block := self.read(1 << 20):
+                blocks.append(block)
+            return b"".join(blocks)
+        data = super().read(size)
+        check_ratio(cast(BinaryIO, self.fileobj).tell(), self.tell())
+        return data
+
+
+def _unreadable(error: Exception) -> str:
+    return "the packed data is damaged" if isinstance(error, zlib.error) else type(error).__name__
