@@ -136,7 +136,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("installed from each in a new environment, and used", flush=True)
         bill = work / "dist" / f"{made['.whl'].name.partition('-py3')[0]}.cdx.json"
         tool = Path(sys.executable).with_name("cyclonedx-py")
-        run(tool, "environment", "--output-reproducible", "--of", "JSON", "-o", bill, python, where=work)
+        run(
+            tool,
+            "environment",
+            "--pyproject",
+            tree / "pyproject.toml",
+            "--output-reproducible",
+            "--of",
+            "JSON",
+            "-o",
+            bill,
+            python,
+            where=work,
+        )
         files = [*made.values(), bill]
         sums = "".join(f"{digest(path)}  {path.name}\n" for path in files)
         target.mkdir(parents=True, exist_ok=True)
