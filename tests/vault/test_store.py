@@ -36,10 +36,11 @@ def fill(vault: Vault, count: int = 40, scope: str = "letters") -> None:
 
 @pytest.fixture
 def older(where, monkeypatch):
-    """A vault as the first schema made it: no audit log."""
+    """A vault as the first schema made it: no audit log, no digests."""
     with monkeypatch.context() as patch:
         patch.setattr(store.Store, "steps", store.STEPS[:1])
         patch.setattr("allonym.vault.vault.log.append", lambda *_: None)
+        patch.setattr("allonym.vault.book.checking.rows_of", lambda *_: [])
         with Vault.create(where, SECRET) as made:
             fill(made)
             assert made.info().schema == 1
@@ -50,17 +51,18 @@ def test_an_older_vault_is_brought_up_to_date_and_keeps_everything(older):
     with Vault.open(older) as locked:
         assert locked.info().schema == 1
     with Vault.open(older, SECRET) as vault:
-        assert vault.info().schema == len(store.STEPS) == 2
+        assert vault.info().schema == len(store.STEPS) == 3
         assert len(vault.known("letters")) == 40
         vault.record("restore", counts={"restored": 1})
         assert [(one.action, one.counts) for one in vault.audit()] == [
             ("migrate", {"from": 1, "to": 2}),
+            ("migrate", {"from": 2, "to": 3}),
             ("restore", {"restored": 1}),
         ]
         with vault._store.reading() as connection:
-            assert [row.version for row in connection.execute(store.migrations.select())] == [1, 2]
+            assert [row.version for row in connection.execute(store.migrations.select())] == [1, 2, 3]
     with Vault.open(older, SECRET) as vault:
-        assert len(vault.audit()) == 2
+        assert len(vault.audit()) == 3
 
 
 def test_a_wrong_key_changes_no_schema(older):
@@ -71,7 +73,7 @@ def test_a_wrong_key_changes_no_schema(older):
 
 
 def test_a_step_that_fails_leaves_nothing_of_itself(older, monkeypatch):
-    first, second = store.STEPS
+    first, second, _ = store.STEPS
 
     def fails(connection):
         second(connection)
@@ -84,14 +86,14 @@ def test_a_step_that_fails_leaves_nothing_of_itself(older, monkeypatch):
     with Vault.open(older) as locked:
         assert locked.info().schema == 1
     with Vault.open(older, SECRET) as vault:
-        assert vault.info().schema == 2
+        assert vault.info().schema == 3
         assert len(vault.known("letters")) == 40
 
 
 def test_a_newer_schema_is_refused(vault, where, monkeypatch):
     monkeypatch.setattr(store.Store, "steps", store.STEPS[:1])
     for secret in (SECRET, None):
-        with pytest.raises(VaultError, match="has schema 2, this version of allonym knows up to 1"):
+        with pytest.raises(VaultError, match="has schema 3, this version of allonym knows up to 1"):
             Vault.open(where, secret)
 
 

@@ -246,6 +246,41 @@ def export(
     note(f"{count} rows in {file}", label="written:")
 
 
+@vault.command(short_help="What checks a model's outputs for originals, without any original.")
+@_where
+@click.option("-o", "--output", required=True, type=_FILE, metavar="FILE", help="The digests. Only you can read it.")
+@secret_options
+@click.option("--scope", metavar="NAME", help="Only of this scope.")
+@click.option("--overwrite", is_flag=True, help="Replace a FILE that exists.")
+@_actor
+def digests(
+    where: str,
+    output: Path,
+    secret_file: Path | None,
+    secret_env: str | None,
+    secret_keyring: str | None,
+    scope: str | None,
+    overwrite: bool,
+    actor: str,
+) -> None:
+    """Write keyed digests of all originals and their variants, with their key, for: allonym evaluate generations.
+
+    The file opens no vault and holds no text, but whoever has it can try out names: give it to those who check.
+
+    \b
+    Example:
+      allonym vault digests letters.vault --secret-file letters.key -o letters.digests
+    """
+    from allonym.vault.records import scope_names
+
+    with open_vault(where, secret_file, secret_env, secret_keyring) as opened:
+        scopes = [one.name for one in opened.info().scopes]
+        if scope is not None and scope not in scopes:
+            raise VaultError(f"{where} has no scope {scope!r}; it has: {scope_names(scopes)}")
+        count = opened.write_digests(output, scope=scope, overwrite=overwrite, actor=actor)
+    note(f"digests of {count:,} originals in {output}; whoever has it can try out names", label="written:")
+
+
 @vault.command("import", short_help="Bring in what another vault exported.")
 @_where
 @click.argument("file", metavar="FILE", type=click.Path(exists=True, dir_okay=False, path_type=Path))

@@ -18,6 +18,7 @@ from allonym.errors import UsageError
 
 if TYPE_CHECKING:
     from allonym.vault.book import Book
+    from allonym.vault.digests import Digests, read_digests
     from allonym.vault.keys import (
         Secret,
         new_secret,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 # SQLAlchemy is imported when a vault is used, not before.
 _HOMES = {
     "book": ("Book",),
+    "digests": ("Digests", "read_digests"),
     "keys": (
         "Secret",
         "new_secret",
@@ -48,6 +50,7 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = [
     "AuditEntry",
     "Book",
+    "Digests",
     "Known",
     "Merged",
     "Purged",
@@ -57,6 +60,7 @@ __all__ = [
     "VaultInfo",
     "check_vault",
     "new_secret",
+    "read_digests",
     "read_secret",
     "secret_from_environment",
     "secret_from_file",

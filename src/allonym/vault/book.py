@@ -14,6 +14,7 @@ import sqlalchemy as sa
 
 from allonym.errors import UsageError, VaultError
 from allonym.names import plain
+from allonym.vault import digests as checking
 from allonym.vault import store
 from allonym.vault.keys import Sealer
 from allonym.vault.records import Known
@@ -312,6 +313,8 @@ class Book:
         linked = {(row.row, row.subject) for row in self._connection.execute(theirs)} if had else set()
         rows: dict[str, dict[str, object]] = {}
         longer: list[dict[str, object]] = []
+        beside: list[dict[str, object]] = []
+        packed: dict[tuple[str, str], bytes] = {}
         for (digest, _), (one, token, expires) in wanted.items():
             if digest in rows:
                 before = rows[digest]["expires"]
@@ -327,10 +330,16 @@ class Book:
                     "created": self._now,
                     "expires": expires,
                 }
+                of = one.original, one.label
+                if of not in packed:
+                    packed[of] = checking.packed(self._sealer.checking, *of)
+                beside += checking.rows_of(self._sealer, digest, packed[of])
             elif had[digest] is not None and (expires is None or expires > had[digest]):
                 longer.append({"key": digest, "until": expires})
         if rows:
             self._connection.execute(table.insert(), list(rows.values()))
+        if beside:
+            self._connection.execute(store.digests.insert(), beside)
         if new := [{"row": d, "subject": s} for d, s in wanted if (d, s) not in linked]:
             self._connection.execute(links.insert(), new)
         self._lengthen(table, longer)
@@ -344,11 +353,13 @@ class Book:
             self._connection.execute(change, longer)
 
 
-def remove_rows(connection: sa.Connection, table: sa.Table, links: sa.Table, digests: Iterable[str]) -> int:
-    """Delete rows and what links them to subjects; how many rows there were."""
+def remove_rows(connection: sa.Connection, table: sa.Table, links: sa.Table, rows: Iterable[str]) -> int:
+    """Delete rows, what links them to subjects, and the digests beside them; how many rows there were."""
     count = 0
-    for some in in_batches(digests, AT_ONCE):
+    for some in in_batches(rows, AT_ONCE):
         connection.execute(links.delete().where(links.c.row.in_(some)))
+        if table is store.known:
+            connection.execute(store.digests.delete().where(store.digests.c.row.in_(some)))
         count += connection.execute(table.delete().where(table.c.digest.in_(some))).rowcount
     return count
 

@@ -100,6 +100,9 @@ def _rows(connection: sa.Connection, traces: Traces, rows: _Rows) -> None:
         column = "token" if table is store.known else "value"
         for some in in_batches(digests, _AT_ONCE):
             found = connection.execute(sa.select(table).where(table.c.digest.in_(some))).all()
+            if table is store.known:
+                beside = sa.select(store.digests.c.sealed).where(store.digests.c.row.in_(some))
+                traces.add(*connection.execute(beside).scalars())
             remove_rows(connection, table, links, some)
             looked_up = {getattr(row, column) for row in found}
             stay = sa.select(table.c[column]).where(table.c[column].in_(looked_up))
@@ -194,7 +197,8 @@ def compact(place: Store) -> None:
         place.vacuum("VACUUM")
         checkpoint(place)
     elif place.url.get_backend_name() == "postgresql":
-        for table in (store.known, store.assigned, *(links for _, links in _TABLES), store.subjects, store.scopes):
+        links = (links for _, links in _TABLES)
+        for table in (store.known, store.digests, store.assigned, *links, store.subjects, store.scopes):
             place.vacuum(f"VACUUM FULL {table.name}")
 
 
@@ -206,6 +210,8 @@ def _in_tables(place: Store, marks: Iterable[bytes]) -> int:
             for table in (store.known, store.assigned, store.subjects, store.counters, store.scopes):
                 asked = sa.select(sa.func.count()).select_from(table).where(table.c.digest.in_(some))
                 left += connection.execute(asked).scalar_one()
+            beside = sa.select(sa.func.count()).select_from(store.digests).where(store.digests.c.row.in_(some))
+            left += connection.execute(beside).scalar_one()
             for _, links in _TABLES:
                 asked = sa.select(sa.func.count()).select_from(links)
                 asked = asked.where(sa.or_(links.c.row.in_(some), links.c.subject.in_(some)))

@@ -32,6 +32,7 @@ ENVIRONMENT = "ALLONYM_VAULT_KEY"
 _MARK = "allonym-vault-key-1:"
 _NONCE = 12
 _BLOCK = 32
+_MANY_DIGESTS = 512  # bytes, so that a row does not tell how long a name is
 _DIGITS = 32
 _ROUNDS = [2**e for e in range(14, 21)]
 
@@ -196,15 +197,20 @@ def unwrap(key: bytes, wrapped: bytes, *about: str) -> bytes | None:
 
 
 class Sealer:
-    """Encrypts, decrypts and digests for one unlocked vault. Holds no state beyond the keys."""
+    """Encrypts, decrypts and digests for one unlocked vault. Holds no state beyond the keys.
 
-    __slots__ = ("_chain", "_index", "_log", "_values", "where")
+    ``checking`` is the key of the digests by which a model's outputs are checked; it serves nothing else.
+    """
+
+    __slots__ = ("_chain", "_digests", "_index", "_log", "_values", "checking", "where")
 
     def __init__(self, keys: Keys, where: str) -> None:
         self._values = AESGCM(expanded(keys.data, "values"))
         self._index = expanded(keys.lasting, "index")
         self._log = AESGCM(expanded(keys.lasting, "audit"))
         self._chain = expanded(keys.lasting, "audit chain")
+        self._digests = AESGCM(expanded(keys.lasting, "digests"))
+        self.checking = expanded(keys.lasting, "checking")
         self.where = where
 
     def digest(self, *parts: str) -> str:
@@ -226,6 +232,22 @@ class Sealer:
         if plain is None:
             raise VaultError(f"{self.where}: a row in {about[0]!r} is damaged, or was changed without the key")
         return unpack(plain)
+
+    def seal_digests(self, data: bytes, row: str) -> bytes:
+        """The digests of an original, padded to a multiple of 512 bytes, under a key that stays when the data key
+        changes."""
+        return seal(self._digests, data + bytes(-len(data) % _MANY_DIGESTS), ("digests", row))
+
+    def unseal_digests(self, sealed: object, row: str) -> bytes:
+        """What :meth:`seal_digests` sealed.
+
+        Raises:
+            VaultError: it was changed, or belongs to another row.
+        """
+        plain = unseal(self._digests, sealed, ("digests", row))
+        if plain is None:
+            raise VaultError(f"{self.where}: a row in 'digests' is damaged, or was changed without the key")
+        return plain
 
     def seal_entry(self, values: Sequence[str], number: int) -> bytes:
         """A line of the audit log, encrypted under a key that stays when the data key changes."""

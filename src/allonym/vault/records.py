@@ -73,7 +73,8 @@ class AuditEntry:
     Attributes:
         number: from 1, without gaps.
         time: when, in UTC, to the second.
-        action: ``create``, ``migrate``, ``restore``, ``purge``, ``rotate``, ``export``, ``import`` or a caller's own.
+        action: ``create``, ``migrate``, ``restore``, ``purge``, ``rotate``, ``export``, ``import``, ``digests`` or a
+            caller's own.
         scope: the scope's name; where the scope is gone, a piece of its digest; empty: the whole vault.
         actor: who, as the caller said.
         counts: how many of what.

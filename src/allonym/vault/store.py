@@ -113,6 +113,17 @@ audit = _table(
     of=_second,
 )
 
+# Schema 3
+
+_third = sa.MetaData()
+digests = _table(
+    "digests",
+    sa.Column("row", _digest, primary_key=True),
+    sa.Column("sealed", sa.LargeBinary, nullable=False),
+    of=_third,
+)
+"""Beside rows of ``known``; see :mod:`allonym.vault.digests`. Whoever deletes those deletes these."""
+
 
 def _tables(connection: sa.Connection) -> None:
     """Schema 1: everything but the audit log."""
@@ -140,7 +151,12 @@ def _audit_log(connection: sa.Connection) -> None:
         )
 
 
-STEPS: tuple[Callable[[sa.Connection], None], ...] = (_tables, _audit_log)
+def _digests(connection: sa.Connection) -> None:
+    """Schema 3: digests of originals, by which outputs are checked; the vault fills them in, which takes its key."""
+    _third.create_all(connection)
+
+
+STEPS: tuple[Callable[[sa.Connection], None], ...] = (_tables, _audit_log, _digests)
 """The step at index n leads from schema n to schema n + 1. Steps are never changed once released, only added."""
 
 Applied = Callable[[sa.Connection, int, int], None]

@@ -12,8 +12,10 @@ import sqlalchemy as sa
 
 from allonym.errors import RestoreError, UnknownToken, UsageError, VaultError, VaultLocked, WrongKey
 from allonym.vault import audit as log
+from allonym.vault import digests as checking
 from allonym.vault import erase, store, transfer
 from allonym.vault.book import Book, find_scope, open_known, token_digest
+from allonym.vault.digests import Digests
 from allonym.vault.keys import Keys, Sealer, Secret, check_secret, derivation, locked_up, unlocked, wrapped
 from allonym.vault.records import AuditEntry, Known, Merged, Purged, ScopeInfo, VaultInfo
 from allonym.vault.reseal import reseal
@@ -148,6 +150,8 @@ class Vault:
 
     def _migrate(self) -> None:
         def applied(connection: sa.Connection, before: int, after: int) -> None:
+            if after == 3:
+                checking.fill(connection, self._open())
             if after >= 2:
                 log.append(connection, self._open(), "migrate", "", "", {"from": before, "to": after})
 
@@ -401,6 +405,41 @@ class Vault:
             log.append(connection, sealer, "import", "", actor, counts)
         self._set_keys(keys)
         return done
+
+    # Checking what a model writes
+
+    def digests(self, scope: str | None = None) -> Digests:
+        """Keyed digests of all originals that have not expired, and of their variants; no original is decrypted.
+
+        Args:
+            scope: only of this scope; None: of all.
+
+        Raises:
+            VaultLocked: it was opened without its secret.
+            VaultError: a row was changed by somebody without the key.
+        """
+        with self._reading() as (connection, sealer):
+            digest = None if scope is None else sealer.digest("scope", scope)
+            found, longest = checking.entries(connection, sealer, digest, int(time.time()))
+            return Digests.of(sealer.checking, found, longest)
+
+    def write_digests(
+        self, path: str | Path, *, scope: str | None = None, overwrite: bool = False, actor: str = ""
+    ) -> int:
+        """Write the same with their key into a file for those who check a model's outputs; how many originals.
+
+        The file opens no vault, and holds no text. But whoever has it can try out names, so it is for few.
+
+        Raises:
+            UsageError: the file exists.
+            VaultLocked: it was opened without its secret.
+        """
+        with self._reading() as (connection, sealer):
+            digest = None if scope is None else sealer.digest("scope", scope)
+            found, longest = checking.entries(connection, sealer, digest, int(time.time()))
+            count = checking.write_digests(Path(path), sealer.checking, found, longest, overwrite=overwrite)
+        self.record("digests", scope=scope or "", actor=actor, counts={"originals": count})
+        return count
 
     # The audit log
 

@@ -1,0 +1,158 @@
+"""The forms in which an original may turn up again: other case, a part of a name, initials, one letter another.
+
+Text is compared as words: runs of letters and digits, case and diacritics folded. So ``Ada BROOK``, ``ada.brook`` and
+``ADA-BROOK`` are the same two words, and a number is the same however it is grouped, or said in digits. Whoever looks
+for a form cuts what a model wrote into words in the same way, with :func:`words_of`.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from allonym.labels import TAXONOMY
+from allonym.names import PARTICLES, organization, person, plain
+
+KINDS = ("whole", "part", "shortened", "edited", "initials")
+"""How an original may turn up, the strongest sign first.
+
+``whole``: all of it, in any case and grouping, a name also family name first. ``part``: a name, the account of an
+e-mail address, a number without its beginning, a street without its number. ``shortened``: a name with all but one of
+its names as initials. ``edited``: one letter or digit too many, too few or another. ``initials``: the initials alone,
+which stand by chance in many a text.
+"""
+
+LEAST_EDITED, MOST_EDITED = 5, 32
+"""Letters and digits of what is looked for with one letter another."""
+LEAST_NUMBER = 8
+"""Letters and digits of a number or code that is; below that, another number is as likely."""
+TAIL = 9
+"""Last digits by which a phone number is known without its country code."""
+MOST_WORDS = 12
+"""Words of an original that has forms; of a longer one, only the first so many."""
+
+_WORD = re.compile(r"[^\W_]+")
+_LEAST_PART = 3
+_LEAST_LETTERS, _LEAST_DIGITS = 3, 4
+_SAID = dict(zip("zero one two three four five six seven eight nine".split(), "0123456789", strict=True))
+_NO_EDITS = frozenset({"DATE_TIME", "AGE", "NUMERIC", "PRONOUN", "GENDER", "TITLE"})
+
+
+class Word(NamedTuple):
+    """A word as it is compared, and its place in the text."""
+
+    text: str
+    start: int
+    end: int
+
+
+def words_of(text: str) -> list[Word]:
+    """The words of a text.
+
+    >>> [w.text for w in words_of("Ms. BROOK-Müller, 555-0147")]
+    ['ms', 'brook', 'muller', '555', '0147']
+    """
+    return [Word(folded(m[0]), *m.span()) for m in _WORD.finditer(text)]
+
+
+def folded(word: str) -> str:
+    """A word without case and diacritics; one word stays one."""
+    if word.isascii():
+        return word.lower()
+    bare = unicodedata.normalize("NFKD", word.casefold())
+    return "".join(c for c in bare if c.isalnum()) or word.lower()
+
+
+def joined(words: list[str]) -> str:
+    """The letters and digits of words, digits that are said as digits.
+
+    >>> joined(["206", "five", "five", "5", "0147"])
+    '2065550147'
+    """
+    return "".join([_SAID.get(word, word) for word in words])
+
+
+def tail(number: str) -> str:
+    """The end by which a phone number is known, whatever its country code; empty where it is no long number."""
+    return number[-TAIL:] if len(number) > TAIL and number.isdecimal() else ""
+
+
+class Forms(NamedTuple):
+    """What an original is known by: forms by kind, and those that one letter may be another in."""
+
+    by_kind: Mapping[str, tuple[str, ...]]
+    editable: tuple[str, ...]
+
+    def digested(self) -> Iterator[tuple[str, str]]:
+        """Kind and form of everything that gets a digest."""
+        for kind, forms in self.by_kind.items():
+            for form in forms:
+                yield kind, form
+        for form in self.editable:
+            yield "edited", form
+            for place in range(len(form)):
+                yield "edited", without(form, place)
+
+
+def without(form: str, place: int) -> str:
+    """A form without the character at a place, and which place that is: two forms of one length that give the same
+    differ in this character alone."""
+    return f"{place}-{form[:place]}{form[place + 1 :]}"
+
+
+def forms_of(original: str, label: str) -> Forms:
+    """The forms of an original; none where it is too short to say anything: below three letters or four digits.
+
+    Args:
+        original: as it stood in a text.
+        label: of the taxonomy, or a policy's own.
+
+    >>> forms_of("Dr. Ada Brook", "PERSON").by_kind["part"]
+    ('ada', 'brook')
+    """
+    lineage = TAXONOMY.lineage(label)
+    family = lineage[-1]
+    bare = plain(original)
+    words = [w.text for w in words_of(bare)[:MOST_WORDS]]
+    letters = joined(words)
+    if len(letters) < (_LEAST_DIGITS if letters.isdecimal() else _LEAST_LETTERS):
+        return Forms({}, ())
+    whole, part, shortened, initials = [" ".join(words)], list[str](), list[str](), list[str]()
+    editable = [letters]
+    numbered = sum(c.isdecimal() for c in letters) >= _LEAST_DIGITS
+    if numbered:
+        whole.append(letters)  # however it is grouped
+    if family == "PERSON" and label != "TITLE":
+        names = [w for w in (folded(p) for n in person(bare)[0] if n[0] != "+" for p in _WORD.findall(n)) if w]
+        part = [n for n in names if len(n) >= _LEAST_PART and n not in PARTICLES]
+        editable = [joined(names), *part]
+        if len(names) > 1:
+            whole += [" ".join(names), " ".join([names[-1], *names[:-1]])]
+            shortened = [" ".join([*(n[0] for n in names[:-1]), names[-1]]), f"{names[0]} {names[-1][0]}"]
+            if len(names) > 2:
+                shortened.append(f"{names[0][0]} {names[-1]}")
+                whole.append(f"{names[0]} {names[-1]}")
+            initials = ["".join(n[0] for n in names)]
+    elif family == "ORGANIZATION":
+        whole.append(" ".join(w.text for w in words_of(organization(bare))))
+    elif family == "EMAIL_ADDRESS" or "@" in bare:
+        account = [w.text for w in words_of(bare.partition("@")[0])]
+        part = [" ".join(account)] if len(joined(account)) > _LEAST_DIGITS else []
+    elif family == "PHONE_NUMBER":
+        part = [tail(letters)] if tail(letters) else []
+    elif "STREET_ADDRESS" in lineage:
+        street = [w for w in words if not any(c.isdecimal() for c in w)]
+        part = [" ".join(street)] if 1 < len(street) < len(words) else []
+    if family in _NO_EDITS or label == "TITLE":
+        editable = []
+    least = LEAST_NUMBER if numbered else LEAST_EDITED
+    editable = [form for form in editable if least <= len(form) <= MOST_EDITED]
+    found = {"whole": whole, "part": part, "shortened": shortened, "initials": initials}
+    kept: dict[str, tuple[str, ...]] = {}
+    seen: set[str] = set()
+    for kind in ("whole", "part", "shortened", "initials"):
+        kept[kind] = tuple(form for form in dict.fromkeys(found[kind]) if form and form not in seen)
+        seen.update(kept[kind])
+    return Forms({kind: forms for kind, forms in kept.items() if forms}, tuple(dict.fromkeys(editable)))
