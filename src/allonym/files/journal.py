@@ -67,7 +67,7 @@ class Journal:
             _lock(self._stream, target)
             lines, length = _read(self._stream)
             if lines and resume:
-                self._check(lines[0], identity, key)
+                check_head(lines[0], identity, key)
                 self.progress = Progress(
                     tuple(line for line in lines[1:] if "done" in line),
                     lines[-1] if "at" in lines[-1] else {},
@@ -80,24 +80,10 @@ class Journal:
                 )
             else:
                 self._stream.truncate(0)
-                salt = os.urandom(16).hex()
-                self.append({"schema": SCHEMA, "salt": salt, "key": _key_code(key, salt), **identity})
+                self.append(new_head(identity, key))
         except BaseException:
             self._stream.close()
             raise
-
-    @staticmethod
-    def _check(head: Mapping[str, object], identity: Mapping[str, object], key: bytes | str | None) -> None:
-        differing = [name for name, value in identity.items() if head.get(name) != value]
-        if head.get("schema") != SCHEMA:
-            differing.append("schema")
-        if head.get("key") != _key_code(key, str(head.get("salt"))):
-            differing.append("key")
-        if differing:
-            raise UsageError(
-                f"the unfinished run cannot be resumed, since these differ: {', '.join(differing)}; "
-                "run it as before, or begin again with overwrite"
-            )
 
     def append(self, line: Mapping[str, object]) -> None:
         """Write a line and wait until it is on the disk."""
@@ -110,6 +96,26 @@ class Journal:
         if remove:
             self.path.unlink(missing_ok=True)
         self._stream.close()
+
+
+def new_head(identity: Mapping[str, object], key: bytes | str | None) -> dict[str, object]:
+    """What a run says of itself, for those that go on with it."""
+    salt = os.urandom(16).hex()
+    return {"schema": SCHEMA, "salt": salt, "key": _key_code(key, salt), **identity}
+
+
+def check_head(head: Mapping[str, object], identity: Mapping[str, object], key: bytes | str | None) -> None:
+    """Raises :class:`UsageError` where a run that began as ``head`` says cannot be gone on with."""
+    differing = [name for name, value in identity.items() if head.get(name) != value]
+    if head.get("schema") != SCHEMA:
+        differing.append("schema")
+    if head.get("key") != _key_code(key, str(head.get("salt"))):
+        differing.append("key")
+    if differing:
+        raise UsageError(
+            f"the unfinished run cannot be resumed, since these differ: {', '.join(differing)}; "
+            "run it as before, or begin again with overwrite"
+        )
 
 
 def _read(stream: IO[bytes]) -> tuple[list[dict[str, object]], int]:

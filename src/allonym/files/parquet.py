@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections import Counter
 from collections.abc import Iterator
+from itertools import accumulate
 from typing import Any, BinaryIO, cast
 
 from allonym.batch import import_arrow, named_parts, text_type
@@ -39,17 +40,26 @@ def _chunks(stream: BinaryIO, job: Job, size: int, start: int) -> Iterator[Chunk
                 )
     groups = file.num_row_groups
     codec = file.metadata.row_group(0).column(0).compression if groups and names else "SNAPPY"
-    at = 0
-    yield Chunk(_pack(arrow, schema, []), (codec, True), True, 0)
+    # A place in the file is the bytes of its row groups so far: it can be left and taken up between two of them.
+    ends = list(accumulate(_packed_size(file.metadata.row_group(group)) or 1 for group in range(groups)))
+    if not start:
+        yield Chunk(_pack(arrow, schema, []), (codec, True), True, 0)
     try:
-        for group in range(groups):
+        for group, at in enumerate(ends):
+            if at <= start:
+                continue
+            rows, before = file.metadata.row_group(group).num_rows, ends[group - 1] if group else 0
             opens = True
             for batch in file.iter_batches(ROWS, row_groups=[group]):
-                at += batch.nbytes
-                yield Chunk(_pack(arrow, schema, [batch]), (codec, opens), False, at)
+                rows -= batch.num_rows
+                yield Chunk(_pack(arrow, schema, [batch]), (codec, opens), False, before if rows else at)
                 opens = False
     except (arrow.ArrowException, OSError) as error:
         raise DataError(f"damaged, or of a kind that is not read ({type(error).__name__})") from None
+
+
+def _packed_size(group: Any) -> int:
+    return sum(group.column(i).total_compressed_size for i in range(group.num_columns))
 
 
 def _readable(arrow: Any, kind: Any) -> bool:

@@ -243,8 +243,9 @@ class Format:
     Attributes:
         name: as given to ``--format``.
         parse: ``(chunk, job) -> Parsed``, pure. Raises :class:`DataError` where the file cannot be read.
-        chunks: ``(stream, job, size, start) -> chunks``; None: the file is one chunk. ``start`` is the byte offset
-            at which an interrupted run goes on; ``size`` the bytes that a chunk aims at.
+        chunks: ``(stream, job, size, start) -> chunks``; None: the file is one chunk. ``start`` is the
+            ``end`` of an earlier chunk, behind which to go on; ``size`` the bytes that a chunk aims at. Chunks that
+            share an ``end`` belong together: nothing begins between them.
         writer: opens a writer for files that are more than the concatenation of their treated chunks.
         many: whether a file holds many records, so that one that fails is left out; else the file is refused.
         fields: whether fields can be named.

@@ -107,17 +107,9 @@ def anonymize_path(
     settings = {"fields": list(job.fields), "format": format, "keyed": key is not None, "folder": folder}
     if vault is not None or scope:
         settings |= {"vault": vault is not None, "scoped": digest(scope) if scope else ""}
-    listed = "\n".join(f"{item.name}\0{item.size}" for item in items)
-    identity = {
-        "version": __version__,
-        "policy": loaded.fingerprint(),
-        "input": blake2b(listed.encode("utf-8", "surrogateescape"), digest_size=16).hexdigest(),
-        "batch_size": batch_size,
-        "quarantine": str(quarantine),
-        "plans": str(plans),
-        "originals": originals,
-        **settings,
-    }
+    identity = identity_of(
+        items, job, settings, quarantine, batch_size=batch_size, plans=str(plans), runner="processes"
+    )
     if vault is not None and not isinstance(vault, Corpus):
         # With another vault, what was written before could be undone from neither.
         identity["vault"] = subkey(vault.operator_key, "journal").hex()[:32]
@@ -161,6 +153,22 @@ def anonymize_path(
         raise
     finally:
         run.close(keep=keep)
+
+
+def identity_of(
+    items: Sequence[Item], job: Job, settings: Mapping[str, object], quarantine: str | Path | None, **more: object
+) -> dict[str, object]:
+    """What must be the same for a run to be gone on with. It holds no secret, and of names no more than a digest."""
+    listed = "\n".join(f"{item.name}\0{item.size}" for item in items)
+    return {
+        "version": __version__,
+        "policy": job.policy.fingerprint(),
+        "input": blake2b(listed.encode("utf-8", "surrogateescape"), digest_size=16).hexdigest(),
+        "quarantine": str(quarantine),
+        "originals": job.originals,
+        **more,
+        **settings,
+    }
 
 
 def _results(tasks: Iterator[Task], job: Job, workers: int) -> Iterator[tuple[Place, Treated]]:
