@@ -561,6 +561,20 @@ def test_where_the_same_entity_is_replaced_alike(tmp_path):
         load(tmp_path, 'extends = "default"\nconsistent = "subject"\n')
 
 
+def test_pictures_go_unless_a_policy_keeps_them(tmp_path):
+    kept = load(tmp_path, 'extends = "default"\nimages = "keep"\n')
+    default = Policy.load("default")
+    assert (default.images, kept.images) == ("remove", "keep")
+    assert (
+        default.fingerprint()
+        == default.with_(images="remove").fingerprint()
+        != kept.with_(name="default").fingerprint()
+    )
+    assert pickle.loads(pickle.dumps(kept)).images == "keep"
+    with pytest.raises(UnknownNameError, match="images"):
+        load(tmp_path, 'extends = "default"\nimages = "keap"\n')
+
+
 @pytest.mark.parametrize(("consistent", "alike"), [("scope", True), ("document", False), ("subject", False)])
 def test_a_name_is_replaced_alike_as_far_as_the_policy_says(consistent, alike):
     from allonym.pipeline import anonymize

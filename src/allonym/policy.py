@@ -6,8 +6,6 @@ errors that name the nearest known ones.
 
 from __future__ import annotations
 
-import csv
-import io
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -22,6 +20,8 @@ from allonym import registry
 from allonym.errors import PolicyError, UnknownNameError
 from allonym.labels import SCHEMES, TAXONOMY, Label, Taxonomy
 from allonym.pattern import PatternRule
+from allonym.terms import TermList as TermList
+from allonym.terms import read_terms as read_terms
 
 SCHEMA = 1
 _NO_LLM = MappingProxyType({name: key.default for name, key in registry.LLM_KEYS.items()})
@@ -34,17 +34,6 @@ class Rule:
     operator: str
     options: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
     threshold: float | None = None
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class TermList:
-    """Names to find or to leave alone. Its ``repr`` shows the count only: the names may be real."""
-
-    label: str
-    terms: tuple[str, ...]
-
-    def __repr__(self) -> str:
-        return f"TermList({self.label!r}, {len(self.terms)} terms)"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,6 +59,8 @@ class Policy:
             ``OPERATING_POINTS``, or the least probability of a finding; ``"*"`` is for labels without.
         tables: detector to its options, see :meth:`settings`.
         subject: the key of ``Document.meta`` that names whom a document is about; empty: none.
+        images: what becomes of pictures in files: ``remove`` puts grey ones in their place, ``keep`` keeps what can be
+            kept without metadata.
         llm: the endpoint of a language model: all keys of ``registry.LLM_KEYS``. Without a ``url`` none is asked.
         consistent: how far keyed replacements are the same for the same entity: in the ``document``, in all documents
             of its ``subject``, or in the ``scope`` that the caller names.
@@ -97,6 +88,7 @@ class Policy:
     tables: Mapping[str, Mapping[str, object]] = field(default_factory=lambda: MappingProxyType({}))
     subject: str = ""
     consistent: str = "scope"
+    images: str = "remove"
     llm: Mapping[str, object] = field(default_factory=lambda: _NO_LLM)
     taxonomy: Taxonomy = field(default=TAXONOMY, repr=False)
 
@@ -207,9 +199,10 @@ class Policy:
 
     def fingerprint(self) -> str:
         """A digest of everything the policy says, for run reports and resume checks. Lists count, unseen."""
-        apart = ("taxonomy", "operating_points", "tables", "llm")
+        apart = ("taxonomy", "operating_points", "tables", "llm", "images")
         parts = [repr(getattr(self, name)) for name in self.__dataclass_fields__ if name not in apart]
         parts += [repr(sorted(self.operating_points.items())), repr(_ordered(self.tables)), repr(_ordered(self.llm))]
+        parts += [self.images] if self.images != "remove" else []
         parts += [repr(sorted((k, r.operator, sorted(r.options.items()), r.threshold) for k, r in self.rules.items()))]
         parts += ["\0".join((t.label, *t.terms)) for t in (*self.dictionary, *self.exclusions)]
         parts += [repr((lab.name, lab.parent)) for lab in self.taxonomy if lab.name not in TAXONOMY]
@@ -270,6 +263,7 @@ KEYS: Mapping[str, tuple[type, str]] = MappingProxyType(
         "threshold": (float, "score from 0 to 1 that a finding needs; the tagger's need their operating point"),
         "subject": (str, "metadata key that names whom a document is about"),
         "consistent": (str, "document, subject or scope: where the same entity gets the same keyed replacement"),
+        "images": (str, "remove or keep: whether pictures in files become grey; what they show is never searched"),
         "countries": (list, "ISO 3166 codes whose rules run; empty: all"),
         "detect": (dict, "what is looked for, by which detectors, and how strictly; a table for each that has options"),
         "llm": (dict, "the endpoint of a language model, for the operator and the detector llm"),
@@ -288,6 +282,7 @@ DETECT_LISTS = ("detectors", "labels", "exclude")
 DETECT_KEYS = (*DETECT_LISTS, "operating_point", "operating_points", *sorted(registry.DETECTOR_KEYS))
 OPERATING_POINTS = ("high-recall", "balanced", "high-precision")
 CONSISTENT = ("document", "subject", "scope")
+IMAGES = ("remove", "keep")
 TAG_KEYS = ("style", "names")
 LABEL_KEYS = ("name", "parent", "kind", "risk", "description")
 _MOST = 1e6  # of any number in a policy
@@ -342,10 +337,11 @@ def _read(raw: dict[str, Any], where: str, folder: Path | None, base: Policy | N
             changes[key] = raw[key]
     if "threshold" in raw:
         changes["threshold"] = _unit(raw["threshold"], f"{where}: threshold")
-    if "consistent" in raw:
-        changes["consistent"] = raw["consistent"]
-        if raw["consistent"] not in CONSISTENT:
-            raise UnknownNameError("value", raw["consistent"], CONSISTENT, f"{where}: consistent")
+    for key, values in (("consistent", CONSISTENT), ("images", IMAGES)):
+        if key in raw:
+            changes[key] = raw[key]
+            if raw[key] not in values:
+                raise UnknownNameError("value", raw[key], values, f"{where}: {key}")
     if changes.get("consistent", base.consistent) == "subject" and not changes.get("subject", base.subject):
         raise PolicyError(f"{where}: consistent = 'subject' needs subject, the metadata key that names it")
     if "countries" in raw:
@@ -578,23 +574,3 @@ def _terms(label: str, value: object, where: str, folder: Path | None, taxonomy:
         raise PolicyError(f"{where}.file must be a path")
     path = (folder or Path()) / source["file"]
     return TermList(label, read_terms(path, source.get("column")))
-
-
-def read_terms(path: Path, column: str | None = None) -> tuple[str, ...]:
-    """Terms from a text file (one a line) or a CSV file's column (by default the first).
-
-    Raises:
-        PolicyError: the file cannot be read, or has no such column.
-    """
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise PolicyError(f"cannot read term list {path}: {type(error).__name__}") from None
-    if path.suffix.lower() not in (".csv", ".tsv"):
-        return tuple(line.strip() for line in text.splitlines() if line.strip())
-    reader = csv.DictReader(io.StringIO(text, newline=""), delimiter="\t" if path.suffix.lower() == ".tsv" else ",")
-    names = reader.fieldnames or []
-    chosen = column or (names[0] if names else "")
-    if chosen not in names:
-        raise PolicyError(f"{path} has no column {chosen!r}; it has: {', '.join(names)}")
-    return tuple(row[chosen].strip() for row in reader if row[chosen] and row[chosen].strip())

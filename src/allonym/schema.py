@@ -11,7 +11,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from allonym import registry
 from allonym.labels import SCHEMES, TAXONOMY, Kind
 from allonym.pattern import PatternRule
-from allonym.policy import CONSISTENT, DETECT_KEYS, KEYS, LABEL_KEYS, OPERATING_POINTS, SCHEMA, TAG_KEYS
+from allonym.policy import CONSISTENT, DETECT_KEYS, IMAGES, KEYS, LABEL_KEYS, OPERATING_POINTS, SCHEMA, TAG_KEYS
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -35,6 +35,7 @@ def policy_schema() -> dict[str, object]:
         "schema": {"const": SCHEMA},
         "threshold": _UNIT,
         "consistent": {"enum": list(CONSISTENT)},
+        "images": {"enum": list(IMAGES)},
         "countries": _STRINGS,
         "detect": _closed(DETECT_KEYS, _detect_key),
         "llm": _closed(tuple(registry.LLM_KEYS), lambda name: _keyed(registry.LLM_KEYS[name])),
