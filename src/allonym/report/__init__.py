@@ -6,6 +6,7 @@
 
     page = report.swap_page(releases.to_dict())
     report.write(page, "report.html")
+    report.vega(releases)["plane"]  # in a notebook
 """
 
 from __future__ import annotations
@@ -18,16 +19,19 @@ from allonym.report.html import html
 from allonym.report.markdown import markdown
 from allonym.report.page import Block, Page
 from allonym.report.swap import swap_page
+from allonym.report.vega import Plot, vega
 
 __all__ = [
     "Block",
     "Page",
+    "Plot",
     "compare_page",
     "evaluation_page",
     "html",
     "markdown",
     "render",
     "swap_page",
+    "vega",
     "write",
 ]
 

@@ -1,0 +1,325 @@
+"""The plots of a report as Vega-Lite, for notebooks: plain dictionaries of numbers and labels, without any text.
+
+A notebook draws a :class:`Plot` by itself; ``altair.Chart.from_dict(plot)`` makes it a chart to change further.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Protocol
+
+from allonym.errors import UsageError
+from allonym.report.charts import middle
+from allonym.report.evaluate.page import compare_page, evaluation_page
+from allonym.report.numbers import show
+from allonym.report.page import Block, Facts, Kind, Page, Tabs
+from allonym.report.plots import Axis, Bar, Bars, Chart, Group, Multiples, Point, Series
+from allonym.report.swap import swap_page
+from allonym.report.swap.given import Plain, estimate, known, part
+from allonym.stats import Estimate
+
+MIME = "application/vnd.vegalite.v5+json"
+SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
+"""Names the grammar; nothing is loaded from there."""
+
+NAMES = {
+    "Risk and utility of every release": "plane",
+    "Chunks whose origin is guessed": "intruders",
+    "Risk and utility at each setting": "grid",
+    "Risk and utility side by side": "verdict",
+    "Recall by label": "recall",
+    "What leaks, by type": "leaks",
+    "How the scores are spread": "residual",
+    "Documents by probability": "document-risk",
+    "Documents by place in the order": "document-risk",
+    "Reliability: predicted and true rates": "reliability",
+    "Risk against utility": "versions",
+}
+"""Titles to the names that :func:`vega` gives; a title that is not here becomes small letters and hyphens."""
+
+_COLOURS = ("#0b62b8", "#c94f06", "#08835e", "#a83f87", "#a87400", "#2b86bd", "#6652c4", "#59616d")
+_SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-right", "triangle-left")
+_INK, _LIMIT = "#1b1d22", "#b3261e"
+_DASHES = {"frontier": [1, 0], "limit": [7, 5], "reference": [2, 4]}
+_EMPTY: Mapping[str, Any] = MappingProxyType({})
+
+
+class Result(Protocol):
+    """Whatever gives plain values: a search for a release, an evaluation, a comparison."""
+
+    def to_dict(self) -> Mapping[str, Any]:
+        """The plain values."""
+
+
+class Plot(dict[str, Any]):
+    """A Vega-Lite specification. It is a dictionary, so JSON and Altair take it as it is; a notebook draws it."""
+
+    def __init__(self, spec: Mapping[str, Any] = _EMPTY) -> None:
+        super().__init__(spec)
+
+    def __repr__(self) -> str:
+        return f"Plot({self.get('title')!r})"
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, object]:
+        return {MIME: dict(self), "text/plain": repr(self)}
+
+    def save(self, path: str | Path) -> None:
+        """Write the specification as JSON.
+
+        Raises:
+            UsageError: the name does not end in ``.json``, or the file cannot be written.
+        """
+        path = Path(path)
+        if path.suffix.lower() != ".json":
+            raise UsageError(f"plot {path.name}: must end in .json, got {path.suffix or 'no ending'}")
+        try:
+            path.write_text(json.dumps(self, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
+        except OSError as error:
+            raise UsageError(f"cannot write plot {path.name}: {error.strerror}") from None
+
+
+def vega(result: Result | Plain | Page) -> dict[str, Plot]:
+    """The plots of a swap, an evaluation or a comparison by name.
+
+    A swap has ``plane``: risk against utility with the frontier, at the population size of the choice, and at the
+    others as ``plane N = 10⁶``; ``intruders``: accuracy before and after; ``grid``. An evaluation has, as far as it was
+    measured, ``verdict``: risk and utility side by side; ``recall``: entities found, by label; ``leaks``, by type;
+    ``residual``: the spread of residual risk; ``document-risk`` and ``reliability``; further ones after their titles. A
+    comparison has ``versions``.
+
+    Args:
+        result: what :func:`allonym.swap.search`, :func:`allonym.evaluate.evaluate` or a measure of it (detection,
+            residual or document risk) returned, its ``to_dict()``, or a page, of which every chart is taken.
+
+    Raises:
+        UsageError: the values are of neither.
+    """
+    if isinstance(result, Page):
+        return dict(_named(result))
+    values: Plain = result if isinstance(result, Mapping) else _plain(result)
+    values = next(({"measures": {name: values}} for key, name in _ALONE.items() if key in values), values)
+    for key, page in _PAGES.items():
+        if key in values:
+            plots = dict(_named(page(values)))
+            if key == "versions":
+                return dict(zip(("versions",), plots.values(), strict=False))
+            bars = _recall(part(part(values, "measures"), "detection"))
+            return plots | ({"recall": _whole(_bars(bars), bars.title)} if bars is not None else {})
+    raise UsageError(f"these are values of no swap, evaluation or comparison: none of {', '.join(_PAGES)} is there")
+
+
+_ALONE = {"levels": "detection", "total": "residual", "brier": "document_risk"}
+"""What only one measure's values have, to the measure."""
+
+_PAGES: Mapping[str, Callable[[Plain], Page]] = {
+    "releases": lambda values: swap_page(values, texts=False),
+    "measures": lambda values: evaluation_page(values, texts=False),
+    # Of a comparison only what is side by side: each version has an evaluation of its own.
+    "versions": lambda values: Page("", compare_page(values, texts=False).sections[:1]),
+}
+
+
+def _plain(result: Any) -> Plain:
+    values = result.to_dict() if hasattr(result, "to_dict") else None
+    if not isinstance(values, Mapping):
+        raise UsageError(f"plots need a result with to_dict(), or its plain values, got {type(result).__name__}")
+    return values
+
+
+def _named(page: Page) -> Iterator[tuple[str, Plot]]:
+    taken: set[str] = set()
+    for block in (*page.lead, *page.sections):
+        for title, label, spec in _drawn(block, ""):
+            name = NAMES.get(title) or "-".join("".join(c if c.isalnum() else " " for c in title.lower()).split())
+            stem = name = f"{name} {label}".strip()
+            number = 2
+            while name in taken:
+                name, number = f"{stem} {number}", number + 1
+            taken.add(name)
+            yield name, _whole(spec, title + (f", {label}" if label else ""))
+
+
+def _drawn(block: Block, label: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Title, label of the tab unless it is the chosen one, and specification of each picture, in reading order."""
+    if isinstance(block, Chart):
+        yield block.title, label, _chart(block)
+    elif isinstance(block, Bars):
+        yield block.title, label, _bars(block)
+    elif isinstance(block, Multiples):
+        charts = [{"title": chart.title, **_chart(chart)} for chart in block.charts]
+        # Series of one name look the same in all charts of a report, so they may share a legend.
+        yield block.title.partition(", N")[0], label, {"concat": charts, "columns": 3}
+    elif isinstance(block, Tabs):
+        for number, (name, blocks) in enumerate(block.options):
+            said = "" if number == block.chosen else f"N = {name}" if block.title.endswith(" N") else name
+            for inner in blocks:
+                yield from _drawn(inner, f"{label} {said}".strip())
+    else:
+        for inner in block.inside:
+            yield from _drawn(inner, label)
+
+
+def _whole(spec: dict[str, Any], title: str) -> Plot:
+    return Plot({"$schema": SCHEMA, "title": title, **spec})
+
+
+def _chart(chart: Chart) -> dict[str, Any]:
+    small = chart.size == "small"
+    named = tuple(s for s in chart.series if s.points)
+    colours = _by_series([(s.name, s.slot) for s in named])
+    both = {"x": _channel("x", chart.x), "y": _channel("y", chart.y)}
+    layers: list[dict[str, Any]] = []
+    for guide in chart.guides:
+        values = [{"x": _number(x), "y": _number(y), "guide": guide.name} for x, y in guide.points]
+        colour = _LIMIT if guide.style == "limit" else _INK
+        mark = {"type": "line", "color": colour, "strokeDash": _DASHES[guide.style], "opacity": 0.8, "tooltip": True}
+        layers.append({"data": {"values": values}, "mark": mark, "encoding": both | {"tooltip": {"field": "guide"}}})
+    for series in named:
+        if series.line:
+            dash = {"strokeDash": [6, 4]} if series.line == "dashed" else {}
+            thin = series.line == "thin"
+            mark = {"type": "line", "strokeWidth": 1 if thin else 2, "opacity": 0.45 if thin else 0.9, **dash}
+            layers.append({
+                "transform": [{"filter": {"field": "series", "equal": series.name}}],
+                "mark": mark,
+                "encoding": both | {"order": {"field": "order", "type": "quantitative"}, "color": colours["color"]},
+            })  # fmt: skip
+    for end, across in (("x", True), ("y", False)):
+        if any(isinstance(p.x if across else p.y, Estimate) and p.mark == "chosen" for s in named for p in s.points):
+            other = "y" if across else "x"
+            ends = {end: _channel(f"{end}_low", getattr(chart, end)), f"{end}2": {"field": f"{end}_high"}}
+            layers.append({
+                "transform": [{"filter": "datum.mark === 'chosen'"}],
+                "mark": {"type": "rule", "color": _INK, "opacity": 0.75},
+                "encoding": ends | {other: both[other]},
+            })  # fmt: skip
+    larger = [{"test": f"datum.mark === '{mark}'", "value": size} for mark, size in (("chosen", 190), ("frontier", 70))]
+    size = {"condition": larger, "value": 38}
+    marks = [p.mark for s in named for p in s.points]
+    for hollow in (False, True):
+        if any((mark == "hollow") == hollow for mark in marks):
+            layers.append({
+                "transform": [{"filter": f"datum.mark {'=' if hollow else '!'}== 'hollow'"}],
+                "mark": {"type": "point", "filled": not hollow, "opacity": 0.85, "tooltip": {"content": "data"}},
+                "encoding": both | colours | {"size": size},
+            })  # fmt: skip
+    if "chosen" in marks:
+        layers.append(
+            {
+                "transform": [{"filter": "datum.mark === 'chosen'"}],
+                "mark": {"type": "point", "size": 420, "color": _INK, "strokeWidth": 1.6},
+                "encoding": both,
+            }
+        )
+    rows = [_row(series, point, number) for series in named for number, point in enumerate(series.points)]
+    return {
+        "width": 260 if small else 560,
+        "height": 190 if small else 340,
+        "data": {"values": rows},
+        "layer": layers or [{"mark": "point", "encoding": both}],
+    }
+
+
+def _row(series: Series, point: Point, number: int) -> dict[str, Any]:
+    row: dict[str, Any] = {"series": series.name, "order": number, "mark": point.mark}
+    for name, value in (("x", point.x), ("y", point.y)):
+        row[name] = _number(middle(value))
+        if isinstance(value, Estimate):
+            row |= {f"{name}_low": _number(value.low), f"{name}_high": _number(value.high)}
+    if point.label:
+        row["label"] = point.label
+    return row | _told(point.facts)
+
+
+def _bars(bars: Bars) -> dict[str, Any]:
+    rows = []
+    for group in bars.groups:
+        for bar in group.bars:
+            value = {"group": group.name, "series": bar.series, "value": _number(middle(bar.value))}
+            if isinstance(bar.value, Estimate):
+                value |= {"low": _number(bar.value.low), "high": _number(bar.value.high)}
+            rows.append(value | _told(bar.facts))
+    seen = dict.fromkeys((b.series, b.slot) for g in bars.groups for b in g.bars)
+    beside = {} if all(len(g.bars) < 2 for g in bars.groups) else {"yOffset": {"field": "series", "sort": None}}
+    across = _channel("value", bars.axis) | {"stack": None}
+    place = {"y": {"field": "group", "type": "nominal", "sort": None, "title": None, "axis": {"labelLimit": 260}}}
+    layers: list[dict[str, Any]] = [{
+        "mark": {"type": "bar", "tooltip": {"content": "data"}},
+        "encoding": place | beside | {"x": across, "color": _by_series(list(seen))["color"]},
+    }]  # fmt: skip
+    if any(row.get("low") != row.get("high") for row in rows):
+        ends = {"x": _channel("low", bars.axis), "x2": {"field": "high"}}
+        layers.append({"mark": {"type": "rule", "color": _INK}, "encoding": place | beside | ends})
+    known_references = [
+        {"group": g.name, "value": _number(g.reference), bars.reference or "reference": _number(g.reference)}
+        for g in bars.groups
+        if g.reference is not None
+    ]
+    if known_references:
+        mark = {"type": "tick", "color": _INK, "thickness": 2, "tooltip": {"content": "data"}}
+        data = {"values": known_references}
+        layers.append({"data": data, "mark": mark, "encoding": place | {"x": _channel("value", bars.axis)}})
+    for name, at in bars.guides:
+        mark = {"type": "rule", "color": _INK, "strokeDash": _DASHES["reference"], "tooltip": {"content": "data"}}
+        layers.append({
+            "data": {"values": [{"value": _number(at), "guide": name}]},
+            "mark": mark,
+            "encoding": {"x": _channel("value", bars.axis)},
+        })  # fmt: skip
+    return {"width": 480, "data": {"values": rows}, "layer": layers}
+
+
+def _recall(detection: Plain) -> Bars | None:
+    """Entities found, by label, the most frequent first."""
+    labels = part(part(part(detection, "levels"), "entity"), "labels")
+    scored = [(n, s) for n, s in labels.items() if isinstance(s, Mapping) and known(s.get("recall")) and s.get("gold")]
+    if not scored:
+        return None
+    scored.sort(key=lambda one: (-int(one[1]["gold"]), one[0]))
+    groups = tuple(
+        Group(name, (Bar("entities found", estimate(s["recall"]), 0, (("gold", int(s["gold"])),)),))
+        for name, s in scored
+    )
+    return Bars("Recall by label", Axis("Share of the entities that were found", "share", 0, 1), groups)
+
+
+def _channel(field: str, axis: Axis) -> dict[str, Any]:
+    scale: dict[str, Any] = {"zero": False} if not axis.log else {"type": "log"}
+    scale |= {name: v for name, v in (("domainMin", axis.low), ("domainMax", axis.high)) if v is not None}
+    drawn: dict[str, Any] = {"format": form} if (form := _FORMS.get("power" if axis.log else axis.number)) else {}
+    if axis.number == "count":
+        drawn["tickMinStep"] = 1
+    channel = {"field": field, "type": "quantitative", "title": axis.name, "scale": scale}
+    return channel | ({"axis": drawn} if drawn else {})
+
+
+_FORMS: Mapping[Kind, str] = {"share": ".0%", "count": ",.0f", "power": "~e", "p": "~g"}
+
+
+def _by_series(series: list[tuple[str, int]]) -> dict[str, Any]:
+    """Colour and, so that nobody needs to tell colours, shape of each series."""
+    names = list(dict.fromkeys(name for name, _ in series))
+    slots = dict(reversed(series))
+    legend: dict[str, Any] = {"legend": None} if len(names) < 2 else {"title": None}
+    out = {}
+    for channel, table in (("color", _COLOURS), ("shape", _SHAPES)):
+        shift = {name: slots[name] // 8 if channel == "shape" else 0 for name in names}
+        scale = {"domain": names, "range": [table[(slots[name] + shift[name]) % len(table)] for name in names]}
+        out[channel] = {"field": "series", "type": "nominal", "scale": scale, **legend}
+    return out
+
+
+def _told(facts: Facts) -> dict[str, Any]:
+    # A dot or a bracket in a field's name would be read as a path.
+    return {name.translate(_PATH): show(value).line for name, value in facts}
+
+
+_PATH = str.maketrans(".[]\\'\"", "      ")
+
+
+def _number(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
