@@ -6,7 +6,8 @@
     v_ik = p_ik / w_ik,   r_k = sum_i v_ik x_i,   B_k = sum_i p_ik,   C_k = sum_i v_ik
     mu_k = r_k / |r_k|,   rho_k: the root in [0, 1) of  a B rho / (1 - rho^2) + b (C rho - |r|)
 
-The likelihood never falls. An iteration is two matrix products per stretch of rows, and its sums are additive.
+The likelihood never falls. An iteration is two matrix products per stretch of rows, and its sums are additive: over the
+stretches of a shard in turn, over shards along a tree (:mod:`allonym.swap.shards`).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import numpy as np
 
 from allonym.swap.density import Array, exponents
 from allonym.swap.points import stretches
+from allonym.swap.shards import Rows, Shard
 
 LEAST = 1e-3
 """A component of a smaller effective size is always dropped."""
@@ -48,6 +50,14 @@ class Sums:
     shrunk: Array
     pull: Array
     log_likelihood: float
+
+    def __add__(self, other: Sums) -> Sums:
+        return Sums(
+            self.size + other.size,
+            self.shrunk + other.shrunk,
+            self.pull + other.pull,
+            self.log_likelihood + other.log_likelihood,
+        )
 
     def take(self, keep: Array) -> Sums:
         """Those components only."""
@@ -117,7 +127,7 @@ def joint(X: Array, parameters: Parameters, family: str) -> Iterator[tuple[slice
 def expect(
     X: Array, parameters: Parameters, family: str, weight: Array | None = None, labels: Array | None = None
 ) -> Sums:
-    """One expectation step over all rows of ``X`` (n, d). Posteriors are never stored.
+    """One expectation step over all rows of ``X`` (n, d), as one shard. Posteriors are never stored.
 
     ``weight`` (n,) says how much each row counts; None: 1. ``labels`` replaces the posteriors by .9 on each row's label
     and .1 spread over the others (a start). Products are in the data's precision, sums over stretches in float64.
@@ -189,20 +199,43 @@ def maximise(sums: Sums, family: str, max_rho: float) -> Parameters:
 
 
 def from_labels(
-    X: Array, labels: Array, k: int, family: str, max_rho: float, weight: Array | None = None
+    X: Array | Rows, labels: Array, k: int, family: str, max_rho: float, weight: Array | None = None
 ) -> Parameters:
     """Parameters from initial labels 0..k-1: weighted mean directions, rho = min(|mean|, .95), then one MM step."""
+    rows = _rows(X, weight)
+    sums = rows.total(_gathered, labels, k)
+    length = np.linalg.norm(sums.pull, axis=1)
+    means = sums.pull / np.where(length > 0, length, 1)[:, None]
+    means[length == 0, 0] = 1
+    rough = Parameters(sums.size / sums.size.sum(), means, np.minimum(length / sums.size, min(0.95, max_rho)))
+    return maximise(rows.total(_labelled, rough, family, labels), family, max_rho)
+
+
+def _rows(X: Array | Rows, weight: Array | None) -> Rows:
+    return X if isinstance(X, Rows) else Rows(X, weight)
+
+
+# What is done with a shard
+
+
+def _expected(shard: Shard, parameters: Parameters, family: str) -> Sums:
+    return expect(shard.X, parameters, family, shard.weight)
+
+
+def _labelled(shard: Shard, parameters: Parameters, family: str, labels: Array) -> Sums:
+    return expect(shard.X, parameters, family, shard.weight, labels[shard.rows])
+
+
+def _gathered(shard: Shard, labels: Array, k: int) -> Sums:
+    """B and r of softened labels, without the shrinking that parameters bring."""
+    X, mine = shard.X, labels[shard.rows]
     size, pull = np.zeros(k), np.zeros((k, X.shape[1]))
     for part in stretches(len(X), X.shape[1], k):
         soft = np.empty((k, part.stop - part.start), X.dtype)
-        soften(labels[part], soft, None if weight is None else weight[part])
+        soften(mine[part], soft, None if shard.weight is None else shard.weight[part])
         size += soft.sum(axis=1)
         pull += soft @ X[part]
-    length = np.linalg.norm(pull, axis=1)
-    means = pull / np.where(length > 0, length, 1)[:, None]
-    means[length == 0, 0] = 1
-    rough = Parameters(size / size.sum(), means, np.minimum(length / size, min(0.95, max_rho)))
-    return maximise(expect(X, rough, family, weight, labels), family, max_rho)
+    return Sums(size, np.zeros(k), pull, 0.0)
 
 
 def soft_labels(n: int, k: int, rng: np.random.Generator) -> Array:
@@ -294,19 +327,20 @@ class Climb:
     merged: int = 0
 
 
-def climb(X: Array, start: Parameters, family: str, limits: Limits, weight: Array | None = None) -> Climb:
+def climb(X: Array | Rows, start: Parameters, family: str, limits: Limits, weight: Array | None = None) -> Climb:
     """EM over all rows, at most ``max_iter`` steps, until a step changes the log-likelihood by less than ``tol`` of
     itself and a nat per row together.
 
     Components of an effective size below ``smallest`` are dropped; at convergence equal ones are merged.
     """
     now = start
-    whole = float(len(X) if weight is None else weight.sum())
+    rows = _rows(X, weight)
+    whole = rows.whole
     trace: list[float] = []
     dropped = united = 0
     previous: float | None = None
     for _ in range(limits.max_iter):
-        sums = expect(X, now, family, weight)
+        sums = rows.total(_expected, now, family)
         trace.append(sums.log_likelihood)
         keep = too_small(sums.size, limits.smallest)
         settled = previous is not None and abs(trace[-1] - previous) <= limits.tol * (abs(previous) + whole)
@@ -325,7 +359,7 @@ def climb(X: Array, start: Parameters, family: str, limits: Limits, weight: Arra
 
 
 def stepwise(
-    X: Array,
+    X: Array | Rows,
     start: Parameters,
     family: str,
     limits: Limits,
@@ -339,11 +373,11 @@ def stepwise(
     measure of :func:`climb`; then two full iterations. The trace holds the passes' running log-likelihoods and those of
     the end. The sums begin with the larger of a batch and 50 rows per component, so that none is lost by chance.
     """
-    n = len(X)
-    whole = float(n if weight is None else weight.sum())
+    rows = _rows(X, weight)
+    n, whole = len(rows), rows.whole
     now = start
     first = np.sort(rng.choice(n, min(n, max(batch, 50 * len(start.rhos))), replace=False))
-    mean = _mean_sums(X, first, start, family, weight)
+    mean = _mean_sums(rows.take(first), start, family)
     trace: list[float] = []
     dropped = united = step = 0
     converged = False
@@ -351,7 +385,7 @@ def stepwise(
         order = rng.permutation(n)
         total = 0.0
         for at in range(0, n, batch):
-            sums = _mean_sums(X, np.sort(order[at : at + batch]), now, family, weight)
+            sums = _mean_sums(rows.take(np.sort(order[at : at + batch])), now, family)
             total += sums.log_likelihood
             mean = mean.blend(sums, (step + 2) ** -0.6)
             step += 1
@@ -369,16 +403,15 @@ def stepwise(
         elif len(trace) > 1 and trace[-1] - trace[-2] <= max(limits.tol, 1e-4) * (abs(trace[-2]) + whole):
             converged = True
             break
-    end = climb(X, now, family, replace(limits, max_iter=2), weight)
+    end = climb(rows, now, family, replace(limits, max_iter=2))
     return Climb(
         end.parameters, (*trace, *end.trace), converged or end.converged, dropped + end.dropped, united + end.merged
     )
 
 
-def _mean_sums(X: Array, rows: Array, now: Parameters, family: str, weight: Array | None) -> Sums:
-    counts = None if weight is None else weight[rows]
-    sums = expect(X[rows], now, family, counts)
-    return sums.divide(max(float(len(rows) if counts is None else counts.sum()), 1e-300))
+def _mean_sums(some: Rows, now: Parameters, family: str) -> Sums:
+    sums: Sums = some.total(_expected, now, family)
+    return sums.divide(max(some.whole, 1e-300))
 
 
 def _kept(mean: Sums, whole: float, smallest: float) -> tuple[Sums, int]:

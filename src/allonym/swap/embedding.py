@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from allonym.errors import DataError, MissingExtra, UsageError
 from allonym.registry import Registry
+from allonym.swap.shards import Spread
 from allonym.swap.vectors import Kept
 
 Vectors = NDArray[np.float32]
@@ -42,6 +43,7 @@ class Method(Protocol):
         identity: name, model and options, everything that a vector depends on but its text; two methods of one identity
             give the same vectors. Empty before a method that learns from a corpus was fitted.
         keep: whether its vectors are worth keeping on disk.
+        local: true where no other process should compute for it; may be left out.
     """
 
     identity: str
@@ -72,6 +74,10 @@ class Embedder:
         self._method = method
         self._folder = cache
         self._kept = Kept(cache) if cache is not None and method.keep else None
+        self._spread: Spread | None = None
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (Embedder, (self.name, self._method))  # whoever gets it computes alone, and keeps nothing
 
     def __repr__(self) -> str:
         return f"Embedder({self.identity or self.name!r})"
@@ -87,7 +93,16 @@ class Embedder:
         Raises:
             DataError: nothing can be learnt from these texts.
         """
-        return Embedder(self.name, self._method.fit(texts), self._folder)
+        return Embedder(self.name, self._method.fit(texts), self._folder).over(self._spread)
+
+    def over(self, spread: Spread | None) -> Embedder:
+        """The embedder whose texts are computed by others, 256 at a time; vectors are the same. None: by itself.
+
+        A method whose ``local`` is true always computes by itself, as one that asks an endpoint does.
+        """
+        out = Embedder(self.name, self._method, self._folder)
+        out._spread = None if getattr(self._method, "local", False) else spread
+        return out
 
     def encode(self, texts: Sequence[str], *, progress: Callable[[int], object] | None = None) -> Vectors:
         """The vectors of texts.
@@ -114,10 +129,13 @@ class Embedder:
             rows = {i: row for i, name in enumerate(self._kept.get(names)) if (row := name) is not None}
         missing = [i for i in range(len(distinct)) if i not in rows]
         done = len(rows)
-        size = _PIECE if self._kept is not None or progress is not None else max(1, len(missing))
-        for at in range(0, len(missing), size):
-            some = missing[at : at + size]
-            made = self._unit(self._method.encode([distinct[i] for i in some]), len(some))
+        pieces = [missing[at : at + _PIECE] for at in range(0, len(missing), _PIECE)]
+        told = ([distinct[i] for i in some] for some in pieces)
+        computed = (
+            map(self._method.encode, told) if self._spread is None else self._spread.each(_encode, self._method, told)
+        )
+        for some, found in zip(pieces, computed, strict=True):
+            made = self._unit(found, len(some))
             if self._kept is not None:
                 self._kept.put({names[i]: row for i, row in zip(some, made, strict=True)})
             rows |= zip(some, made, strict=True)
@@ -167,6 +185,10 @@ def open_embedder(name: str = "encoder", *, cache: str | Path | None = None, **o
         if wrong:
             raise UsageError(f"embedder {name!r} takes {', '.join(known)}; got {', '.join(wrong)}")
     return Embedder(name, factory(**said), None if cache is None else Path(cache))
+
+
+def _encode(method: Method, texts: Sequence[str]) -> Any:
+    return method.encode(texts)
 
 
 def _digest(identity: str, text: str) -> bytes:

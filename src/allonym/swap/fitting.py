@@ -19,6 +19,7 @@ from allonym.swap.mixture import SphericalMixture
 from allonym.swap.sampling import Space
 from allonym.swap.selection import Fit, fit_all
 from allonym.swap.settings import AUTO, Exchange, Mixture, Settings
+from allonym.swap.shards import Spread
 
 Advance = Callable[[str, int, int], None]
 """Progress: the stage's name, how much of it is done, of how much."""
@@ -45,9 +46,20 @@ class Embedded:
 
 
 def embed(
-    corpus: Corpus, settings: Settings, *, cache: Path | None = None, workers: int = 1, advance: Advance | None = None
+    corpus: Corpus,
+    settings: Settings,
+    *,
+    cache: Path | None = None,
+    workers: int = 1,
+    advance: Advance | None = None,
+    spread: Spread | None = None,
 ) -> Embedded:
     """The vectors of the corpus's chunks.
+
+    Args:
+        cache: folder of vectors.
+        workers: threads of the embedder.
+        spread: who embeds, these texts and all further ones; None: this process.
 
     Raises:
         DataError: there are no chunks.
@@ -59,9 +71,9 @@ def embed(
         "model": how.model or None,
         "url": how.url or None,
         "key_env": how.key_env or None,
-        "threads": workers if how.name == "encoder" else None,
+        "threads": workers if how.name == "encoder" and spread is None else None,
     }
-    embedder = open_embedder(how.name, cache=cache, **options)
+    embedder = open_embedder(how.name, cache=cache, **options).over(spread)
     texts = [chunk.text for chunk in corpus.chunks]
     if advance is not None:
         advance("embed", 0, len(texts))
@@ -82,8 +94,10 @@ def groups(corpus: Corpus, settings: Settings) -> tuple[str, ...] | None:
     return tuple("\x1f".join(parts) for parts in zip(*keys, strict=True))
 
 
-def fit_mixtures(vectors: Any, how: Mixture, *, seed: int, advance: Advance | None = None) -> tuple[Fit, ...]:
-    """Every mixture that the settings ask for, fitted.
+def fit_mixtures(
+    vectors: Any, how: Mixture, *, seed: int, advance: Advance | None = None, spread: Spread | None = None
+) -> tuple[Fit, ...]:
+    """Every mixture that the settings ask for, fitted; ``spread``: who works, None: threads of this process.
 
     Raises:
         UsageError: more components than chunks are asked for.
@@ -98,12 +112,14 @@ def fit_mixtures(vectors: Any, how: Mixture, *, seed: int, advance: Advance | No
         numbers,
         FAMILIES if how.family == AUTO else (how.family,),
         advance=None if advance is None else lambda done, total: advance("mixture", done, total),
+        spread=spread,
         min_weight=how.min_weight,
         start=how.start,
         restarts=how.restarts,
         max_iter=how.max_iter,
         tol=how.tol,
         batch_size=how.batch_size or None,
+        shard_size=how.shard_size,
         seed=seed,
     )
 

@@ -18,6 +18,7 @@ from allonym.swap.fitting import Advance, embed, fit_mixtures, make_space
 from allonym.swap.results import Release
 from allonym.swap.search import collect, one_scale, recoding_of, sequences, subsets, tables
 from allonym.swap.settings import Settings
+from allonym.swap.shards import Spread
 from allonym.swap.state import corpus_digest
 
 
@@ -73,6 +74,7 @@ def grid(
     progress: Advance | None = None,
     state: str | Path | None = None,
     workers: int = 1,
+    spread: Spread | None = None,
 ) -> tuple[Setting, ...]:
     """The choice at every point of ``settings.grid`` and every population size of ``settings.search``.
 
@@ -80,7 +82,7 @@ def grid(
         read: the corpus as chunked with a threshold, e.g.
             ``lambda t: allonym.swap.load(path, protect="company", settings=settings.with_({"read.threshold": t}))``.
         settings: a preset's name, a TOML file's path, or :class:`Settings`.
-        seed, progress, state, workers: as for :func:`allonym.swap.search`.
+        seed, progress, state, workers, spread: as for :func:`allonym.swap.search`.
 
     Returns:
         One :class:`Setting` per point, in the order of the axes.
@@ -94,7 +96,7 @@ def grid(
     for i, threshold in enumerate(axes.threshold):
         corpus = read(threshold)
         cache = None if kept is None else kept.folder / "vectors"
-        embedded = embed(corpus, settings, cache=cache, workers=workers)
+        embedded = embed(corpus, settings, cache=cache, workers=workers, spread=spread)
         measured, _ = tables(corpus, settings, recoding_of(settings))
         for j, (family, clusters, least) in enumerate(rest):
             if progress is not None:
@@ -103,7 +105,7 @@ def grid(
             here = replace(settings, mixture=how)
             point = Setting(threshold, family, clusters, least, 0.0, len(corpus.chunks), 0, False)
             try:
-                fit = fit_mixtures(embedded.vectors, how, seed=seed)[0]
+                fit = fit_mixtures(embedded.vectors, how, seed=seed, spread=spread)[0]
             except AllonymError as error:
                 out += [replace(point, population=n, reason=str(error)) for n in settings.search.population]
                 continue
@@ -113,7 +115,7 @@ def grid(
                 continue
             space = make_space(corpus, embedded, fit.mixture, here)
             name = f"{corpus_digest(corpus)}{here.fingerprint('embed', 'mixture', 'exchange')}"
-            draws, _ = sequences(space, here, measured, seed=seed, state=kept, name=name)
+            draws, _ = sequences(space, here, measured, seed=seed, state=kept, name=name, spread=spread)
             kinds = [c for c in subsets(corpus, here) if c in draws]
             alike = one_scale({c: draws[c] for c in kinds}, *space.vectors.shape)
             releases, _ = collect(kinds, alike, {c: measured[c][1] for c in kinds}, len(corpus.chunks))

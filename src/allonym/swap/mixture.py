@@ -5,8 +5,9 @@ Follows scikit-learn's manner: parameters in the constructor, results in attribu
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain, groupby, islice
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from allonym.swap.em import (
     stepwise,
 )
 from allonym.swap.points import shares, stretches, unit_rows
+from allonym.swap.shards import ALONE, SIZE, Here, Rows, Shard, Spread, added, one_thread
 
 STARTS = ("both", "soft", "k-means++")
 COPIES = ("once", "count")
@@ -62,6 +64,8 @@ class SphericalMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             component onto itself, or each (``count``).
         dtype: ``float32`` or ``float64`` for the products; None: that of the data. Sums are float64.
         batch_size: rows per batch of stepwise EM for large data; None: every iteration uses all rows.
+        shard_size: rows whose sums are made apart from others', see :mod:`allonym.swap.shards`. With the same one the
+            same fit comes out, to the last bit, however many threads or machines work on it.
 
     Attributes:
         weights_ (K,), means_ (K, d), rhos_ (K,): the components, the heaviest first; float64.
@@ -88,6 +92,7 @@ class SphericalMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         copies: str = "once",
         dtype: str | None = None,
         batch_size: int | None = None,
+        shard_size: int = SIZE,
     ) -> None:
         self.n_components = n_components
         self.family = family
@@ -102,6 +107,7 @@ class SphericalMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self.copies = copies
         self.dtype = dtype
         self.batch_size = batch_size
+        self.shard_size = shard_size
 
     def fit(self, X: ArrayLike, y: object = None, *, labels: ArrayLike | None = None) -> SphericalMixture:
         """Fit to the rows of ``X`` (n, d), which are scaled to unit length where they are not; ``y`` is ignored.
@@ -115,14 +121,35 @@ class SphericalMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             UsageError: a setting is out of range, there is no row, or more components are asked for than rows.
             DataError: a value is not finite, or every row is zero.
         """
+        with one_thread():
+            return self.fit_rows(self.rows(X), labels=labels)
+
+    def rows(self, X: ArrayLike, spread: Spread | None = None) -> Rows:
+        """The rows of ``X`` as :meth:`fit` takes them: unit length, weighted as ``copies`` says, in shards.
+
+        Args:
+            spread: who works on them; None: threads of this process, where it is worth while.
+        """
         data, zeros = unit_rows(X, self.dtype)
-        n, d = data.shape
+        if not self.shard_size >= 1:
+            raise UsageError(f"shard_size must be at least 1, got {self.shard_size}")
+        here = Here(1 if data.size <= ALONE else 0)
+        return Rows(data, self._weight(data, zeros), self.shard_size, spread or here, int(zeros.sum()))
+
+    def fit_rows(
+        self, rows: Rows, *, labels: ArrayLike | None = None, runs: Iterator[Climb] | None = None
+    ) -> SphericalMixture:
+        """:meth:`fit` to rows as :meth:`rows` gives them; call it within :func:`allonym.swap.shards.one_thread`.
+
+        Args:
+            runs: what became of the starts, where :func:`starts` was called before for several mixtures.
+        """
+        n, d = rows.X.shape
         self._check(n, d)
-        if zeros.all():
+        if rows.zeros == n:
             raise DataError("a mixture needs directions; all rows are zero")
-        weight = self._weight(data, zeros)
         start = None if labels is None else _labels(labels, n, self.n_components)
-        run = self._fit(data, weight, start)
+        run = self._fit(rows, start, runs)
         order = np.lexsort((np.arange(len(run.parameters.rhos)), -run.parameters.weights))
         found = run.parameters.take(order)
         self.n_features_in_ = d
@@ -130,41 +157,40 @@ class SphericalMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self.trace_ = np.array(run.trace)
         self.n_iter_ = len(run.trace)
         self.converged_ = run.converged
-        self.degenerate_ = self._at_cap(found, self._cap(data.dtype))
+        self.degenerate_ = self._at_cap(found, self._cap(rows.X.dtype))
         self.cosines_ = mean_cosine(found.rhos, d, self.family)
-        self.labels_ = np.empty(n, np.int64)
-        total = 0.0
-        for part, log in joint(data, found, self.family):
-            self.labels_[part] = log.argmax(axis=0)
-            scores = _log_sum(log)
-            total += float(scores.sum() if weight is None else scores @ weight[part])
-        self.log_likelihood_ = total
-        self.warnings_ = tuple(self._remarks(run, weight, zeros))
+        parts = rows.each(_judged, found, self.family)
+        self.labels_ = np.concatenate([part for part, _ in parts])
+        self.log_likelihood_ = float(added([total for _, total in parts]))
+        self.warnings_ = tuple(self._remarks(run, rows))
         return self
 
     def predict(self, X: ArrayLike) -> Array:
         """The likeliest component of each row: int64 (n,)."""
         data, _ = self._fitted_rows(X)
         out = np.empty(len(data), np.int64)
-        for part, log in joint(data, self._parameters, self.family):
-            out[part] = log.argmax(axis=0)
+        with one_thread():
+            for part, log in joint(data, self._parameters, self.family):
+                out[part] = log.argmax(axis=0)
         return out
 
     def predict_proba(self, X: ArrayLike) -> Array:
         """Posterior probabilities (n, K), float64."""
         data, _ = self._fitted_rows(X)
         out = np.empty((len(data), len(self.rhos_)))
-        for part, log in joint(data, self._parameters, self.family):
-            share = np.exp(log - log.max(axis=0), dtype=np.float64)
-            out[part] = (share / share.sum(axis=0)).T
+        with one_thread():
+            for part, log in joint(data, self._parameters, self.family):
+                share = np.exp(log - log.max(axis=0), dtype=np.float64)
+                out[part] = (share / share.sum(axis=0)).T
         return out
 
     def score_samples(self, X: ArrayLike) -> Array:
         """Log density of each row under the mixture, nats, uniform measure: float64 (n,)."""
         data, _ = self._fitted_rows(X)
         out = np.empty(len(data))
-        for part, log in joint(data, self._parameters, self.family):
-            out[part] = _log_sum(log)
+        with one_thread():
+            for part, log in joint(data, self._parameters, self.family):
+                out[part] = _log_sum(log)
         return out
 
     def score(self, X: ArrayLike, y: object = None) -> float:
@@ -229,46 +255,42 @@ class SphericalMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             return weight
         return np.where(zeros, 0.0, 1.0 if weight is None else weight)
 
-    def _fit(self, X: Array, weight: Array | None, labels: Array | None) -> Climb:
-        n, k, cap = len(X), self.n_components, self._cap(X.dtype)
-
-        def run(rows: Array, counts: Array | None, start: Array, *, whole: bool) -> Climb:
-            return self._climb(rows, counts, from_labels(rows, start, k, self.family, cap, counts), whole=whole)
-
+    def _fit(self, rows: Rows, labels: Array | None, runs: Iterator[Climb] | None) -> Climb:
+        cap = self._cap(rows.X.dtype)
         if labels is not None:
-            return run(X, weight, labels, whole=True)
-        size = max(SAMPLE, 50 * k)
-        some, counts = X, weight
-        if n > size:
-            chosen = np.sort(np.random.default_rng([self.seed, 0]).choice(n, size, replace=False))
-            some, counts = X[chosen], None if weight is None else weight[chosen]
-        best: tuple[tuple[int, float], Climb] | None = None
-        for i in range(self.restarts):
-            rng = np.random.default_rng([self.seed, 1, i])
-            soft = self.start == "soft" or (self.start == "both" and i % 2 == 1)
-            first = soft_labels(len(some), k, rng) if soft else spread_labels(some, k, rng, counts)
-            result = run(some, counts, first, whole=False)
-            key = (int(self._at_cap(result.parameters, cap).sum()), -result.trace[-1])
-            if best is None or key < best[0]:
-                best = (key, result)
-        assert best is not None
-        if n <= size and not self._batched(n):
-            return best[1]
-        last = self._climb(X, weight, best[1].parameters, whole=True)
-        return replace(last, dropped=last.dropped + best[1].dropped, merged=last.merged + best[1].merged)
+            start = from_labels(rows, labels, self.n_components, self.family, cap)
+            return self._climb(rows, start, whole=True)
+        mine = islice(starts(rows, [self]) if runs is None else runs, self.restarts)
+        best = min(mine, key=lambda run: (int(self._at_cap(run.parameters, cap).sum()), -run.trace[-1]))
+        if len(rows) <= self._sample and not self._batched(len(rows)):
+            return best
+        last = self._climb(rows, best.parameters, whole=True)
+        return replace(last, dropped=last.dropped + best.dropped, merged=last.merged + best.merged)
 
-    def _climb(self, X: Array, weight: Array | None, start: Parameters, *, whole: bool) -> Climb:
-        total = float(len(X) if weight is None else weight.sum())
+    @property
+    def _sample(self) -> int:
+        return max(SAMPLE, 50 * self.n_components)
+
+    def start_run(self, some: Rows, number: int) -> Climb:
+        """EM on the sample of the rows on which starts compete, from the start of this number."""
+        k, cap = self.n_components, self._cap(some.X.dtype)
+        rng = np.random.default_rng([self.seed, 1, number])
+        soft = self.start == "soft" or (self.start == "both" and number % 2 == 1)
+        first = soft_labels(len(some), k, rng) if soft else spread_labels(some.X, k, rng, some.weight)
+        return self._climb(some, from_labels(some, first, k, self.family, cap), whole=False)
+
+    def _climb(self, rows: Rows, start: Parameters, *, whole: bool) -> Climb:
+        single = rows.X.dtype == np.float32
         limits = Limits(
             max_iter=self.max_iter,
-            tol=max(self.tol, 5e-7) if X.dtype == np.float32 else self.tol,
-            smallest=max(self.min_weight * total, self.min_size, LEAST),
-            max_rho=self._cap(X.dtype),
+            tol=max(self.tol, 5e-7) if single else self.tol,
+            smallest=max(self.min_weight * rows.whole, self.min_size, LEAST),
+            max_rho=self._cap(rows.X.dtype),
         )
-        if whole and self.batch_size is not None and self._batched(len(X)):
+        if whole and self.batch_size is not None and self._batched(len(rows)):
             rng = np.random.default_rng([self.seed, 2])
-            return stepwise(X, start, self.family, limits, rng, self.batch_size, weight)
-        return climb(X, start, self.family, limits, weight)
+            return stepwise(rows, start, self.family, limits, rng, self.batch_size)
+        return climb(rows, start, self.family, limits)
 
     def _batched(self, n: int) -> bool:
         return self.batch_size is not None and self.batch_size < n
@@ -276,14 +298,14 @@ class SphericalMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     def _at_cap(self, parameters: Parameters, cap: float) -> Array:
         return np.asarray(1 - parameters.rhos <= 2 * (1 - cap))
 
-    def _remarks(self, run: Climb, weight: Array | None, zeros: Array) -> Iterator[str]:
+    def _remarks(self, run: Climb, rows: Rows) -> Iterator[str]:
         k, d = self.means_.shape
-        total = float(len(zeros) if weight is None else weight.sum())
-        again = len(zeros) - int(zeros.sum()) - round(total)
-        if zeros.any():
-            yield f"{int(zeros.sum())} of {len(zeros)} rows are zero; they count for nothing"
+        total = rows.whole
+        again = len(rows) - rows.zeros - round(total)
+        if rows.zeros:
+            yield f"{rows.zeros} of {len(rows)} rows are zero; they count for nothing"
         if again:
-            yield f"{again} of {len(zeros)} rows are copies of others; equal rows count once"
+            yield f"{again} of {len(rows)} rows are copies of others; equal rows count once"
         if not run.converged:
             yield f"EM did not converge in {self.max_iter} iterations"
         if run.dropped:
@@ -316,20 +338,63 @@ class SphericalMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         return data, zeros
 
 
-def criteria(mixture: SphericalMixture, X: ArrayLike) -> tuple[float, float, float]:
+def starts(rows: Rows, mixtures: Sequence[SphericalMixture]) -> Iterator[Climb]:
+    """What becomes of all starts of mixtures of one seed, mixture by mixture; see :meth:`SphericalMixture.fit_rows`.
+
+    No run needs another, so whoever works on the rows may work on several at the same time.
+    """
+    each: list[Iterable[Climb]] = []
+    for size, group in groupby(mixtures, key=lambda m: m._sample):
+        some, of_size = rows.alone(), list(group)
+        if len(rows) > size:
+            rng = np.random.default_rng([of_size[0].seed, 0])
+            some = rows.take(np.sort(rng.choice(len(rows), size, replace=False))).alone()
+        items = [(mixture, i) for mixture in of_size for i in range(mixture.restarts)]
+        each.append(rows.spread.each(_started, some, items))
+    return chain.from_iterable(each)
+
+
+def _started(some: Rows, item: tuple[SphericalMixture, int]) -> Climb:
+    mixture, number = item
+    return mixture.start_run(some, number)
+
+
+def criteria(mixture: SphericalMixture, X: ArrayLike | Rows) -> tuple[float, float, float]:
     """(log-likelihood, BIC, ICL) of a fitted mixture on ``X``, in one pass over it; copies count as in the fit."""
-    data, zeros = mixture._fitted_rows(X)
-    weight = mixture._weight(data, zeros)
-    n = float(len(data) if weight is None else weight.sum())
+    if not isinstance(X, Rows):
+        data, zeros = mixture._fitted_rows(X)
+        X = Rows(data, mixture._weight(data, zeros), mixture.shard_size)
+    with one_thread():
+        total, entropy = X.total(_told, mixture._parameters, mixture.family).tolist()
+    bic = -2 * total + mixture.n_parameters * float(np.log(X.whole))
+    return total, bic, bic + 2 * max(entropy, 0.0)
+
+
+# What is done with a shard
+
+
+def _judged(shard: Shard, parameters: Parameters, family: str) -> tuple[Array, float]:
+    """The likeliest component of each row, and the log-likelihood."""
+    labels = np.empty(len(shard.X), np.int64)
+    total = 0.0
+    for part, log in joint(shard.X, parameters, family):
+        labels[part] = log.argmax(axis=0)
+        scores = _log_sum(log)
+        total += float(scores.sum() if shard.weight is None else scores @ shard.weight[part])
+    return labels, total
+
+
+def _told(shard: Shard, parameters: Parameters, family: str) -> Array:
+    """(2,): log-likelihood, and entropy of the posteriors."""
     total = entropy = 0.0
-    for part, log in joint(data, mixture._parameters, mixture.family):
+    for part, log in joint(shard.X, parameters, family):
         scores = _log_sum(log)
         log -= scores.astype(log.dtype)
         mixed = -(np.exp(log) * np.maximum(log, -1e4)).sum(axis=0, dtype=np.float64)  # 0 log 0 is 0
-        total += float(scores.sum() if weight is None else scores @ weight[part])
-        entropy += float(mixed.sum() if weight is None else mixed @ weight[part])
-    bic = -2 * total + mixture.n_parameters * float(np.log(n))
-    return total, bic, bic + 2 * max(entropy, 0.0)
+        weight = None if shard.weight is None else shard.weight[part]
+        total += float(scores.sum() if weight is None else scores @ weight)
+        entropy += float(mixed.sum() if weight is None else mixed @ weight)
+    return np.array([total, entropy])
 
 
 def _log_sum(log: Array) -> Array:

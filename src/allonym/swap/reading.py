@@ -31,6 +31,7 @@ from allonym.swap.documents import aliases_of, classes_of, named_beside, read, w
 from allonym.swap.protected import kind_of, mentions, policy_for, with_protected
 from allonym.swap.sections import Sectioner, check_section, everything, sectioner
 from allonym.swap.settings import Settings
+from allonym.swap.shards import Spread
 from allonym.swap.terms import Phrases, TermOptions, choose, phrases
 
 Advance = Callable[[str, int, int], None]
@@ -97,6 +98,7 @@ def load(
     workers: int = 1,
     key: bytes | str | None = None,
     progress: Advance | None = None,
+    spread: Spread | None = None,
 ) -> Corpus:
     """A corpus ready for swapping.
 
@@ -125,6 +127,7 @@ def load(
         workers: processes; any number gives the same corpus.
         key: secret of keyed operators that the policy uses for direct identifiers.
         progress: called with (stage, done, total).
+        spread: who looks for entities; None: ``workers`` processes. The corpus does not depend on it.
 
     Raises:
         UsageError: the call is wrong, or no document has the metadata key.
@@ -155,7 +158,7 @@ def load(
         for d, c, s in zip(documents, classes, found, strict=True)
     ]
     done: list[_Read] = []
-    for result in run_ordered(_look, items, job, workers):
+    for result in run_ordered(_look, items, job, workers) if spread is None else spread.each(_look, job, items):
         done.append(result)
         if progress is not None:
             progress("read", len(done), len(items))

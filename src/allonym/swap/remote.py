@@ -35,6 +35,7 @@ class Remote:
     """
 
     keep = True
+    local = True  # its time is the endpoint's
 
     def __init__(
         self,

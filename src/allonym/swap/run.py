@@ -25,6 +25,7 @@ from allonym.swap.releases import Releases
 from allonym.swap.results import Release
 from allonym.swap.search import search
 from allonym.swap.settings import Settings
+from allonym.swap.shards import Spread
 from allonym.swap.task import labels_of, task_utility
 
 Advance = Callable[[str, int, int], None]
@@ -65,6 +66,7 @@ class Run:
         key: secret of keyed operators.
         seed: of all that is drawn.
         workers: processes that read; any number gives the same bytes.
+        spread: who works instead, see :func:`allonym.scale.swap_ray.workers`; None: this machine. The same bytes.
     """
 
     source: str | Path
@@ -76,6 +78,7 @@ class Run:
     key: bytes | str | None = field(default=None, repr=False)
     seed: int = 0
     workers: int = 1
+    spread: Spread | None = field(default=None, repr=False)
 
     def load(
         self, settings: Settings | None = None, advance: Advance | None = None, source: str | Path | None = None
@@ -89,6 +92,7 @@ class Run:
             key=self.key,
             workers=self.workers,
             progress=advance,
+            spread=self.spread,
             **self.reading,
         )
 
@@ -118,7 +122,15 @@ class Run:
         gc.freeze()  # it stays to the end, and may be millions of objects to pass over each time
         if label:
             labels_of(corpus, label)
-        return search(corpus, self.settings, seed=self.seed, progress=advance, state=state, workers=self.workers)
+        return search(
+            corpus,
+            self.settings,
+            seed=self.seed,
+            progress=advance,
+            state=state,
+            workers=self.workers,
+            spread=self.spread,
+        )
 
     def best(self, found: Releases) -> tuple[Release, str]:
         """The release that the rule chooses, and why."""
@@ -170,6 +182,7 @@ class Run:
                 progress=advance,
                 state=state,
                 workers=self.workers,
+                spread=self.spread,
             )
         told = found.to_dict(
             made,

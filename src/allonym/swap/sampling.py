@@ -15,6 +15,7 @@ import numpy as np
 from allonym.swap.corpus import Corpus, Slot
 from allonym.swap.exchange import Ground, Rules, exchange
 from allonym.swap.exchange import Sequence as Swaps
+from allonym.swap.shards import one_thread
 from allonym.swap.utility import Utility, utility
 from allonym.swap.writing import chunk_text
 
@@ -134,16 +135,17 @@ class Moved:
 
 def draw(space: Space, categories: Sequence[str], seed: int) -> Swaps:
     """One sequence of swaps of these categories."""
-    return exchange(
-        space.corpus,
-        space.labels,
-        replace(space.rules, categories=tuple(categories)),
-        seed,
-        vectors=space.vectors,
-        groups=space.groups,
-        allowed=space.allowed,
-        ground=space.ground,
-    )
+    with one_thread():  # the order of scores must not hang on the last bits of cosines
+        return exchange(
+            space.corpus,
+            space.labels,
+            replace(space.rules, categories=tuple(categories)),
+            seed,
+            vectors=space.vectors,
+            groups=space.groups,
+            allowed=space.allowed,
+            ground=space.ground,
+        )
 
 
 def moved(space: Space, texts: Mapping[int, str]) -> Moved:

@@ -9,11 +9,10 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import combinations
 from pathlib import Path
-from typing import Any
 
 from allonym.errors import DataError, UsageError
 from allonym.files.state import State, digest
@@ -29,6 +28,7 @@ from allonym.swap.risk import Risk, assess
 from allonym.swap.sampling import Grid, Point, Space, draw, evaluate
 from allonym.swap.selection import Fit, chosen
 from allonym.swap.settings import Settings
+from allonym.swap.shards import Spread
 from allonym.swap.state import corpus_digest
 from allonym.swap.table import Table, tabulate
 from allonym.swap.utility import STAND_IN
@@ -43,6 +43,7 @@ def search(
     state: str | Path | None = None,
     workers: int = 1,
     recode: Recoding | None = None,
+    spread: Spread | None = None,
 ) -> Releases:
     """Draw and measure every candidate release of a corpus.
 
@@ -55,6 +56,8 @@ def search(
             sensitive as the corpus. None: nothing is written.
         workers: threads of the embedder; results do not depend on it.
         recode: merges values before they are counted; None: as the settings say.
+        spread: who embeds, fits and draws, see :func:`allonym.scale.swap_ray.workers`; None: this process. Numbers do
+            not depend on it.
 
     Returns:
         :class:`Releases`.
@@ -70,9 +73,9 @@ def search(
     kept = None if state is None else State(state)
     with _timed(timings, "embed"):
         cache = None if kept is None else kept.folder / "vectors"
-        embedded = embed(corpus, settings, cache=cache, workers=workers, advance=advance)
+        embedded = embed(corpus, settings, cache=cache, workers=workers, advance=advance, spread=spread)
     with _timed(timings, "mixture"):
-        fits = fit_mixtures(embedded.vectors, settings.mixture, seed=seed, advance=advance)
+        fits = fit_mixtures(embedded.vectors, settings.mixture, seed=seed, advance=advance, spread=spread)
         best = chosen(fits, settings.mixture.criterion)
         space = make_space(corpus, embedded, best.mixture, settings)
     warnings += _about_mixture(best, fits, settings)
@@ -80,7 +83,9 @@ def search(
         measured, dropped = tables(corpus, settings, recode or recoding_of(settings), advance)
     with _timed(timings, "sequences"):
         name = f"{corpus_digest(corpus)}{settings.fingerprint('embed', 'mixture', 'exchange')}"
-        draws, short = sequences(space, settings, measured, seed=seed, state=kept, name=name, advance=advance)
+        draws, short = sequences(
+            space, settings, measured, seed=seed, state=kept, name=name, advance=advance, spread=spread
+        )
     dropped = {**dropped, **short}
     kinds = [c for c in subsets(corpus, settings) if c in draws]
     if not kinds:
@@ -182,6 +187,7 @@ def sequences(
     state: State | None = None,
     name: str = "",
     advance: Advance | None = None,
+    spread: Spread | None = None,
 ) -> tuple[dict[tuple[str, ...], list[tuple[Point, ...]]], dict[tuple[str, ...], str]]:
     """Draw and measure ``settings.search.draws`` sequences per set of categories.
 
@@ -189,35 +195,47 @@ def sequences(
         Per set the recorded prefixes of each draw; and the sets without any swap, with the reason.
     """
     grid, sample = Grid(settings.exchange.swaps, settings.search.points), settings.search.sample
-    of = len(measured) * settings.search.draws
-    found: dict[tuple[str, ...], list[tuple[Point, ...]]] = {}
-    dropped: dict[tuple[str, ...], str] = {}
-    done = 0
-    for categories, (table, _) in measured.items():
-        uniques = table.uniques()
-        rows = []
-        for number in range(settings.search.draws):
-            if advance is not None:
-                advance("sequences", done, of)
-
-            def make(categories: tuple[str, ...] = categories, number: int = number, uniques: Any = uniques) -> Any:
-                sequence = draw(space, categories, seed_of(seed, categories, number))
-                return [point.to_row() for point in evaluate(space, sequence, uniques, grid, sample=sample)]
-
-            if state is None:
-                made = make()
-            else:
-                key = digest(name, seed, list(categories), number, grid.swaps, grid.points, sample, sorted(uniques))
-                made = state.numbers(f"sequence-{key}", make)
-            rows.append(tuple(Point.from_row(row) for row in made))
-            done += 1
-        if any(rows):
-            found[categories] = rows
-        else:
-            dropped[categories] = "no two chunks are a valid pair"
+    asked = [
+        _Drawn(categories, number, seed_of(seed, categories, number), tuple(sorted(table.uniques())), grid, sample)
+        for categories, (table, _) in measured.items()
+        for number in range(settings.search.draws)
+    ]
+    how = (grid.swaps, grid.points, sample)
+    names = [digest(name, seed, list(d.categories), d.number, *how, list(d.uniques)) for d in asked]
+    known = [None if state is None else state.find(f"sequence-{key}") for key in names]
+    missing = [one for one, found in zip(asked, known, strict=True) if found is None]
+    made = (_draw(space, one) for one in missing) if spread is None else spread.each(_draw, space, missing)
+    rows: dict[tuple[str, ...], list[tuple[Point, ...]]] = {categories: [] for categories in measured}
+    for i, (one, key, found) in enumerate(zip(asked, names, known, strict=True)):
+        if advance is not None:
+            advance("sequences", i, len(asked))
+        if found is None:
+            found = next(made)
+            if state is not None:
+                found = state.keep(f"sequence-{key}", found)
+        rows[one.categories].append(tuple(Point.from_row(row) for row in found))
     if advance is not None:
-        advance("sequences", of, of)
-    return found, dropped
+        advance("sequences", len(asked), len(asked))
+    dropped = {c: "no two chunks are a valid pair" for c, points in rows.items() if not any(points)}
+    return {c: points for c, points in rows.items() if c not in dropped}, dropped
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawn:
+    """A sequence to be drawn and measured."""
+
+    categories: tuple[str, ...]
+    number: int
+    seed: int
+    uniques: tuple[int, ...]
+    grid: Grid
+    sample: int
+
+
+def _draw(space: Space, one: _Drawn) -> list[list[object]]:
+    """Plain values of the recorded prefixes."""
+    sequence = draw(space, one.categories, one.seed)
+    return [point.to_row() for point in evaluate(space, sequence, one.uniques, one.grid, sample=one.sample)]
 
 
 def one_scale(

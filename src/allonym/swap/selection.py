@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 
 from allonym.errors import UnknownNameError, UsageError
 from allonym.swap.density import FAMILIES
-from allonym.swap.mixture import SphericalMixture, criteria
+from allonym.swap.mixture import SphericalMixture, criteria, starts
+from allonym.swap.shards import Spread, one_thread
 
 CRITERIA = ("bic", "icl")
 STEPS = (1, 2, 4, 8, 12, 16, 24, 32, 48, 64)
@@ -63,6 +64,7 @@ def fit_all(
     families: Sequence[str] = FAMILIES,
     *,
     advance: Callable[[int, int], None] | None = None,
+    spread: Spread | None = None,
     **settings: object,
 ) -> tuple[Fit, ...]:
     """Every family with every number of components, fitted to the rows of ``X``.
@@ -70,6 +72,7 @@ def fit_all(
     Args:
         clusters: numbers of components; empty: :func:`steps`.
         advance: called with how many fits are done, and of how many.
+        spread: who works on the rows; None: threads of this process. Fits do not depend on it.
         settings: further arguments of :class:`SphericalMixture`, the same for all.
 
     Raises:
@@ -80,27 +83,31 @@ def fit_all(
     if min(numbers) < 1 or max(numbers) > n:
         raise UsageError(f"numbers of components must lie between 1 and the number of rows, {n}; got {list(numbers)}")
     tried = [(family, k) for family in families for k in numbers]
+    mixtures = [SphericalMixture(k, family=family, **settings) for family, k in tried]  # type: ignore[arg-type]
     fits = []
-    for i, (family, k) in enumerate(tried):
-        if advance is not None:
-            advance(i, len(tried))
-        mixture = SphericalMixture(k, family=family, **settings).fit(X)  # type: ignore[arg-type]
-        log_likelihood, bic, icl = criteria(mixture, X)
-        left, degenerate = len(mixture.weights_), int(mixture.degenerate_.sum())
-        fits.append(
-            Fit(
-                family,
-                k,
-                left,
-                log_likelihood,
-                bic,
-                icl,
-                mixture.converged_,
-                degenerate,
-                mixture.n_iter_,
-                mixture,
+    with one_thread():
+        rows = mixtures[0].rows(X, spread)
+        runs = starts(rows, mixtures)
+        for i, mixture in enumerate(mixtures):
+            if advance is not None:
+                advance(i, len(tried))
+            mixture.fit_rows(rows, runs=runs)
+            log_likelihood, bic, icl = criteria(mixture, rows)
+            left, degenerate = len(mixture.weights_), int(mixture.degenerate_.sum())
+            fits.append(
+                Fit(
+                    mixture.family,
+                    mixture.n_components,
+                    left,
+                    log_likelihood,
+                    bic,
+                    icl,
+                    mixture.converged_,
+                    degenerate,
+                    mixture.n_iter_,
+                    mixture,
+                )
             )
-        )
     if advance is not None:
         advance(len(tried), len(tried))
     return tuple(fits)

@@ -85,6 +85,7 @@ class Mixture:
     max_iter: int = _key(200, "most iterations", low=1)
     tol: float = _key(1e-7, "relative gain of the log-likelihood that ends them", low=0)
     batch_size: int = _key(0, "chunks per step of stepwise EM, for very large corpora; 0: all in every step", low=0)
+    shard_size: int = _key(8192, "chunks whose sums are made apart, then added in a fixed order", low=1)
 
 
 @dataclass(frozen=True, slots=True)

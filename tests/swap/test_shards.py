@@ -1,0 +1,151 @@
+"""Sums over shards: the same bits whoever adds them, and products that do not hang on the number of threads."""
+
+import pickle
+from contextlib import ExitStack
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from allonym.errors import UsageError
+from allonym.swap.density import sample_mixture
+from allonym.swap.em import _expected as expected
+from allonym.swap.em import from_labels, soft_labels
+from allonym.swap.mixture import SphericalMixture
+from allonym.swap.selection import fit_all
+from allonym.swap.shards import Here, Rows, Tree, added, cores, one_thread
+
+
+class Told(str):
+    """Adds to a word that says how it came about."""
+
+    def __add__(self, other):
+        return Told(f"({self}{other})")
+
+
+@pytest.mark.parametrize(
+    ("count", "sum_"),
+    [(1, "0"), (2, "(01)"), (3, "((01)2)"), (5, "(((01)(23))4)"), (6, "(((01)(23))(45))"), (7, "(((01)(23))((45)6))")],
+)
+def test_the_tree_is_this_one(count, sum_):
+    assert added([Told(i) for i in range(count)]) == sum_
+
+
+@given(st.integers(1, 60), st.randoms())
+def test_the_order_in_which_leaves_come_changes_nothing(count, random):
+    told = added([Told(f"<{i}>") for i in range(count)])
+    order = list(range(count))
+    random.shuffle(order)
+    tree = Tree(count)
+    for i in order:
+        tree.add(0, i, Told(f"<{i}>"))
+    assert tree.total == told and len(tree.nodes) == 1
+    # halves that add what they can, and somebody who adds the rest
+    cut = random.randint(0, count)
+    whole = Tree(count)
+    for part in (range(cut, count), range(cut)):
+        some = Tree(count)
+        for i in part:
+            some.add(0, i, Told(f"<{i}>"))
+        for (level, number), value in some.nodes.items():
+            whole.add(level, number, value)
+    assert whole.total == told
+
+
+def test_few_sums_wait_and_a_missing_leaf_is_no_total():
+    tree = Tree(1000)
+    for i in range(999):
+        tree.add(0, i, 1)
+        assert len(tree.nodes) <= 10
+    with pytest.raises(KeyError):
+        _ = tree.total
+    tree.add(0, 999, 1)
+    assert tree.total == 1000
+
+
+def points(n=1500, d=24, dtype=np.float32):
+    X, _ = sample_mixture(n, [0.4, 0.35, 0.25], np.eye(d)[:3], [0.6, 0.5, 0.7], "spcauchy", 4)
+    return X.astype(dtype)
+
+
+def same(a, b):
+    assert a.trace_.tobytes() == b.trace_.tobytes()
+    for name in ("weights_", "means_", "rhos_", "labels_"):
+        assert getattr(a, name).tobytes() == getattr(b, name).tobytes(), name
+    assert (a.log_likelihood_, a.warnings_) == (b.log_likelihood_, b.warnings_)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_threads_change_no_bit(dtype, monkeypatch):
+    monkeypatch.setattr("allonym.swap.mixture.SAMPLE", 400)
+    X = points(dtype=dtype)
+    X[7] = X[8]
+    for batch in (None, 500):
+        given_ = SphericalMixture(6, restarts=3, shard_size=200, batch_size=batch, max_iter=20)
+        fits = []
+        for threads in (1, 3):
+            with one_thread():
+                rows = Rows(given_.rows(X).X, given_.rows(X).weight, 200, Here(threads))
+                fits.append(SphericalMixture(**given_.get_params()).fit_rows(rows))
+        same(*fits)
+        same(fits[0], given_.fit(X))
+
+
+def test_the_number_of_threads_of_products_changes_no_bit():
+    """Wide float64 products are cut up by their threads: without the pin the sums differ on most machines."""
+    X = points(3000, 300, np.float64)
+    fits = []
+    for threads in (1, 2):
+        with threadpool_limits(threads, user_api="blas"):
+            fits.append(SphericalMixture(70, restarts=1, max_iter=4, min_size=0).fit(X))
+    same(*fits)
+
+
+def test_the_size_of_shards_is_all_that_counts():
+    X = points()
+    rng = np.random.default_rng(0)
+    start = from_labels(X, soft_labels(len(X), 5, rng), 5, "spcauchy", 0.999)
+    one, many = (Rows(X, size=size).total(expected, start, "spcauchy") for size in (len(X), 100))
+    assert one.pull == pytest.approx(many.pull, rel=1e-4, abs=1e-3)
+    assert one.log_likelihood == pytest.approx(many.log_likelihood, rel=1e-7)
+    assert one.pull.tobytes() != many.pull.tobytes()
+    with pytest.raises(UsageError, match="shard_size"):
+        SphericalMixture(2, shard_size=0).fit(X)
+
+
+def test_several_mixtures_are_each_by_itself():
+    X = points(600)
+    fits = fit_all(X, (2, 3), restarts=2, seed=3, shard_size=250)
+    for fit in fits:
+        same(fit.mixture, SphericalMixture(fit.clusters, family=fit.family, restarts=2, seed=3, shard_size=250).fit(X))
+
+
+def test_one_thread_is_for_all_until_the_last_leaves():
+    def now():
+        return {m["num_threads"] for m in threadpool_info() if m["user_api"] == "blas"}
+
+    with threadpool_limits(2, user_api="blas"):
+        before = now()
+        first, second = ExitStack(), ExitStack()
+        first.enter_context(one_thread())
+        second.enter_context(one_thread())
+        first.close()
+        assert now() == {1} and cores() >= 1
+        second.close()
+        assert now() == before
+        assert cores() == 2
+
+
+def test_what_is_sent_away_stays_with_one_thread():
+    rows = Rows(points(50), None, 20, Here(2), 3)
+    again = pickle.loads(pickle.dumps(rows))
+    assert (again.spread.threads, again.size, again.zeros, len(again)) == (1, 20, 3, 50)
+    assert [len(s.X) for s in again.shards()] == [20, 20, 10]
+    assert [s.first for s in again.shards()] == [0, 20, 40]
+    assert rows.each(len_of) == [20, 20, 10]
+
+
+def len_of(shard):
+    return shard.rows.stop - shard.rows.start
