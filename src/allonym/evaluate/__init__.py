@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from allonym.evaluate.downstream import Downstream, downstream
     from allonym.evaluate.finetuned import Training
     from allonym.evaluate.found import found_between, found_by, found_in_plans
+    from allonym.evaluate.generations import GenerationLeaks, generations
     from allonym.evaluate.guessing import AttributeGuesses, PersonGuesses, attribute_guesses, person_guesses
     from allonym.evaluate.harden import Hardened, Hardening, Level, harden
     from allonym.evaluate.information import Information, information_loss
@@ -57,6 +58,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "downstream": ("Downstream", "downstream"),
     "finetuned": ("Training",),
     "found": ("found_between", "found_by", "found_in_plans"),
+    "generations": ("GenerationLeaks", "generations"),
     "guessing": ("AttributeGuesses", "PersonGuesses", "attribute_guesses", "person_guesses"),
     "harden": ("Hardened", "Hardening", "Level", "harden"),
     "information": ("Information", "information_loss"),
@@ -93,6 +95,7 @@ __all__ = [
     "DocumentRisk",
     "Downstream",
     "Evaluation",
+    "GenerationLeaks",
     "Hardened",
     "Hardening",
     "Information",
@@ -129,6 +132,7 @@ __all__ = [
     "found_between",
     "found_by",
     "found_in_plans",
+    "generations",
     "harden",
     "information_loss",
     "leftovers",

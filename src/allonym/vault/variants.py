@@ -33,10 +33,12 @@ TAIL = 9
 MOST_WORDS = 12
 """Words of an original that has forms; of a longer one, only the first so many."""
 
+SAID = dict(zip("zero one two three four five six seven eight nine".split(), "0123456789", strict=True))
+"""Digits as they are said."""
+
 _WORD = re.compile(r"[^\W_]+")
 _LEAST_PART = 3
 _LEAST_LETTERS, _LEAST_DIGITS = 3, 4
-_SAID = dict(zip("zero one two three four five six seven eight nine".split(), "0123456789", strict=True))
 _NO_EDITS = frozenset({"DATE_TIME", "AGE", "NUMERIC", "PRONOUN", "GENDER", "TITLE"})
 
 
@@ -71,7 +73,7 @@ def joined(words: list[str]) -> str:
     >>> joined(["206", "five", "five", "5", "0147"])
     '2065550147'
     """
-    return "".join([_SAID.get(word, word) for word in words])
+    return "".join([SAID.get(word, word) for word in words])
 
 
 def tail(number: str) -> str:

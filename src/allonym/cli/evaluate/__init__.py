@@ -21,6 +21,7 @@ COMMANDS: Mapping[str, str] = {
     "risk": "allonym.cli.evaluate.risk:risk",
     "information": "allonym.cli.evaluate.information:information",
     "downstream": "allonym.cli.evaluate.downstream:downstream",
+    "generations": "allonym.cli.evaluate.generations:generations",
     "syntheticity": "allonym.cli.evaluate.syntheticity:syntheticity",
 }
 

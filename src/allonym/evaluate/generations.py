@@ -1,0 +1,386 @@
+"""Originals in what a model has written, found by keyed digests alone: whoever checks needs no plain text.
+
+P2 (5.3) had people read 400 outputs and found no personal information in any. Here every stretch of words of an output
+is digested with the key that came with the digests (see :mod:`allonym.vault.digests`) and looked up: originals in any
+case and grouping, parts of names, names shortened, one letter another.
+
+A name may stand in a text because a model remembers it, or by chance. So what is a common word, or made of common ones,
+is counted apart; so is what word frequencies alone would lead one to expect; and texts of a model that never saw the
+data (``baseline``) tell what stands there anyway.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from math import sqrt
+from typing import Any
+
+from allonym.errors import DataError, MissingExtra, UsageError
+from allonym.labels import TAXONOMY
+from allonym.stats import Estimate, none
+from allonym.stats.samples import share
+from allonym.vault import Digests
+from allonym.vault.variants import (
+    KINDS,
+    LEAST_EDITED,
+    LEAST_NUMBER,
+    MOST_EDITED,
+    MOST_WORDS,
+    SAID,
+    Word,
+    joined,
+    tail,
+    words_of,
+)
+
+__all__ = ["COMMON", "GenerationLeaks", "LabelLeaks", "Place", "generations"]
+
+COMMON = 4.0
+"""Zipf frequency (log10 of how often in a billion words) from which on a word says nothing: ten in a million."""
+
+ALL, DIRECT = "all", "direct"
+_KNOWN = 3.0  # Zipf frequency from which on a word is no misspelling of another
+_EDITED_WORDS = 3
+_MOST_PLACES = 10_000
+_LEAST_NUMBER = 4
+_INITIALS = range(2, 5)
+_RANK = {kind: i for i, kind in enumerate(KINDS)}
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an original stands in an output: half-open code points of it, and no text.
+
+    Attributes:
+        output: id of the output, or its number from 1.
+        kind: how it turned up; see :data:`allonym.vault.variants.KINDS`.
+        common: what stands there is so common that it says nothing.
+    """
+
+    output: str
+    start: int
+    end: int
+    label: str
+    kind: str
+    common: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LabelLeaks:
+    """The originals of one label, or of several, in the outputs.
+
+    Common words and initials alone are in no number but those that bear their name.
+
+    Attributes:
+        label: of the taxonomy; ``all``; ``direct``: those that identify alone.
+        originals: how many are looked for.
+        leaked: share of them that turn up; in part only where no other original has that part. Wilson's interval.
+        outputs: share of the outputs that hold one, in whatever part. Wilson's interval.
+        kinds: how often each kind stands there.
+        common: how often one stands there that is a common word.
+        initials: how often initials alone, in capitals.
+        chance: how many of the occurrences word frequencies alone would lead one to expect, words being independent.
+        baseline: share of the baseline's texts that hold one.
+        excess: ``outputs`` less ``baseline``, with Newcombe's interval (1998, doi:10.1002/(SICI)1097-0258(19980430)
+            17:8<873::AID-SIM779>3.0.CO;2-I, method 10).
+    """
+
+    label: str
+    originals: int
+    leaked: Estimate
+    outputs: Estimate
+    kinds: Mapping[str, int]
+    common: int
+    initials: int
+    chance: float
+    baseline: Estimate
+    excess: Estimate
+
+    @property
+    def occurrences(self) -> int:
+        """How often one stands there."""
+        return sum(self.kinds.values())
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values for JSON."""
+        plain = {n: getattr(self, n) for n in ("label", "originals", "occurrences", "common", "initials", "chance")}
+        numbers = {n: getattr(self, n).to_dict() for n in ("leaked", "outputs", "baseline", "excess")}
+        return {**plain, "kinds": dict(self.kinds), **numbers}
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationLeaks:
+    """What of the originals is in the outputs. It holds no text.
+
+    Attributes:
+        outputs, words: how many there are.
+        baseline: how many texts the baseline has; 0: there is none.
+        all: of all originals; direct: of those that identify alone.
+        labels: by label, in the order of how often they stand there.
+        places: where, for those who may see the outputs; the first 10,000.
+        found: how many places there are.
+        common: Zipf frequency from which on a word is common; language: of the frequencies.
+    """
+
+    outputs: int
+    words: int
+    baseline: int
+    all: LabelLeaks
+    direct: LabelLeaks
+    labels: tuple[LabelLeaks, ...]
+    places: tuple[Place, ...] = field(repr=False)
+    found: int
+    common: float
+    language: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        plain = {n: getattr(self, n) for n in ("outputs", "words", "baseline", "found", "common", "language")}
+        places = [{n: getattr(p, n) for n in Place.__slots__} for p in self.places]
+        rows = {"all": self.all.to_dict(), "direct": self.direct.to_dict()}
+        return {**plain, **rows, "labels": [row.to_dict() for row in self.labels], "places": places}
+
+
+def generations(
+    outputs: Iterable[tuple[str, str]],
+    digests: Digests,
+    *,
+    baseline: Iterable[str] | None = None,
+    labels: Iterable[str] = (),
+    common: float = COMMON,
+    language: str = "en",
+    advance: Callable[[int], None] | None = None,
+) -> GenerationLeaks:
+    """Look for originals in what a model has written. Outputs are read one by one.
+
+    Args:
+        outputs: id and text of each; an empty id becomes its number.
+        digests: of the originals: of a vault, or read from a file.
+        baseline: texts of the same sort that never saw the data, such as those of the model before it was fine-tuned.
+        labels: only these and those below them; none: all.
+        common: Zipf frequency from which on a word is common; 4: ten in a million words.
+        language: of the word frequencies.
+        advance: called with how many outputs are done.
+
+    Raises:
+        DataError: there is no output or no original, or no word frequencies of the language.
+        UsageError: ``common`` is below 3, where ordinary names lie.
+        UnknownNameError: no such label.
+        MissingExtra: the package wordfreq is not installed.
+    """
+    if not common >= _KNOWN:
+        raise UsageError(f"common: a Zipf frequency from {_KNOWN:g} is required, got {common!r}")
+    wanted = {below for name in labels for below in TAXONOMY.descendants(TAXONOMY.get(name, "label").name)}
+    kept = [not wanted or label in wanted for label in digests.labels]
+    if not any(kept):
+        raise DataError("there is no original to look for" + (" with these labels" if wanted else ""))
+    finder = _Finder(digests, kept, _frequencies(language), common)
+    own, other = _Count(finder), _Count(finder)
+    places: list[Place] = []
+    found = 0
+    for number, (id, text) in enumerate(outputs, 1):
+        for start, end, one in own.take(text):
+            found += 1
+            if len(places) < _MOST_PLACES:
+                places.append(Place(id or str(number), start, end, one.label, one.kind, one.common))
+        if advance is not None:
+            advance(number)
+    if not own.texts:
+        raise DataError("one output at least is required, got 0")
+    for text in baseline or ():
+        other.take(text)
+    if baseline is not None and not other.texts:
+        raise DataError("one text at least is required in the baseline, got 0")
+    had = Counter(label for label, keep in zip(digests.labels, kept, strict=True) if keep)
+    rows = {label: own.row(label, had[label], {label}, other) for label in had}
+    direct = {label for label in had if label in TAXONOMY and TAXONOMY.get(label).kind == "direct"}
+    return GenerationLeaks(
+        own.texts,
+        own.words,
+        other.texts,
+        own.row(ALL, had.total(), set(had), other),
+        own.row(DIRECT, sum(had[label] for label in direct), direct, other),
+        tuple(sorted(rows.values(), key=lambda r: (-r.occurrences, -r.common, r.label))),
+        tuple(places),
+        found,
+        common,
+        language,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Match:
+    """Words ``first`` to ``last`` (half open) are an original's, or several originals'."""
+
+    first: int
+    last: int
+    kind: str
+    label: str
+    numbers: frozenset[int]
+    common: bool
+    chance: float
+    size: int
+
+    @property
+    def order(self) -> tuple[int, int, int]:
+        """Of which of two that overlap counts: the one of more words, then the stronger sign."""
+        return -self.size, _RANK[self.kind], self.first
+
+
+class _Finder:
+    """Looks up the stretches of words of a text."""
+
+    def __init__(self, digests: Digests, kept: list[bool], frequency: Callable[[str], float], common: float) -> None:
+        self.digests = digests
+        self._kept = kept
+        self._frequency = frequency
+        self._common = 10.0 ** (common - 9)
+        self._known = 10.0 ** (_KNOWN - 9)
+        self._named = lru_cache(1 << 17)(digests.named)
+        self._edited = lru_cache(1 << 16)(digests.edited)
+
+    def find(self, text: str, words: list[Word]) -> list[_Match]:
+        """What stands in a text, without overlaps, in its order."""
+        found = [match for first in range(len(words)) for match in self._from(text, words, first)]
+        taken: list[_Match] = []
+        used: set[int] = set()
+        for match in sorted(found, key=lambda m: m.order):
+            if used.isdisjoint(range(match.first, match.last)):
+                used.update(range(match.first, match.last))
+                taken.append(match)
+        return sorted(taken, key=lambda m: m.first)
+
+    def _from(self, text: str, words: list[Word], first: int) -> list[_Match]:
+        out: list[_Match] = []
+        numeric, expected, ordinary = True, 1.0, True
+        for last in range(first + 1, min(len(words), first + MOST_WORDS) + 1):
+            word = words[last - 1].text
+            numeric = numeric and (word in SAID or any(c.isdecimal() for c in word))
+            if last - first > self.digests.longest and not numeric and last - first > _INITIALS.stop:
+                break
+            each = self._frequency(word)
+            expected *= each
+            ordinary = ordinary and each >= (self._known if last - first == 1 else self._common)
+            some = [w.text for w in words[first:last]]
+            hits = list(self._named(" ".join(some)))
+            letters = joined(some)
+            if numeric and len(letters) >= _LEAST_NUMBER:
+                hits += self._named(letters)
+                hits += self._named(tail(letters)) if tail(letters) else ()
+            hits = [hit for hit in hits if hit[0] != "initials"]
+            if len(letters) in _INITIALS and _capitals(text, words[first:last]):
+                hits += [hit for hit in self._named(letters) if hit[0] == "initials"]
+            least = LEAST_NUMBER if numeric else LEAST_EDITED
+            if (
+                not hits
+                and not ordinary
+                and least <= len(letters) <= MOST_EDITED + 1
+                and (numeric or last - first <= _EDITED_WORDS)
+            ):
+                hits += [("edited", number) for number in self._edited(letters)]
+            out += self._matches(first, last, some, hits, expected)
+        return out
+
+    def _matches(
+        self, first: int, last: int, words: list[str], hits: list[tuple[str, int]], expected: float
+    ) -> list[_Match]:
+        """The strongest of what was found in one place; of several labels, that of the first original."""
+        hits = [(kind, number) for kind, number in hits if self._kept[number]]
+        if not hits:
+            return []
+        kind = min((kind for kind, _ in hits), key=_RANK.__getitem__)
+        numbers = frozenset(number for own, number in hits if own == kind)
+        label = self.digests.labels[min(numbers)]
+        common = expected >= (self._known if kind == "edited" else self._common)
+        # A letter alone beside a name is no letter too many in it: "Ada's".
+        size = len(words) - (kind == "edited" and 1 in (len(words[0]), len(words[-1])))
+        return [_Match(first, last, kind, label, numbers, common, expected, size)]
+
+
+def _capitals(text: str, words: list[Word]) -> bool:
+    """Whether words are initials as they are written: one word in capitals, or single capitals."""
+    said = [text[w.start : w.end] for w in words]
+    return all(s.isupper() for s in said) and (len(said) == 1 or all(len(s) == 1 for s in said))
+
+
+class _Count:
+    """Counts over texts."""
+
+    def __init__(self, finder: _Finder) -> None:
+        self._finder = finder
+        self.texts = 0
+        self.words = 0
+        self._kinds: Counter[tuple[str, str]] = Counter()
+        self._common: Counter[str] = Counter()
+        self._initials: Counter[str] = Counter()
+        self._leaked: set[int] = set()
+        self._holding: Counter[frozenset[str]] = Counter()
+        self._chance: dict[tuple[str, frozenset[int], float], float] = {}
+
+    def take(self, text: str) -> list[tuple[int, int, _Match]]:
+        """Count one text; the places of what stands in it."""
+        words = words_of(text)
+        self.texts += 1
+        self.words += len(words)
+        out = []
+        holding: set[str] = set()
+        for match in self._finder.find(text, words):
+            out.append((words[match.first].start, words[match.last - 1].end, match))
+            if match.kind == "initials":
+                self._initials[match.label] += 1
+            elif match.common:
+                self._common[match.label] += 1
+            else:
+                self._kinds[match.label, match.kind] += 1
+                self._chance[match.label, match.numbers, match.chance] = match.chance
+                holding.add(match.label)
+                if match.kind == "whole" or len(match.numbers) == 1:
+                    self._leaked |= match.numbers
+        if holding:
+            self._holding[frozenset(holding)] += 1
+        return out
+
+    def holding(self, labels: set[str]) -> Estimate:
+        """Share of the texts that hold one of these labels."""
+        return share(sum(n for some, n in self._holding.items() if some & labels), self.texts)
+
+    def row(self, name: str, originals: int, labels: set[str], other: _Count) -> LabelLeaks:
+        """What was counted of some labels."""
+        of = self._finder.digests.labels
+        own = self.holding(labels)
+        base = other.holding(labels) if other.texts else none("no baseline")
+        return LabelLeaks(
+            name,
+            originals,
+            share(sum(of[number] in labels for number in self._leaked), originals),
+            own,
+            {k: n for k in KINDS if (n := sum(self._kinds[label, k] for label in labels))},
+            sum(self._common[label] for label in labels),
+            sum(self._initials[label] for label in labels),
+            self.words * sum(p for (label, _, _), p in self._chance.items() if label in labels),
+            base,
+            _excess(own, base),
+        )
+
+
+def _excess(own: Estimate, base: Estimate) -> Estimate:
+    if not base.n:
+        return none("no baseline")
+    value = own.value - base.value
+    low = value - sqrt((own.value - own.low) ** 2 + (base.high - base.value) ** 2)
+    high = value + sqrt((own.high - own.value) ** 2 + (base.value - base.low) ** 2)
+    return Estimate(value, max(-1.0, low), min(1.0, high), own.n + base.n, "difference of shares, Newcombe, 95%")
+
+
+def _frequencies(language: str) -> Callable[[str], float]:
+    """A word to how often it stands among all words, 0 to 1."""
+    try:
+        import wordfreq
+    except ImportError:
+        raise MissingExtra("telling common words by their frequency", "evaluate") from None
+    if language not in wordfreq.available_languages():
+        raise DataError(f"no word frequencies of language {language!r}")
+    return lru_cache(1 << 17)(lambda word: float(wordfreq.word_frequency(word, language, minimum=1e-9)))
