@@ -1,0 +1,31 @@
+"""Beyond one process: the batch kernel on data frames, on Ray and on Spark.
+
+Each function takes what it is named after and gives back the same kind, one document per row or record. All need one
+thing: keyed pseudonyms, where pseudonyms are wanted, since workers share no state.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from allonym.scale.dataset import anonymize_dataset
+    from allonym.scale.files import anonymize_on_ray
+    from allonym.scale.frames import anonymize_frame
+    from allonym.scale.spark import anonymize_spark
+
+__all__ = ["anonymize_dataset", "anonymize_frame", "anonymize_on_ray", "anonymize_spark"]
+
+_WHERE = {
+    "anonymize_dataset": "dataset",
+    "anonymize_frame": "frames",
+    "anonymize_on_ray": "files",
+    "anonymize_spark": "spark",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name in _WHERE:
+        return getattr(import_module(f"allonym.scale.{_WHERE[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

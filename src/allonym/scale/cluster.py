@@ -1,0 +1,87 @@
+"""Ray, started quietly: no usage statistics, no dashboard, no lines from workers, and a password on its sockets.
+
+Ray talks through sockets, also on one machine. Nothing here is imported, and no socket opened, unless a caller asks for
+Ray. The cluster that :func:`connected` starts for itself takes no connection without its token (Ray 2.52 or later);
+what another cluster asks for is its owner's concern.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+from allonym.errors import MissingExtra, UsageError
+
+_STORE = 80 << 20  # bytes that Ray takes for what is passed on; documents are not
+
+
+def import_ray() -> Any:
+    """The module ray; :class:`MissingExtra` where it is not installed."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            import ray
+    except ImportError:
+        raise MissingExtra("Ray", "ray") from None
+    return ray
+
+
+@cache
+def _token() -> str:
+    return secrets.token_hex(32)  # one for the process: Ray reads it once
+
+
+@contextmanager
+def connected(workers: int | None = None) -> Iterator[Any]:
+    """The module ray, connected; what was not connected before is disconnected at the end.
+
+    The cluster is, in this order: the one that the caller is connected to; the one that ``RAY_ADDRESS`` names; one that
+    is started on this machine and ended again.
+
+    Args:
+        workers: processors of a cluster that is started; by default all that this process may use.
+
+    Raises:
+        MissingExtra: Ray is not installed.
+        UsageError: the cluster that ``RAY_ADDRESS`` names cannot be reached.
+    """
+    ray = import_ray()
+    if ray.is_initialized():
+        yield ray
+        return
+    address = os.environ.get("RAY_ADDRESS", "")
+    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if address:
+            try:
+                ray.init(address=address, **quiet)
+            except Exception as error:  # what Ray raises here has no common base
+                raise UsageError(f"RAY_ADDRESS: no cluster answers there ({type(error).__name__})") from None
+        else:
+            os.environ.setdefault("RAY_AUTH_MODE", "token")
+            os.environ.setdefault("RAY_AUTH_TOKEN", _token())
+            ray.init(
+                address="local",
+                num_cpus=workers or len(os.sched_getaffinity(0)),
+                include_dashboard=False,
+                object_store_memory=_STORE,
+                **quiet,
+            )
+    try:
+        yield ray
+    finally:
+        ray.shutdown()
+
+
+def processors(ray: Any) -> int:
+    """How many processors the cluster has now, 1 at least."""
+    return max(1, int(ray.cluster_resources().get("CPU", 1)))

@@ -1,0 +1,291 @@
+"""Files and folders on a Ray cluster: the same bytes as on one machine, from workers that may die.
+
+The driver hands out steps (:mod:`allonym.scale.partitions`) to actors, one each at a time, and sees names and numbers,
+never a document: what goes through Ray is which part of which file is next. So its memory does not grow with the
+documents, and Ray's object store stays empty. Actors, not Ray Data: the result of a step is a file that is there whole
+or not, which is all that a step needs to be done again, whereas rows that travel through the object store would have to
+be kept, ordered and written by somebody. Ray starts an actor that died again, and its step with it.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from functools import partial
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, cast
+
+from allonym import __version__
+from allonym.batch import Key
+from allonym.errors import AllonymError, DataError, UsageError
+from allonym.files.journal import Journal, check_head, new_head
+from allonym.files.output import Lines, PartFile
+from allonym.files.record import Job, Tally
+from allonym.files.run import Advance, identity_of
+from allonym.files.runreport import RunReport, make_report
+from allonym.files.tasks import BATCH
+from allonym.plan import digest
+from allonym.policy import Policy
+from allonym.scale.cluster import connected, processors
+from allonym.scale.listing import Listing, check_targets, list_files
+from allonym.scale.partitions import PARTITION, Outcome, Schedule, Step, Worker, read_note
+from allonym.scale.storage import Disk, is_uri
+
+RETRIES = 8
+"""How often a step is begun again because its worker died, before the run gives up."""
+
+
+def anonymize_on_ray(
+    source: str | Path,
+    target: str | Path,
+    policy: str | Path | Policy = "default",
+    *,
+    key: Key = None,
+    scope: str = "",
+    fields: Sequence[str] | None = None,
+    format: str | None = None,
+    workers: int | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    plans: str | Path | None = None,
+    originals: bool = False,
+    report: str | Path | None = None,
+    quarantine: str | Path | None = None,
+    batch_size: int = BATCH,
+    partition_size: int = PARTITION,
+    progress: Advance | None = None,
+) -> RunReport:
+    """Anonymise a file or a folder on a Ray cluster; the bytes are those of :func:`allonym.files.anonymize_path`.
+
+    The cluster is the one that the caller is connected to, or the one that ``RAY_ADDRESS`` names, or one that is
+    started on this machine for the run. Every machine of it needs the same version of allonym, and sees local paths as
+    this one does.
+
+    What is finished is kept in a hidden folder beside the target, by partition, until the run is complete. A worker
+    that dies costs its partition; a run that is killed goes on with ``resume``.
+
+    Args:
+        source: a path, or a URI such as ``s3://bucket/folder``. Never changed.
+        target: the same. State lies beside it under a hidden name.
+        policy: a preset's name, a TOML file's path, or a :class:`Policy`.
+        key: secret of the keyed operators. It is sent to the workers.
+        scope: names the project or release.
+        fields: column names, or dotted paths, of what is treated; by default all text but record ids.
+        format: overrides what the suffix says.
+        workers: actors, of one processor each; by default one for each processor that the cluster has.
+        resume: go on with an interrupted run of the same call.
+        overwrite: replace a target that exists, throw away an interrupted run.
+        plans, report, quarantine: as for :func:`allonym.files.anonymize_path`; files of this machine. Without
+            ``quarantine`` that file lies beside the target, wherever that is.
+        originals: the plans hold what was replaced.
+        batch_size: as for :func:`allonym.files.anonymize_path`.
+        partition_size: bytes of a file that a worker treats at once: what is lost with it. With another size a run
+            cannot be resumed.
+        progress: called with (bytes of the source that are done, bytes in all).
+
+    Raises:
+        UsageError: the call, the policy or a field is wrong, the target exists, or there is nothing to resume.
+        DataError: a single file that cannot be read, or holds what cannot be treated. Nothing is written.
+        AllonymError: workers died too often at one step; resume goes on.
+        MissingExtra: Ray, or for a URI pyarrow, is not installed.
+    """
+    began = time.monotonic()
+    loaded = Policy.load(policy)
+    for name, number in (("workers", workers), ("batch_size", batch_size), ("partition_size", partition_size)):
+        if number is not None and number < 1:
+            raise UsageError(f"{name} must be 1 or more, got {number}")
+    for name, path in (("plans", plans), ("report", report), ("quarantine", quarantine)):
+        # A path that went through pathlib has lost a slash.
+        if path is not None and (is_uri(path) or is_uri(str(path).replace(":/", "://", 1))):
+            raise UsageError(f"{name} is a file of this machine, not a URI")
+    job = Job(loaded, key, tuple(fields or ()), plans is not None, originals, None, scope)
+    listing = list_files(source, target, format)
+    first = listing.items[0].format if listing.items else None
+    if job.fields and not listing.folder and first and not first.fields:
+        raise UsageError(f"a {first.name} file has no fields to choose from; all its text is treated")
+    local = isinstance(listing.storage, Disk)
+    if quarantine is None and local:
+        quarantine = listing.beside(".quarantine.jsonl")
+    settings = {"fields": list(job.fields), "format": format, "keyed": key is not None, "folder": listing.folder}
+    if scope:
+        settings |= {"vault": False, "scoped": digest(scope)}
+    identity = identity_of(
+        listing.items,
+        job,
+        settings,
+        quarantine,
+        batch_size=batch_size,
+        plans=str(plans),
+        runner="ray",
+        partition_size=partition_size,
+    )
+    extras = [Path(p) for p in (quarantine, plans, report) if p is not None]
+    journal = _Remembered(listing, identity, key, resume=resume, overwrite=overwrite)
+    keep = journal.resumed
+    try:
+        check_targets(listing, extras, overwrite, fresh=not journal.resumed)
+        schedule = Schedule(listing.items, partition_size)
+        worker = Worker(job, listing.folder, listing.storage, listing.state, partition_size, batch_size)
+        total = sum(item.size for item in listing.items)
+        keep = True
+        with connected(workers) as ray:
+            _work(ray, worker, schedule, workers or processors(ray), partial(_told, progress, total))
+        made = _gather(listing, schedule.count, job, quarantine, plans, settings, began)
+        if report is not None:
+            written = PartFile(Path(report))
+            written.write(made.to_json().encode())
+            written.finish()
+        keep = False
+        return made
+    except (DataError, UsageError):
+        keep = journal.resumed
+        raise
+    finally:
+        journal.close(keep=keep)
+
+
+def _told(progress: Advance | None, total: int, done: int) -> None:
+    if progress:
+        progress(min(done, total), total or None)
+
+
+class _Remembered:
+    """What an interrupted run left: its journal beside a local target, else the same line as an object."""
+
+    def __init__(
+        self, listing: Listing, identity: dict[str, object], key: Key, *, resume: bool, overwrite: bool
+    ) -> None:
+        self.storage, self.state = listing.storage, listing.state
+        self._journal: Journal | None = None
+        if isinstance(self.storage, Disk):
+            self._journal = Journal(Path(listing.target), identity, key, resume=resume, overwrite=overwrite)
+            self.resumed = self._journal.resumed
+            self.storage.clear(f"{self.state}/scratch" if self.resumed else self.state)
+            return
+        head = self.storage.read(f"{self.state}/run.json")
+        if head is not None and not resume and not overwrite:
+            raise UsageError(f"an unfinished run lies at {self.state}: resume goes on with it, overwrite begins again")
+        self.resumed = head is not None and resume
+        if head is not None and resume:
+            check_head(json.loads(head), identity, key)
+        else:
+            self.storage.clear(self.state)
+            self.storage.write(f"{self.state}/run.json", json.dumps(new_head(identity, key)).encode())
+
+    def close(self, *, keep: bool) -> None:
+        if not keep:
+            self.storage.clear(self.state)
+        if self._journal:
+            self._journal.close(remove=not keep)
+
+
+class _Seat:
+    """The actor: a worker that lives in a process of its own, with its policy and models."""
+
+    def __init__(self, worker: Worker) -> None:
+        warnings.simplefilter("ignore")  # they may quote what a package was given
+        self.worker = worker
+
+    def version(self) -> str:
+        return __version__
+
+    def do(self, step: Step) -> Outcome:
+        return self.worker.do(step)
+
+
+def _work(ray: Any, worker: Worker, schedule: Schedule, workers: int, told: Callable[[int], None]) -> None:
+    """Hand out all steps; at most one is under way for each actor."""
+    actor = ray.remote(num_cpus=1, max_restarts=-1, max_task_retries=RETRIES)(_Seat)
+    held = ray.put(worker)
+    busy: dict[Any, tuple[Any, Step | None]] = {}
+    for _ in range(workers):
+        seat = actor.remote(held)
+        busy[seat.version.remote()] = (seat, None)  # nothing is given to a seat that nobody sits on yet
+    idle: list[Any] = []
+    working, done = 0, 0
+    while True:
+        while idle and (step := schedule.next()) is not None:
+            seat = idle.pop()
+            busy[seat.do.remote(step)] = (seat, step)
+            working += 1
+        if not working and len(idle) > 0:
+            return
+        for ref in ray.wait(list(busy), num_returns=1)[0]:
+            seat, step = busy.pop(ref)
+            try:
+                came = ray.get(ref)
+            except ray.exceptions.RayError as error:
+                told_where = f" at {step.items[0].name}" if step else ""
+                raise AllonymError(
+                    f"workers died {RETRIES + 1} times{told_where} ({type(error).__name__}): killed, or out of memory? "
+                    "resume goes on; fewer workers leave more memory to each"
+                ) from None
+            idle.append(seat)
+            if step is None:
+                if came != __version__:
+                    raise UsageError(f"a worker has allonym {came}, this is {__version__}: install the same everywhere")
+                continue
+            working -= 1
+            if came.error is not None:
+                raise came.error
+            done += schedule.done(step, came)
+            told(done)
+
+
+def _gather(
+    listing: Listing,
+    count: int,
+    job: Job,
+    quarantine: str | Path | None,
+    plans: str | Path | None,
+    settings: Mapping[str, object],
+    began: float,
+) -> RunReport:
+    """Add up what the groups came to, in order, and write what lists left-out records and plans."""
+    tally, files, refused = Tally(), 0, []
+    rows = blake2b(digest_size=32)
+    only = ""
+    with ExitStack() as stack:
+        aside: Path | None = None
+        if quarantine is None:
+            aside = stack.enter_context(listing.storage.scratch(listing.state)) / "quarantine"
+        lists = {
+            "q": Lines(Path(quarantine) if quarantine else aside),
+            "p": Lines(Path(plans) if plans else None, private=job.originals),
+        }
+        for lines in lists.values():
+            stack.callback(lines.close, remove=True)
+        for group in range(count):
+            note = cast("dict[str, Any] | None", read_note(listing.storage, listing.state, group))
+            if note is None:
+                raise AllonymError("a part of the run is gone from its state; resume makes it again")
+            tally.add(Tally.from_dict(note["tally"]))
+            refused += [(name, why) for name, why in note["refused"]]
+            for name, only, _ in note["files"]:
+                rows.update((f"\n{name}\0{only}" if files else f"{name}\0{only}").encode("utf-8", "surrogateescape"))
+                files += 1
+            for end, lines in lists.items():
+                if note[end]:
+                    with listing.storage.open(f"{listing.state}/{group}.{end}") as stream:
+                        for line in io.TextIOWrapper(stream, encoding="utf-8", newline="\n"):
+                            lines.write(line.removesuffix("\n"))
+        for lines in lists.values():
+            lines.finish()
+        if aside is not None and aside.exists():
+            listing.storage.put(aside, listing.beside(".quarantine.jsonl"))
+        elif aside is not None:
+            listing.storage.delete([listing.beside(".quarantine.jsonl")])
+    return make_report(
+        tally,
+        job.policy,
+        settings,
+        files=files,
+        refused=tuple(refused),
+        digest=rows.hexdigest() if listing.folder else only,
+        seconds=time.monotonic() - began,
+    )

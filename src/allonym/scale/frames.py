@@ -1,0 +1,224 @@
+"""Data frames: pandas, Polars, DuckDB and Arrow through the Arrow kernel, in batches of bounded size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from allonym.batch import Key, anonymize_batch, import_arrow, run_ordered
+from allonym.errors import AllonymError, DataError, UnknownNameError, UsageError
+from allonym.policy import Policy
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+ROWS = 1024
+"""Rows of a batch at most."""
+
+F = TypeVar("F")
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """:func:`allonym.batch.anonymize_batch` with its arguments: what workers get once."""
+
+    policy: Policy
+    columns: tuple[str, ...]
+    id_column: str | None = None
+    key: Key = field(default=None, repr=False)
+    plan_column: str | None = None
+    error_column: str = "allonym_error"
+
+    def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """One record batch, treated.
+
+        Raises:
+            UsageError: see :func:`allonym.batch.anonymize_batch`.
+            DataError: Arrow cannot take the batch; the message quotes none of it.
+        """
+        try:
+            return anonymize_batch(
+                batch,
+                self.policy,
+                columns=self.columns,
+                id_column=self.id_column,
+                key=self.key,
+                plan_column=self.plan_column,
+                error_column=self.error_column,
+            )
+        except AllonymError:
+            raise
+        except (ValueError, TypeError, LookupError, NotImplementedError) as error:  # Arrow's errors quote values
+            raise DataError(f"{type(error).__name__} while a batch was treated") from None
+
+    @property
+    def read(self) -> list[str]:
+        """The columns that it reads."""
+        return [*self.columns, *((self.id_column,) if self.id_column and self.id_column not in self.columns else ())]
+
+    @property
+    def added(self) -> list[str]:
+        """The columns that it adds, each of strings."""
+        return [*((self.plan_column,) if self.plan_column else ()), self.error_column]
+
+    def schema(self, schema: pa.Schema) -> pa.Schema:
+        """The schema of what comes out for what goes in; raises as the kernel would."""
+        return self(_empty(schema)).schema
+
+    def check(self, names: Sequence[str]) -> None:
+        """Raises :class:`UsageError` where columns are missing, named twice, or those that are added exist."""
+        for name in self.read:
+            if name not in names:
+                raise UnknownNameError("column", name, [str(n) for n in names])
+            if list(names).count(name) > 1:
+                raise UsageError(f"there are several columns {name!r}")
+        for name in self.added:
+            if name in names:
+                raise UsageError(f"column {name!r} exists already; choose another name for the added column")
+
+
+def _empty(schema: pa.Schema) -> pa.RecordBatch:
+    arrow = import_arrow()
+    return arrow.RecordBatch.from_arrays([arrow.array([], f.type) for f in schema], schema=schema)
+
+
+def anonymize_frame(
+    frame: F,
+    policy: str | Path | Policy = "default",
+    *,
+    columns: Sequence[str],
+    id_column: str | None = None,
+    key: Key = None,
+    plan_column: str | None = None,
+    error_column: str = "allonym_error",
+    workers: int = 1,
+    batch_rows: int = ROWS,
+    connection: Any = None,
+) -> F:
+    """Anonymise columns of a data frame; what comes back is of the same kind.
+
+    The text columns of one row are one document: they share entities and numbering. A row that fails has null in all of
+    them, and the reason in the error column. Other columns, the order and the index stay.
+
+    Args:
+        frame: a pandas ``DataFrame``, a Polars ``DataFrame`` or ``LazyFrame``, a DuckDB relation, or of pyarrow a
+            ``Table``, ``RecordBatch`` or ``RecordBatchReader``. Never changed. A reader and a ``LazyFrame`` are treated
+            when they are read; of a reader only some batches are in memory.
+        policy: a preset's name, a TOML file's path, or a :class:`Policy`.
+        columns: the columns to treat, which must hold text.
+        id_column: the column that names rows to the policy; by default they have none.
+        key: secret of the keyed operators. Without it, equal names in different rows get replacements of their own.
+        plan_column: name of an added column with the plans as JSON; None: no such column.
+        error_column: name of the added column with reasons; null where all went well.
+        workers: processes; any number gives the same frame.
+        batch_rows: rows that are treated at once at most, 1 or more.
+        connection: the DuckDB connection that the result belongs to; by default DuckDB's own.
+
+    Raises:
+        UsageError: a column is missing or holds no text, an added one exists, or no frame of this kind is known.
+        MissingExtra: pyarrow is not installed.
+    """
+    import_arrow()
+    if batch_rows < 1:
+        raise UsageError(f"batch_rows must be 1 or more, got {batch_rows}")
+    kernel = Kernel(Policy.load(policy), tuple(columns), id_column, key, plan_column, error_column)
+    kind = f"{type(frame).__module__.partition('.')[0]}.{type(frame).__name__}"
+    kind = kind.removeprefix("_")
+    treat = _KINDS.get(kind)
+    if treat is None:
+        raise UsageError(f"no frame of the kind {kind} is known; known: {', '.join(sorted(_KINDS))}")
+    return cast(F, treat(frame, kernel, workers, batch_rows, connection))
+
+
+def _batches(batches: Iterable[Any], kernel: Kernel, workers: int) -> Iterator[Any]:
+    return run_ordered(_call, batches, kernel, workers)
+
+
+def _call(kernel: Kernel, batch: Any) -> Any:
+    return kernel(batch)
+
+
+def _table(table: Any, kernel: Kernel, workers: int, rows: int, connection: Any) -> Any:
+    kernel.check(table.schema.names)
+    made = list(_batches(table.to_batches(max_chunksize=rows), kernel, workers))
+    return import_arrow().Table.from_batches(made, schema=kernel.schema(table.schema))
+
+
+def _batch(batch: Any, kernel: Kernel, workers: int, rows: int, connection: Any) -> Any:
+    table = _table(import_arrow().Table.from_batches([batch]), kernel, workers, rows, connection)
+    made = table.combine_chunks().to_batches()
+    return made[0] if made else _empty(table.schema)
+
+
+def _reader(reader: Any, kernel: Kernel, workers: int, rows: int, connection: Any) -> Any:
+    kernel.check(reader.schema.names)
+    small = (batch.slice(at, rows) for batch in reader for at in range(0, batch.num_rows, rows))
+    made = _batches(small, kernel, workers)
+    return import_arrow().RecordBatchReader.from_batches(kernel.schema(reader.schema), made)
+
+
+def _pandas(frame: Any, kernel: Kernel, workers: int, rows: int, connection: Any) -> Any:
+    arrow = import_arrow()
+    kernel.check(list(frame.columns))
+    try:
+        table = arrow.table({name: arrow.array(frame[name], from_pandas=True) for name in kernel.read})
+    except (arrow.ArrowException, TypeError):  # Arrow's message quotes the value
+        raise UsageError(f"the columns {', '.join(kernel.read)} must hold text and missing values only") from None
+    # A column without any value has the type null.
+    for at, name in enumerate(table.schema.names):
+        if arrow.types.is_null(table.schema.field(name).type):
+            table = table.set_column(at, name, table.column(name).cast(arrow.string()))
+    made = _table(table, kernel, workers, rows, connection)
+    out = frame.copy()
+    for name in (*kernel.columns, *kernel.added):
+        values = made.column(name).to_pylist()
+        had = frame[name].dtype if name in kernel.columns else None
+        kind = object if had is None or str(had) == "category" else had
+        out[name] = type(frame[kernel.columns[0]])(values, index=frame.index, dtype=kind)
+    return out
+
+
+def _polars(frame: Any, kernel: Kernel, workers: int, rows: int, connection: Any) -> Any:
+    import polars
+
+    kernel.check(frame.columns)
+    made = _table(frame.select(kernel.read).to_arrow(), kernel, workers, rows, connection)
+    treated: Any = polars.from_arrow(made.select([*kernel.columns, *kernel.added]))
+    return frame.with_columns(treated.get_columns())
+
+
+def _lazy(frame: Any, kernel: Kernel, workers: int, rows: int, connection: Any) -> Any:
+    import polars
+
+    schema = frame.collect_schema()
+    kernel.check(schema.names())
+    schema = {**schema, **dict.fromkeys((*kernel.columns, *kernel.added), polars.String)}
+    # What is asked of the result must not be asked of the originals instead.
+    return frame.map_batches(
+        lambda some: _polars(some, kernel, workers, rows, connection),
+        schema=schema,
+        predicate_pushdown=False,
+        projection_pushdown=False,
+    )
+
+
+def _duckdb(relation: Any, kernel: Kernel, workers: int, rows: int, connection: Any) -> Any:
+    import duckdb
+
+    kernel.check(relation.columns)
+    reader = _reader(relation.to_arrow_reader(rows), kernel, workers, rows, connection)
+    # A relation may be read more than once, a reader may not.
+    return (connection or duckdb).from_arrow(reader.read_all())
+
+
+_KINDS: dict[str, Callable[[Any, Kernel, int, int, Any], Any]] = {
+    "pyarrow.Table": _table,
+    "pyarrow.RecordBatch": _batch,
+    "pyarrow.RecordBatchReader": _reader,
+    "pandas.DataFrame": _pandas,
+    "polars.DataFrame": _polars,
+    "polars.LazyFrame": _lazy,
+    "duckdb.DuckDBPyRelation": _duckdb,
+}

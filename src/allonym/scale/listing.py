@@ -1,0 +1,124 @@
+"""The files of a run on a cluster, at this machine or behind a URI, and what stands in their way."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+from typing import Any, cast
+
+from allonym.errors import DataError, UsageError
+from allonym.files.formats import format_of, get_format
+from allonym.files.items import Item, check_apart, check_free, list_items
+from allonym.files.record import Format
+from allonym.scale.storage import Disk, Remote, Storage, Stored, locate
+
+_NOWHERE = Path(os.devnull, "folder")
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What a run reads and writes.
+
+    Attributes:
+        items: the files, sorted by name. Their targets are paths in ``storage``.
+        folder: whether the source is a folder.
+        storage: where the results go.
+        target: the file or folder there that the run writes.
+    """
+
+    items: list[Item]
+    folder: bool
+    storage: Storage
+    target: str
+
+    @property
+    def state(self) -> str:
+        """The hidden folder beside the target in which a run keeps what is finished."""
+        path = PurePosixPath(self.target)
+        return str(path.with_name(f".{path.name}.allonym-ray"))
+
+    def beside(self, suffix: str) -> str:
+        """The target's path with something behind it."""
+        return self.target + suffix
+
+
+def list_files(source: str | Path, target: str | Path, format: str | None) -> Listing:
+    """The files to treat, as :func:`allonym.files.items.list_items` lists them, wherever they are.
+
+    Raises:
+        UsageError: standard input or output; there is no such source; source and target do not go together.
+        DataError: no format reads the source.
+    """
+    if str(source) == "-" or str(target) == "-":
+        raise UsageError("the Ray runner reads and writes files; for a pipe leave out --runner ray")
+    reads, path = locate(source)
+    writes, to = locate(target)
+    if not PurePosixPath(to).name or (isinstance(writes, Remote) and "/" not in to):
+        raise UsageError("the target must be a file or folder within a bucket or a disk, not all of it")
+    if isinstance(reads, Disk) and isinstance(writes, Disk):
+        items, folder = list_items(path, to, format)
+        out = to if folder else str(items[0].target)
+        return Listing(items, folder, writes, out)
+    if isinstance(reads, Disk):
+        items, folder = list_items(path, _NOWHERE if Path(path).is_dir() else "-", format)
+    else:
+        held = cast(Remote, reads)
+        items, folder = _remote(held, path, format)
+        if isinstance(writes, Remote) and writes.filesystem.equals(held.filesystem):
+            if to == path:
+                raise UsageError("source and target are the same; the source is never changed")
+            if folder and PurePosixPath(path) in PurePosixPath(to).parents:
+                raise UsageError("the target lies inside the source")
+    if not folder and (str(target).endswith("/") or writes.is_folder(to)):
+        to = str(PurePosixPath(to, items[0].name))
+    return Listing([_towards(item, to, folder) for item in items], folder, writes, to)
+
+
+def _remote(storage: Remote, path: str, format: str | None) -> tuple[list[Item], bool]:
+    size = storage.size(path)
+    if size is not None:
+        name = PurePosixPath(path).name
+        kind, packed = _kind(name, format)
+        return [Item(name, cast(Any, Stored(storage, path)), None, kind, packed, size=size)], False
+    if not storage.is_folder(path):
+        raise UsageError(f"there is no file or folder {path}")
+    items = []
+    for name, size in storage.files(path):
+        if any(piece.startswith(".") for piece in PurePosixPath(name).parts):
+            continue
+        where = cast(Any, Stored(storage, str(PurePosixPath(path, name))))
+        try:
+            kind, packed = _kind(name, format)
+            items.append(Item(name, where, None, kind, packed, packed, size))
+        except DataError as error:
+            items.append(Item(name, where, None, None, size=size, refused=str(error)))
+    return sorted(items, key=lambda item: item.name), True
+
+
+def _kind(name: str, format: str | None) -> tuple[Format, bool]:
+    return (get_format(format), name.lower().endswith(".gz")) if format else format_of(PurePosixPath(name).name)
+
+
+def _towards(item: Item, to: str, folder: bool) -> Item:
+    target = Path(to, item.name) if folder else Path(to)
+    return replace(item, target=target, pack=item.packed if folder else to.lower().endswith(".gz"))
+
+
+def check_targets(listing: Listing, extras: list[Path], overwrite: bool, *, fresh: bool) -> None:
+    """Raises :class:`UsageError` where a file that the run would write is another one of it, or exists already.
+
+    Args:
+        listing: the files.
+        extras: further files, all of this machine.
+        overwrite: whether what exists may be replaced.
+        fresh: whether the run begins; one that goes on finds what it wrote before.
+    """
+    local = isinstance(listing.storage, Disk)
+    sources = [item for item in listing.items if isinstance(item.source, Path)]
+    check_apart([item if local else replace(item, target=None) for item in sources], extras)
+    if not fresh or overwrite:
+        return
+    check_free([item.target for item in listing.items] if local else [], extras, overwrite)
+    if not local and (found := listing.storage.existing(str(item.target) for item in listing.items)):
+        raise UsageError(f"{found} exists; overwrite replaces it")

@@ -1,0 +1,326 @@
+"""A run in partitions: what is cut out of files, treated apart, kept, and put together again.
+
+A small file is treated whole, together with its neighbours. A large file that is a sequence of records is *cut*: into
+slices that begin and end where a run on one machine would begin and end a batch. What becomes of the batches of a
+*slice* is kept in one part file; when all are there, they are *joined* by the very code that takes the batches of a run
+on one machine, in the same order, so that the bytes are the same. Nothing here knows how the work is distributed.
+
+A part file, and the note that a group of files is done, appear whole or not at all and say what they were made from.
+So a step may be done twice, or begun again by another worker, and changes nothing.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from allonym.errors import AllonymError, UsageError
+from allonym.files.items import Item
+from allonym.files.record import Failure, Job, Tally, Treated
+from allonym.files.run import Run
+from allonym.files.tasks import BATCH, Place, Stretch, read_tasks, work
+from allonym.scale.storage import Storage
+
+PARTITION = 1 << 20
+"""Bytes that a slice, or a group of small files, aims at: some seconds of work with the tagger."""
+
+MANY = 64
+"""Files of a group at most, and slices that are cut at once."""
+
+Slice = tuple[int, "int | None", str]
+"""Where it begins and ends in its file (None: at the end of it), and the digest of what is read there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Something that a worker does at once.
+
+    Attributes:
+        kind: ``group``: treat files whole; ``cut`` a file; treat a ``slice`` of it; ``join`` what became of its slices.
+        group: the number of the group of files; a file that is cut is a group of its own.
+        items: the files.
+        part: the number of the slice; for ``cut`` that of the next one; for ``join`` how many there are.
+        start, end, digest: of the slice; for ``cut`` where to go on.
+        weight: bytes of the source that are done with it.
+    """
+
+    kind: str
+    group: int
+    items: tuple[Item, ...]
+    part: int = 0
+    start: int = 0
+    end: int | None = None
+    digest: str = ""
+    weight: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a step came to: an error that ends the run, the slices that were cut, and whether the group is done."""
+
+    error: AllonymError | None = None
+    slices: tuple[Slice, ...] = ()
+    more: int | None = None
+    done: bool = False
+
+
+def groups(items: Sequence[Item], size: int) -> Iterator[Step]:
+    """The first step of each group of files, in order; it depends on names, formats and sizes alone."""
+    number, total = 0, 0
+    some: list[Item] = []
+    for item in items:
+        cuttable = item.format is not None and item.format.chunks is not None and not item.packed
+        large = cuttable and item.size > size
+        if some and (large or len(some) == MANY or total + item.size > size):
+            yield Step("group", number, tuple(some), weight=total)
+            number, some, total = number + 1, [], 0
+        if large:
+            yield Step("cut", number, (item,))
+            number += 1
+        else:
+            some.append(item)
+            total += item.size
+    if some:
+        yield Step("group", number, tuple(some), weight=total)
+
+
+class Schedule:
+    """Which step comes next. It holds the steps that can be done now, never those of the whole run."""
+
+    def __init__(self, items: Sequence[Item], size: int) -> None:
+        self._groups = groups(items, size)
+        self._ready: deque[Step] = deque()
+        self._open: dict[int, list[int]] = {}
+        self.count = 0
+
+    def next(self) -> Step | None:
+        """A step that can be done now; None: there is none until another one is done, or at all."""
+        if self._ready:
+            return self._ready.popleft()
+        step = next(self._groups, None)
+        if step is not None:
+            self.count = step.group + 1
+        return step
+
+    def done(self, step: Step, outcome: Outcome) -> int:
+        """Take note of what a step came to; returns how many bytes of the source are done with it."""
+        item, group = step.items[0], step.group
+        if step.kind == "cut":
+            if outcome.done:
+                return item.size
+            waiting = self._open.setdefault(group, [0, -1])
+            waiting[0] += len(outcome.slices)
+            steps = [
+                Step("slice", group, step.items, step.part + n, *one, weight=(one[1] or item.size) - one[0])
+                for n, one in enumerate(outcome.slices)
+            ]
+            parts = step.part + len(steps)
+            if outcome.more is None:
+                waiting[1] = parts
+            else:
+                # Half-way, so that the next slices are cut before there are no more to do.
+                steps.insert(len(steps) // 2, Step("cut", group, step.items, parts, outcome.more))
+            self._ready += steps
+        if step.kind == "slice":
+            waiting = self._open[group]
+            waiting[0] -= 1
+            if waiting == [0, waiting[1]] and waiting[1] >= 0:
+                self._ready.append(Step("join", group, step.items, self._open.pop(group)[1]))
+        return max(0, step.weight)
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """Does the steps of a run, one after the other.
+
+    Args:
+        job: policy, key and fields. It is loaded once for all steps.
+        folder: whether the source is a folder.
+        storage: where the results go.
+        state: the folder there for parts and notes.
+        size: bytes that a slice aims at.
+        batch: bytes that a batch aims at.
+    """
+
+    job: Job
+    folder: bool
+    storage: Storage
+    state: str
+    size: int = PARTITION
+    batch: int = BATCH
+
+    def do(self, step: Step) -> Outcome:
+        """Do a step. What goes wrong comes back as an error that quotes no document."""
+        try:
+            return cast(Outcome, getattr(self, f"_{step.kind}")(step))
+        except AllonymError as error:
+            return Outcome(error=error)
+        except OSError as error:
+            told = f"{type(error).__name__}{f', error {error.errno}' if error.errno else ''}"
+            return Outcome(error=AllonymError(f"a worker could not read or write ({told})"))
+        except Exception as error:  # it goes through the cluster's logs, and a foreign message may quote a document
+            return Outcome(error=AllonymError(f"{type(error).__name__} in a worker"))
+
+    def _group(self, step: Step) -> Outcome:
+        if not self._intact(step):
+            with self.storage.scratch(self.state) as scratch:
+                run = self._run(step.items, scratch)
+                try:
+                    for task in run.tasks(self.batch):
+                        run.take(*work(self.job, task))
+                    self._keep(step, run, scratch)
+                finally:
+                    run.close(keep=False)
+        return Outcome(done=True)
+
+    def _cut(self, step: Step) -> Outcome:
+        if not step.start and self._intact(step):
+            return Outcome(done=True)
+        slices: list[Slice] = []
+        begin, read = step.start, blake2b(digest_size=32)
+        for task in read_tasks(step.items, self.job, self.folder, self.batch, Stretch(start=begin)):
+            if task.chunk is None:  # the end, or why there is nothing more to read: the last slice comes to the same
+                break
+            read.update(task.chunk.data)
+            if task.place.end - begin >= self.size:
+                slices.append((begin, task.place.end, read.hexdigest()))
+                begin, read = task.place.end, blake2b(digest_size=32)
+                if len(slices) == MANY:
+                    return Outcome(slices=tuple(slices), more=begin)
+        slices.append((begin, None, read.hexdigest()))
+        return Outcome(slices=tuple(slices))
+
+    def _slice(self, step: Step) -> Outcome:
+        path = self._path(step.group, f"-{step.part}.part")
+        with suppress(OSError, ValueError, KeyError), self.storage.open(path) as stream:
+            if json.loads(stream.readline())["read"] == step.digest:
+                return Outcome()
+        read = blake2b(digest_size=32).hexdigest()
+        with self.storage.scratch(self.state) as scratch:
+            made = scratch / "part"
+            with made.open("wb") as out:
+                _write_line(out, {"read": step.digest})
+                stretch = Stretch(start=step.start, end=step.end)
+                for task in read_tasks(step.items, self.job, self.folder, self.batch, stretch):
+                    place, treated = work(self.job, task)
+                    read = place.digest or read
+                    write_treated(out, place.last, treated)
+                    if treated.refused:
+                        break
+                _write_line(out, {"end": True})
+            if read != step.digest:
+                raise UsageError(f"{step.items[0].name} has changed while it was read; begin again with overwrite")
+            self.storage.put(made, path)
+        return Outcome()
+
+    def _join(self, step: Step) -> Outcome:
+        if not self._intact(step):
+            with self.storage.scratch(self.state) as scratch:
+                run = self._run(step.items, scratch)
+                try:
+                    for number in range(step.part):
+                        path = self._path(step.group, f"-{number}.part")
+                        with self.storage.open(path) as stream:
+                            stream.readline()
+                            for last, treated in read_treated(stream):
+                                run.take(Place(0, last=last), treated)
+                    self._keep(step, run, scratch)
+                finally:
+                    run.close(keep=False)
+        self.storage.delete(self._path(step.group, f"-{number}.part") for number in range(step.part))
+        return Outcome(done=True)
+
+    def _run(self, items: Sequence[Item], scratch: Path) -> Run:
+        placed = [replace(item, target=scratch / str(n)) for n, item in enumerate(items)]
+        return Run(placed, self.job, None, self.folder, scratch / "q", scratch / "p")
+
+    def _keep(self, step: Step, run: Run, scratch: Path) -> None:
+        """Give what a group came to its place: files, then what was left out, then the note that it is done."""
+        run.finish()
+        written = dict(run.digests)
+        files: list[tuple[str, str, int]] = []
+        for n, item in enumerate(step.items):
+            if item.name in written:
+                made = scratch / str(n)
+                files.append((item.name, written[item.name], made.stat().st_size))
+                self.storage.put(made, str(item.target))
+        sizes = {}
+        for name in ("q", "p"):
+            made = scratch / name
+            sizes[name] = made.stat().st_size if made.exists() else 0
+            if sizes[name]:
+                self.storage.put(made, self._path(step.group, f".{name}"))
+        note = {"tally": run.tally.to_dict(), "files": files, "refused": run.refused, **sizes}
+        self.storage.write(self._path(step.group, ".json"), json.dumps(note).encode("ascii"))
+
+    def _intact(self, step: Step) -> bool:
+        """Whether the group is done, and what was written is still there."""
+        note = read_note(self.storage, self.state, step.group)
+        if note is None:
+            return False
+        targets = {item.name: str(item.target) for item in step.items}
+        files = cast("list[tuple[str, str, int]]", note["files"])
+        return all(name in targets and self.storage.size(targets[name]) == size for name, _, size in files)
+
+    def _path(self, group: int, end: str) -> str:
+        return f"{self.state}/{group}{end}"
+
+
+def read_note(storage: Storage, state: str, group: int) -> Mapping[str, object] | None:
+    """What a group came to; None where it is not done."""
+    with suppress(ValueError):
+        data = storage.read(f"{state}/{group}.json")
+        return None if data is None else cast("Mapping[str, object]", json.loads(data))
+    return None
+
+
+def write_treated(out: BinaryIO, last: bool, treated: Treated) -> None:
+    """Append what became of a batch: a line of JSON, then the bytes to write."""
+    row = {
+        "last": last,
+        "tally": treated.tally.to_dict(),
+        "failures": [(f.id, f.line, f.reason) for f in treated.failures],
+        "plans": treated.plans,
+        "lines": treated.lines,
+        "refused": treated.refused,
+        "size": len(treated.data),
+    }
+    _write_line(out, row)
+    out.write(treated.data)
+
+
+def read_treated(stream: BinaryIO) -> Iterator[tuple[bool, Treated]]:
+    """What :func:`write_treated` wrote, in order: whether it is the file's last batch, and what became of it.
+
+    Raises:
+        AllonymError: the end is missing.
+    """
+    while True:
+        row = json.loads(stream.readline() or b"{}")
+        if "end" in row:
+            return
+        data = stream.read(row["size"]) if "size" in row else b""
+        if "size" not in row or len(data) != row["size"]:
+            raise AllonymError("a part that was kept is not whole; begin again with overwrite")
+        yield (
+            row["last"],
+            Treated(
+                data,
+                Tally.from_dict(row["tally"]),
+                tuple(Failure(*one) for one in row["failures"]),
+                tuple((id, line, plan) for id, line, plan in row["plans"]),
+                row["lines"],
+                row["refused"],
+            ),
+        )
+
+
+def _write_line(out: BinaryIO | io.BufferedWriter, row: Mapping[str, object]) -> None:
+    out.write(json.dumps(row).encode("ascii") + b"\n")

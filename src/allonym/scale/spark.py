@@ -1,0 +1,65 @@
+"""Spark: the Arrow kernel by ``mapInArrow``. The schema is known before any row is read; models load once a worker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from allonym.batch import Key, import_arrow
+from allonym.errors import MissingExtra, UsageError
+from allonym.policy import Policy
+from allonym.scale.frames import Kernel
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def anonymize_spark(
+    frame: DataFrame,
+    policy: str | Path | Policy = "default",
+    *,
+    columns: Sequence[str],
+    id_column: str | None = None,
+    key: Key = None,
+    plan_column: str | None = None,
+    error_column: str = "allonym_error",
+) -> DataFrame:
+    """Anonymise columns of a Spark data frame; nothing is read before the result is asked for.
+
+    The text columns of one row are one document. A row that fails has null in all of them, and the reason in the error
+    column. allonym must be installed where Spark's Python workers run. ``spark.sql.execution.arrow.maxRecordsPerBatch``
+    bounds the rows that a worker holds at once.
+
+    Args:
+        frame: the rows; other columns and the partitions stay as they are.
+        policy: a preset's name, a TOML file's path (read here, not by the workers), or a :class:`Policy`.
+        columns: the columns to treat, of type string.
+        id_column: the column that names rows to the policy.
+        key: secret of the keyed operators. It is part of the job that Spark sends to its workers.
+        plan_column: name of an added column with the plans as JSON; None: no such column.
+        error_column: name of the added column with reasons; null where all went well.
+
+    Raises:
+        UsageError: a column is missing or holds no text, or an added one exists.
+        MissingExtra: pyspark or pyarrow is not installed.
+    """
+    import_arrow()
+    try:
+        from pyspark.sql.types import StringType, StructField, StructType
+    except ImportError:
+        raise MissingExtra("Spark", "spark") from None
+    kernel = Kernel(Policy.load(policy), tuple(columns), id_column, key, plan_column, error_column)
+    kernel.check(frame.columns)
+    fields = list(frame.schema.fields)
+    for at, one in enumerate(fields):
+        if one.name in kernel.columns:
+            if not isinstance(one.dataType, StringType):
+                raise UsageError(f"column {one.name!r} holds {one.dataType.simpleString()}, and text is required")
+            fields[at] = StructField(one.name, one.dataType, True, one.metadata)
+    fields += [StructField(name, StringType(), True) for name in kernel.added]
+
+    def treat(batches: Iterator[Any]) -> Iterator[Any]:
+        return map(kernel, batches)
+
+    return frame.mapInArrow(treat, StructType(fields))

@@ -1,0 +1,248 @@
+"""Where a run reads and writes: this machine's disks, or what pyarrow reaches by URI (S3, Google Cloud Storage).
+
+Paths are strings with slashes, such as ``/data/in.jsonl`` or ``bucket/in.jsonl``. What is written is there whole or
+not at all.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import re
+import shutil
+import tempfile
+import uuid
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any, BinaryIO, Protocol, cast
+from urllib.parse import unquote, urlsplit
+
+from allonym.batch import import_arrow
+from allonym.errors import UsageError
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
+_BLOCK = 1 << 20
+
+
+class Storage(Protocol):
+    """What a run needs of the place where it reads and writes."""
+
+    def open(self, path: str) -> BinaryIO:
+        """The file's bytes, seekable. Raises :class:`OSError` where it cannot be read."""
+
+    def size(self, path: str) -> int | None:
+        """Its size in bytes; None where there is no such file."""
+
+    def read(self, path: str) -> bytes | None:
+        """All its bytes; None where there is no such file."""
+
+    def write(self, path: str, data: bytes) -> None:
+        """Write a small file that only its owner may read, where the storage knows owners."""
+
+    def put(self, file: Path, path: str) -> None:
+        """Give the storage a file of this machine, which is gone then."""
+
+    def delete(self, paths: Iterable[str]) -> None:
+        """Remove files; those that are not there are none the less."""
+
+    def clear(self, folder: str) -> None:
+        """Remove a folder with all below it."""
+
+    def existing(self, paths: Iterable[str]) -> str | None:
+        """The first of these paths at which there is something."""
+
+    def is_folder(self, path: str) -> bool:
+        """Whether it is a folder that holds something."""
+
+    def scratch(self, state: str) -> Any:
+        """A context with an empty folder of this machine, for the owner alone, which is removed at the end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Disk:
+    """Files that this machine, and every other that takes part in the run, sees under the same paths."""
+
+    def open(self, path: str) -> BinaryIO:
+        return Path(path).open("rb")
+
+    def size(self, path: str) -> int | None:
+        with suppress(OSError):
+            return Path(path).stat().st_size
+        return None
+
+    def read(self, path: str) -> bytes | None:
+        with suppress(FileNotFoundError):
+            return Path(path).read_bytes()
+        return None
+
+    def write(self, path: str, data: bytes) -> None:
+        made = Path(path)
+        made.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        part = made.with_name(f".{made.name}.{uuid.uuid4().hex}")
+        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(part, made)
+
+    def put(self, file: Path, path: str) -> None:
+        made = Path(path)
+        made.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            os.replace(file, made)
+        except OSError as error:
+            if error.errno != errno.EXDEV:
+                raise
+            part = made.with_name(f".{made.name}.{uuid.uuid4().hex}")  # the target is another file system
+            shutil.copyfile(file, part)
+            with part.open("rb") as stream:
+                os.fsync(stream.fileno())
+            os.replace(part, made)
+            file.unlink()
+
+    def delete(self, paths: Iterable[str]) -> None:
+        for path in paths:
+            Path(path).unlink(missing_ok=True)
+
+    def clear(self, folder: str) -> None:
+        shutil.rmtree(folder, ignore_errors=True)
+
+    def existing(self, paths: Iterable[str]) -> str | None:
+        return next((path for path in paths if os.path.lexists(path)), None)
+
+    def is_folder(self, path: str) -> bool:
+        return Path(path).is_dir()
+
+    @contextmanager
+    def scratch(self, state: str) -> Iterator[Path]:
+        """Within the state, so that a worker that is killed leaves nothing elsewhere and files need not be copied."""
+        folder = Path(state, "scratch")
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder, ignore_cleanup_errors=True) as made:
+            yield Path(made)
+
+
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """A file system of pyarrow; an object appears there when all of it has been sent."""
+
+    filesystem: Any = field(repr=False)  # it may hold credentials
+
+    def open(self, path: str) -> BinaryIO:
+        return cast(BinaryIO, io.BufferedReader(self.filesystem.open_input_file(path), _BLOCK))
+
+    def size(self, path: str) -> int | None:
+        found = self.filesystem.get_file_info(path)
+        return found.size if found.is_file else None
+
+    def read(self, path: str) -> bytes | None:
+        try:
+            with self.open(path) as stream:
+                return stream.read()
+        except FileNotFoundError:
+            return None
+
+    def write(self, path: str, data: bytes) -> None:
+        self._send(io.BytesIO(data), len(data), path)
+
+    def put(self, file: Path, path: str) -> None:
+        with file.open("rb") as stream:
+            self._send(stream, file.stat().st_size, path)
+        file.unlink()
+
+    def _send(self, stream: BinaryIO, size: int, path: str) -> None:
+        out = self.filesystem.open_output_stream(path, compression=None)
+        try:
+            while block := stream.read(_BLOCK):
+                out.write(block)
+            out.close()
+            if self.size(path) != size:
+                raise OSError(errno.EIO, "the storage holds less than what was sent")
+        except BaseException:
+            # Closing a stream half-way would leave half an object, and so would forgetting it.
+            with suppress(OSError):
+                out.close()
+            self.delete([path])
+            raise
+
+    def delete(self, paths: Iterable[str]) -> None:
+        for path in paths:
+            with suppress(OSError):
+                self.filesystem.delete_file(path)
+
+    def clear(self, folder: str) -> None:
+        with suppress(OSError):
+            self.filesystem.delete_dir(folder)
+
+    def existing(self, paths: Iterable[str]) -> str | None:
+        listed = list(paths)
+        for at in range(0, len(listed), 1000):
+            for found in self.filesystem.get_file_info(listed[at : at + 1000]):
+                if found.is_file:
+                    return str(found.path)
+        return None
+
+    def is_folder(self, path: str) -> bool:
+        found = self.filesystem.get_file_info(path)
+        return not found.is_file and found.type.name != "NotFound"
+
+    @contextmanager
+    def scratch(self, state: str) -> Iterator[Path]:
+        """In this machine's folder for temporary files: an object is made in one piece from a file."""
+        with tempfile.TemporaryDirectory(prefix="allonym-", ignore_cleanup_errors=True) as made:
+            yield Path(made)
+
+    def files(self, folder: str) -> Iterator[tuple[str, int]]:
+        """(path below the folder, bytes) of each file below it."""
+        from pyarrow.fs import FileSelector
+
+        for found in self.filesystem.get_file_info(FileSelector(folder, recursive=True)):
+            if found.is_file:
+                yield str(PurePosixPath(found.path).relative_to(folder)), found.size
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A file of a storage as a source of a run."""
+
+    storage: Storage
+    path: str
+
+    def open(self, mode: str) -> BinaryIO:
+        """Its bytes; the mode is always ``rb``."""
+        return self.storage.open(self.path)
+
+
+def is_uri(where: str | Path) -> bool:
+    """Whether it is a URI with a scheme rather than a path."""
+    return _SCHEME.match(str(where)) is not None
+
+
+def locate(where: str | Path) -> tuple[Storage, str]:
+    """The storage of a path or URI, and the path in it.
+
+    Raises:
+        UsageError: no storage has this scheme, or it cannot be reached. The message shows no more than the scheme,
+            since a URI may hold a key.
+        MissingExtra: pyarrow is not installed.
+    """
+    found = _SCHEME.match(str(where))
+    if found is None:
+        return Disk(), str(Path(where).absolute())
+    scheme = found[1].lower()
+    if scheme == "file":
+        return Disk(), unquote(urlsplit(str(where)).path)
+    arrow = import_arrow()
+    from pyarrow.fs import FileSystem
+
+    try:
+        filesystem, path = FileSystem.from_uri(str(where))
+    except (arrow.ArrowException, OSError, ValueError) as error:
+        raise UsageError(
+            f"a {scheme}:// URI cannot be opened ({type(error).__name__}): is the bucket there, are credentials and "
+            "region set, and does the installed pyarrow know the scheme?"
+        ) from None
+    return Remote(filesystem), path.rstrip("/")
