@@ -84,7 +84,8 @@ def test_docx(run):
     assert document.sections[0].header.paragraphs[0].text == "[EMAIL_ADDRESS_2]"
     assert document.core_properties.title == MAIL and document.core_properties.author == ""
     assert "docProps/thumbnail.jpeg" not in zipfile.ZipFile(io.BytesIO(out)).namelist()
-    assert report.labels == {"EMAIL_ADDRESS": 8}
+    # Authors' names are written nowhere, but looked for, as they may stand in the text.
+    assert report.labels == {"EMAIL_ADDRESS": 8, "PERSON": 2}
     assert run("b.docx", data)[0] == out
 
 
@@ -92,26 +93,23 @@ def test_docx_untouched_parts_keep_their_bytes(run):
     data = docx_bytes(full_document)
     out = run("a.docx", data)[0]
     before, after = zipfile.ZipFile(io.BytesIO(data)), zipfile.ZipFile(io.BytesIO(out))
-    for name in ("word/styles.xml", "word/theme/theme1.xml", "[Content_Types].xml", "word/numbering.xml"):
+    for name in ("word/styles.xml", "word/theme/theme1.xml", "word/numbering.xml"):
         assert before.read(name) == after.read(name)
-    assert [n for n in before.namelist() if "thumbnail" not in n] == after.namelist()
+    gone = [n for n in before.namelist() if n not in after.namelist()]
+    assert all(n.startswith("customXml/") or n == "docProps/thumbnail.jpeg" for n in gone) and len(gone) == 4
 
 
 BODY = b"<w:body>"
-W = b'<w:p><w:%s w:id="1" w:author="Pam"><w:r><w:t>x</w:t></w:r></w:%s></w:p>'
 
 
 @pytest.mark.parametrize(
     ("part", "options", "words"),
     [
-        ("word/comments.xml", {"new": b"<x/>"}, "comment"),
-        ("word/media/image1.png", {"new": b"x"}, "image"),
-        ("word/embeddings/a.bin", {"new": b"x"}, "embedded object"),
         ("word/vbaProject.bin", {"new": b"x"}, "macro"),
+        ("word/media/media1.mp4", {"new": b"x"}, "a recording"),
+        ("word/ink/ink1.xml", {"new": b"<x/>"}, "handwriting"),
+        ("word/media/strange.bin", {"new": b"x"}, "word/media/strange.bin is of an unknown kind"),
         ("word/strange.xml", {"new": b"<x/>"}, "word/strange.xml is of an unknown kind"),
-        ("docProps/custom.xml", {"new": b"<p><property/></p>"}, "custom properties"),
-        ("word/document.xml", {"old": BODY, "by": BODY + W.replace(b"%s", b"ins")}, "tracked changes"),
-        ("word/document.xml", {"old": BODY, "by": BODY + W.replace(b"%s", b"del")}, "tracked changes"),
         ("word/document.xml", {"old": BODY, "by": BODY + b"<w:altChunk/>"}, "inserted file"),
         ("word/document.xml", {"new": b"<!DOCTYPE x [<!ENTITY e 'a'>]><x>&e;</x>"}, "document type"),
         ("word/document.xml", {"new": b"<x>"}, "not valid XML"),
@@ -188,24 +186,8 @@ def test_xlsx_name_of_a_sheet_is_not_changed_in_secret(run):
 
 
 def test_xlsx_with_what_cannot_be_treated_is_refused(run):
-    from openpyxl.chart import BarChart, Reference
-    from openpyxl.comments import Comment
-
-    def commented(book):
-        book.active["A1"] = "x"
-        book.active["A1"].comment = Comment("a@example.com", "Pam")
-
-    def charted(book):
-        book.active.append([1])
-        chart = BarChart()
-        chart.add_data(Reference(book.active, min_col=1, min_row=1))
-        book.active.add_chart(chart)
-
-    for change, words in ((commented, "comment|drawing"), (charted, "chart|drawing")):
-        with pytest.raises(RefusedContent, match=words):
-            run("a.xlsx", xlsx_bytes(change))
     plain = xlsx_bytes(lambda book: None)
-    for part in ("xl/pivotCache/pivotCacheDefinition1.xml", "xl/externalLinks/externalLink1.xml", "xl/media/a.png"):
+    for part in ("xl/pivotCache/pivotCacheDefinition1.xml", "xl/externalLinks/externalLink1.xml", "xl/media/a.mp4"):
         with pytest.raises(RefusedContent):
             run("a.xlsx", changed(plain, part, new=b"<x/>"))
 
@@ -241,9 +223,10 @@ def test_what_stands_beside_elements_is_treated(run):
     )
     data = changed(data, "word/document.xml", old=b"<w:sectPr", by=b"stray c@example.com<w:sectPr")
     item = b"<?xml version='1.0'?><?mso d@example.com?><a><b/>e@example.com</a><!--f@example.com-->"
-    data = changed(data, "customXml/item2.xml", new=item)
+    data = changed(data, "word/theme/theme2.xml", new=item)
+    data = changed(data, "customXml/item2.xml", new=item.replace(b"e@", b"g@"))
     out = everything(run("a.docx", data)[0])
-    assert b"@example.com" not in out and out.count(b"[EMAIL_ADDRESS_") >= 6
+    assert b"@example.com" not in out and out.count(b"[EMAIL_ADDRESS_") == 6
 
 
 def test_columns_of_tables_are_named(run, tmp_path):

@@ -1,7 +1,8 @@
 """XLSX: all texts of a workbook are one document; formulas, formats and layout stay.
 
-Long numbers and dates are read as text too: a hit turns the cell into a text cell. Comments, charts, images, pivot
-tables and links to other files make the file refused.
+Long numbers and dates are read as text too: a hit turns the cell into a text cell. Comments, charts and drawings are
+treated, pictures become grey unless a policy keeps them. Pivot tables, embedded objects and links to other files make
+the file refused.
 """
 
 from __future__ import annotations
@@ -15,18 +16,17 @@ from typing import Any
 from allonym.batch import lead_in
 from allonym.errors import DataError, RefusedContent
 from allonym.files.office import (
-    COMMON,
-    REFUSED,
     Package,
     Slot,
     check_parts,
-    common_slots,
     local_name,
     parsed,
     printable,
     slot_of_attribute,
     slot_of_text,
 )
+from allonym.files.officeparts import COMMON, REFUSED, all_slots, settled, text_parts
+from allonym.files.officetext import slots_of_part
 from allonym.files.record import Chunk, Format, Job, Parsed
 
 _ALLOWED = {
@@ -35,13 +35,17 @@ _ALLOWED = {
     r"xl/worksheets/sheet\d+\.xml": "sheet",
     r"xl/tables/table\d+\.xml": "table",
     r"xl/(styles|calcChain|metadata)\.xml": "keep",
-    r"xl/theme/.*\.xml": "keep",
+    r"xl/comments/?(comment)?\d*\.xml": "comments",
+    r"xl/drawings/\w+\.vml": "text",
     r"xl/printerSettings/.*": "drop",
+    r"xl/(threadedComments|persons)/[^/]*\.xml": "drop",
     **COMMON,
 }
 _REFUSED = (
     *REFUSED,
-    (r"xl/drawings/.*", "a drawing"),
+    (r"xl/embeddings/.*|xl/activeX/.*|xl/ctrlProps/.*", "an embedded object or form control"),
+    (r"xl/externalLinks/.*", "a link to another file"),
+    (r"xl/chartsheets/.*", "a chart sheet"),
     (r"xl/pivot.*", "a pivot table"),
     (r"xl/(queryTables/.*|connections\.xml)", "a data connection"),
     (r"xl/(revisions|users).*", "a change history"),
@@ -202,11 +206,20 @@ def _workbook(package: Package, name: str) -> Iterator[Slot]:
             package.touched.add(name)
 
 
-def _parse(chunk: Chunk, job: Job) -> Parsed:
-    package = Package.open(chunk.data)
-    if "xl/workbook.xml" not in package.names():
+def _comments(package: Package, name: str) -> Iterator[Slot]:
+    for element in package.tree(name).iter("{*}*"):
+        if local_name(element) == "author" and element.text:
+            element.text = package.author(element.text)
+            package.touched.add(name)
+        elif local_name(element) == "text":
+            yield from _rich(package, name, element, "")
+
+
+def slots(package: Package, images: str, depth: int) -> list[Slot]:
+    """The slots of a workbook; see :data:`allonym.files.officeparts.Reader`."""
+    if "xl/workbook.xml" not in package.entries:
         raise RefusedContent("not an Excel workbook: it has no part xl/workbook.xml")
-    tasks = check_parts(package, _ALLOWED, _REFUSED)
+    tasks = settled(package, check_parts(package, _ALLOWED, _REFUSED), images, depth)
     old = package.tree("xl/workbook.xml").find("{*}workbookPr")
     epoch = datetime.datetime(1899, 12, 30)
     if old is not None and old.get("date1904") in ("1", "true"):
@@ -222,21 +235,30 @@ def _parse(chunk: Chunk, job: Job) -> Parsed:
                 columns[cell] = column
                 if cell.get("t") == "s" and (index := cell.findtext("{*}v") or "").isdigit():
                     used_in.setdefault(int(index), column)
-    slots: list[Slot] = []
+    own: list[Slot] = []
     for name in sorted(tasks, key=lambda n: (tasks[n] != "strings", [int(d) for d in re.findall(r"\d+", n)], n)):
         if tasks[name] == "strings":
             for i, item in enumerate(shared):
-                slots += _rich(package, name, item, used_in.get(i, ""))
+                own += _rich(package, name, item, used_in.get(i, ""))
         elif tasks[name] == "sheet":
-            slots += _sheet(package, name, columns, dates, epoch)
+            own += _sheet(package, name, columns, dates, epoch)
+        elif tasks[name] == "comments":
+            own += _comments(package, name)
         elif tasks[name] == "workbook":
-            slots += _workbook(package, name)
+            own += _workbook(package, name)
         elif tasks[name] == "table":
             for element in package.tree(name).iter("{*}*"):
                 for attribute in _ATTRIBUTES.get(local_name(element), ()):
                     if element.get(attribute):
-                        slots.append(slot_of_attribute(package, name, element, attribute))
-    return parsed(package, [*slots, *common_slots(package, tasks)])
+                        own.append(slot_of_attribute(package, name, element, attribute))
+    for name in text_parts(tasks, ""):
+        own += slots_of_part(package, name)
+    return all_slots(package, tasks, own, depth)
+
+
+def _parse(chunk: Chunk, job: Job) -> Parsed:
+    package = Package.open(chunk.data)
+    return parsed(package, slots(package, job.policy.images, 0), "xlsx")
 
 
 XLSX = Format("xlsx", _parse)

@@ -17,14 +17,15 @@ from itertools import pairwise
 
 from allonym.errors import RefusedContent
 
+_OFFICE = tuple(f"allonym.files.verify.office:{name}_texts" for name in ("office", "rejected", "raw"))
 VIEWS: Mapping[str, tuple[str, ...]] = {
     "pdf": (
         "allonym.files.verify.pdf:shown_texts",
         "allonym.files.verify.pdf:read_texts",
         "allonym.files.verify.pdf:raw_texts",
     ),
-    "docx": ("allonym.files.verify.office:office_texts",),
-    "xlsx": ("allonym.files.verify.office:office_texts",),
+    "docx": _OFFICE,
+    "xlsx": _OFFICE,
 }
 """Format to its readers, ``"module:function"``, each ``(data: bytes) -> Iterator[(place, text)]``.
 

@@ -1,0 +1,216 @@
+"""What becomes of the parts of an office file: text is treated, what is hidden goes, pictures become grey.
+
+Nothing unknown passes: a part is treated, left out, known to hold no text, or the reason why the file is refused.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib import import_module
+from typing import cast
+
+from allonym.errors import DataError
+from allonym.files.office import (
+    Package,
+    Slot,
+    local_name,
+    part_of,
+    slot_of_attribute,
+    slot_of_text,
+    stray_slots,
+)
+from allonym.files.officetext import tidy
+from allonym.files.pictures import bare, grey_png
+
+_IMAGES = "png|jpe?g|jfif|gif|bmp|dib|tiff?|emf|wmf|emz|wmz|svg|wdp|jxr|hdp|webp|heic|pcz|pict"
+
+COMMON: Mapping[str, str] = {
+    r"\[Content_Types\]\.xml": "keep",
+    r"(.*/)?_rels/.*\.rels": "links",
+    r"docProps/(core|app)\.xml": "properties",
+    r"docProps/custom\.xml": "drop custom properties",
+    r"docProps/thumbnail\.\w+": "drop",
+    r"customXml/item\d+\.xml": "drop custom XML parts",
+    r"customXml/itemProps\d+\.xml": "drop",
+    r"docMetadata/LabelInfo\.xml": "drop",
+    r"_xmlsignatures/sig\d+\.xml": "drop signatures",
+    r"_xmlsignatures/.*": "drop",
+    r"(word|xl)/webextensions/.*\.xml": "drop",
+    r"(word|xl)/charts/(chart|chartEx|style|colors)\d*\.xml": "text",
+    r"(word|xl)/diagrams/(data|drawing|layout|quickStyle|colors)\d*\.xml": "text",
+    r"(word|xl)/drawings/drawing\d+\.xml": "text",
+    r"(word|xl)/theme/\w+\.xml": "text",
+    rf"(?i:.*/media/[^/]*\.({_IMAGES}))": "image",
+}
+"""What becomes of the parts that all office files may have."""
+
+REFUSED = (
+    (r".*vbaProject.*|.*vbaData\.xml", "a macro"),
+    (r".*/media/.*\.(mp[34g]|mpe?g|m4[av]|wav|avi|mov|wm[av]|ogg|aac|mid)", "a recording"),
+    (r".*/ink/.*", "handwriting"),
+)
+"""(pattern, what it is) of parts that make an office file refused."""
+
+KINDS = {"word/document.xml": "allonym.files.docx:slots", "xl/workbook.xml": "allonym.files.xlsx:slots"}
+"""The main part of a package that can be treated, to the function that gives its slots."""
+
+DEEPEST = 2
+"""How deep a package may lie in packages."""
+
+_PEOPLE = frozenset(("creator", "lastModifiedBy", "Manager"))
+_EMPTIED = _PEOPLE | {"Company"}
+_FILES = frozenset("attachedTemplate mailMergeSource mailMergeHeaderSource oleObject package subDocument frame".split())
+_TIMES = frozenset(("created", "modified", "lastPrinted"))
+_PLAIN_PROPERTIES = frozenset(("Application", "AppVersion", "revision"))
+_NOBODY = frozenset(
+    "author user admin administrator owner unknown python-docx openpyxl microsoft office account windows".split()
+)
+
+
+def settled(package: Package, tasks: Mapping[str, str], images: str, depth: int) -> dict[str, str]:
+    """See to what has no text: embedded files, pictures, links to files, traces of who worked on it and when.
+
+    Args:
+        package: changed in place.
+        tasks: from :func:`allonym.files.office.check_parts`.
+        images: ``remove`` puts grey ones in their place; ``keep`` keeps PNG and JPEG, without their metadata.
+        depth: how many packages this one lies in.
+
+    Returns:
+        the parts that are left, with what to do.
+    """
+    for name, task in tasks.items():
+        if task == "embedded" and not _opened(package, name, images, depth):
+            package.drop(name)
+            package.count("embedded objects left out")
+    for name in [n for n in package.names() if n.endswith(".rels")]:
+        _cut_links(package, name)
+    for name, task in tasks.items():
+        if task == "text" and name not in package.dropped:
+            tidy(package, name)
+    package.prune()
+    number = 0
+    for name, task in tasks.items():
+        if task == "image" and name not in package.dropped:
+            number += 1
+            _without_image(package, name, number, images)
+    return {name: task for name, task in tasks.items() if name in package.entries and name not in package.dropped}
+
+
+def _opened(package: Package, name: str, images: str, depth: int) -> bool:
+    """Whether an embedded file is one that can be treated; its slots are then among those of the package."""
+    if depth >= DEEPEST:
+        return False
+    try:
+        inner = Package.open(package.entries[name])
+        inner.authors = package.authors
+        kind = next((KINDS[part] for part in KINDS if part in inner.entries), None)
+        if kind is None:
+            return False
+        module, _, attribute = kind.partition(":")
+        slots = cast(Reader, getattr(import_module(module), attribute))
+        package.inner[name] = (inner, list(slots(inner, images, depth + 1)))
+    except DataError:
+        return False
+    for what, times in inner.without.items():
+        package.count(what, times)
+    return True
+
+
+Reader = Callable[[Package, str, int], Sequence[Slot]]
+"""``(package, images, depth)`` to the slots of a package, which is changed: see :func:`settled`."""
+
+
+def _cut_links(package: Package, rels: str) -> None:
+    """Links to other files lose their targets, or go; a link to a local file keeps the file's name alone."""
+    for link in list(package.tree(rels)):
+        if link.get("TargetMode") != "External":
+            continue
+        kind, target = str(link.get("Type", "")).rpartition("/")[2], str(link.get("Target", ""))
+        if kind == "hyperlink":
+            if re.match(r"(?i)file:|[a-z]:[\\/]|\\\\|/", target):
+                link.set("Target", re.split(r"[\\/]", target)[-1])
+                package.touched.add(rels)
+        elif kind in _FILES:
+            package.remove(rels, link)
+        else:
+            link.set("Target", "NULL")
+            package.touched.add(rels)
+
+
+def _without_image(package: Package, name: str, number: int, images: str) -> None:
+    kept = bare(package.entries[name]) if images == "keep" else None
+    package.count("pictures left out" if kept is None else "pictures kept")
+    data = kept or grey_png()
+    suffix = "png" if data.startswith(b"\x89PNG") else "jpeg"
+    folder = posixpath.dirname(name)
+    while (new := f"{folder}/picture{number}.{suffix}") in package.entries:
+        number += 1
+    package.renamed(name, new, data)
+
+
+def common_slots(package: Package, tasks: Mapping[str, str]) -> Iterator[Slot]:
+    """The slots that all office files may have: drawings, relationships, properties, what strays in any part.
+
+    Properties that name people or firms are emptied; they are searched all the same, for they may stand in the text.
+    """
+    for name, task in tasks.items():
+        if task != "image" and name.endswith((".xml", ".rels", ".vml")):
+            yield from stray_slots(package, name)
+        if task == "links":
+            for link, target in package.links(part_of(name)):
+                if target is None and link.get("Target") != "NULL":
+                    yield slot_of_attribute(package, name, link, "Target")
+        elif task == "properties":
+            yield from _properties(package, name)
+
+
+def _properties(package: Package, name: str) -> Iterator[Slot]:
+    for element in list(package.tree(name).iter("{*}*")):
+        local, text = local_name(element), element.text or ""
+        if local in _TIMES:
+            package.remove(name, element)
+        elif local in _EMPTIED:
+            if text.strip():
+                if local in _PEOPLE:
+                    package.author(text)
+                else:
+                    yield _heard("company", text)
+                element.text = None
+                package.touched.add(name)
+        elif local not in _PLAIN_PROPERTIES and _says_something(text):
+            yield slot_of_text(package, name, element)
+
+
+def author_slots(package: Package) -> Iterator[Slot]:
+    """The names of authors: written nowhere, but so that they are found where the text tells of them."""
+    for name in package.authors:
+        words = set(re.findall(r"[^\W_]+(?:-[^\W_]+)*", name.lower()))
+        if words - _NOBODY and not name.startswith("tc="):
+            yield _heard("name", name)
+
+
+def _heard(what: str, text: str) -> Slot:
+    return Slot(text, lambda _: None, f"\n{what}: ")
+
+
+def _says_something(text: str) -> bool:
+    return bool(text.strip()) and not text.strip().isdigit() and text not in ("true", "false")
+
+
+def all_slots(package: Package, tasks: Mapping[str, str], own: Sequence[Slot], depth: int) -> list[Slot]:
+    """All slots of a package: its own, those that all have, those of the packages in it."""
+    slots = [*own, *common_slots(package, tasks)]
+    for _, inner in package.inner.values():
+        slots += inner
+    if not depth:
+        slots += author_slots(package)
+    return slots
+
+
+def text_parts(tasks: Mapping[str, str], main: str) -> list[str]:
+    """The parts whose text is read, the main one first."""
+    names = [name for name, task in tasks.items() if task == "text"]
+    return sorted(names, key=lambda n: (n != main, [int(d) for d in re.findall(r"\d+", n)], n))

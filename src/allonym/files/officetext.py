@@ -1,0 +1,344 @@
+"""The texts of a part: paragraphs, with tracked changes accepted and rejected, then attributes and stray texts.
+
+The runs of a paragraph are read as one text, so that a name in two formats is one name. A paragraph with tracked
+changes is read twice, as it is when they are accepted and as it was. A run that both readings hold is written once
+where both make the same of it; else it becomes a deletion and an insertion.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from copy import deepcopy
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Literal
+
+from allonym.batch import lead_in
+from allonym.errors import RefusedContent
+from allonym.files.office import Package, Slot, local_name, printable, slot_of_attribute, slot_of_text
+
+Side = Literal["", "new", "old"]
+"""Which reading a run belongs to: both, that with all changes accepted, that with all rejected."""
+
+_SIDES: dict[str, Side] = {"ins": "new", "moveTo": "new", "del": "old", "moveFrom": "old"}
+_TEXTS = frozenset(("t", "delText"))
+_CODES = frozenset(("instrText", "delInstrText"))
+_BREAKS = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-", "softHyphen": "", "sym": "", "ptab": "\t"}
+_PLACES = frozenset("posOffset align pctWidth pctHeight Anchor Row Column row rowOff col colOff x y".split())
+_PLACE = re.compile(r"[-\d.,\s]+|[a-z]+")
+_NUMBERS = frozenset(("numCache", "numLit", "numDim"))
+
+_REFUSED = {"altChunk": "an inserted file", "contentPart": "handwriting"}
+_GONE = frozenset(
+    "dataBinding fldData permStart permEnd svgBlip imgProps docVars mailMerge rsids docId signatureline "
+    "attachedTemplate".split()
+)
+"""Elements that are left out: data behind what is shown, links to other files, and who may edit."""
+
+_TRACES = frozenset("date dateUtc fullDate initials userId providerId".split())
+_LINKED = frozenset("OLEObject control objectEmbed objectLink externalData subDoc sourceFileName".split())
+"""Elements that go when the part they name is gone; the picture that shows it stays."""
+
+_ATTRIBUTES = {
+    "docPr": ("name", "descr", "title"),
+    "cNvPr": ("name", "descr", "title"),
+    "fldSimple": ("instr",),
+    "alias": ("val",),
+    "tag": ("val",),
+    "bookmarkStart": ("name",),
+    "hyperlink": ("tooltip", "anchor", "docLocation"),
+    "hlinkClick": ("tooltip",),
+    "hlinkHover": ("tooltip",),
+    "listItem": ("displayText", "value"),
+    "listEntry": ("val",),
+    "default": ("val",),
+    "statusText": ("val",),
+    "helpText": ("val",),
+    "tblCaption": ("val",),
+    "tblDescription": ("val",),
+    "shape": ("alt", "title", "href"),
+    "imagedata": ("title", "href"),
+    "textpath": ("string",),
+    "attr": ("val",),
+    "lvlText": ("val",),
+    "title": ("val",),
+    "desc": ("val",),
+    "category": ("val",),
+}
+_NAMED = {("name", "ffData"), ("name", "docPartPr"), ("name", "style")}
+_STRUCTURE = frozenset(
+    "Ignorable Requires schemaLocation style eqn path formatCode uri ascii hAnsi cs eastAsia typeface "
+    "textboxrect connectlocs wrapcoords dashstyle".split()
+)
+_FONTS = frozenset(("lsdException", "font", "altName"))
+_WORDED = re.compile(r"[^\W\d_]{2,}[^\w\s]?\s+\S*[^\W\d_]|[@\\]|:/|[^\x00-\x7f]")
+
+
+def tidy(package: Package, name: str) -> None:
+    """Take out of a part what is not shown and says who worked on it and when; authors become "Author 1" and so on.
+
+    Raises:
+        RefusedContent: it holds what cannot be treated.
+    """
+    root = package.tree(name)
+    ids = {link.get("Id") for link, _ in package.links(name)}
+    for element in list(root.iter("{*}*")):
+        local = local_name(element)
+        if local in _REFUSED:
+            raise RefusedContent(f"{_REFUSED[local]} cannot be treated yet (part {name})")
+        if local in _GONE or local.endswith("Change") or (local in _LINKED and not _relations(element) <= ids):
+            if element is not root:
+                package.remove(name, element)
+            continue
+        if local in _SIDES and _twice_changed(element):
+            package.remove(name, element)
+            continue
+        for attribute, value in list(element.attrib.items()):
+            plain = str(attribute).rpartition("}")[2]
+            if plain == "author" and attribute != plain:
+                element.set(attribute, package.author(str(value)))
+            elif (plain in _TRACES and attribute != plain) or plain.startswith("rsid"):
+                del element.attrib[attribute]
+            else:
+                continue
+            package.touched.add(name)
+
+
+def _relations(element: Any) -> set[str]:
+    return {str(v) for a, v in element.attrib.items() if str(a).rpartition("}")[0].endswith("/relationships") and v}
+
+
+def _twice_changed(element: Any) -> bool:
+    """Whether a text was inserted and deleted again, so that neither reading holds it."""
+    side = _SIDES[local_name(element)]
+    return len(element) > 0 and any(_SIDES.get(local_name(a), side) != side for a in element.iterancestors())
+
+
+def _side(element: Any) -> Side:
+    return next((_SIDES[local] for a in element.iterancestors() if (local := local_name(a)) in _SIDES), "")
+
+
+Piece = tuple[Side, str, Any]
+"""The reading that it belongs to, and a text's element, or else (None) what stands there."""
+
+
+@dataclass(slots=True)
+class _Paragraph:
+    element: Any
+    lead: str
+    mark: Side
+    texts: list[Piece] = field(default_factory=list)
+    codes: list[Piece] = field(default_factory=list)
+
+
+def slots_of_part(package: Package, name: str) -> Iterator[Slot]:
+    """The slots of a part, paragraph by paragraph; then the codes of fields, and attributes."""
+    root = package.tree(name)
+    others: list[Slot] = []
+    paragraphs: dict[Any, _Paragraph] = {}
+    columns = _column_names(root)
+    for element in root.iter("{*}*"):
+        local = local_name(element)
+        others += _attributes(package, name, element, local)
+        if local == "p":
+            column = columns.get(element, "")
+            lead = lead_in(column, _shown(element)) if column else ""
+            paragraphs[element] = _Paragraph(element, lead, _mark(element))
+        elif local in _TEXTS or local in _CODES or local in _BREAKS:
+            above = next((a for a in element.iterancestors() if local_name(a) == "p"), None)
+            if above is None:
+                others += [slot_of_text(package, name, element)] if element.text else []
+            elif local in _BREAKS:
+                if local != "tab" or local_name(element.getparent()) == "r":
+                    paragraphs[above].texts.append((_side(element), _BREAKS[local], None))
+            else:
+                pieces = paragraphs[above].codes if local in _CODES else paragraphs[above].texts
+                pieces.append((_side(element), "", element))
+        elif element.text and element.text.strip() and not (local in _PLACES and _PLACE.fullmatch(element.text)):
+            others.append(_other(package, name, element))
+    groups = list(_joined(paragraphs))
+    for group in groups:
+        yield from _readings(package, name, group, "texts")
+    for group in groups:
+        yield from _readings(package, name, group, "codes")
+    yield from others
+
+
+def _attributes(package: Package, name: str, element: Any, local: str) -> Iterator[Slot]:
+    known = _ATTRIBUTES.get(local, ())
+    parent = element.getparent()
+    if parent is not None and (local, local_name(parent)) in _NAMED:
+        custom = any(str(a).endswith("customStyle") and v in ("1", "true", "on") for a, v in parent.attrib.items())
+        if custom or local_name(parent) != "style":
+            known = ("val",)
+        else:
+            return  # the names of the built-in styles
+    if local in _FONTS:
+        return
+    for attribute, value in element.attrib.items():
+        plain = str(attribute).rpartition("}")[2]
+        if value and (plain in known or (plain not in _STRUCTURE and _WORDED.search(str(value)))):
+            yield slot_of_attribute(package, name, element, str(attribute))
+
+
+def _other(package: Package, name: str, element: Any) -> Slot:
+    slot = slot_of_text(package, name, element)
+    if any(local_name(a) in _NUMBERS for a in element.iterancestors()):
+        return Slot(slot.text, lambda _: slot.set("0"))  # what is drawn must be a number
+    return slot
+
+
+def _shown(paragraph: Any) -> str:
+    return "".join(t.text or "" for t in paragraph.iter("{*}t"))
+
+
+def _column_names(root: Any) -> dict[Any, str]:
+    """The paragraphs of table cells, each with the name of its column; in a table of two columns: what stands left."""
+    names: dict[Any, str] = {}
+    for table in root.iter("{*}tbl"):
+        rows = [[cell for cell in row if local_name(cell) == "tc"] for row in table if local_name(row) == "tr"]
+        for nth, row in enumerate(rows):
+            for at, cell in enumerate(row):
+                if len(row) == 2:
+                    naming = row[0] if at else None
+                else:
+                    naming = rows[0][at] if nth and len(rows[0]) == len(row) else None
+                if naming is not None:
+                    name = _shown(naming).strip().rstrip(":")
+                    names |= dict.fromkeys((p for p in cell if local_name(p) == "p"), name)
+    return names
+
+
+def _mark(paragraph: Any) -> Side:
+    """The reading in which a paragraph ends where it ends; in the other it goes on with the next."""
+    found = paragraph.find("{*}pPr/{*}rPr")
+    return next((_SIDES[local] for e in (() if found is None else found) if (local := local_name(e)) in _SIDES), "")
+
+
+def _joined(paragraphs: dict[Any, _Paragraph]) -> Iterator[list[_Paragraph]]:
+    """The paragraphs in order, together with those that follow them in either reading."""
+    taken: set[Any] = set()
+    for element, paragraph in paragraphs.items():
+        if element in taken:
+            continue
+        group = [paragraph]
+        while group[-1].mark:
+            after = group[-1].element.getnext()
+            while after is not None and after not in paragraphs and local_name(after) != "tbl":
+                after = after.getnext()
+            if after is None or after not in paragraphs:
+                break
+            group.append(paragraphs[after])
+            taken.add(after)
+        yield group
+
+
+def _readings(package: Package, name: str, group: list[_Paragraph], what: Literal["texts", "codes"]) -> Iterator[Slot]:
+    changed = any(p.mark for p in group) or any(side for p in group for side, _, _ in getattr(p, what))
+    if not changed:
+        for _, element, gap in _reading(group, what, "new"):
+            yield slot_of_text(package, name, element, gap)
+        return
+    twice: dict[Any, _Twice] = {}
+    for which in ("new", "old"):
+        for side, element, gap in _reading(group, what, which):
+            if side:
+                yield slot_of_text(package, name, element, gap)
+                continue
+            if element not in twice:
+                twice[element] = _Twice(package, name, element)
+                package.last.append(twice[element].write)
+            yield twice[element].slot(which, gap)
+
+
+def _reading(
+    group: list[_Paragraph], what: Literal["texts", "codes"], which: Literal["new", "old"]
+) -> Iterator[tuple[Side, Any, str]]:
+    """The texts of a reading, each with its side and what stands before it."""
+    gap, ended = "", True
+    for paragraph in group:
+        if ended:
+            gap += "\n" + (paragraph.lead if what == "texts" else "")
+        for side, text, element in getattr(paragraph, what):
+            if side not in ("", which):
+                continue
+            if element is None:
+                gap += text
+            else:
+                yield side, element, gap
+                gap = ""
+        ended = paragraph.mark in ("", which)
+
+
+@dataclass(slots=True)
+class _Twice:
+    """A run that both readings hold: it may become another text in each."""
+
+    package: Package = field(repr=False)
+    name: str
+    element: Any = field(repr=False)
+    new: str | None = field(default=None, repr=False)
+    old: str | None = field(default=None, repr=False)
+
+    def slot(self, which: Literal["new", "old"], before: str) -> Slot:
+        return Slot(self.element.text or "", partial(setattr, self, which), before)
+
+    def write(self) -> None:
+        text = self.element.text or ""
+        new, old = (text if t is None else printable(t) for t in (self.new, self.old))
+        slot = slot_of_text(self.package, self.name, self.element)
+        if new == old:
+            if new != text:
+                slot.set(new)
+            return
+        run = self.element.getparent()
+        if local_name(self.element) != "t" or "wordprocessingml" not in self.element.tag or local_name(run) != "r":
+            slot.set("")  # neither reading's text may stand in the other
+            return
+        start, new, old, end = _apart(new, old)
+        at = list(run).index(self.element)
+        rest = list(run)[at + 1 :]
+        slot.set(start)
+        after = [self._changed(run, "del", "delText", old), self._changed(run, "ins", "t", new)]
+        tail = self._run(run, "t", end)
+        tail.extend(rest)
+        parent = run.getparent()
+        place = parent.index(run) + 1
+        parent[place:place] = [*(e for e in after if e is not None), *([tail] if end or rest else [])]
+
+    def _run(self, run: Any, tag: str, text: str) -> Any:
+        space = run.tag[: run.tag.index("}") + 1]
+        made = run.makeelement(run.tag)
+        properties = run.find(f"{space}rPr")
+        if properties is not None:
+            made.append(deepcopy(properties))
+        if text:
+            child = made.makeelement(space + tag)
+            made.append(child)
+            slot_of_text(self.package, self.name, child).set(text)
+        return made
+
+    def _changed(self, run: Any, tag: str, text_tag: str, text: str) -> Any:
+        if not text:
+            return None
+        space = run.tag[: run.tag.index("}") + 1]
+        number = len(self.package.serials)
+        self.package.serials.append(number)
+        author = next(iter(self.package.authors.values()), "Author 1")
+        made = run.makeelement(space + tag, {f"{space}id": str((1 << 30) + number), f"{space}author": author})
+        made.append(self._run(run, text_tag, text))
+        return made
+
+
+def _apart(new: str, old: str) -> tuple[str, str, str, str]:
+    """What two texts begin with alike, each one's own middle, and what they end with alike; parted at spaces."""
+    start = _alike(new, old)
+    new, old = new[len(start) :], old[len(start) :]
+    end = _alike(new[::-1], old[::-1])[::-1]
+    return start, new[: len(new) - len(end)], old[: len(old) - len(end)], end
+
+
+def _alike(a: str, b: str) -> str:
+    same = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+    return a[: a.rfind(" ", 0, same) + 1]
