@@ -61,6 +61,7 @@ class Policy:
         subject: the key of ``Document.meta`` that names whom a document is about; empty: none.
         images: what becomes of pictures in files: ``remove`` puts grey ones in their place, ``keep`` keeps what can be
             kept without metadata.
+        ocr: name of the OCR that reads scanned pages; empty: files with scanned pages are refused.
         llm: the endpoint of a language model: all keys of ``registry.LLM_KEYS``. Without a ``url`` none is asked.
         consistent: how far keyed replacements are the same for the same entity: in the ``document``, in all documents
             of its ``subject``, or in the ``scope`` that the caller names.
@@ -89,6 +90,7 @@ class Policy:
     subject: str = ""
     consistent: str = "scope"
     images: str = "remove"
+    ocr: str = ""
     llm: Mapping[str, object] = field(default_factory=lambda: _NO_LLM)
     taxonomy: Taxonomy = field(default=TAXONOMY, repr=False)
 
@@ -199,10 +201,11 @@ class Policy:
 
     def fingerprint(self) -> str:
         """A digest of everything the policy says, for run reports and resume checks. Lists count, unseen."""
-        apart = ("taxonomy", "operating_points", "tables", "llm", "images")
+        apart = ("taxonomy", "operating_points", "tables", "llm", "images", "ocr")
         parts = [repr(getattr(self, name)) for name in self.__dataclass_fields__ if name not in apart]
         parts += [repr(sorted(self.operating_points.items())), repr(_ordered(self.tables)), repr(_ordered(self.llm))]
         parts += [self.images] if self.images != "remove" else []
+        parts += [f"ocr {self.ocr}"] if self.ocr else []
         parts += [repr(sorted((k, r.operator, sorted(r.options.items()), r.threshold) for k, r in self.rules.items()))]
         parts += ["\0".join((t.label, *t.terms)) for t in (*self.dictionary, *self.exclusions)]
         parts += [repr((lab.name, lab.parent)) for lab in self.taxonomy if lab.name not in TAXONOMY]
@@ -263,6 +266,7 @@ KEYS: Mapping[str, tuple[type, str]] = MappingProxyType(
         "threshold": (float, "score from 0 to 1 that a finding needs; the tagger's need their operating point"),
         "subject": (str, "metadata key that names whom a document is about"),
         "consistent": (str, "document, subject or scope: where the same entity gets the same keyed replacement"),
+        "ocr": (str, "name of the OCR that reads scanned pages of a PDF, such as tesseract; empty: they are refused"),
         "images": (str, "remove or keep: whether pictures in files become grey; what they show is never searched"),
         "countries": (list, "ISO 3166 codes whose rules run; empty: all"),
         "detect": (dict, "what is looked for, by which detectors, and how strictly; a table for each that has options"),
@@ -342,6 +346,10 @@ def _read(raw: dict[str, Any], where: str, folder: Path | None, base: Policy | N
             changes[key] = raw[key]
             if raw[key] not in values:
                 raise UnknownNameError("value", raw[key], values, f"{where}: {key}")
+    if "ocr" in raw:
+        changes["ocr"] = raw["ocr"]
+        if raw["ocr"] and raw["ocr"] not in registry.ocr.names():
+            raise UnknownNameError("OCR", raw["ocr"], registry.ocr.names(), f"{where}: ocr")
     if changes.get("consistent", base.consistent) == "subject" and not changes.get("subject", base.subject):
         raise PolicyError(f"{where}: consistent = 'subject' needs subject, the metadata key that names it")
     if "countries" in raw:

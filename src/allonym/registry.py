@@ -235,3 +235,6 @@ operators = Registry(
     },
 )
 """Operators; see :mod:`allonym.replace` for the protocol."""
+
+ocr = Registry("ocr", {"tesseract": "allonym.files.pdf.scans:tesseract"})
+"""Functions ``(PIL image) -> words`` that read scanned pages; see :mod:`allonym.files.pdf.scans`."""

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from allonym.replace import Keeper
 
 
-BINARY = ("docx", "xlsx", "parquet")
+BINARY = ("docx", "xlsx", "parquet", "pdf")
 _OUT = click.Path(dir_okay=False, path_type=Path)
 
 

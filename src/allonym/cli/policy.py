@@ -131,6 +131,8 @@ def _show(one: Policy, *, every: bool) -> None:
         facts.append(("consistent", f"by {one.consistent}" + (f", subject from {one.subject}" if one.subject else "")))
     if one.images != "remove":
         facts.append(("images", one.images))
+    if one.ocr:
+        facts.append(("OCR", one.ocr))
     if one.llm["url"]:
         facts.append(("language model", f"{one.llm['model']} at {one.llm['url']}"))
     for title, lists in (("dictionary", one.dictionary), ("exclusions", one.exclusions)):
@@ -202,6 +204,7 @@ def _settings(one: Policy) -> dict[str, Any]:
         "subject": one.subject,
         "consistent": one.consistent,
         "images": one.images,
+        "ocr": one.ocr,
         "llm": {name: dict(v) if isinstance(v, Mapping) else v for name, v in one.llm.items()},
         "countries": list(one.countries),
         "tag": {"style": one.style, "names": one.names},

@@ -23,6 +23,7 @@ readers = Registry(
         "eml": "allonym.files.mail:EML",
         "docx": "allonym.files.docx:DOCX",
         "xlsx": "allonym.files.xlsx:XLSX",
+        "pdf": "allonym.files.pdf:PDF",
         "srt": "allonym.files.subtitles:SRT",
         "vtt": "allonym.files.subtitles:VTT",
     },

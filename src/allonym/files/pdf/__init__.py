@@ -1,0 +1,181 @@
+"""PDF: text is taken out of the content, its replacement is painted in its place; all else on the page stays.
+
+Text is read as it is laid out: columns, tables, words parted at line ends, forms, notes, hidden layers. What goes is
+gone from the file, not covered. Metadata, attachments, thumbnails, comments, scripts, structure and earlier revisions
+are left out; pictures become grey boxes, unless asked for otherwise. The result is read back by three readers and
+refused where a covered text can still be read. Scans need OCR first.
+"""
+
+from __future__ import annotations
+
+import io
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, cast
+
+from allonym import registry
+from allonym.document import Document
+from allonym.errors import DataError, RefusedContent
+from allonym.files.pdf import scans
+from allonym.files.pdf.clean import Slot, hidden_layers, prepare
+from allonym.files.pdf.content import Content, Glyph
+from allonym.files.pdf.layout import read_order
+from allonym.files.pdf.objects import open_pdf
+from allonym.files.pdf.paint import Painter, font_of, patches
+from allonym.files.pdf.redact import gone_of, rewrite
+from allonym.files.record import Chunk, Draft, Format, Job, Parsed, Tally
+
+
+def _parse(chunk: Chunk, job: Job) -> Parsed:
+    file = _File(chunk.data, job)
+    units = [*file.units, *file.others]
+    texts = [u.text for u in units] + [s.text for s in file.slots]
+    # What stands before the first part is no part's separator.
+    gaps = [u.before for u in units] + ["\n"] * len(file.slots)
+    document = Document.from_parts("", texts, separators=[*gaps[1:], ""] if texts else [])
+    return Parsed([Draft(document, file.render, verify="pdf")], tally=Tally(treated=file.counts()))
+
+
+class _File:
+    """A PDF on its way: what it says, and how it is written with other texts."""
+
+    def __init__(self, data: bytes, job: Job) -> None:
+        policy = job.policy
+        self._images = policy.images
+        self._made: dict[str, Any] = {}
+        self.pdf = open_pdf(data)
+        hidden = hidden_layers(self.pdf)
+        self.slots: list[Slot] = prepare(self.pdf)
+        self.content = Content(self.pdf, hidden)
+        self.scans = scans.find_scans(self.pdf, self.content) if policy.images == "remove" or policy.ocr else {}
+        bare = [page for page, told in self.scans.items() if not told]
+        if bare and not policy.ocr:
+            more = f" and {len(bare) - 1} more" if len(bare) > 1 else ""
+            raise RefusedContent(
+                f"page {bare[0] + 1}{more}: a scan, which needs OCR first, for example with ocrmypdf; or name an OCR "
+                'in the policy, such as ocr = "tesseract"'
+            )
+        self.units, self.others = read_order(self.content.glyphs, self.content.spans)
+        if bare:
+            self._recognise(bare, cast(scans.Reader, registry.ocr.get(policy.ocr)))
+
+    def counts(self) -> Counter[str]:
+        """What is treated beside text."""
+        inside = sum(p.page not in self.scans for p in self.content.pictures)
+        kept = self._images == "keep"
+        return Counter({f"pictures {'kept' if kept else 'left out'}": inside} if inside else {})
+
+    def _recognise(self, pages: Sequence[int], reader: scans.Reader) -> None:
+        rendered = scans.Rendered(self.pdf)
+        try:
+            for number in pages:
+                line = self.units[-1].line + 1 if self.units else 0
+                words = scans.read_words(rendered.page(number), reader, self.pdf.pages[number], number, line)
+                self.units += words
+        finally:
+            rendered.close()
+
+    def render(self, parts: tuple[str, ...]) -> bytes:
+        """The file with other texts. It can be called once."""
+        own, others = len(self.units), len(self.others)
+        given = parts if own + others + len(self.slots) else ()
+        made = patches(self.units, given[:own])
+        gone: list[Glyph] = [g for patch in made for gap in patch.gaps for g in gap.glyphs]
+        for unit, part in zip(self.others, given[own : own + others], strict=True):
+            if part != unit.text:
+                gone += unit.glyphs
+        for slot, part in zip(self.slots, given[own + others :], strict=True):
+            if part != slot.text:
+                slot.set(part)
+        lost = {(g.stream, g.op, g.item, g.start) for g in gone}
+        kept = [g for g in self.content.glyphs if (g.stream, g.op, g.item, g.start) not in lost]
+        closed = {k for k, s in self.content.sources.items() if s.thing is not None and "/Resources" not in s.thing}
+        painter = Painter(kept, [scans.page_box(page) for page in self.pdf.pages], self.scans, closed)
+        for patch in made:
+            painter.paint(patch)
+        pictures = self._pictures(gone)
+        by_stream = gone_of(g for g in gone if g.stream is not None)
+        for key, source in self.content.sources.items():
+            data = rewrite(source, by_stream.get(key, {}), painter.inserts[key], self._fate(key))
+            if source.thing is None:
+                number = key[1]
+                self._finish(number, self.pdf.pages[number], data, painter, pictures.get(number))
+                continue
+            source.thing.write(data)
+            if "/Resources" in source.thing:
+                if self._fate(key) != "keep":
+                    _forget_pictures(source.thing.Resources.get("/XObject", {}))
+                self._add_fonts(source.thing.Resources, painter.fonts[key])
+        return self._bytes()
+
+    def _fate(self, key: Any) -> str:
+        """What becomes of the pictures that a content stream draws."""
+        if any(p.stream == key and p.page in self.scans for p in self.content.pictures):
+            return "drop"
+        return "keep" if self._images == "keep" else "box"
+
+    def _pictures(self, gone: Sequence[Glyph]) -> dict[int, Any]:
+        """The pages that are pictures, painted over."""
+        if not self.scans:
+            return {}
+        rendered = scans.Rendered(self.pdf)
+        try:
+            return {
+                number: scans.painted_over(
+                    rendered.page(number), [g for g in gone if g.page == number], self.pdf.pages[number]
+                )
+                for number in self.scans
+            }
+        finally:
+            rendered.close()
+
+    def _finish(self, number: int, page: Any, body: bytes, painter: Painter, picture: Any) -> None:
+        import pikepdf
+
+        found: Any = page.obj.get("/Resources", page.get("/Resources"))
+        resources = pikepdf.Dictionary(found) if found is not None else pikepdf.Dictionary()
+        self._add_fonts(resources, painter.fonts["page", number])
+        things = pikepdf.Dictionary(cast(Any, resources.get("/XObject", {})))
+        if self._fate(("page", number)) != "keep":
+            _forget_pictures(things)
+        under = b""
+        if picture is not None:
+            stream, matrix = scans.picture_stream(self.pdf, picture, page)
+            things["/AllonymPage"] = self.pdf.make_indirect(stream)
+            numbers = " ".join(f"{v:.4f}" for v in matrix)
+            under = f"q {numbers} cm /AllonymPage Do Q\n".encode("ascii")
+        resources.XObject = things
+        page.obj.Resources = resources
+        over = bytes(pikepdf.unparse_content_stream(painter.ops[number])) if painter.ops[number] else b""
+        page.obj.Contents = self.pdf.make_stream(under + b"q\n" + body + b"\nQ\n" + over)
+
+    def _add_fonts(self, resources: Any, styles: set[str]) -> None:
+        import pikepdf
+
+        if not styles:
+            return
+        fonts = pikepdf.Dictionary(resources.get("/Font", {}))
+        for style in sorted(styles):
+            if style not in self._made:
+                self._made[style] = font_of(self.pdf, style)
+            fonts[f"/Allonym{style}"] = self._made[style]
+        resources.Font = fonts
+
+    def _bytes(self) -> bytes:
+        import pikepdf
+
+        out = io.BytesIO()
+        try:
+            self.pdf.save(out, deterministic_id=True, object_stream_mode=pikepdf.ObjectStreamMode.generate)
+        except (pikepdf.PdfError, RuntimeError) as error:
+            raise DataError(f"the PDF cannot be written ({type(error).__name__})") from None
+        return out.getvalue()
+
+
+def _forget_pictures(things: Any) -> None:
+    for name in list(things.keys()):
+        if things[name].get("/Subtype") == "/Image":
+            del things[name]
+
+
+PDF = Format("pdf", _parse)

@@ -1,0 +1,420 @@
+"""Content streams interpreted: every character with its text, its place on the page and its bytes in the stream."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from allonym.errors import RefusedContent
+from allonym.files.pdf.fonts import Font, read_font
+from allonym.files.pdf.objects import MAX_DEPTH, key_of
+
+MAX_STEPS = 5_000_000
+"""Operators that a file may run in all: forms that call forms grow without end."""
+
+Matrix = tuple[float, float, float, float, float, float]
+IDENTITY: Matrix = (1.0, 0.0, 0.0, 1.0, 0.0, 0.0)
+SHOWING = frozenset(("Tj", "TJ", "'", '"'))
+_PAINTING = frozenset(("f", "F", "f*", "B", "B*", "b", "b*", "S", "s"))
+_COLOURS = (1, 3, 4)
+
+
+def times(a: Matrix, b: Matrix) -> Matrix:
+    """First ``a``, then ``b``."""
+    return (
+        a[0] * b[0] + a[1] * b[2],
+        a[0] * b[1] + a[1] * b[3],
+        a[2] * b[0] + a[3] * b[2],
+        a[2] * b[1] + a[3] * b[3],
+        a[4] * b[0] + a[5] * b[2] + b[4],
+        a[4] * b[1] + a[5] * b[3] + b[5],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """How text is set: the font's name in the resources, its size, the spacings, and the width's scale."""
+
+    font: str
+    size: float
+    char: float
+    word: float
+    scale: float
+
+
+@dataclass(slots=True, eq=False)
+class Glyph:
+    """A character as it is drawn.
+
+    Attributes:
+        text: what it says; None where that cannot be told.
+        stream, op, item, start, end: whose bytes it is: the stream's key, the operator, the string within it.
+        back: the number that takes its place in a TJ array, so that all after it stays.
+        x, y: where it begins, in the page's units; ``dx``, ``dy``: from there to where the next one begins.
+        ux, uy: upwards, as long as the font is high.
+        page: from 0.
+        plane: what it is seen with: ``""`` for what is shown, else the layer's key or ``invisible``.
+        style: the standard font most alike.
+        colour: operands and operator of its colour; None where that has no simple name.
+        span: number of the /ActualText it stands in; -1: none.
+        setting: how it is set; None where that has no names, or lines go down.
+    """
+
+    text: str | None = field(repr=False)
+    stream: Any
+    op: int
+    item: int
+    start: int
+    end: int
+    back: float
+    x: float
+    y: float
+    dx: float
+    dy: float
+    ux: float
+    uy: float
+    page: int
+    plane: str
+    style: str
+    colour: tuple[float, ...] | None
+    span: int
+    setting: Setting | None = None
+
+    @property
+    def size(self) -> float:
+        """The font's height in the page's units."""
+        return math.hypot(self.ux, self.uy)
+
+    @property
+    def width(self) -> float:
+        """Its advance in the page's units."""
+        return math.hypot(self.dx, self.dy)
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """An image where it is drawn: the unit square under ``matrix``."""
+
+    page: int
+    matrix: Matrix
+    stream: Any
+    op: int
+
+    def box(self) -> tuple[float, float, float, float]:
+        """Left, bottom, right and top."""
+        a, b, c, d, e, f = self.matrix
+        xs, ys = (e, e + a, e + c, e + a + c), (f, f + b, f + d, f + b + d)
+        return min(xs), min(ys), max(xs), max(ys)
+
+
+@dataclass(slots=True)
+class Source:
+    """A content stream: its object (a page's is None), its operators, and where these look names up."""
+
+    thing: Any
+    ops: list[Any]
+    resources: Any
+
+
+@dataclass(slots=True)
+class _State:
+    ctm: Matrix = IDENTITY
+    font: Font | None = None
+    name: str = ""
+    size: float = 0.0
+    char: float = 0.0
+    word: float = 0.0
+    scale: float = 1.0
+    leading: float = 0.0
+    rise: float = 0.0
+    mode: int = 0
+    colour: tuple[float, ...] | None = (0.0,)
+    space: str = "/DeviceGray"
+
+
+class Content:
+    """What the pages of a file draw.
+
+    Attributes:
+        sources: content streams by key; a page's key is ``("page", number)``.
+        glyphs: in the order in which they are drawn, page by page.
+        pictures: the images.
+        spans: the /ActualText of marked content, by number.
+        shapes: how many lines and areas each page draws.
+    """
+
+    def __init__(self, pdf: Any, hidden: frozenset[tuple[int, int]]) -> None:
+        import pikepdf
+
+        self._pike = pikepdf
+        self.pdf = pdf
+        self.sources: dict[Any, Source] = {}
+        self.glyphs: list[Glyph] = []
+        self.pictures: list[Picture] = []
+        self.spans: list[str] = []
+        self.shapes: Counter[int] = Counter()
+        self._hidden = hidden
+        self._fonts: dict[tuple[int, int], Font] = {}
+        self._steps = 0
+        self._page = 0
+        self._drawn: set[Any] = set()
+        self._beside: list[tuple[int, Any, Any]] = []
+        for number, page in enumerate(pdf.pages):
+            self._guarded(number, self._read_page, page)
+        while self._beside:
+            self._guarded(*self._beside.pop())
+
+    def _read_page(self, page: Any) -> None:
+        key = ("page", self._page)
+        resources = page.obj.get("/Resources")
+        if resources is None:
+            resources = page.resources
+        self.sources[key] = Source(None, list(self._pike.parse_content_stream(page)), resources)
+        self._run(key, resources, _State(), "", ())
+        self._beside.append((self._page, self._read_beside, resources))
+
+    def _read_beside(self, resources: Any) -> None:
+        """Patterns, masks and forms that no operator names may hold text, too."""
+        for thing in _off_page(self._pike, resources):
+            if key_of(thing) not in self._drawn:
+                self._form(thing, resources, _State(), "invisible", ())
+
+    def _guarded(self, number: int, read: Any, argument: Any) -> None:
+        self._page = number
+        try:
+            read(argument)
+        except (self._pike.PdfError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
+            if isinstance(error, RefusedContent):
+                raise
+            raise RefusedContent(
+                f"page {number + 1} has content or a font that cannot be read ({type(error).__name__})"
+            ) from None
+
+    # Running
+
+    def _run(self, key: Any, resources: Any, state: _State, plane: str, above: tuple[Any, ...]) -> None:
+        stack: list[_State] = []
+        marks: list[tuple[str, int]] = []
+        tm = line = IDENTITY
+        span = -1
+        for index, instruction in enumerate(self.sources[key].ops):
+            self._steps += 1
+            if self._steps > MAX_STEPS:
+                raise RefusedContent(f"the PDF runs more than {MAX_STEPS} operators")
+            if isinstance(instruction, self._pike.ContentStreamInlineImage):
+                self.pictures.append(Picture(self._page, state.ctm, key, index))
+                continue
+            args, op = instruction.operands, str(instruction.operator)
+            if op == "q":
+                stack.append(replace(state))
+            elif op == "Q":
+                if stack:
+                    state = stack.pop()
+            elif op == "cm":
+                state.ctm = times(_matrix(args), state.ctm)
+            elif op == "BT":
+                tm = line = IDENTITY
+            elif op == "Tf":
+                state.font, state.size = self._font(args[0], resources), float(args[1])
+                state.name = str(args[0])
+            elif op == "Tc":
+                state.char = float(args[0])
+            elif op == "Tw":
+                state.word = float(args[0])
+            elif op == "Tz":
+                state.scale = float(args[0]) / 100
+            elif op == "TL":
+                state.leading = float(args[0])
+            elif op == "Ts":
+                state.rise = float(args[0])
+            elif op == "Tr":
+                state.mode = int(args[0])
+            elif op == "Tm":
+                tm = line = _matrix(args)
+            elif op in ("Td", "TD"):
+                if op == "TD":
+                    state.leading = -float(args[1])
+                tm = line = times((1, 0, 0, 1, float(args[0]), float(args[1])), line)
+            elif op == "T*":
+                tm = line = times((1, 0, 0, 1, 0, -state.leading), line)
+            elif op in SHOWING:
+                if op in ("'", '"'):
+                    tm = line = times((1, 0, 0, 1, 0, -state.leading), line)
+                    if op == '"':
+                        state.word, state.char = float(args[0]), float(args[1])
+                tm = self._show(args[-1], (key, index), state, tm, plane, span)
+            elif op == "gs":
+                self._graphics(args[0], resources, state)
+            elif op in ("g", "rg", "k"):
+                state.colour = tuple(float(a) for a in args)
+            elif op in ("cs", "sc", "scn"):
+                _set_colour(op, args, resources, state)
+            elif op == "Do":
+                self._do(args[0], resources, state, plane, (key, index), above)
+            elif op in ("BDC", "BMC"):
+                marks.append((plane, span))
+                if op == "BDC":
+                    plane, span = self._mark(args, resources, plane, span)
+            elif op == "EMC" and marks:
+                plane, span = marks.pop()
+            elif op in _PAINTING:
+                self.shapes[self._page] += 1
+
+    def _font(self, name: Any, resources: Any) -> Font:
+        return self._font_of(resources.Font[str(name)])
+
+    def _font_of(self, spec: Any) -> Font:
+        key = key_of(spec)
+        if key in self._fonts and key != (0, 0):
+            return self._fonts[key]
+        font = read_font(spec)
+        if spec.get("/Subtype") == "/Type3":
+            self._look_into(spec)
+        self._fonts[key] = font
+        return font
+
+    def _look_into(self, spec: Any) -> None:
+        for _, glyph in spec.CharProcs.items():
+            data = glyph.read_bytes()
+            if b"T" in data or b"Do" in data:
+                for instruction in self._pike.parse_content_stream(glyph):
+                    if str(instruction.operator) in (*SHOWING, "Do"):
+                        raise RefusedContent(
+                            f"page {self._page + 1} uses a font whose characters are texts or pictures themselves"
+                        )
+
+    def _graphics(self, name: Any, resources: Any, state: _State) -> None:
+        found = resources.ExtGState[str(name)]
+        if "/Font" in found:
+            state.font, state.size, state.name = self._font_of(found.Font[0]), float(found.Font[1]), ""
+
+    def _do(
+        self, name: Any, resources: Any, state: _State, plane: str, at: tuple[Any, int], above: tuple[Any, ...]
+    ) -> None:
+        thing = resources.get("/XObject", {}).get(str(name))
+        if thing is None:
+            return
+        oc = thing.get("/OC")
+        if oc is not None:
+            plane = self._layer(oc, plane)
+        if thing.get("/Subtype") == "/Image":
+            self.pictures.append(Picture(self._page, state.ctm, *at))
+        elif thing.get("/Subtype") == "/Form":
+            self._form(thing, resources, state, plane, (*above, at[0]))
+
+    def _form(self, thing: Any, resources: Any, state: _State, plane: str, above: tuple[Any, ...]) -> None:
+        key = key_of(thing)
+        if key in above or len(above) > MAX_DEPTH:
+            raise RefusedContent(f"page {self._page + 1} has forms that lie in one another without end")
+        self._drawn.add(key)
+        if key not in self.sources:
+            ops = list(self._pike.parse_content_stream(thing))
+            self.sources[key] = Source(thing, ops, thing.get("/Resources", resources))
+        inner = replace(state, name="")
+        if "/Matrix" in thing:
+            inner.ctm = times(_matrix(thing.Matrix), state.ctm)
+        self._run(key, thing.get("/Resources", resources), inner, plane, above)
+        if "/Resources" in thing:
+            self._beside.append((self._page, self._read_beside, thing.Resources))
+
+    # Marked content and layers
+
+    def _mark(self, args: Sequence[Any], resources: Any, plane: str, span: int) -> tuple[str, int]:
+        given = args[1]
+        if isinstance(given, self._pike.Name):
+            given = resources.get("/Properties", {}).get(str(given))
+        if not isinstance(given, self._pike.Dictionary):
+            return plane, span
+        if str(args[0]) == "/OC":
+            return self._layer(given, plane), span
+        for name in ("/ActualText", "/Alt", "/E"):
+            if name in given:
+                self.spans.append(str(given[name]))
+                # An inner text stands for less than an outer one, and both are read.
+                return plane, len(self.spans) - 1
+        return plane, span
+
+    def _layer(self, group: Any, plane: str) -> str:
+        groups = [group]
+        if group.get("/Type") == "/OCMD":
+            inside = group.get("/OCGs", [])
+            groups = list(inside) if isinstance(inside, self._pike.Array) else [inside]
+        off = [key_of(g) for g in groups if key_of(g) in self._hidden]
+        return f"layer {off[0][0]}" if off else plane
+
+    # Text
+
+    def _show(self, shown: Any, at: tuple[Any, int], state: _State, tm: Matrix, plane: str, span: int) -> Matrix:
+        font = state.font
+        if font is None:
+            raise RefusedContent(f"page {self._page + 1} shows text without a font")
+        size, scale = state.size, state.scale
+        items = list(shown) if isinstance(shown, self._pike.Array) else [shown]
+        setting = None
+        if state.name and size > 0 and scale > 0 and not font.vertical:
+            setting = Setting(state.name, size, state.char, state.word, scale)
+        seen = "invisible" if state.mode in (3, 7) and not plane else plane
+        for item, piece in enumerate(items):
+            if not isinstance(piece, self._pike.String):
+                tm = _moved(tm, -float(piece) / 1000 * size, scale, font.vertical)
+                continue
+            for sign in font.signs(bytes(piece)):
+                advance = sign.width * size + state.char + (state.word if sign.space else 0.0)
+                after = _moved(tm, advance, scale, font.vertical)
+                whole = times((1, 0, 0, 1, 0, state.rise), times(tm, state.ctm))
+                here = times((1, 0, 0, 1, 0, state.rise), times(after, state.ctm))
+                self.glyphs.append(
+                    Glyph(
+                        sign.text, at[0], at[1], item, sign.start, sign.end,
+                        -1000 * advance / size if size else 0.0,
+                        whole[4], whole[5], here[4] - whole[4], here[5] - whole[5],
+                        whole[2] * size, whole[3] * size,
+                        self._page, seen, font.style, state.colour, span, setting,
+                    )
+                )  # fmt: skip
+                tm = after
+        return tm
+
+
+def _moved(tm: Matrix, by: float, scale: float, vertical: bool) -> Matrix:
+    return times((1, 0, 0, 1, 0, by) if vertical else (1, 0, 0, 1, by * scale, 0), tm)
+
+
+def _matrix(args: Sequence[Any]) -> Matrix:
+    a, b, c, d, e, f = (float(v) for v in args)
+    return a, b, c, d, e, f
+
+
+def _set_colour(op: str, args: Sequence[Any], resources: Any, state: _State) -> None:
+    """Colours that have a simple name: grey, RGB, CMYK, also where a profile stands behind them."""
+    if op == "cs":
+        state.space, state.colour = str(args[0]), (0.0,)
+        return
+    numbers = tuple(float(a) for a in args if not str(a).startswith("/"))
+    plain = state.space in ("/DeviceGray", "/DeviceRGB", "/DeviceCMYK")
+    if not plain:
+        found = resources.get("/ColorSpace", {}).get(state.space)
+        try:
+            plain = str(found[0]) in ("/ICCBased", "/CalRGB", "/CalGray")
+        except (TypeError, ValueError, LookupError):
+            plain = False
+    state.colour = numbers if plain and len(numbers) in _COLOURS and len(numbers) == len(args) else None
+
+
+def _off_page(pike: Any, resources: Any) -> Iterator[Any]:
+    """The content streams that resources name: forms, patterns of tiles, masks."""
+    if not isinstance(resources, pike.Dictionary):
+        return
+    for thing in (resources.get("/XObject") or {}).values():
+        if isinstance(thing, pike.Stream) and thing.get("/Subtype") == "/Form":
+            yield thing
+    for thing in (resources.get("/Pattern") or {}).values():
+        if isinstance(thing, pike.Stream):
+            yield thing
+    for state in (resources.get("/ExtGState") or {}).values():
+        mask = state.get("/SMask")
+        if isinstance(mask, pike.Dictionary) and isinstance(mask.get("/G"), pike.Stream):
+            yield mask.G

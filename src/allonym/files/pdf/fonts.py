@@ -1,0 +1,286 @@
+"""Fonts of a PDF: a string's bytes to characters, each with its Unicode text and its advance.
+
+A character whose text cannot be told (no /ToUnicode, an encoding of the font's own) has the text None. The tables of
+encodings, glyph names, standard widths and CMaps are pdfminer.six's.
+"""
+
+from __future__ import annotations
+
+import io
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from allonym.files.pdf.objects import to_miner
+
+_BAD_NAMES = frozenset((".notdef",))
+_LIGATURES = {c: unicodedata.normalize("NFKC", c) for c in map(chr, range(0xFB00, 0xFB07))}
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """One character of a string.
+
+    Attributes:
+        start, end: half-open bytes of the string.
+        text: what it says; None where that cannot be told.
+        width: its advance for a font of size 1, along the line.
+        space: whether word spacing is added to it.
+    """
+
+    start: int
+    end: int
+    text: str | None = field(repr=False)
+    width: float
+    space: bool = False
+
+
+class Font:
+    """A font as a page uses it.
+
+    Attributes:
+        vertical: whether lines go down.
+        style: the standard font that looks most alike: its family and whether it is bold.
+    """
+
+    def __init__(self, spec: Any) -> None:
+        self.vertical = False
+        self.style = _style(spec)
+        self._map = _to_unicode(spec)
+        self._cache: dict[bytes, list[Sign]] = {}
+
+    def signs(self, data: bytes) -> list[Sign]:
+        """The characters of a string."""
+        found = self._cache.get(data)
+        if found is None:
+            found = self._signs(data)
+            if len(self._cache) < 10_000:
+                self._cache[data] = found
+        return found
+
+    def _signs(self, data: bytes) -> list[Sign]:
+        raise NotImplementedError  # pragma: no cover
+
+    def _text(self, code: int, other: str | None) -> str | None:
+        found = self._map.get(code)
+        if found is None or not found.strip("\x00"):
+            found = other
+        if found is None or not found:
+            return None
+        return "".join(_LIGATURES.get(c, c) for c in found)
+
+
+class SimpleFont(Font):
+    """One byte is one character."""
+
+    def __init__(self, spec: Any) -> None:
+        super().__init__(spec)
+        self._names = _encoding(spec)
+        self._widths, self._missing = _widths(spec, self._names)
+
+    def _signs(self, data: bytes) -> list[Sign]:
+        return [
+            Sign(i, i + 1, self._text(code, self._names.get(code)), self._widths.get(code, self._missing), code == 32)
+            for i, code in enumerate(data)
+        ]
+
+
+class CidFont(Font):
+    """A composite font: a CMap says how many bytes a character has."""
+
+    def __init__(self, spec: Any) -> None:
+        super().__init__(spec)
+        from pdfminer.pdffont import PDFCIDFont
+
+        below = to_miner(spec.DescendantFonts[0])
+        encoding = to_miner(spec.get("/Encoding"))
+        below["Encoding"] = encoding
+        self._inner: Any = PDFCIDFont(cast(Any, None), below)
+        self.vertical = bool(self._inner.is_vertical())
+        self._own = hasattr(encoding, "get_data")  # a CMap in the file, which pdfminer does not read
+
+    def _signs(self, data: bytes) -> list[Sign]:
+        from pdfminer.cmapdb import IdentityCMap
+
+        out: list[Sign] = []
+        if self._own:
+            return [Sign(0, len(data), None, 0.0)] if data else []
+        if isinstance(self._inner.cmap, IdentityCMap):
+            for i in range(0, len(data), 2):
+                code = int.from_bytes(data[i : i + 2], "big")
+                out.append(self._sign(i, min(i + 2, len(data)), code, code))
+            return out
+        table = self._inner.cmap.code2cid
+        start, node = 0, table
+        for i, byte in enumerate(data):
+            node = node.get(byte) if isinstance(node, dict) else None
+            if isinstance(node, dict):
+                continue
+            code = int.from_bytes(data[start : i + 1], "big")
+            out.append(self._sign(start, i + 1, code, node))
+            start, node = i + 1, table
+        if start < len(data):
+            out.append(Sign(start, len(data), None, 0.0))
+        return out
+
+    def _sign(self, start: int, end: int, code: int, cid: int | None) -> Sign:
+        if cid is None:
+            return Sign(start, end, None, 0.0)
+        other: str | None = None
+        if code not in self._map:
+            found = self._inner.unicode_map.cid2unichr.get(cid) if self._inner.unicode_map else None
+            other = found if isinstance(found, str) else None
+        width = float(self._inner.char_width(cid))
+        return Sign(start, end, self._text(code, other), width, end - start == 1 and code == 32)
+
+
+def read_font(spec: Any) -> Font:
+    """The font that a dictionary describes. Raises ValueError, LookupError or TypeError where it is broken."""
+    if spec.get("/Subtype") == "/Type0":
+        return CidFont(spec)
+    return SimpleFont(spec)
+
+
+def _to_unicode(spec: Any) -> dict[int, str]:
+    import pikepdf
+    from pdfminer.cmapdb import CMapParser, FileUnicodeMap
+
+    stream = spec.get("/ToUnicode")
+    if not isinstance(stream, pikepdf.Stream):
+        return {}
+    found = FileUnicodeMap()
+    CMapParser(found, io.BytesIO(stream.read_bytes())).run()
+    return {code: text for code, text in found.cid2unichr.items() if isinstance(text, str)}
+
+
+def _encoding(spec: Any) -> dict[int, str]:
+    """Code to text, as encoding, glyph names and, for a font with an encoding of its own, its program say."""
+    import pikepdf
+    from pdfminer.encodingdb import EncodingDB
+
+    encoding = spec.get("/Encoding")
+    descriptor = spec.get("/FontDescriptor") or {}
+    base = None
+    if isinstance(encoding, pikepdf.Name):
+        base = str(encoding)[1:]
+    elif isinstance(encoding, pikepdf.Dictionary) and "/BaseEncoding" in encoding:
+        base = str(encoding.BaseEncoding)[1:]
+    if base in EncodingDB.encodings:
+        table = dict(EncodingDB.encodings[base])
+    else:
+        table = _built_in(spec, descriptor)
+    if isinstance(encoding, pikepdf.Dictionary) and "/Differences" in encoding:
+        code = 0
+        for item in encoding.Differences:
+            if isinstance(item, pikepdf.Name):
+                text = glyph_text(str(item)[1:])
+                # pdfminer lets the base encoding's sign stand where a name is unknown, and that sign is not drawn.
+                table.pop(code, None)
+                if text is not None:
+                    table[code] = text
+                code += 1
+            else:
+                code = int(item)
+    return table
+
+
+def _built_in(spec: Any, descriptor: Any) -> dict[int, str]:
+    from pdfminer.encodingdb import EncodingDB
+    from pdfminer.pdffont import CFFFont, Type1FontHeaderParser
+
+    name = str(spec.get("/BaseFont", "/")).rpartition("+")[2].lstrip("/")
+    subtype = str(spec.get("/Subtype", ""))
+    symbolic = bool(int(descriptor.get("/Flags", 0)) & 4)
+    if subtype == "/Type3":
+        return {}
+    if "/FontFile" in descriptor:
+        stream = descriptor.FontFile
+        head = stream.read_bytes()[: int(stream.get("/Length1", 0)) or None]
+        found = Type1FontHeaderParser(io.BytesIO(head)).get_encoding()
+        # "/Encoding StandardEncoding def" lists no code.
+        return dict(found) if found else dict(EncodingDB.encodings["StandardEncoding"])
+    if "/FontFile3" in descriptor:
+        program: Any = CFFFont(name, io.BytesIO(descriptor.FontFile3.read_bytes()))
+        found = {}
+        for code, glyph in program.code2gid.items():
+            text = glyph_text(_as_text(program.gid2name.get(glyph)))
+            if text is not None:
+                found[code] = text
+        return found or dict(EncodingDB.encodings["StandardEncoding"])
+    if name in ("Symbol", "ZapfDingbats"):
+        return _STANDARD_SIGNS
+    if symbolic and "/FontFile2" in descriptor:
+        return {}
+    return dict(EncodingDB.encodings["WinAnsiEncoding" if subtype == "/TrueType" else "StandardEncoding"])
+
+
+_STANDARD_SIGNS = {32: " ", **dict.fromkeys((*range(33, 127), *range(160, 255)), "□")}
+"""The two standard fonts of signs: Greek letters, arrows, bullets; their text is told as a box, which is no letter."""
+
+
+def _as_text(name: Any) -> str:
+    return name.decode("latin-1") if isinstance(name, bytes) else str(name or "")
+
+
+def glyph_text(name: str) -> str | None:
+    """What a glyph's name says; None where it says nothing (``g12``, ``C0_1``, ``.notdef``)."""
+    from pdfminer.encodingdb import name2unicode
+
+    if name in _BAD_NAMES:
+        return None
+    try:
+        return name2unicode(name) or None
+    except (LookupError, ValueError):
+        # A long word of letters names a sign of mathematics or decoration, such as "bracketleftbig".
+        return "\u25a1" if len(name) > 5 and name.isalpha() else None
+
+
+def _widths(spec: Any, names: Mapping[int, str]) -> tuple[dict[int, float], float]:
+    """Code to advance for size 1, and that of all other codes."""
+    from pdfminer.fontmetrics import FONT_METRICS
+
+    scale = 0.001
+    if spec.get("/Subtype") == "/Type3":
+        scale = abs(float(spec.FontMatrix[0])) or 0.001
+    descriptor = spec.get("/FontDescriptor") or {}
+    missing = float(descriptor.get("/MissingWidth", 0)) * scale
+    if "/Widths" in spec:
+        first = int(spec.get("/FirstChar", 0))
+        return {first + i: float(w) * scale for i, w in enumerate(spec.Widths)}, missing
+    standard = standard_name(str(spec.get("/BaseFont", "")))
+    metrics: Mapping[str, float] = FONT_METRICS[standard][1]
+    return {code: metrics.get(text, 500) * scale for code, text in names.items()}, 0.5
+
+
+def standard_name(base: str) -> str:
+    """The standard font of a name such as ``/Arial,Bold``; Helvetica for all that look like none of them."""
+    from pdfminer.fontmetrics import FONT_METRICS
+
+    name = base.lstrip("/").rpartition("+")[2]
+    if name in FONT_METRICS:
+        return name
+    lower = name.lower()
+    bold, italic = "bold" in lower or "black" in lower, "italic" in lower or "oblique" in lower
+    if "courier" in lower or "mono" in lower:
+        return "Courier" + ("-" if bold or italic else "") + "Bold" * bold + "Oblique" * italic
+    if "times" in lower or ("serif" in lower and "sans" not in lower):
+        return "Times-" + ("Bold" * bold + "Italic" * italic or "Roman")
+    return "Helvetica" + ("-" if bold or italic else "") + "Bold" * bold + "Oblique" * italic
+
+
+def _style(spec: Any) -> str:
+    """The standard font (upright) that a replacement is painted in."""
+    import pikepdf
+
+    below = spec.get("/DescendantFonts")
+    inner = below[0] if isinstance(below, pikepdf.Array) and len(below) else spec
+    descriptor = inner.get("/FontDescriptor") or {}
+    flags = int(descriptor.get("/Flags", 0)) if descriptor else 0
+    name = standard_name(str(spec.get("/BaseFont", "")))
+    bold = "Bold" in name or bool(flags & (1 << 18))
+    family = "Courier" if name.startswith("Courier") or flags & 1 else "Times" if name.startswith("Times") else ""
+    family = family or ("Times" if flags & 2 else "Helvetica")
+    if bold:
+        return f"{family}-Bold"
+    return "Times-Roman" if family == "Times" else family

@@ -1,0 +1,345 @@
+"""Characters in reading order: words, lines, columns and tables, from where they stand on the page.
+
+Lines of a paragraph follow each other with a space, so that a name broken over two lines is one name; a word parted by
+a hyphen is one word. Cells of a table are parted by tabs. Columns are read one after the other.
+"""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from allonym.errors import RefusedContent
+from allonym.files.pdf.content import Glyph
+
+GAP = 0.2
+"""Gap between two characters that parts words, in font heights, beyond the usual gap of their line."""
+
+CELL = 1.2
+"""Gap that parts cells or columns, in font heights."""
+
+_HYPHENS = "-\u2010\u00ad"
+
+
+@dataclass(slots=True, eq=False)
+class Unit:
+    """What the document has as one part: a character, or some that stand for one text.
+
+    Attributes:
+        text: what it says; never empty.
+        glyphs: the characters that vanish with it; the first is where it stands.
+        before: what parts it from the unit before, as a reader sees it.
+        line: number of its line in the file.
+        picture: whether it was read in a picture, so that it has no bytes.
+    """
+
+    text: str = field(repr=False)
+    glyphs: list[Glyph]
+    before: str = ""
+    line: int = -1
+    picture: bool = False
+
+    @property
+    def first(self) -> Glyph:
+        """Where it stands."""
+        return self.glyphs[0]
+
+
+@dataclass(slots=True, eq=False)
+class _Run:
+    """Units side by side on one line: left and right end, baseline and height, in the frame of their direction."""
+
+    units: list[Unit]
+    x0: float
+    x1: float
+    y: float
+    size: float
+
+
+def read_order(glyphs: Sequence[Glyph], spans: Sequence[str] = ()) -> tuple[list[Unit], list[Unit]]:
+    """All characters of a file as units, in the order in which people read them.
+
+    Args:
+        glyphs: as they are drawn.
+        spans: the texts that marked content says to stand for its characters.
+
+    Returns:
+        The units, and those texts that are others than their characters say, each with all these characters.
+
+    Raises:
+        RefusedContent: the text of a page cannot be told.
+    """
+    planes: dict[tuple[int, bool, str, int], list[Glyph]] = defaultdict(list)
+    twins: dict[int, list[Glyph]] = {}
+    glyphs, others = _told(glyphs, spans, twins)
+    for glyph in _single(glyphs, twins):
+        tiny = glyph.size < 2
+        planes[glyph.page, glyph.plane != "", f"{glyph.plane} {tiny}", _angle(glyph)].append(glyph)
+    weight = {key: sum(not (g.text or "").isspace() for g in some) for key, some in planes.items()}
+    out: list[Unit] = []
+    line = 0
+    for key in sorted(planes, key=lambda k: (k[0], k[1], k[2], -weight[k], k[3])):
+        units, line = _plane(planes[key], twins, math.radians(key[3]), line)
+        if units and out:
+            units[0].before = "\n\n"
+        out += units
+    _check_readable(out)
+    return out, others
+
+
+def _told(
+    glyphs: Sequence[Glyph], spans: Sequence[str], twins: dict[int, list[Glyph]]
+) -> tuple[Sequence[Glyph], list[Unit]]:
+    """Replacement texts of marked content: read for characters that say nothing, else read beside them."""
+    marked: dict[int, list[Glyph]] = defaultdict(list)
+    for glyph in glyphs:
+        if glyph.span >= 0:
+            marked[glyph.span].append(glyph)
+    others: list[Unit] = []
+    gone: set[int] = set()
+    for span, some in marked.items():
+        told, own = spans[span], "".join(g.text or "\ufffd" for g in some)
+        if _letters(told) == _letters(own) and not any(_obscure(c) for c in own):
+            continue
+        if any(_obscure(c) for c in own) and told.strip():
+            first, last = some[0], some[-1]
+            first.text = told
+            first.dx, first.dy = last.x + last.dx - first.x, last.y + last.dy - first.y
+            twins[id(first)] = some[1:]
+            gone.update(map(id, some[1:]))
+        elif _letters(told):
+            others.append(Unit(told, list(some), "\n"))
+    return [g for g in glyphs if id(g) not in gone] if gone else glyphs, others
+
+
+def _letters(text: str) -> str:
+    return "".join(c for c in unicodedata.normalize("NFKC", text) if c.isalnum())
+
+
+def _angle(glyph: Glyph) -> int:
+    # Spaces of no width have no direction of their own; up is as good as along.
+    if glyph.width > 1e-6:
+        return round(math.degrees(math.atan2(glyph.dy, glyph.dx))) % 360
+    return round(math.degrees(math.atan2(glyph.uy, glyph.ux)) - 90) % 360
+
+
+def _single(glyphs: Sequence[Glyph], twins: dict[int, list[Glyph]]) -> Iterator[Glyph]:
+    """The characters without those drawn twice at one place (bold, shadows), which vanish with the first."""
+    seen: dict[tuple[int, str, int, int], list[Glyph]] = {}
+    for glyph in glyphs:
+        if not glyph.text or glyph.text.isspace():
+            yield glyph
+            continue
+        step = max(glyph.size, 0.5)
+        cx, cy = math.floor(glyph.x / step), math.floor(glyph.y / step)
+        twin = None
+        for i in (cx - 1, cx, cx + 1):
+            for j in (cy - 1, cy, cy + 1):
+                for other in seen.get((glyph.page, glyph.text, i, j), ()):
+                    near = math.hypot(other.x - glyph.x, other.y - glyph.y) < 0.15 * step
+                    if near and abs(other.size - glyph.size) < 0.2 * step:
+                        twin = other
+        if twin is not None:
+            twins.setdefault(id(twin), []).append(glyph)
+            continue
+        seen.setdefault((glyph.page, glyph.text, cx, cy), []).append(glyph)
+        yield glyph
+
+
+def _plane(glyphs: list[Glyph], twins: dict[int, list[Glyph]], angle: float, line: int) -> tuple[list[Unit], int]:
+    cos, sin = math.cos(-angle), math.sin(-angle)
+
+    def turned(glyph: Glyph) -> tuple[float, float]:
+        return glyph.x * cos - glyph.y * sin, glyph.x * sin + glyph.y * cos
+
+    runs = _runs(glyphs, twins, turned)
+    rows = _rows(runs)
+    segments = [segment for row in rows for segment in _segments(row)]
+    out: list[Unit] = []
+    for region in _regions(segments, 0):
+        units, line = _text(region, line)
+        if units and out:
+            units[0].before = "\n"
+        out += units
+    return out, line
+
+
+def _runs(
+    glyphs: list[Glyph], twins: dict[int, list[Glyph]], turned: Callable[[Glyph], tuple[float, float]]
+) -> list[_Run]:
+    """Characters that are drawn one after the other, side by side."""
+    runs: list[_Run] = []
+    for glyph in glyphs:
+        x, y = turned(glyph)
+        unit = Unit(glyph.text or "\ufffd", [glyph, *twins.get(id(glyph), ())])
+        run = runs[-1] if runs else None
+        size = max(glyph.size, 0.1)
+        if run and abs(y - run.y) < 0.15 * size and -0.5 * size < x - run.x1 < CELL * size and run.size < 2 * size:
+            run.units.append(unit)
+            run.x1 = max(run.x1, x + glyph.width)
+        elif not (glyph.text or "").isspace():
+            runs.append(_Run([unit], x, x + glyph.width, y, size))
+        elif run:
+            # A space somewhere else belongs to nothing that can be seen; it goes with what was drawn before it.
+            run.units[-1].glyphs.append(glyph)
+    return runs
+
+
+def _rows(runs: list[_Run]) -> list[list[_Run]]:
+    """Runs on one baseline, from top to bottom."""
+    rows: list[list[_Run]] = []
+    for run in sorted(runs, key=lambda r: (-r.y, r.x0)):
+        for row in rows[-3:]:
+            head = row[0]
+            overlap = min(head.y + head.size, run.y + run.size) - max(head.y, run.y)
+            if overlap > 0.6 * min(head.size, run.size) and abs(head.y - run.y) < 0.5 * max(head.size, run.size):
+                row.append(run)
+                break
+        else:
+            rows.append([run])
+    return rows
+
+
+def _segments(row: list[_Run]) -> list[_Run]:
+    """A row's runs joined where nothing parts them."""
+    out: list[_Run] = []
+    for run in sorted(row, key=lambda r: (r.x0, r.x1)):
+        last = next((s for s in reversed(out) if s.x1 <= run.x0 + 0.6 * run.size), None)
+        if last is not None and run.x0 - last.x1 < CELL * min(run.size, last.size):
+            last.units += run.units
+            last.x1, last.size = max(last.x1, run.x1), max(last.size, run.size)
+        else:
+            out.append(_Run(list(run.units), run.x0, run.x1, run.y, run.size))
+    return out
+
+
+def _regions(segments: list[_Run], depth: int) -> Iterator[list[_Run]]:
+    """Parts of a page that are read one after the other: what is above columns, each column, what is below."""
+    found = _columns(segments) if depth < 8 else None
+    if found is None:
+        yield segments
+        return
+    for part in found:
+        if part:
+            yield from _regions(part, depth + 1)
+
+
+def _columns(segments: list[_Run]) -> tuple[list[_Run], list[_Run], list[_Run], list[_Run]] | None:
+    """Above, left, right and below of the longest stretch of running text that a white gap parts."""
+    if len(segments) < 6:
+        return None
+    edges = sorted({round(s.x1 / 4) for s in segments})
+    ordered = sorted(segments, key=lambda s: -s.y)
+    best: tuple[int, float, float, float] | None = None
+    for edge in edges[:-1]:
+        x = 4 * edge + 3.0
+        start = 0
+        for end in range(len(ordered) + 1):
+            if end < len(ordered) and not ordered[end].x0 < x < ordered[end].x1:
+                continue
+            band = ordered[start:end]
+            start = end + 1
+            if len(band) >= 6 and (best is None or len(band) > best[0]) and _running(band, x):
+                best = (len(band), x, band[0].y, band[-1].y)
+    if best is None:
+        return None
+    _, x, top, bottom = best
+    inside = [s for s in ordered if bottom <= s.y <= top]
+    return (
+        [s for s in ordered if s.y > top],
+        [s for s in inside if s.x0 < x],
+        [s for s in inside if s.x0 >= x],
+        [s for s in ordered if s.y < bottom],
+    )
+
+
+def _running(band: list[_Run], x: float) -> bool:
+    """Whether both sides of ``x`` are lines of running text rather than cells of a table."""
+    for side in ([s for s in band if s.x1 <= x], [s for s in band if s.x0 >= x]):
+        if len(side) < 3:
+            return False
+        lengths = sorted(len(s.units) for s in side)
+        if lengths[len(lengths) // 2] < 18:
+            return False
+        if len({round(s.y) for s in side}) < 0.7 * len(side):
+            return False
+    return True
+
+
+def _text(region: list[_Run], line: int) -> tuple[list[Unit], int]:
+    """The units of a region, row by row, each with what parts it from the one before."""
+    out: list[Unit] = []
+    rows = [sorted(row, key=lambda r: r.x0) for row in _rows(region)]
+    right = max((s.x1 for row in rows for s in row), default=0.0)
+    before: list[_Run] = []
+    for row in rows:
+        for at, segment in enumerate(row):
+            units = _spaced(segment)
+            for unit in units:
+                unit.line = line
+            line += 1
+            if out:
+                units[0].before = "\t" if at else _between(before, row, right, out, units)
+            out += units
+        before = row
+    return out, line
+
+
+def _between(above: list[_Run], row: list[_Run], right: float, out: list[Unit], units: list[Unit]) -> str:
+    """What parts a line from the one above: a space within a paragraph, nothing where a word is parted."""
+    if len(above) != 1 or len(row) != 1:
+        return "\n"
+    one, two = above[0], row[0]
+    near = one.y - two.y < 2.2 * max(one.size, two.size) and abs(one.size - two.size) < 0.3 * one.size
+    if not near:
+        return "\n"
+    last, first = out[-1], units[0]
+    if last.text[-1] in _HYPHENS and len(out) > 1 and out[-2].text[-1].isalpha() and first.text[0].isalpha():
+        if first.text[0].islower() or last.text == "\u00ad":
+            out.pop()
+            out[-1].glyphs += last.glyphs
+        return ""
+    # A line that could have taken the next word ends on purpose.
+    word = next((i for i, u in enumerate(units) if i and (u.before or u.text.isspace())), len(units))
+    needed = sum(u.first.width for u in units[:word]) + 0.25 * two.size
+    return "\n" if one.x1 + needed <= right - 0.5 * two.size else " "
+
+
+def _spaced(segment: _Run) -> list[Unit]:
+    """The units of a line; a gap that is wider than the others parts words."""
+    units = segment.units
+    gaps: list[float] = []
+    for a, b in pairwise(units):
+        one, two = a.glyphs[0], b.glyphs[0]
+        size = max(one.size, 0.1)
+        along = (two.x - one.x) * one.dx + (two.y - one.y) * one.dy
+        gaps.append((along / one.width - one.width) / size if one.width > 1e-6 else 0.0)
+    usual = max(0.0, sorted(gaps)[len(gaps) // 2]) if gaps else 0.0
+    for gap, (a, b) in zip(gaps, pairwise(units), strict=True):
+        if gap > usual + GAP and not a.text.isspace() and not b.text.isspace():
+            b.before = " "
+    return units
+
+
+def _check_readable(units: Sequence[Unit]) -> None:
+    """Refuse signs whose text cannot be told inside of words; one that stands alone is a bullet or an ornament."""
+    for a, b in pairwise([*units, Unit(" ", [], " ")]):
+        touching = not b.before and not b.text.isspace() and not a.text.isspace()
+        if touching and (_obscure(a.text) or _obscure(b.text)) and _wordlike(a.text) and _wordlike(b.text):
+            page = a.first.page + 1
+            raise RefusedContent(
+                f"page {page} has text in a font that does not tell its letters; recognise the text first "
+                "(OCR), for example with: ocrmypdf --force-ocr"
+            )
+
+
+def _obscure(text: str) -> bool:
+    return all(c == "\ufffd" or "\ue000" <= c <= "\uf8ff" or c < " " for c in text)
+
+
+def _wordlike(text: str) -> bool:
+    return _obscure(text) or text[-1].isalnum()

@@ -1,0 +1,228 @@
+"""Replacements where text was: as large as there is room. They are set in the stream of the text, in its place and
+colour; where that cannot be, as on pages that are pictures, they are painted over the page."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Container, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from allonym.files.pdf.content import Glyph
+from allonym.files.pdf.layout import Unit
+from allonym.files.pdf.redact import Insert
+
+LEAST_SIZE = 4.0
+"""Font height in points below which a box is painted instead."""
+
+LEAST_SCALE = 0.5
+"""Share of its usual width to which a text is squeezed at most."""
+
+
+@dataclass(slots=True)
+class Gap:
+    """Where text was on one line: its first character, how long the gap is, and the characters that made it."""
+
+    first: Glyph
+    width: float
+    glyphs: list[Glyph] = field(repr=False)
+
+
+@dataclass(slots=True)
+class Patch:
+    """A replacement and the gaps that its edit left."""
+
+    text: str = field(repr=False)
+    gaps: list[Gap]
+
+
+def patches(units: Sequence[Unit], parts: Sequence[str]) -> list[Patch]:
+    """What became of the units: one patch for each stretch that was replaced."""
+    out: list[Patch] = []
+    going = False
+    line = -1
+    for unit, part in zip(units, parts, strict=True):
+        if part == unit.text:
+            going = False
+            continue
+        if part or not going:
+            out.append(Patch(part, []))
+            line = -1
+        patch = out[-1]
+        end = unit.glyphs[0]
+        if unit.line == line and end.page == patch.gaps[-1].first.page:
+            gap = patch.gaps[-1]
+            gap.width = math.hypot(end.x + end.dx - gap.first.x, end.y + end.dy - gap.first.y)
+            gap.glyphs += unit.glyphs
+        else:
+            patch.gaps.append(Gap(end, end.width, list(unit.glyphs)))
+        going, line = True, unit.line
+    return out
+
+
+class Painter:
+    """Makes what is set into streams, and the operators that paint over pages.
+
+    Attributes:
+        inserts: stream to place to what is set there.
+        ops: page to what is painted over it.
+        fonts: stream, or page, to the standard fonts that it needs.
+
+    Args:
+        kept: the characters that stay, which nothing may be painted over.
+        boxes: left, bottom, right and top of each page.
+        over: the pages that are only painted over.
+        closed: the streams that nothing can be set into.
+    """
+
+    def __init__(
+        self,
+        kept: Sequence[Glyph],
+        boxes: Sequence[tuple[float, float, float, float]],
+        over: Container[int],
+        closed: Container[Any],
+    ) -> None:
+        self._kept: dict[int, list[Glyph]] = defaultdict(list)
+        for glyph in kept:
+            if glyph.text and not glyph.text.isspace() and not glyph.plane:
+                self._kept[glyph.page].append(glyph)
+        self._boxes, self._over, self._closed = boxes, over, closed
+        self.inserts: dict[Any, dict[tuple[int, int, int], Insert]] = defaultdict(dict)
+        self.fonts: dict[Any, set[str]] = defaultdict(set)
+        self.ops: dict[int, list[Any]] = defaultdict(list)
+
+    def paint(self, patch: Patch) -> None:
+        """Paint a replacement into the first gap that takes it, else into the widest; a box where none does."""
+        text = " ".join(patch.text.split())
+        if not text or not patch.gaps:
+            return
+        style = patch.gaps[0].first.style
+        wide = text_width(text, style)
+        best: tuple[float, Gap, float] | None = None
+        for gap in patch.gaps:
+            share = gap.width / (wide * gap.first.size) if wide and gap.first.size else 0.0
+            room = gap.width
+            if share < 0.8:
+                room = self._room(gap, wide * gap.first.size)
+                share = room / (wide * gap.first.size) if wide and gap.first.size else 0.0
+            if best is None or share > best[0]:
+                best = (share, gap, room)
+            if share >= 0.8:
+                break
+        assert best is not None
+        share, gap, room = best
+        # What is lost is shared out between height and width.
+        squeeze = min(1.0, math.sqrt(share)) if share < 1 else 1.0
+        size = gap.first.size * (squeeze if share < 0.8 else 1.0)
+        scale = room / (wide * size) if share < 1 else 1.0
+        if wide <= 0 or size < LEAST_SIZE or scale < LEAST_SCALE or not 0.1 < gap.first.size < 1000:
+            self._box(gap)
+        elif gap.first.page in self._over or not self._set(gap.first, text, style, size, wide * size * min(1.0, scale)):
+            self._text(gap.first, text, style, size, min(1.0, scale))
+
+    def _set(self, glyph: Glyph, text: str, style: str, size: float, width: float) -> bool:
+        """Set a text of this size and width into the stream; false where that cannot be done."""
+        setting = glyph.setting
+        if setting is None or glyph.stream in self._closed or abs(glyph.back) < 1e-6 or glyph.width < 1e-6:
+            return False
+        # The page's units in one unit of the text, along the line.
+        unit = glyph.width / (abs(glyph.back) * setting.size / 1000 * setting.scale)
+        high = setting.size * size / glyph.size
+        scale = width / (text_width(text, style) * high * unit)
+        place = (glyph.op, glyph.item, glyph.start)
+        self.inserts[glyph.stream][place] = Insert(text.encode("cp1252"), f"/Allonym{style}", high, scale, width / unit)
+        self.fonts[glyph.stream].add(style)
+        return True
+
+    def _room(self, gap: Gap, wanted: float) -> float:
+        """How far a text may go on behind its gap: to the next character on the line, or the page's margin."""
+        first = gap.first
+        if first.width <= 1e-6:
+            return gap.width
+        ex, ey = first.dx / first.width, first.dy / first.width
+        free = wanted
+        for other in self._kept[first.page]:
+            along = (other.x - first.x) * ex + (other.y - first.y) * ey
+            across = -(other.x - first.x) * ey + (other.y - first.y) * ex
+            if along >= gap.width - 0.1 * first.size and -0.9 * other.size < across < 0.9 * first.size:
+                free = min(free, along - 0.3 * first.size)
+        left, bottom, right, top = self._boxes[first.page]
+        for edge, at, step in ((right, first.x, ex), (left, first.x, ex), (top, first.y, ey), (bottom, first.y, ey)):
+            if abs(step) > 0.01 and (edge - at) / step > 0:
+                free = min(free, (edge - at) / step - 12)
+        return max(gap.width, free)
+
+    def _hidden(self, glyph: Glyph) -> bool:
+        return bool(glyph.plane) and glyph.page not in self._over
+
+    def _turned(self, glyph: Glyph) -> tuple[float, float, float, float]:
+        along = math.atan2(glyph.dy, glyph.dx) if glyph.width > 1e-6 else math.atan2(glyph.uy, glyph.ux) - math.pi / 2
+        cos, sin = math.cos(along), math.sin(along)
+        return cos, sin, -sin, cos
+
+    def _text(self, glyph: Glyph, text: str, style: str, size: float, scale: float) -> None:
+        import pikepdf
+
+        if self._hidden(glyph):
+            return
+        self.fonts["page", glyph.page].add(style)
+        a, b, c, d = self._turned(glyph)
+        colour = glyph.colour or (0.0,)
+        self._add(glyph.page, [], "BT")
+        self._add(glyph.page, [_number(v) for v in colour], {1: "g", 3: "rg", 4: "k"}[len(colour)])
+        self._add(glyph.page, [pikepdf.Name(f"/Allonym{style}"), _number(size)], "Tf")
+        self._add(glyph.page, [_number(100 * scale)], "Tz")
+        self._add(glyph.page, [_number(v) for v in (a, b, c, d, glyph.x, glyph.y)], "Tm")
+        self._add(glyph.page, [pikepdf.String(text.encode("cp1252"))], "Tj")
+        self._add(glyph.page, [], "ET")
+
+    def _box(self, gap: Gap) -> None:
+        first = gap.first
+        if self._hidden(first):
+            return
+        a, b, c, d = self._turned(first)
+        self._add(first.page, [], "q")
+        self._add(first.page, [0], "g")
+        self._add(first.page, [_number(v) for v in (a, b, c, d, first.x, first.y)], "cm")
+        size = max(first.size, 0.1)
+        self._add(first.page, [0, _number(-0.2 * size), _number(max(gap.width, 0.5)), _number(0.95 * size)], "re")
+        self._add(first.page, [], "f")
+        self._add(first.page, [], "Q")
+
+    def _add(self, page: int, args: Sequence[Any], op: str) -> None:
+        import pikepdf
+
+        self.ops[page].append(pikepdf.ContentStreamInstruction(list(args), pikepdf.Operator(op)))
+
+
+def _number(value: float) -> Any:
+    from decimal import Decimal
+
+    return Decimal(f"{value:.4f}")
+
+
+def text_width(text: str, style: str) -> float:
+    """How wide a text is in a standard font of height 1; 0 where the font has not all of its signs."""
+    from pdfminer.fontmetrics import FONT_METRICS
+
+    try:
+        text.encode("cp1252")
+    except UnicodeEncodeError:
+        return 0.0
+    metrics = FONT_METRICS[style][1]
+    return sum(metrics.get(c, 600) for c in text) / 1000
+
+
+def font_of(pdf: Any, style: str) -> Any:
+    """A standard font as an object of the file."""
+    import pikepdf
+
+    return pdf.make_indirect(
+        pikepdf.Dictionary(
+            Type=pikepdf.Name.Font,
+            Subtype=pikepdf.Name.Type1,
+            BaseFont=pikepdf.Name(f"/{style}"),
+            Encoding=pikepdf.Name.WinAnsiEncoding,
+        )
+    )

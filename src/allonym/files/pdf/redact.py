@@ -1,0 +1,185 @@
+"""Content streams written anew without the characters that are to go; all others stay where they stand."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from allonym.files.pdf.content import SHOWING, Glyph, Setting, Source
+
+_KEPT = frozenset(
+    "w J j M d ri i gs q Q cm m l c v y h re S s f F f* B B* b b* n W W* BT ET Tc Tw Tz TL Tf Tr Ts Td TD Tm T* "
+    "CS cs SC SCN sc scn G g RG rg K k sh Do d0 d1".split()
+)
+_GREY = 0.88
+
+Gone = dict[int, dict[int, list[Glyph]]]
+"""Operator to string to the characters that go."""
+
+
+def gone_of(glyphs: Iterable[Glyph]) -> dict[Any, Gone]:
+    """The characters that go, by stream."""
+    out: dict[Any, Gone] = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
+    for glyph in glyphs:
+        out[glyph.stream][glyph.op][glyph.item].append(glyph)
+    return out
+
+
+@dataclass(frozen=True, slots=True)
+class Insert:
+    """A replacement that is set where the first character of a gap was.
+
+    Attributes:
+        text: in the font's encoding.
+        font: name of the font in the resources.
+        size, scale: of the font; 1 is its usual width.
+        width: how far it goes, in the units of the text.
+    """
+
+    text: bytes = field(repr=False)
+    font: str
+    size: float
+    scale: float
+    width: float
+
+
+def rewrite(source: Source, gone: Gone, inserts: Mapping[tuple[int, int, int], Insert], pictures: str) -> bytes:
+    """A content stream without the characters that go, without marks that hold text, and its states balanced.
+
+    Args:
+        source: the stream.
+        gone: its characters that go.
+        inserts: operator, string and byte to what is set there.
+        pictures: ``keep``, ``box`` (a grey box in their place) or ``drop``.
+    """
+    import pikepdf
+
+    make = pikepdf.ContentStreamInstruction
+    out: list[Any] = []
+    depth = 0
+    marks: list[bool] = []
+
+    def add(args: Sequence[Any], op: str) -> None:
+        out.append(make(list(args), pikepdf.Operator(op)))
+
+    for index, instruction in enumerate(source.ops):
+        if isinstance(instruction, pikepdf.ContentStreamInlineImage):
+            _picture(instruction, pictures, out, add)
+            continue
+        args, op = instruction.operands, str(instruction.operator)
+        if op in SHOWING:
+            if op == '"':
+                add([args[0]], "Tw")
+                add([args[1]], "Tc")
+            if op in ("'", '"'):
+                add([], "T*")
+            shown = args[-1]
+            if index in gone:
+                _without(shown, index, gone[index], inserts, add)
+            else:
+                add([shown], "TJ" if op == "TJ" else "Tj")
+        elif op == "Do" and _is_image(args[0], source.resources):
+            _picture(instruction, pictures, out, add)
+        elif op in ("BMC", "BDC"):
+            layer = op == "BDC" and str(args[0]) == "/OC" and isinstance(args[1], pikepdf.Name)
+            marks.append(layer)
+            if layer:
+                out.append(instruction)
+        elif op == "EMC":
+            if marks and marks.pop():
+                out.append(instruction)
+        elif op in _KEPT:
+            depth += (op == "q") - (op == "Q")
+            if depth < 0:
+                depth = 0
+                continue
+            out.append(instruction)
+    for layer in reversed(marks):
+        if layer:
+            add([], "EMC")
+    for _ in range(depth):
+        add([], "Q")
+    return bytes(pikepdf.unparse_content_stream(out))
+
+
+def _is_image(name: Any, resources: Any) -> bool:
+    thing = (resources.get("/XObject") or {}).get(str(name)) if resources is not None else None
+    return thing is None or thing.get("/Subtype") != "/Form"
+
+
+def _picture(instruction: Any, pictures: str, out: list[Any], add: Any) -> None:
+    if pictures == "keep":
+        out.append(instruction)
+    elif pictures == "box":
+        add([], "q")
+        add([_GREY], "g")
+        add([0, 0, 1, 1], "re")
+        add([], "f")
+        add([], "Q")
+
+
+def _without(
+    shown: Any, op: int, gone: dict[int, list[Glyph]], inserts: Mapping[tuple[int, int, int], Insert], add: Any
+) -> None:
+    """Show a string or TJ array with gaps as wide as the characters that go, and what is set in them."""
+    import pikepdf
+
+    items = list(shown) if isinstance(shown, pikepdf.Array) else [shown]
+    out: list[Any] = []
+    back = 0.0
+
+    def push(piece: bytes) -> None:
+        nonlocal back
+        if piece:
+            if back:
+                out.append(_number(back))
+                back = 0.0
+            out.append(pikepdf.String(piece))
+
+    def close() -> None:
+        nonlocal back
+        if back:
+            out.append(_number(back))
+            back = 0.0
+        if out:
+            add([pikepdf.Array(out)], "TJ")
+            out.clear()
+
+    for index, item in enumerate(items):
+        if not isinstance(item, pikepdf.String):
+            back += float(item)
+            continue
+        data, at = bytes(item), 0
+        for glyph in sorted({g.start: g for g in gone.get(index, ())}.values(), key=lambda g: g.start):
+            push(data[at : glyph.start])
+            insert = inserts.get((op, index, glyph.start))
+            if insert is not None and glyph.setting is not None:
+                close()
+                back = _set(insert, glyph.setting, add)
+            back += glyph.back
+            at = glyph.end
+        push(data[at:])
+    close()
+
+
+def _set(insert: Insert, setting: Setting, add: Any) -> float:
+    """Show a replacement and set the text as before; returns what takes the place back in a TJ array."""
+    import pikepdf
+
+    add([pikepdf.Name(insert.font), _number(insert.size)], "Tf")
+    for value, usual, op in ((insert.scale, setting.scale, "Tz"), (0.0, setting.char, "Tc"), (0.0, setting.word, "Tw")):
+        if value != usual:
+            add([_number(value * (100 if op == "Tz" else 1))], op)
+    add([pikepdf.String(insert.text)], "Tj")
+    add([pikepdf.Name(setting.font), _number(setting.size)], "Tf")
+    for value, usual, op in ((insert.scale, setting.scale, "Tz"), (0.0, setting.char, "Tc"), (0.0, setting.word, "Tw")):
+        if value != usual:
+            add([_number(usual * (100 if op == "Tz" else 1))], op)
+    return 1000 * insert.width / (setting.size * setting.scale)
+
+
+def _number(value: float) -> Decimal:
+    return Decimal(f"{value:.4f}")

@@ -1,0 +1,217 @@
+"""Pages that are pictures: their text is in the pixels, so it is read by OCR and painted over in the pixels.
+
+A page that somebody's OCR has given an invisible text (``ocrmypdf`` does) is treated by it. One without any needs a
+reader from the table :data:`allonym.registry.ocr`, or is refused.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import shutil
+import subprocess
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, cast
+
+from allonym.errors import DataError, UsageError
+from allonym.files.pdf.content import Content, Glyph, Matrix, times
+from allonym.files.pdf.layout import Unit
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+DPI = 200
+"""Dots per inch of a page that is written as a picture, and that an OCR is shown."""
+
+LARGE = 0.5
+"""Share of a page that its pictures cover, from which on it may be a scan."""
+
+FEW = 24
+"""Letters that a scan may show as text beside its picture: a page number, a stamp."""
+
+DRAWN = 150
+"""Lines and areas of a page without any letter, from which on its letters may be drawn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word that an OCR read: its text, its box in pixels from the left top corner, and the number of its line."""
+
+    text: str = field(repr=False)
+    left: float
+    top: float
+    right: float
+    bottom: float
+    line: int = 0
+
+
+Reader = Callable[["Image"], Iterable[Word]]
+
+"""Gives the words of a page in reading order. By name in :data:`allonym.registry.ocr`, the hook for other engines."""
+
+
+def tesseract(image: Image) -> Iterator[Word]:
+    """The words that the command ``tesseract`` reads, in the languages it is set to by default.
+
+    Raises:
+        UsageError: there is no such command.
+        DataError: it failed.
+    """
+    command = shutil.which("tesseract")
+    if command is None:
+        raise UsageError("the OCR tesseract needs the command tesseract, which is not installed")
+    data = io.BytesIO()
+    image.save(data, "PNG", dpi=(DPI, DPI))
+    done = subprocess.run([command, "-", "-", "tsv"], input=data.getvalue(), capture_output=True, check=False)
+    if done.returncode:
+        raise DataError(f"tesseract failed with code {done.returncode}")
+    lines: dict[tuple[str, ...], int] = {}
+    rows = csv.DictReader(io.StringIO(done.stdout.decode("utf-8", "replace")), delimiter="\t", quoting=csv.QUOTE_NONE)
+    for row in rows:
+        text = (row.get("text") or "").strip()
+        if row.get("level") == "5" and text:
+            line = lines.setdefault((row["block_num"], row["par_num"], row["line_num"]), len(lines))
+            left, top = float(row["left"]), float(row["top"])
+            yield Word(text, left, top, left + float(row["width"]), top + float(row["height"]), line)
+
+
+def page_box(page: Any) -> tuple[float, float, float, float]:
+    """Left, bottom, right and top of what is shown of a page, in its own units."""
+    box = [float(v) for v in page.cropbox]
+    return min(box[0], box[2]), min(box[1], box[3]), max(box[0], box[2]), max(box[1], box[3])
+
+
+def shown_matrix(page: Any) -> tuple[Matrix, float, float]:
+    """From the page as it is shown (from its left bottom corner) to its own units; its shown width and height."""
+    x0, y0, x1, y1 = page_box(page)
+    turn = int(page.obj.get("/Rotate", page.get("/Rotate", 0)) or 0) % 360
+    if turn == 90:
+        return (0, 1, -1, 0, x1, y0), y1 - y0, x1 - x0
+    if turn == 180:
+        return (-1, 0, 0, -1, x1, y1), x1 - x0, y1 - y0
+    if turn == 270:
+        return (0, -1, 1, 0, x0, y1), y1 - y0, x1 - x0
+    return (1, 0, 0, 1, x0, y0), x1 - x0, y1 - y0
+
+
+def covered_share(pdf: Any, content: Content) -> dict[int, float]:
+    """Page to the share of it that pictures cover, overlaps counted twice."""
+    out: dict[int, float] = {}
+    for picture in content.pictures:
+        left, bottom, right, top = page_box(pdf.pages[picture.page])
+        a, b, c, d = picture.box()
+        area = max(0.0, min(c, right) - max(a, left)) * max(0.0, min(d, top) - max(b, bottom))
+        whole = max(1e-6, (right - left) * (top - bottom))
+        out[picture.page] = out.get(picture.page, 0.0) + area / whole
+    return out
+
+
+def find_scans(pdf: Any, content: Content) -> dict[int, bool]:
+    """The pages that are pictures, each with whether an invisible text goes with it."""
+    shown: dict[int, int] = {}
+    unseen: dict[int, int] = {}
+    for glyph in content.glyphs:
+        if (glyph.text or "\ufffd").isalnum() or glyph.text is None:
+            counts = shown if not glyph.plane else unseen
+            counts[glyph.page] = counts.get(glyph.page, 0) + 1
+    shares = covered_share(pdf, content)
+    out: dict[int, bool] = {}
+    for page in range(len(pdf.pages)):
+        pictured = shares.get(page, 0.0) >= LARGE and shown.get(page, 0) <= max(FEW, unseen.get(page, 0) // 4)
+        drawn = content.shapes[page] >= DRAWN and not shown.get(page, 0) and not unseen.get(page, 0)
+        if pictured or drawn:
+            out[page] = unseen.get(page, 0) > 0 and not drawn
+    return out
+
+
+class Rendered:
+    """The pages of a file as pictures, each made when it is asked for."""
+
+    def __init__(self, pdf: Any) -> None:
+        import pypdfium2
+
+        data = io.BytesIO()
+        pdf.save(data)
+        self._file: Any = pypdfium2.PdfDocument(data.getvalue())
+
+    def page(self, number: int) -> Image:
+        """A page at ``DPI``, as it is shown."""
+        page = self._file[number]
+        width, height = page.get_size()
+        # A page as large as a wall is not worth more dots than a sheet has.
+        scale = min(DPI / 72, 8000 / max(width, height, 1.0))
+        return cast("Image", page.render(scale=scale).to_pil().convert("RGB"))
+
+    def close(self) -> None:
+        """Let the file go."""
+        self._file.close()
+
+
+def read_words(image: Image, reader: Reader, page: Any, number: int, line: int) -> list[Unit]:
+    """What an OCR reads on a page, as units that stand where it read them."""
+    matrix, width, height = shown_matrix(page)
+    sx, sy = width / image.width, height / image.height
+    out: list[Unit] = []
+    before: Word | None = None
+    for word in reader(image):
+        if not word.text:
+            continue
+        corner = (word.left * sx, height - (word.bottom - 0.2 * (word.bottom - word.top)) * sy)
+        high = (word.bottom - word.top) * sy
+        x, y = _at(matrix, *corner)
+        dx, dy = _along(matrix, (word.right - word.left) * sx, 0)
+        ux, uy = _along(matrix, 0, high)
+        glyph = Glyph(
+            word.text, None, 0, 0, 0, 0, 0.0, x, y, dx, dy, ux, uy, number, "", "Helvetica", (0.0,), -1
+        )  # fmt: skip
+        gap = "\n\n" if before is None else " " if before.line == word.line else "\n"
+        out.append(Unit(word.text, [glyph], gap, line + word.line, True))
+        before = word
+    return out
+
+
+def painted_over(image: Image, glyphs: Sequence[Glyph], page: Any) -> Image:
+    """The picture of a page with white boxes where the characters stand."""
+    from PIL import ImageDraw
+
+    matrix, width, height = shown_matrix(page)
+    back = _inverse(matrix)
+    sx, sy = image.width / width, image.height / height
+    draw = ImageDraw.Draw(image)
+    for g in glyphs:
+        xs, ys = [], []
+        for along, up in ((0.0, -0.3), (1.0, -0.3), (0.0, 1.0), (1.0, 1.0)):
+            x, y = _at(back, g.x + along * g.dx + up * g.ux, g.y + along * g.dy + up * g.uy)
+            xs.append(x * sx)
+            ys.append((height - y) * sy)
+        draw.rectangle((min(xs) - 2, min(ys) - 2, max(xs) + 2, max(ys) + 2), fill=(255, 255, 255))
+    return image
+
+
+def picture_stream(pdf: Any, image: Image, page: Any) -> tuple[Any, Matrix]:
+    """The picture as an image of the file, and the matrix that lays it over the page."""
+    import pikepdf
+
+    data = io.BytesIO()
+    image.save(data, "JPEG", quality=80)
+    stream = pikepdf.Stream(pdf, data.getvalue())
+    stream.Type, stream.Subtype = pikepdf.Name.XObject, pikepdf.Name.Image
+    stream.Width, stream.Height, stream.BitsPerComponent = image.width, image.height, 8
+    stream.ColorSpace, stream.Filter = pikepdf.Name.DeviceRGB, pikepdf.Name.DCTDecode
+    matrix, width, height = shown_matrix(page)
+    return stream, times((width, 0, 0, height, 0, 0), matrix)
+
+
+def _at(m: Matrix, x: float, y: float) -> tuple[float, float]:
+    return x * m[0] + y * m[2] + m[4], x * m[1] + y * m[3] + m[5]
+
+
+def _along(m: Matrix, x: float, y: float) -> tuple[float, float]:
+    return x * m[0] + y * m[2], x * m[1] + y * m[3]
+
+
+def _inverse(m: Matrix) -> Matrix:
+    # Of a turn and a shift the inverse turns back.
+    a, b, c, d, e, f = m
+    return (a, c, b, d, -(a * e + b * f), -(c * e + d * f))

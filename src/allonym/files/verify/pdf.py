@@ -1,0 +1,147 @@
+"""Three readers of a PDF: what PDFium extracts, what pdfminer.six extracts, and all strings there are, wherever."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import unquote
+
+from allonym.errors import DataError, MissingExtra
+
+WORD_GAP = -120
+"""Displacement in a TJ array, in thousandths of the font's height, from which on two strings are two words."""
+
+_HEX = re.compile(rb"<([0-9A-Fa-f\s]{4,})>")
+_RESOURCES = ("/Font", "/XObject", "/ExtGState", "/ColorSpace", "/Pattern", "/Shading", "/Properties")
+_TEXTLESS = ("/Image",)
+
+
+def shown_texts(data: bytes) -> Iterator[tuple[str, str]]:
+    """The text of each page as PDFium extracts it, and what its links and bookmarks say.
+
+    Raises:
+        DataError: PDFium cannot open the file.
+    """
+    try:
+        import pypdfium2
+    except ImportError:
+        raise MissingExtra("PDF", "pdf") from None
+    try:
+        file = pypdfium2.PdfDocument(data)
+    except pypdfium2.PdfiumError:
+        raise DataError("PDFium cannot open the PDF") from None
+    try:
+        for number in range(len(file)):
+            page = file[number]
+            text = page.get_textpage()
+            yield f"page {number + 1}", text.get_text_range()
+            text.close()
+            page.close()
+        yield "metadata", "\n".join(file.get_metadata_dict().values())
+        yield "bookmarks", "\n".join(str(mark.get_title()) for mark in file.get_toc())
+        for number in range(file.count_attachments()):
+            yield "attachments", file.get_attachment(number).get_name()
+    finally:
+        file.close()
+
+
+def read_texts(data: bytes) -> Iterator[tuple[str, str]]:
+    """The text of each page as pdfminer.six extracts it.
+
+    Raises:
+        DataError: pdfminer.six cannot read the file.
+    """
+    try:
+        from pdfminer.converter import TextConverter
+        from pdfminer.layout import LAParams
+        from pdfminer.pdfinterp import PDFPageInterpreter, PDFResourceManager
+        from pdfminer.pdfpage import PDFPage
+    except ImportError:
+        raise MissingExtra("PDF", "pdf") from None
+    try:
+        resources = PDFResourceManager()
+        for number, page in enumerate(PDFPage.get_pages(io.BytesIO(data))):
+            out = io.StringIO()
+            device = TextConverter(resources, out, laparams=LAParams(all_texts=True))
+            PDFPageInterpreter(resources, device).process_page(page)
+            yield f"page {number + 1}", out.getvalue()
+    except Exception as error:  # pdfminer raises what it meets, and its words may quote the file
+        raise DataError(f"pdfminer.six cannot read the PDF ({type(error).__name__})") from None
+
+
+def raw_texts(data: bytes) -> Iterator[tuple[str, str]]:
+    """All strings: in the operators of content, in objects, in names of resources, in streams of other kinds.
+
+    Raises:
+        DataError: the file cannot be opened.
+    """
+    try:
+        import pikepdf
+    except ImportError:
+        raise MissingExtra("PDF", "pdf") from None
+    try:
+        with pikepdf.open(io.BytesIO(data), suppress_warnings=True) as pdf:
+            pages = {page.obj.Contents.objgen: n for n, page in enumerate(pdf.pages) if "/Contents" in page.obj}
+            strings: list[str] = []
+            for thing in pdf.objects:
+                if not isinstance(thing, pikepdf.Stream):
+                    _strings(pikepdf, thing, strings, 0)
+                    continue
+                _strings(pikepdf, thing.stream_dict, strings, 0)
+                if thing.objgen in pages:
+                    yield f"content of page {pages[thing.objgen] + 1}", _content(pikepdf, thing)
+                elif thing.get("/Subtype") == "/Form" or "/PatternType" in thing:
+                    yield "content of a form", _content(pikepdf, thing)
+                elif thing.get("/Subtype") not in _TEXTLESS and not {"/Length1", "/Length2"} & set(thing.keys()):
+                    yield "a stream", _stream(thing)
+            _strings(pikepdf, pdf.trailer, strings, 0)
+            yield "objects", "\n".join(strings)
+    except (pikepdf.PdfError, ValueError, TypeError, RuntimeError, LookupError) as error:
+        raise DataError(f"the PDF cannot be read back ({type(error).__name__})") from None
+
+
+def _content(pike: Any, stream: Any) -> str:
+    lines: list[str] = []
+    for instruction in pike.parse_content_stream(stream):
+        words: list[str] = []
+        for operand in instruction.operands:
+            items = list(operand) if isinstance(operand, pike.Array) else [operand]
+            for item in items:
+                if isinstance(item, pike.String):
+                    words.append(bytes(item).decode("latin-1"))
+                elif isinstance(item, pike.Dictionary):
+                    _strings(pike, item, words, 0)
+                elif words and not isinstance(item, pike.Object) and float(item) < WORD_GAP:
+                    words.append(" ")
+        if words:
+            lines.append("".join(words))
+    return "\n".join(lines)
+
+
+def _strings(pike: Any, thing: Any, out: list[str], depth: int) -> None:
+    """The strings within an object, and the names that resources have; what it refers to is met by itself."""
+    if depth > 50:
+        raise ValueError("objects lie too deep in one another")
+    if isinstance(thing, pike.String):
+        out.append(unquote(str(thing)))
+        out.append(bytes(thing).decode("latin-1"))
+    elif isinstance(thing, pike.Array):
+        for item in thing:
+            if not getattr(item, "is_indirect", False):
+                _strings(pike, item, out, depth + 1)
+    elif isinstance(thing, pike.Dictionary):
+        for key, value in thing.items():
+            if key in _RESOURCES and isinstance(value, pike.Dictionary):
+                out += [name[1:] for name in value.keys()]  # noqa: SIM118
+            if not getattr(value, "is_indirect", False):
+                _strings(pike, value, out, depth + 1)
+
+
+def _stream(stream: Any) -> str:
+    """Maps of characters, functions, programs of characters: as they are, and their hexadecimal strings as text."""
+    data = stream.read_bytes()
+    told = b"\n".join(_HEX.findall(data)).translate(None, b" \t\r").split(b"\n")
+    texts = [bytes.fromhex(h[: len(h) // 2 * 2].decode("ascii")).decode("utf-16-be", "ignore") for h in told if h]
+    return "\n".join((data.decode("utf-8", "replace"), *texts))
