@@ -14,14 +14,16 @@ if TYPE_CHECKING:
     from allonym.scale.files import anonymize_on_ray
     from allonym.scale.frames import anonymize_frame
     from allonym.scale.spark import anonymize_spark
+    from allonym.scale.swap_ray import swap_workers
 
-__all__ = ["anonymize_dataset", "anonymize_frame", "anonymize_on_ray", "anonymize_spark"]
+__all__ = ["anonymize_dataset", "anonymize_frame", "anonymize_on_ray", "anonymize_spark", "swap_workers"]
 
 _WHERE = {
     "anonymize_dataset": "dataset",
     "anonymize_frame": "frames",
     "anonymize_on_ray": "files",
     "anonymize_spark": "spark",
+    "swap_workers": "swap_ray",
 }
 
 

@@ -1,8 +1,8 @@
 """Ray, started quietly: no usage statistics, no dashboard, no lines from workers, and a password on its sockets.
 
 Ray talks through sockets, also on one machine. Nothing here is imported, and no socket opened, unless a caller asks for
-Ray. The cluster that :func:`connected` starts for itself takes no connection without its token (Ray 2.52 or later);
-what another cluster asks for is its owner's concern.
+Ray. Its sockets listen on all addresses of the machine; the cluster that :func:`connected` starts for itself takes no
+connection without a token made for it, where Ray knows tokens (2.52 or later) and was not imported before.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from __future__ import annotations
 import logging
 import os
 import secrets
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
 from typing import Any
 
 from allonym.errors import MissingExtra, UsageError
@@ -25,6 +25,9 @@ def import_ray() -> Any:
     """The module ray; :class:`MissingExtra` where it is not installed."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    if "ray" not in sys.modules and not {"RAY_ADDRESS", "RAY_AUTH_MODE"} & set(os.environ):
+        # Ray reads it when it is imported; a caller who did so before decides on it.
+        os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -34,13 +37,8 @@ def import_ray() -> Any:
     return ray
 
 
-@cache
-def _token() -> str:
-    return secrets.token_hex(32)  # one for the process: Ray reads it once
-
-
 @contextmanager
-def connected(workers: int | None = None) -> Iterator[Any]:
+def connected(workers: int | None = None, store: int = _STORE) -> Iterator[Any]:
     """The module ray, connected; what was not connected before is disconnected at the end.
 
     The cluster is, in this order: the one that the caller is connected to; the one that ``RAY_ADDRESS`` names; one that
@@ -48,6 +46,7 @@ def connected(workers: int | None = None) -> Iterator[Any]:
 
     Args:
         workers: processors of a cluster that is started; by default all that this process may use.
+        store: bytes of its object store; 0: as many as Ray thinks fit, and none of them ever on disk.
 
     Raises:
         MissingExtra: Ray is not installed.
@@ -67,13 +66,12 @@ def connected(workers: int | None = None) -> Iterator[Any]:
             except Exception as error:  # what Ray raises here has no common base
                 raise UsageError(f"RAY_ADDRESS: no cluster answers there ({type(error).__name__})") from None
         else:
-            os.environ.setdefault("RAY_AUTH_MODE", "token")
-            os.environ.setdefault("RAY_AUTH_TOKEN", _token())
             ray.init(
                 address="local",
                 num_cpus=workers or len(os.sched_getaffinity(0)),
                 include_dashboard=False,
-                object_store_memory=_STORE,
+                object_store_memory=store or None,
+                _system_config=None if store else {"automatic_object_spilling_enabled": False},
                 **quiet,
             )
     try:

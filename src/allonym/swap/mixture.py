@@ -121,8 +121,7 @@ class SphericalMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             UsageError: a setting is out of range, there is no row, or more components are asked for than rows.
             DataError: a value is not finite, or every row is zero.
         """
-        with one_thread():
-            return self.fit_rows(self.rows(X), labels=labels)
+        return self.fit_rows(self.rows(X), labels=labels)
 
     def rows(self, X: ArrayLike, spread: Spread | None = None) -> Rows:
         """The rows of ``X`` as :meth:`fit` takes them: unit length, weighted as ``copies`` says, in shards.
@@ -139,7 +138,7 @@ class SphericalMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     def fit_rows(
         self, rows: Rows, *, labels: ArrayLike | None = None, runs: Iterator[Climb] | None = None
     ) -> SphericalMixture:
-        """:meth:`fit` to rows as :meth:`rows` gives them; call it within :func:`allonym.swap.shards.one_thread`.
+        """:meth:`fit` to rows as :meth:`rows` gives them.
 
         Args:
             runs: what became of the starts, where :func:`starts` was called before for several mixtures.
@@ -149,7 +148,8 @@ class SphericalMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         if rows.zeros == n:
             raise DataError("a mixture needs directions; all rows are zero")
         start = None if labels is None else _labels(labels, n, self.n_components)
-        run = self._fit(rows, start, runs)
+        with one_thread():
+            run = self._fit(rows, start, runs)
         order = np.lexsort((np.arange(len(run.parameters.rhos)), -run.parameters.weights))
         found = run.parameters.take(order)
         self.n_features_in_ = d
@@ -159,7 +159,8 @@ class SphericalMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self.converged_ = run.converged
         self.degenerate_ = self._at_cap(found, self._cap(rows.X.dtype))
         self.cosines_ = mean_cosine(found.rhos, d, self.family)
-        parts = rows.each(_judged, found, self.family)
+        with one_thread():
+            parts = rows.each(_judged, found, self.family)
         self.labels_ = np.concatenate([part for part, _ in parts])
         self.log_likelihood_ = float(added([total for _, total in parts]))
         self.warnings_ = tuple(self._remarks(run, rows))

@@ -1,0 +1,243 @@
+"""Swapping on Ray: actors that embed, fit and draw what one machine would, to the last bit.
+
+>>> with allonym.scale.swap_workers(8) as spread:                                       # doctest: +SKIP
+...     corpus = allonym.swap.load("calls/", protect="company", spread=spread)
+...     releases = allonym.swap.search(corpus, seed=1, spread=spread)
+
+Shards of the matrix of embeddings lie in Ray's object store, a run of neighbours for each actor. An iteration of EM sends
+the parameters to all. Each actor adds up what it can of its own shards (r, B, C, log-likelihood), then neighbours hand
+on what is left, two by two; what comes to the caller is one sum, added along the tree that
+:mod:`allonym.swap.shards` fixes, which does not know of actors. Documents, texts to be embedded, starts of mixtures and
+draws of exchanges go to whichever actor is free. An actor that dies begins again and repeats its calls: nothing that it
+computed is kept in it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from allonym.errors import AllonymError, DataError, UsageError
+from allonym.scale.cluster import connected, processors
+from allonym.swap.shards import Here, Placed, Shard, Tree, Work, fingerprint, one_thread
+
+TRIES = 3
+"""How often a call is repeated whose actor died."""
+AHEAD = 8
+"""Items per actor that may be begun before the first of them is done."""
+_COMMON = 2  # what items share, of the last so many kinds, stays in an actor
+
+_END: Any = object()
+Nodes = list[tuple[int, int, Any]]
+"""Nodes of a tree: level, number, value."""
+
+
+@contextmanager
+def swap_workers(count: int | None = None) -> Iterator[Workers]:
+    """Workers for ``spread`` of :func:`allonym.swap.load`, :func:`allonym.swap.search` and the rest of ``allonym.swap``.
+
+    They are on the cluster that the caller is connected to, else the one that ``RAY_ADDRESS`` names, else one of this
+    machine, which ends with them. All that they are sent stays in memory there; a cluster of somebody else's may write
+    its object store to disk where memory is short.
+
+    Args:
+        count: actors, of one processor each; by default as many as there are processors.
+
+    Raises:
+        MissingExtra: Ray is not installed.
+        UsageError: the cluster has fewer processors, or a worker's numbers differ from this machine's in the last bits,
+            since it has another kind of processor or another NumPy.
+    """
+    if count is not None and count < 1:
+        raise UsageError(f"workers must be 1 or more, got {count}")
+    with connected(count, store=0) as ray:
+        most = processors(ray)
+        if count is not None and count > most:
+            raise UsageError(f"the cluster has {most} processors; got {count} workers")
+        made = Workers(ray, count or most)
+        try:
+            made.check()
+            yield made
+        finally:
+            made.close()
+
+
+class Workers:
+    """Actors that work on shards and items: a :class:`allonym.swap.shards.Spread`. See :func:`swap_workers`."""
+
+    def __init__(self, ray: Any, count: int) -> None:
+        self.ray = ray
+        kind = ray.remote(num_cpus=1, max_restarts=-1, max_task_retries=TRIES)(_Worker)
+        self.actors = [kind.remote() for _ in range(count)]
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (Here, ())  # a worker works alone
+
+    def check(self) -> None:
+        """Raises :class:`UsageError` where a worker computes other bits than this process."""
+        own = fingerprint()
+        differ = [i for i, told in enumerate(self.got([a.fingerprint.remote() for a in self.actors])) if told != own]
+        if differ:
+            raise UsageError(
+                f"{len(differ)} of {len(self.actors)} workers compute other last bits than this machine (another kind of "
+                "processor, or another NumPy), so that the result would hang on who computed what"
+            )
+
+    def close(self) -> None:
+        """End the actors."""
+        for actor in self.actors:
+            self.ray.kill(actor)
+
+    def place(self, shards: Sequence[Shard]) -> Placed:
+        """The shards in Ray's object store, each actor's run of them as one object. A single shard stays here."""
+        return Here().place(shards) if len(shards) == 1 else _OnRay(self, shards)
+
+    def each(self, work: Work, common: Any, items: Iterable[Any]) -> Iterator[Any]:
+        """``work(common, item)`` of each item, in their order, by whichever actor is free."""
+        box = [self.put(common)]  # in a box it is a name, which an actor looks up once
+        source = iter(items)
+        waiting: deque[Any] = deque()
+        busy: dict[Any, Any] = {}
+        free = deque(self.actors * 2)  # one item is worked on, one lies ready
+        while True:
+            while free and len(waiting) < AHEAD * len(self.actors) and (item := next(source, _END)) is not _END:
+                actor = free.popleft()
+                told = actor.item.remote(box, work, item)
+                waiting.append(told)
+                busy[told] = actor
+            if not waiting:
+                return
+            if waiting[0] in busy:
+                for told in self.ray.wait(list(busy), num_returns=1)[0]:
+                    free.append(busy.pop(told))
+            else:
+                yield self.got([waiting.popleft()])[0]
+
+    def put(self, value: Any) -> Any:
+        """A name for a value in the object store."""
+        try:
+            return self.ray.put(value)
+        except self.ray.exceptions.RayError as error:
+            raise DataError(f"Ray's object store cannot take it ({type(error).__name__})") from None
+        except (TypeError, AttributeError) as error:  # what pickle raises; its message may show what it could not
+            raise UsageError(
+                f"{type(value).__name__} cannot be sent to another process ({type(error).__name__})"
+            ) from None
+
+    def got(self, told: Sequence[Any]) -> list[Any]:
+        """What calls returned.
+
+        Raises:
+            AllonymError: what a call raised, or its actor died again and again.
+        """
+        try:
+            found = self.ray.get(list(told))
+        except self.ray.exceptions.RayError as error:
+            raise AllonymError(
+                f"a worker was lost ({type(error).__name__}): it died {TRIES + 1} times at one task, or its machine went"
+            ) from None
+        for one in found:
+            if isinstance(one, _Failed):
+                raise one.error
+        return list(found)
+
+
+class _OnRay:
+    """Shards in the object store."""
+
+    def __init__(self, workers: Workers, shards: Sequence[Shard]) -> None:
+        self._workers, self._count = workers, len(shards)
+        many = min(len(workers.actors), len(shards))
+        bounds = [len(shards) * i // many for i in range(many + 1)]
+        self._actors = workers.actors[:many]
+        self._groups = [(a, workers.put(shards[a:b])) for a, b in zip(bounds, bounds[1:], strict=False)]
+
+    def each(self, work: Work, *arguments: Any) -> list[Any]:
+        call = self._workers.put((work, arguments))
+        told = [actor.each.remote(group, call) for actor, (_, group) in zip(self._actors, self._groups, strict=True)]
+        return [value for some in self._workers.got(told) for value in some]
+
+    def total(self, work: Work, *arguments: Any) -> Any:
+        call = self._workers.put((work, arguments))
+        left = [
+            (actor, actor.sums.remote(self._count, first, group, call))
+            for actor, (first, group) in zip(self._actors, self._groups, strict=True)
+        ]
+        while len(left) > 1:
+            pairs = [left[i : i + 2] for i in range(0, len(left), 2)]
+            left = [
+                p[0] if len(p) == 1 else (p[0][0], p[0][0].add.remote(self._count, p[0][1], p[1][1])) for p in pairs
+            ]
+        tree = Tree(self._count)
+        for node in self._workers.got([left[0][1]])[0]:
+            tree.add(*node)
+        return tree.total
+
+
+class _Worker:
+    """The actor. What it keeps only saves it from opening the same again."""
+
+    def __init__(self) -> None:
+        self._pinned = one_thread()
+        self._pinned.__enter__()  # for good
+        self._common: dict[str, Any] = {}
+
+    def fingerprint(self) -> bytes:
+        return fingerprint()
+
+    def sums(self, count: int, first: int, group: Sequence[Shard], call: tuple[Work, tuple[Any, ...]]) -> Any:
+        """The nodes that this run of shards adds up to."""
+        return _safely(lambda: _nodes(count, ((0, first + i, v) for i, v in enumerate(_made(group, call)))))
+
+    def add(self, count: int, left: Nodes | _Failed, right: Nodes | _Failed) -> Any:
+        """The nodes that two runs add up to."""
+        if isinstance(left, _Failed):
+            return left
+        return right if isinstance(right, _Failed) else _nodes(count, [*left, *right])
+
+    def each(self, group: Sequence[Shard], call: tuple[Work, tuple[Any, ...]]) -> Any:
+        """What the work returns of each shard of this run."""
+        return _safely(lambda: list(_made(group, call)))
+
+    def item(self, box: Sequence[Any], work: Work, item: Any) -> Any:
+        return _safely(lambda: work(self._opened(box[0]), item))
+
+    def _opened(self, name: Any) -> Any:
+        key = name.hex()
+        if key not in self._common:
+            from allonym.scale.cluster import import_ray
+
+            while len(self._common) >= _COMMON:
+                del self._common[next(iter(self._common))]
+            self._common[key] = import_ray().get(name)
+        return self._common[key]
+
+
+class _Failed:
+    """What a call raised. As a value it passes through Ray, which would print an exception with all that it quotes."""
+
+    def __init__(self, error: AllonymError) -> None:
+        self.error = error
+
+
+def _safely(doing: Callable[[], Any]) -> Any:
+    try:
+        return doing()
+    except AllonymError as error:
+        return _Failed(error)
+    except Exception as error:  # its message may quote a text
+        return _Failed(DataError(f"{type(error).__name__} in a worker"))
+
+
+def _made(group: Sequence[Shard], call: tuple[Work, tuple[Any, ...]]) -> Iterator[Any]:
+    work, arguments = call
+    return (work(shard, *arguments) for shard in group)
+
+
+def _nodes(count: int, nodes: Iterable[tuple[int, int, Any]]) -> Nodes:
+    tree = Tree(count)
+    for node in nodes:
+        tree.add(*node)
+    return [(level, number, value) for (level, number), value in tree.nodes.items()]
