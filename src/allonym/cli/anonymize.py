@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from allonym.cli.options import (
     chosen_policy,
@@ -48,7 +50,19 @@ _OUT = click.Path(dir_okay=False, path_type=Path)
     help="Column or field that names whom a record is about: its dates move alike, and the vault can forget it.",
 )
 @click.option(
-    "--workers", type=click.IntRange(1), default=1, show_default=True, help="Processes; same bytes for any number."
+    "--workers",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="Processes; same bytes for any number. With --runner ray by default one for each processor.",
+)
+@click.option(
+    "--runner",
+    type=click.Choice(("processes", "ray")),
+    default="processes",
+    show_default=True,
+    help="Where the work is done: in processes of this machine, or on Ray: on the cluster that RAY_ADDRESS names, else "
+    "on one that is started here for the run. With ray, SOURCE and TARGET may be URIs such as s3://bucket/folder.",
 )
 @click.option(
     "--unique",
@@ -99,6 +113,7 @@ def anonymize(
     secret_keyring: str | None,
     subject_field: str | None,
     workers: int,
+    runner: str,
     unique: bool,
     resume: bool,
     overwrite: bool,
@@ -123,6 +138,7 @@ def anonymize(
       echo "Write to jane.doe@example.com" | allonym anonymize -
       allonym anonymize letter.txt --dry-run --show
       allonym anonymize interviews/ safe/ --policy pseudonyms --vault study.vault --secret-file study.key
+      allonym anonymize s3://lake/reviews s3://lake/safe --runner ray --key-file secret.key --resume
     """
     if target and output:
         raise click.UsageError("TARGET is given twice: as an argument and with --output")
@@ -134,6 +150,7 @@ def anonymize(
         raise click.UsageError("--unique goes without --vault: a vault does the same")
     if vault is None and (secret_file or secret_env or secret_keyring):
         raise click.UsageError("--secret-file, --secret-env and --secret-keyring go with --vault")
+    _check_runner(runner, source, target or output, vault=vault, unique=unique, dry_run=dry_run)
     chosen = chosen_policy(policy, label, dictionary, exclude_terms, operating_point)
     if subject_field is not None:
         # What names the subject identifies, wherever it stands in the record.
@@ -149,34 +166,36 @@ def anonymize(
     if to == "-" and (resume or overwrite):
         raise click.UsageError("--resume and --overwrite need a TARGET")
 
-    from allonym.files import anonymize_path
-    from allonym.replace.cast import Corpus
-
-    keeper: Keeper | None = Corpus(key) if unique else None
-    if vault:
-        keeper = open_vault(vault, secret_file, secret_env, secret_keyring)
     if source == "-":
         tell_terminal()
+    shared: dict[str, Any] = {
+        "key": key,
+        "scope": scope,
+        "fields": field or None,
+        "format": format,
+        "resume": resume,
+        "overwrite": overwrite,
+        "plans": plans,
+        "originals": originals,
+        "report": report,
+        "quarantine": quarantine,
+    }
     try:
         with progress(wanted=not quiet and to != "-") as advance:
-            done = anonymize_path(
-                source,
-                to,
-                chosen,
-                key=key,
-                vault=keeper,
-                scope=scope,
-                fields=field or None,
-                format=format,
-                workers=workers,
-                resume=resume,
-                overwrite=overwrite,
-                plans=plans,
-                originals=originals,
-                report=report,
-                quarantine=quarantine,
-                progress=advance,
-            )
+            if runner == "ray":
+                from allonym.scale import anonymize_on_ray
+
+                given = click.get_current_context().get_parameter_source("workers")
+                many = None if given is ParameterSource.DEFAULT else workers
+                done = anonymize_on_ray(source, to, chosen, workers=many, progress=advance, **shared)
+            else:
+                from allonym.files import anonymize_path
+                from allonym.replace.cast import Corpus
+
+                keeper: Keeper | None = Corpus(key) if unique else None
+                if vault:
+                    keeper = open_vault(vault, secret_file, secret_env, secret_keyring)
+                done = anonymize_path(source, to, chosen, vault=keeper, workers=workers, progress=advance, **shared)
     except KeyboardInterrupt:
         hint = "; the same command with --resume goes on from here" if "-" not in (source, to) else ""
         note(f"interrupted{hint}", label="error:")
@@ -192,6 +211,28 @@ def anonymize(
         where = f"; see {listed}" if done.quarantined and listed.exists() else ""
         note(f"{told} could not be processed and left out{where}", label="error:")
         raise click.exceptions.Exit(done.exit_code)
+
+
+def _check_runner(
+    runner: str, source: str, target: str | None, *, vault: str | None, unique: bool, dry_run: bool
+) -> None:
+    if runner == "processes":
+        # The scheme alone: a URI may hold a key.
+        uris = [
+            one.partition("://")[0] for one in (source, target or "") if re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", one)
+        ]
+        if uris:
+            raise click.UsageError(f"a {uris[0]}:// URI needs --runner ray")
+        return
+    if vault or unique:
+        raise click.UsageError(
+            f"{'--vault' if vault else '--unique'} needs one process that knows all documents, so it goes without "
+            "--runner ray; pseudonyms with a --key-file are the same in all documents without it"
+        )
+    if dry_run:
+        raise click.UsageError("--dry-run goes without --runner ray")
+    if source == "-" or target in (None, "-"):
+        raise click.UsageError("--runner ray needs a SOURCE and a TARGET that are files, folders or URIs")
 
 
 def _standard_output(source: str, format: str | None) -> str:

@@ -9,8 +9,8 @@ be kept, ordered and written by somebody. Ray starts an actor that died again, a
 
 from __future__ import annotations
 
-import io
 import json
+import pickle
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -35,6 +35,8 @@ from allonym.scale.cluster import connected, processors
 from allonym.scale.listing import Listing, check_targets, list_files
 from allonym.scale.partitions import PARTITION, Outcome, Schedule, Step, Worker, read_note
 from allonym.scale.storage import Disk, is_uri
+
+_INLINE = 1 << 16
 
 RETRIES = 8
 """How often a step is begun again because its worker died, before the run gives up."""
@@ -201,7 +203,8 @@ class _Seat:
 def _work(ray: Any, worker: Worker, schedule: Schedule, workers: int, told: Callable[[int], None]) -> None:
     """Hand out all steps; at most one is under way for each actor."""
     actor = ray.remote(num_cpus=1, max_restarts=-1, max_task_retries=RETRIES)(_Seat)
-    held = ray.put(worker)
+    # What is large does not travel with the actor, and must not be gone when one is started again.
+    held = ray.put(worker) if len(pickle.dumps(worker)) > _INLINE else worker
     busy: dict[Any, tuple[Any, Step | None]] = {}
     for _ in range(workers):
         seat = actor.remote(held)
@@ -272,8 +275,8 @@ def _gather(
             for end, lines in lists.items():
                 if note[end]:
                     with listing.storage.open(f"{listing.state}/{group}.{end}") as stream:
-                        for line in io.TextIOWrapper(stream, encoding="utf-8", newline="\n"):
-                            lines.write(line.removesuffix("\n"))
+                        for line in stream:
+                            lines.write(line.decode().removesuffix("\n"))
         for lines in lists.values():
             lines.finish()
         if aside is not None and aside.exists():
