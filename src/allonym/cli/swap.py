@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from allonym.cli.options import field_option, format_option, key_option, read_key
@@ -117,8 +119,14 @@ def _sizes(ctx: click.Context, param: click.Parameter, value: str | None) -> tup
 )
 @key_option
 @click.option(
-    "--workers", type=click.IntRange(1), default=1, show_default=True, help="Processes; same bytes for any number."
-)
+    "--workers", type=click.IntRange(1), default=1, show_default=True,
+    help="Processes; same bytes for any number. With --runner ray by default one for each processor.",
+)  # fmt: skip
+@click.option(
+    "--runner", type=click.Choice(("processes", "ray")), default="processes", show_default=True,
+    help="Where the work is done: on this machine, or on Ray: on the cluster that RAY_ADDRESS names, else on one "
+    "that is started here for the run. The same bytes.",
+)  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Write nothing; show the releases and which one would be chosen.")
 @click.option("--resume", is_flag=True, help="Go on where an interrupted run of the same command stopped.")
 @click.option("--overwrite", is_flag=True, help="Replace outputs that exist.")
@@ -158,6 +166,7 @@ def swap(
     report: Path | None,
     no_texts: bool,
     workers: int,
+    runner: str,
     dry_run: bool,
     resume: bool,
     overwrite: bool,
@@ -222,6 +231,7 @@ def swap(
     )
     _known(run, report)
     if dry_run:
+        run = _placed(run, runner)
         with stages(STAGES, wanted=not quiet) as advance:
             found = run.search(None, advance)
         _show(found, *run.best(found))
@@ -233,6 +243,7 @@ def swap(
     _free(source, target, outputs, format, read, overwrite=overwrite)
     state = _state(target or outputs[0], resume=resume, overwrite=overwrite)
     try:
+        run = _placed(run, runner)
         with stages(STAGES, wanted=not quiet) as advance:
             result = run.whole(
                 run.search(state.folder, advance, label=label),
@@ -263,6 +274,17 @@ def swap(
         _tell(result, [path for path in (target, *outputs) if path is not None])
         if shown := [str(path) for path in (report, as_json) if path is not None and not no_texts]:
             note(f"original texts are in {' and '.join(shown)}: keep that as safe as the corpus, or use --no-texts")
+
+
+def _placed(run: Run, runner: str) -> Run:
+    """The run where the runner works, until the command ends."""
+    if runner == "processes":
+        return run
+    from allonym.scale import swap_workers
+
+    context = click.get_current_context()
+    given = context.get_parameter_source("workers") is not ParameterSource.DEFAULT
+    return replace(run, spread=context.with_resource(swap_workers(run.workers if given else None)))
 
 
 def _known(run: Run, report: Path | None) -> None:

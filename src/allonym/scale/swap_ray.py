@@ -4,9 +4,9 @@
 ...     corpus = allonym.swap.load("calls/", protect="company", spread=spread)
 ...     releases = allonym.swap.search(corpus, seed=1, spread=spread)
 
-Shards of the matrix of embeddings lie in Ray's object store, a run of neighbours for each actor. An iteration of EM sends
-the parameters to all. Each actor adds up what it can of its own shards (r, B, C, log-likelihood), then neighbours hand
-on what is left, two by two; what comes to the caller is one sum, added along the tree that
+Shards of the matrix of embeddings lie in Ray's object store, a run of neighbours for each actor. An iteration of EM
+sends the parameters to all. Each actor adds up what it can of its own shards (r, B, C, log-likelihood), then neighbours
+hand on what is left, two by two; what comes to the caller is one sum, added along the tree that
 :mod:`allonym.swap.shards` fixes, which does not know of actors. Documents, texts to be embedded, starts of mixtures and
 draws of exchanges go to whichever actor is free. An actor that dies begins again and repeats its calls: nothing that it
 computed is kept in it.
@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import Any
 
 from allonym.errors import AllonymError, DataError, UsageError
@@ -36,7 +37,7 @@ Nodes = list[tuple[int, int, Any]]
 
 @contextmanager
 def swap_workers(count: int | None = None) -> Iterator[Workers]:
-    """Workers for ``spread`` of :func:`allonym.swap.load`, :func:`allonym.swap.search` and the rest of ``allonym.swap``.
+    """Workers for the argument ``spread`` of :func:`allonym.swap.load`, :func:`allonym.swap.search` and their like.
 
     They are on the cluster that the caller is connected to, else the one that ``RAY_ADDRESS`` names, else one of this
     machine, which ends with them. All that they are sent stays in memory there; a cluster of somebody else's may write
@@ -81,8 +82,8 @@ class Workers:
         differ = [i for i, told in enumerate(self.got([a.fingerprint.remote() for a in self.actors])) if told != own]
         if differ:
             raise UsageError(
-                f"{len(differ)} of {len(self.actors)} workers compute other last bits than this machine (another kind of "
-                "processor, or another NumPy), so that the result would hang on who computed what"
+                f"{len(differ)} of {len(self.actors)} workers compute other last bits than this machine (another kind "
+                "of processor, or another NumPy), so that the result would hang on who computed what"
             )
 
     def close(self) -> None:
@@ -136,7 +137,7 @@ class Workers:
             found = self.ray.get(list(told))
         except self.ray.exceptions.RayError as error:
             raise AllonymError(
-                f"a worker was lost ({type(error).__name__}): it died {TRIES + 1} times at one task, or its machine went"
+                f"a worker was lost ({type(error).__name__}): it died {TRIES + 1} times at one task, or cannot start"
             ) from None
         for one in found:
             if isinstance(one, _Failed):
@@ -152,7 +153,7 @@ class _OnRay:
         many = min(len(workers.actors), len(shards))
         bounds = [len(shards) * i // many for i in range(many + 1)]
         self._actors = workers.actors[:many]
-        self._groups = [(a, workers.put(shards[a:b])) for a, b in zip(bounds, bounds[1:], strict=False)]
+        self._groups = [(a, workers.put(shards[a:b])) for a, b in pairwise(bounds)]
 
     def each(self, work: Work, *arguments: Any) -> list[Any]:
         call = self._workers.put((work, arguments))

@@ -150,7 +150,7 @@ class Embedder:
         return table[[place[text] for text in texts]]
 
     def _unit(self, made: Any, n: int) -> Vectors:
-        table = np.asarray(made, np.float64)
+        table = np.array(made, np.float64)
         if table.ndim != 2 or table.shape[0] != n or not table.shape[1] or not np.isfinite(table).all():
             raise DataError(f"embedder {self.name!r}: {n} finite vectors are required, got an array of {table.shape}")
         length = np.linalg.norm(table, axis=1)
