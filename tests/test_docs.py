@@ -207,6 +207,14 @@ def test_the_thirty_examples_are_up_to_date():
     assert done.returncode == 0, done.stderr
 
 
+def test_the_tutorials_say_what_they_said():
+    pytest.importorskip("nbclient", reason="the extra docs is not installed")
+    pytest.importorskip("ipykernel", reason="the extra docs is not installed")
+    check = [sys.executable, str(ROOT / "docs" / "build_tutorials.py"), "--check"]
+    done = subprocess.run(check, capture_output=True, check=False, encoding="utf-8")
+    assert done.returncode == 0, done.stderr
+
+
 def test_the_first_screen_of_the_readme():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     first = text.partition("\n## ")[0]

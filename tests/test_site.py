@@ -74,3 +74,9 @@ def test_each_link_leads_to_a_page_and_to_a_place_on_it(site, pages):
 def test_every_page_is_in_the_navigation(site, pages):
     listed = set(pages["index.html"].xpath("//nav[contains(@class, 'md-nav')]//a/@href"))
     assert set(pages) - {"404.html", "changelog.html", "sources.html", "index.html"} <= listed
+
+
+def test_formulas_are_drawn_when_the_site_is_built(pages):
+    formulas = "//*[@class='arithmatex']"
+    assert len(pages["explanation/statistics.html"].xpath(f"{formulas}/math")) > 20
+    assert not [name for name, page in pages.items() if page.xpath(f"{formulas}[not(math)]")]

@@ -6,6 +6,7 @@ import html
 import json
 import posixpath
 import re
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,8 @@ OUTSIDE = {
 LESS_LIKELY = re.compile(r"reference/|(examples|figures|changes|changelog|contributing|overview|README)\.md")
 """Pages that hold every word there is, and would stand first in any search."""
 LINK = re.compile(r"^(`{3,}).*?^\1|(`+)(?:.|\n(?!\n))+?\2|\]\(([^)#\s]*)((?:#[^)\s]*)?)\)", re.DOTALL | re.MULTILINE)
+outputs: dict[str, str] = {}
+"""What stands in pages for outputs of notebooks that are HTML, which no Markdown must touch."""
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
 
 
@@ -61,11 +64,9 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     source = next((source for source, name in OUTSIDE.items() if name == here), f"docs/{here}")
 
     def led(link: re.Match[str]) -> str:
-        if link[3] is None or not link[3] or re.match(r"\w+:", link[3]):
+        if not link[3] or re.match(r"\w+:", link[3]) or link[3].startswith("./"):  # ./: the notebook itself
             return link[0]
         target = site_path(source, link[3])
-        if page.file.src_uri.startswith("tutorials/") and link[3].startswith("./"):
-            return link[0]  # the notebook itself, to be downloaded
         return f"]({posixpath.relpath(target, posixpath.dirname(here) or '.')}{link[4]})"
 
     return LINK.sub(led, markdown)
@@ -77,6 +78,8 @@ def on_page_content(content: str, page: Any, config: Any, files: Any) -> str:
         mathml = latex2mathml.converter.convert(html.unescape(formula[2]).strip(), display=display)
         return f'<{formula[1]} class="arithmatex">{mathml}</{formula[1]}>'
 
+    for mark, output in outputs.items():
+        content = content.replace(mark, output)
     return FORMULA.sub(drawn, content)
 
 
@@ -106,7 +109,11 @@ def as_markdown(path: Path) -> str:
 def shown(output: dict[str, Any]) -> str:
     data = output.get("data", {})
     if "text/html" in data:
-        return f'<div class="output">\n{"".join(data["text/html"])}\n</div>'
+        whole = "".join(data["text/html"])
+        mark = f"<!-- output {sha256(whole.encode()).hexdigest()} -->"
+        # A shadow tree keeps the page's style out of it, and its style out of the page.
+        outputs[mark] = f'<div class="output"><template shadowrootmode="open">{whole}</template></div>'
+        return mark
     text = "".join(output.get("text") or data["text/plain"])
     return f'<div class="output" markdown="1">\n{fenced(text, "text")}\n</div>'
 
