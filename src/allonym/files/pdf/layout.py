@@ -11,7 +11,7 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 from allonym.errors import RefusedContent
 from allonym.files.pdf.content import Glyph
@@ -20,7 +20,10 @@ GAP = 0.2
 """Gap between two characters that parts words, in font heights, beyond the usual gap of their line."""
 
 CELL = 1.2
-"""Gap that parts cells or columns, in font heights."""
+"""Gap that parts cells, in font heights."""
+
+GUTTER = 0.7
+"""Gap that may part columns, in font heights; a justified line may have as wide ones between words."""
 
 _HYPHENS = "-\u2010\u00ad"
 
@@ -130,24 +133,33 @@ def _angle(glyph: Glyph) -> int:
 def _single(glyphs: Sequence[Glyph], twins: dict[int, list[Glyph]]) -> Iterator[Glyph]:
     """The characters without those drawn twice at one place (bold, shadows), which vanish with the first."""
     seen: dict[tuple[int, str, int, int], list[Glyph]] = {}
-    for glyph in glyphs:
-        if not glyph.text or glyph.text.isspace():
-            yield glyph
+    for _, some in groupby(glyphs, key=lambda g: (g.page, g.stream, g.op)):
+        shown = list(some)
+        found = [(g, _twin(g, seen)) for g in shown if g.text and not g.text.isspace()]
+        # Another text may well have the same letter at one place.
+        if found and all(twin is not None for _, twin in found):
+            for glyph, twin in found:
+                twins.setdefault(id(twin), []).append(glyph)
+            yield from (g for g in shown if not g.text)
             continue
-        step = max(glyph.size, 0.5)
-        cx, cy = math.floor(glyph.x / step), math.floor(glyph.y / step)
-        twin = None
-        for i in (cx - 1, cx, cx + 1):
-            for j in (cy - 1, cy, cy + 1):
-                for other in seen.get((glyph.page, glyph.text, i, j), ()):
-                    near = math.hypot(other.x - glyph.x, other.y - glyph.y) < 0.15 * step
-                    if near and abs(other.size - glyph.size) < 0.2 * step:
-                        twin = other
-        if twin is not None:
-            twins.setdefault(id(twin), []).append(glyph)
-            continue
-        seen.setdefault((glyph.page, glyph.text, cx, cy), []).append(glyph)
-        yield glyph
+        for glyph, _ in found:
+            step = max(glyph.size, 0.5)
+            place = (glyph.page, glyph.text or "", math.floor(glyph.x / step), math.floor(glyph.y / step))
+            seen.setdefault(place, []).append(glyph)
+        yield from shown
+
+
+def _twin(glyph: Glyph, seen: dict[tuple[int, str, int, int], list[Glyph]]) -> Glyph | None:
+    """The same character drawn before at the same place."""
+    step = max(glyph.size, 0.5)
+    cx, cy = math.floor(glyph.x / step), math.floor(glyph.y / step)
+    for i in (cx - 1, cx, cx + 1):
+        for j in (cy - 1, cy, cy + 1):
+            for other in seen.get((glyph.page, glyph.text or "", i, j), ()):
+                near = math.hypot(other.x - glyph.x, other.y - glyph.y) < 0.15 * step
+                if near and abs(other.size - glyph.size) < 0.2 * step:
+                    return other
+    return None
 
 
 def _plane(glyphs: list[Glyph], twins: dict[int, list[Glyph]], angle: float, line: int) -> tuple[list[Unit], int]:
@@ -178,7 +190,7 @@ def _runs(
         unit = Unit(glyph.text or "\ufffd", [glyph, *twins.get(id(glyph), ())])
         run = runs[-1] if runs else None
         size = max(glyph.size, 0.1)
-        if run and abs(y - run.y) < 0.15 * size and -0.5 * size < x - run.x1 < CELL * size and run.size < 2 * size:
+        if run and abs(y - run.y) < 0.15 * size and -0.5 * size < x - run.x1 < GUTTER * size and run.size < 2 * size:
             run.units.append(unit)
             run.x1 = max(run.x1, x + glyph.width)
         elif not (glyph.text or "").isspace():
@@ -209,7 +221,7 @@ def _segments(row: list[_Run]) -> list[_Run]:
     out: list[_Run] = []
     for run in sorted(row, key=lambda r: (r.x0, r.x1)):
         last = next((s for s in reversed(out) if s.x1 <= run.x0 + 0.6 * run.size), None)
-        if last is not None and run.x0 - last.x1 < CELL * min(run.size, last.size):
+        if last is not None and run.x0 - last.x1 < GUTTER * min(run.size, last.size):
             last.units += run.units
             last.x1, last.size = max(last.x1, run.x1), max(last.size, run.size)
         else:
@@ -234,7 +246,7 @@ def _columns(segments: list[_Run]) -> tuple[list[_Run], list[_Run], list[_Run], 
         return None
     edges = sorted({round(s.x1 / 4) for s in segments})
     ordered = sorted(segments, key=lambda s: -s.y)
-    best: tuple[int, float, float, float] | None = None
+    best: tuple[int, float, list[_Run]] | None = None
     for edge in edges[:-1]:
         x = 4 * edge + 3.0
         start = 0
@@ -244,10 +256,12 @@ def _columns(segments: list[_Run]) -> tuple[list[_Run], list[_Run], list[_Run], 
             band = ordered[start:end]
             start = end + 1
             if len(band) >= 6 and (best is None or len(band) > best[0]) and _running(band, x):
-                best = (len(band), x, band[0].y, band[-1].y)
+                best = (len(band), x, band)
     if best is None:
         return None
-    _, x, top, bottom = best
+    _, x, band = best
+    band = _trimmed(band, x)
+    top, bottom = band[0].y, band[-1].y
     inside = [s for s in ordered if bottom <= s.y <= top]
     return (
         [s for s in ordered if s.y > top],
@@ -260,14 +274,43 @@ def _columns(segments: list[_Run]) -> tuple[list[_Run], list[_Run], list[_Run], 
 def _running(band: list[_Run], x: float) -> bool:
     """Whether both sides of ``x`` are lines of running text rather than cells of a table."""
     for side in ([s for s in band if s.x1 <= x], [s for s in band if s.x0 >= x]):
-        if len(side) < 3:
+        rows: dict[int, list[_Run]] = defaultdict(list)
+        for segment in side:
+            rows[round(segment.y)].append(segment)
+        lengths = sorted(sum(len(s.units) for s in row) for row in rows.values())
+        if len(rows) < 3 or lengths[len(lengths) // 2] < 18:
             return False
-        lengths = sorted(len(s.units) for s in side)
-        if lengths[len(lengths) // 2] < 18:
-            return False
-        if len({round(s.y) for s in side}) < 0.7 * len(side):
+        parted = sum(any(_is_cell(a, b) for a, b in pairwise(sorted(r, key=lambda s: s.x0))) for r in rows.values())
+        if parted > 0.3 * len(rows):
             return False
     return True
+
+
+def _trimmed(band: list[_Run], x: float) -> list[_Run]:
+    """The band without what a gap on both sides parts from it at its ends, such as a page's head or a small table."""
+    pieces: list[list[_Run]] = [[]]
+    for segment in band:
+        if pieces[-1] and pieces[-1][-1].y - segment.y > 1.8 * min(segment.size, pieces[-1][-1].size):
+            pieces.append([])
+        pieces[-1].append(segment)
+    widths = [_usual([s.x1 - s.x0 for s in band if (s.x0 >= x) == right]) for right in (False, True)]
+
+    def fits(piece: list[_Run]) -> bool:
+        return _running(piece, x) or all(s.x1 - s.x0 > 0.7 * widths[s.x0 >= x] for s in piece[:-1] or piece)
+
+    while len(pieces) > 1 and not fits(pieces[-1]):
+        pieces.pop()
+    while len(pieces) > 1 and not fits(pieces[0]):
+        pieces.pop(0)
+    return [segment for piece in pieces for segment in piece]
+
+
+def _usual(numbers: list[float]) -> float:
+    return sorted(numbers)[len(numbers) // 2] if numbers else 0.0
+
+
+def _is_cell(left: _Run, right: _Run) -> bool:
+    return right.x0 - left.x1 >= CELL * min(left.size, right.size)
 
 
 def _text(region: list[_Run], line: int) -> tuple[list[Unit], int]:
@@ -283,7 +326,8 @@ def _text(region: list[_Run], line: int) -> tuple[list[Unit], int]:
                 unit.line = line
             line += 1
             if out:
-                units[0].before = "\t" if at else _between(before, row, right, out, units)
+                cell = at and _is_cell(row[at - 1], segment)
+                units[0].before = "\t" if cell else " " if at else _between(before, row, right, out, units)
             out += units
         before = row
     return out, line
@@ -291,15 +335,17 @@ def _text(region: list[_Run], line: int) -> tuple[list[Unit], int]:
 
 def _between(above: list[_Run], row: list[_Run], right: float, out: list[Unit], units: list[Unit]) -> str:
     """What parts a line from the one above: a space within a paragraph, nothing where a word is parted."""
-    if len(above) != 1 or len(row) != 1:
+    if any(_is_cell(a, b) for some in (above, row) for a, b in pairwise(some)):
         return "\n"
-    one, two = above[0], row[0]
+    one, two = above[-1], row[0]
     near = one.y - two.y < 2.2 * max(one.size, two.size) and abs(one.size - two.size) < 0.3 * one.size
     if not near:
         return "\n"
     last, first = out[-1], units[0]
-    if last.text[-1] in _HYPHENS and len(out) > 1 and out[-2].text[-1].isalpha() and first.text[0].isalpha():
-        if first.text[0].islower() or last.text == "\u00ad":
+    if last.text[-1] in "@/_" or first.text[0] in "@/_":
+        return ""
+    if last.text[-1] in _HYPHENS and len(out) > 1 and out[-2].text[-1].isalnum() and first.text[0].isalnum():
+        if (out[-2].text[-1].isalpha() and first.text[0].islower()) or last.text == "\u00ad":
             out.pop()
             out[-1].glyphs += last.glyphs
         return ""
@@ -312,6 +358,8 @@ def _between(above: list[_Run], row: list[_Run], right: float, out: list[Unit], 
 def _spaced(segment: _Run) -> list[Unit]:
     """The units of a line; a gap that is wider than the others parts words."""
     units = segment.units
+    if _on_grid(units):
+        return units
     gaps: list[float] = []
     for a, b in pairwise(units):
         one, two = a.glyphs[0], b.glyphs[0]
@@ -323,6 +371,23 @@ def _spaced(segment: _Run) -> list[Unit]:
         if gap > usual + GAP and not a.text.isspace() and not b.text.isspace():
             b.before = " "
     return units
+
+
+def _on_grid(units: list[Unit]) -> bool:
+    """Whether letters of several widths stand at equal distances; then an empty place of the grid parts words."""
+    steps = [math.hypot(b.first.x - a.first.x, b.first.y - a.first.y) for a, b in pairwise(units)]
+    usual = sorted(steps)[len(steps) // 2] if steps else 0.0
+    equal = sum(abs(step - usual) < 0.02 * usual for step in steps)
+    if (
+        len(units) < 6
+        or equal < 0.7 * len(steps)
+        or max(u.first.width for u in units) <= 1.2 * min(u.first.width for u in units)
+    ):
+        return False
+    for step, (a, b) in zip(steps, pairwise(units), strict=True):
+        if step > 1.5 * usual and not a.text.isspace() and not b.text.isspace():
+            b.before = " "
+    return True
 
 
 def _check_readable(units: Sequence[Unit]) -> None:

@@ -14,8 +14,8 @@ WORD_GAP = -120
 """Displacement in a TJ array, in thousandths of the font's height, from which on two strings are two words."""
 
 _HEX = re.compile(rb"<([0-9A-Fa-f\s]{4,})>")
+_LITERAL = re.compile(rb"\(([^()\\]{3,})\)")
 _RESOURCES = ("/Font", "/XObject", "/ExtGState", "/ColorSpace", "/Pattern", "/Shading", "/Properties")
-_TEXTLESS = ("/Image",)
 
 
 def shown_texts(data: bytes) -> Iterator[tuple[str, str]]:
@@ -94,8 +94,9 @@ def raw_texts(data: bytes) -> Iterator[tuple[str, str]]:
                     yield f"content of page {pages[thing.objgen] + 1}", _content(pikepdf, thing)
                 elif thing.get("/Subtype") == "/Form" or "/PatternType" in thing:
                     yield "content of a form", _content(pikepdf, thing)
-                elif thing.get("/Subtype") not in _TEXTLESS and not {"/Length1", "/Length2"} & set(thing.keys()):
-                    yield "a stream", _stream(thing)
+                elif _may_hold_text(thing):
+                    for text in _stream(thing):
+                        yield "a stream", text
             _strings(pikepdf, pdf.trailer, strings, 0)
             yield "objects", "\n".join(strings)
     except (pikepdf.PdfError, ValueError, TypeError, RuntimeError, LookupError) as error:
@@ -139,9 +140,26 @@ def _strings(pike: Any, thing: Any, out: list[str], depth: int) -> None:
                 _strings(pike, value, out, depth + 1)
 
 
-def _stream(stream: Any) -> str:
-    """Maps of characters, functions, programs of characters: as they are, and their hexadecimal strings as text."""
+def _may_hold_text(stream: Any) -> bool:
+    if stream.get("/Type") in ("/ObjStm", "/XRef") or stream.get("/Subtype") == "/Image":
+        return False
+    return not {"/Length1", "/Length2", "/Alternate"} & set(stream.keys())
+
+
+def _stream(stream: Any) -> Iterator[str]:
+    """What a stream of another kind says: marked-up text as it is; else its strings, each by itself.
+
+    A map of characters has a string for each of them, and these in a row are no text.
+    """
     data = stream.read_bytes()
-    told = b"\n".join(_HEX.findall(data)).translate(None, b" \t\r").split(b"\n")
-    texts = [bytes.fromhex(h[: len(h) // 2 * 2].decode("ascii")).decode("utf-16-be", "ignore") for h in told if h]
-    return "\n".join((data.decode("utf-8", "replace"), *texts))
+    if data.lstrip()[:1] == b"<" and b"</" in data:
+        yield data.decode("utf-8", "replace")
+        return
+    for found in set(_HEX.findall(data)):
+        digits = found.translate(None, b" \t\r\n\f").decode("ascii")
+        whole = bytes.fromhex(digits[: len(digits) // 2 * 2])
+        for text in (whole.decode("utf-16-be", "ignore"), whole.decode("latin-1")):
+            if len(text) > 2:
+                yield text
+    for found in _LITERAL.findall(data):
+        yield found.decode("latin-1")
