@@ -20,6 +20,7 @@ from allonym.files.office import (
     slot_of_attribute,
     slot_of_text,
     stray_slots,
+    usual,
 )
 from allonym.files.officetext import tidy
 from allonym.files.pictures import bare, grey_png
@@ -197,7 +198,7 @@ def _heard(what: str, text: str) -> Slot:
 
 
 def _says_something(text: str) -> bool:
-    return bool(text.strip()) and not text.strip().isdigit() and text not in ("true", "false")
+    return not usual(text) and text not in ("true", "false")
 
 
 def all_slots(package: Package, tasks: Mapping[str, str], own: Sequence[Slot], depth: int) -> list[Slot]:

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from allonym.batch import lead_in
 from allonym.errors import RefusedContent
-from allonym.files.office import Package, Slot, local_name, printable, slot_of_attribute, slot_of_text
+from allonym.files.office import Package, Slot, local_name, printable, slot_of_attribute, slot_of_text, usual
 
 Side = Literal["", "new", "old"]
 """Which reading a run belongs to: both, that with all changes accepted, that with all rejected."""
@@ -71,7 +71,7 @@ _STRUCTURE = frozenset(
     "Ignorable Requires schemaLocation style eqn path formatCode uri ascii hAnsi cs eastAsia typeface "
     "textboxrect connectlocs wrapcoords dashstyle".split()
 )
-_FONTS = frozenset(("lsdException", "font", "altName"))
+_FONTS = frozenset(("lsdException", "font", "altName", "mathFont", "dateFormat"))
 _WORDED = re.compile(r"[^\W\d_]{2,}[^\w\s]?\s+\S*[^\W\d_]|[@\\]|:/|[^\x00-\x7f]")
 
 
@@ -155,7 +155,7 @@ def slots_of_part(package: Package, name: str) -> Iterator[Slot]:
             else:
                 pieces = paragraphs[above].codes if local in _CODES else paragraphs[above].texts
                 pieces.append((_side(element), "", element))
-        elif element.text and element.text.strip() and not (local in _PLACES and _PLACE.fullmatch(element.text)):
+        elif element.text and not usual(element.text) and not (local in _PLACES and _PLACE.fullmatch(element.text)):
             others.append(_other(package, name, element))
     groups = list(_joined(paragraphs))
     for group in groups:
@@ -178,7 +178,11 @@ def _attributes(package: Package, name: str, element: Any, local: str) -> Iterat
         return
     for attribute, value in element.attrib.items():
         plain = str(attribute).rpartition("}")[2]
-        if value and (plain in known or (plain not in _STRUCTURE and _WORDED.search(str(value)))):
+        if (
+            value
+            and not usual(str(value))
+            and (plain in known or (plain not in _STRUCTURE and _WORDED.search(str(value))))
+        ):
             yield slot_of_attribute(package, name, element, str(attribute))
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Iterator
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -24,6 +25,7 @@ from allonym.files.office import (
     printable,
     slot_of_attribute,
     slot_of_text,
+    usual,
 )
 from allonym.files.officeparts import COMMON, REFUSED, all_slots, settled, text_parts
 from allonym.files.officetext import slots_of_part
@@ -54,6 +56,7 @@ _REFUSED = (
 TITLE_ROWS = 20
 """Rows at the top of a sheet among which that of the column names is sought."""
 
+_CODE = re.compile(r'(&(?:"[^"]*"|K[\dA-Fa-f]{6}|K\d\d[-+]\d{3}|\d+|[A-Za-z]))')
 _NUMBER = re.compile(r"-?\d{7,}(?:\.0+)?")
 _DATE_FORMATS = frozenset((*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)))
 _TEXTS = frozenset(("oddHeader", "oddFooter", "evenHeader", "evenFooter", "firstHeader", "firstFooter"))
@@ -143,6 +146,24 @@ def _number_slot(package: Package, name: str, cell: Any, text: str, column: str)
     return Slot(text, put, "\n" + lead_in(column, text))
 
 
+def _heading(package: Package, name: str, element: Any) -> Iterator[Slot]:
+    """The texts of a sheet's header or footer, between the codes for place, font, page and so on."""
+    pieces = _CODE.split(element.text)
+
+    def put(at: int, text: str) -> None:
+        pieces[at] = printable(text).replace("&", "&&")
+        element.text = "".join(pieces)
+        package.touched.add(name)
+
+    gap = "\n"
+    for at in range(0, len(pieces), 2):
+        if pieces[at].strip():
+            yield Slot(pieces[at], partial(put, at), gap)
+            gap = ""
+        if at + 1 < len(pieces) and pieces[at + 1] in ("&L", "&C", "&R"):
+            gap = "\n"
+
+
 def _sheet(
     package: Package, name: str, columns: dict[Any, str], dates: frozenset[int], epoch: datetime.datetime
 ) -> Iterator[Slot]:
@@ -155,7 +176,9 @@ def _sheet(
                 package.touched.add(name)
         elif local == "c":
             yield from _cell(package, name, element, columns.get(element, ""), dates, epoch)
-        elif element.text and (local in _TEXTS or (local in _FORMULAS and '"' in element.text)):
+        elif element.text and local in _TEXTS:
+            yield from _heading(package, name, element)
+        elif element.text and local in _FORMULAS and '"' in element.text:
             yield slot_of_text(package, name, element)
         for attribute in _ATTRIBUTES.get(local, ()):
             if element.get(attribute):
@@ -194,7 +217,8 @@ def _workbook(package: Package, name: str) -> Iterator[Slot]:
         local = local_name(element)
         if local == "sheet":
             sheets += 1
-            yield Slot(str(element.get("name")), fixed(f"the name of sheet {sheets}"))
+            if not usual(str(element.get("name"))):
+                yield Slot(str(element.get("name")), fixed(f"the name of sheet {sheets}"))
         elif local == "definedName":
             yield Slot(str(element.get("name")), fixed("a defined name"))
             if element.get("comment"):
