@@ -168,6 +168,7 @@ class _Remembered:
             self._journal = Journal(Path(listing.target), identity, key, resume=resume, overwrite=overwrite)
             self.resumed = self._journal.resumed
             self.storage.clear(f"{self.state}/scratch" if self.resumed else self.state)
+            Path(self.state).mkdir(mode=0o700, exist_ok=True)
             return
         head = self.storage.read(f"{self.state}/run.json")
         if head is not None and not resume and not overwrite:

@@ -208,7 +208,8 @@ def _duckdb(relation: Any, kernel: Kernel, workers: int, rows: int, connection: 
     import duckdb
 
     kernel.check(relation.columns)
-    reader = _reader(relation.to_arrow_reader(rows), kernel, workers, rows, connection)
+    read = getattr(relation, "to_arrow_reader", None) or relation.fetch_record_batch  # before DuckDB 1.4
+    reader = _reader(read(rows), kernel, workers, rows, connection)
     # A relation may be read more than once, a reader may not.
     return (connection or duckdb).from_arrow(reader.read_all())
 

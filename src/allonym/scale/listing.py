@@ -70,7 +70,7 @@ def list_files(source: str | Path, target: str | Path, format: str | None) -> Li
                 raise UsageError("source and target are the same; the source is never changed")
             if folder and PurePosixPath(path) in PurePosixPath(to).parents:
                 raise UsageError("the target lies inside the source")
-    if not folder and (str(target).endswith("/") or writes.is_folder(to)):
+    if not folder and (str(target).partition("?")[0].endswith("/") or writes.is_folder(to)):
         to = str(PurePosixPath(to, items[0].name))
     return Listing([_towards(item, to, folder) for item in items], folder, writes, to)
 

@@ -1,0 +1,280 @@
+"""Partitions: put together they are the bytes of an undivided run, whoever did them, however often."""
+
+from __future__ import annotations
+
+import random
+from contextlib import contextmanager
+
+import pytest
+from tests.scale.conftest import BATCH, PARTITION, records, told, tree
+
+from allonym.errors import AllonymError, DataError, UsageError
+from allonym.files.items import list_items
+from allonym.files.journal import journal_path
+from allonym.files.record import Tally, Treated
+from allonym.scale import anonymize_on_ray, files
+from allonym.scale.partitions import MANY, Schedule, groups, read_treated, write_treated
+
+WHAT = [
+    ("", "out"),
+    ("a.jsonl", "o.jsonl"),
+    ("a.jsonl", "o.jsonl.gz"),
+    ("b.csv", "o.csv"),
+    ("d.jsonl.gz", "o.jsonl.gz"),
+    ("f.parquet", "o.parquet"),
+    ("c.txt", "o.txt"),
+]
+
+
+@pytest.fixture
+def serial(monkeypatch):
+    """A cluster of one worker in this process; ``steps`` sees each step before it is done."""
+    seen = []
+
+    @contextmanager
+    def connected(workers):
+        yield None
+
+    def work(ray, worker, schedule, workers, report):
+        done = 0
+        while (step := schedule.next()) is not None:
+            seen.append(step)
+            outcome = worker.do(step)
+            if outcome.error is not None:
+                raise outcome.error
+            done += schedule.done(step, outcome)
+            report(done)
+
+    monkeypatch.setattr(files, "connected", connected)
+    monkeypatch.setattr(files, "processors", lambda ray: 1)
+    monkeypatch.setattr(files, "_work", work)
+    return seen
+
+
+def run(source, target, policy, **more):
+    options = {"plans": target.parent / "plans.jsonl", "batch_size": BATCH, "partition_size": PARTITION} | more
+    return anonymize_on_ray(source, target, policy, **options)
+
+
+@pytest.mark.parametrize(("name", "target"), WHAT, ids=[t for _, t in WHAT])
+def test_partitions_give_the_bytes_of_an_undivided_run(serial, source, policy, expected, tmp_path, name, target):
+    said = []
+    report = run(source / name, tmp_path / target, policy, progress=lambda done, total: said.append((done, total)))
+    assert (tree(tmp_path), told(report)) == expected(name, target)
+    assert said[-1][0] == said[-1][1] and sorted(said) == said
+    cut = {"a.jsonl", "b.csv", "f.parquet"}
+    assert {s.items[0].name for s in serial if s.kind == "join"} >= (cut if not name else {name} & cut)
+
+
+def test_the_size_of_partitions_changes_nothing(serial, source, policy, expected, tmp_path):
+    for size in (1, 3000, 1 << 30):
+        (tmp_path / str(size)).mkdir()
+        report = run(source, tmp_path / str(size) / "out", policy, partition_size=size)
+        assert (tree(tmp_path / str(size)), told(report)) == expected("", "out")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_run_that_breaks_off_anywhere_goes_on(serial, source, policy, expected, tmp_path, monkeypatch, seed):
+    draw = random.Random(seed)
+    real = files.Worker.do
+    left = 0
+
+    def do(self, step):
+        nonlocal left
+        left -= 1
+        if left == 0 and draw.random() < 0.5:
+            raise KeyboardInterrupt
+        outcome = real(self, step)
+        if left == 0:
+            raise KeyboardInterrupt  # done, and nobody was told
+        return outcome
+
+    monkeypatch.setattr(files.Worker, "do", do)
+    for _ in range(4):
+        left = draw.randrange(1, 7)
+        with pytest.raises(KeyboardInterrupt):
+            run(source, tmp_path / "out", policy, resume=True)
+        assert journal_path(tmp_path / "out").exists()
+    left = 0
+    report = run(source, tmp_path / "out", policy, resume=True)
+    assert (tree(tmp_path), told(report)) == expected("", "out")
+
+
+def test_steps_that_are_done_twice_change_nothing(serial, source, policy, expected, tmp_path, monkeypatch):
+    real = files.Worker.do
+    monkeypatch.setattr(files.Worker, "do", lambda self, step: (real(self, step), real(self, step))[-1])
+    report = run(source, tmp_path / "out", policy)
+    assert (tree(tmp_path), told(report)) == expected("", "out")
+
+
+def test_resuming_does_not_treat_again_what_is_done(serial, source, policy, tmp_path, monkeypatch):
+    def stop(done, total):
+        if done > 50_000:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(source, tmp_path / "out", policy, progress=stop)
+    treated = []
+    real = files.Worker._slice
+    from allonym.scale import partitions
+
+    monkeypatch.setattr(partitions, "work", lambda job, task, w=partitions.work: treated.append(task) or w(job, task))
+    before = {p.name for p in (tmp_path / ".out.allonym-ray").iterdir()}
+    assert before
+    run(source, tmp_path / "out", policy, resume=True)
+    resumed = len(treated)
+    treated.clear()
+    run(source, tmp_path / "out", policy, overwrite=True)
+    assert 0 < resumed < len(treated)
+    assert real is files.Worker._slice
+
+
+def test_another_run_is_not_gone_on_with(serial, source, policy, tmp_path):
+    def stop(done, total):
+        raise KeyboardInterrupt
+
+    same = {"key": b"0123456789abcdef"}
+    with pytest.raises(KeyboardInterrupt):
+        run(source, tmp_path / "out", policy, progress=stop, **same)
+    with pytest.raises(UsageError, match="unfinished run"):
+        run(source, tmp_path / "out", policy, **same)
+    for change, said in (
+        ({"key": b"fedcba9876543210"}, "key"),
+        ({"partition_size": 99}, "partition_size"),
+        ({"fields": ["text"]}, "fields"),
+        ({"scope": "other"}, "scoped"),
+    ):
+        with pytest.raises(UsageError, match=f"differ: .*{said}"):
+            run(source, tmp_path / "out", policy, resume=True, **{**same, **change})
+    from allonym.files import anonymize_path
+
+    with pytest.raises(UsageError, match="runner"):
+        anonymize_path(
+            source, tmp_path / "out", policy, resume=True, plans=tmp_path / "plans.jsonl", batch_size=BATCH, **same
+        )
+    run(source, tmp_path / "out", policy, resume=True, **same)
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_a_source_that_changed_is_noticed(serial, policy, tmp_path):
+    (tmp_path / "a.jsonl").write_bytes(records(1500))
+
+    def change(done, total):
+        text = (tmp_path / "a.jsonl").read_bytes()
+        (tmp_path / "a.jsonl").write_bytes(text.replace(b"1400", b"9999"))
+
+    with pytest.raises(UsageError, match="has changed"):
+        run(tmp_path / "a.jsonl", tmp_path / "b.jsonl", policy, progress=change)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a.jsonl"]
+
+
+def test_what_a_worker_wrote_and_somebody_changed_is_made_again(serial, source, policy, expected, tmp_path):
+    def stop(done, total):
+        if (tmp_path / "out" / "b.csv").exists():
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(source, tmp_path / "out", policy, progress=stop)
+    (tmp_path / "out" / "b.csv").write_text("cut")
+    (tmp_path / "out" / "a.jsonl").unlink()
+    report = run(source, tmp_path / "out", policy, resume=True)
+    assert (tree(tmp_path), told(report)) == expected("", "out")
+
+
+def test_a_single_file_that_is_refused_leaves_nothing(serial, source, policy, tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"\xff secret")
+    with pytest.raises(DataError, match=r"a\.txt") as caught:
+        run(tmp_path / "a.txt", tmp_path / "b.txt", policy)
+    assert "secret" not in str(caught.value)
+    with pytest.raises(UsageError, match="nope"):
+        run(source / "b.csv", tmp_path / "b.csv", policy, fields=["nope"])
+    with pytest.raises(UsageError, match=r"no record of a\.jsonl"):
+        run(source / "a.jsonl", tmp_path / "b.jsonl", policy, fields=["nope"])
+    assert [p.name for p in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_foreign_errors_arrive_without_their_message(serial, source, policy, tmp_path, monkeypatch):
+    from allonym.scale import partitions
+
+    for error, said in ((RuntimeError("secret"), "RuntimeError in a worker"), (OSError(28, "secret"), "error 28")):
+
+        def burst(job, task, error=error):
+            raise error
+
+        monkeypatch.setattr(partitions, "work", burst)
+        with pytest.raises(AllonymError, match=said) as caught:
+            run(source, tmp_path / "out", policy, overwrite=True)
+        assert "secret" not in str(caught.value)
+    assert journal_path(tmp_path / "out").exists()  # a full disk is no reason to begin anew
+
+
+def test_state_is_for_its_owner_alone(serial, source, policy, tmp_path):
+    modes = {}
+
+    def look(done, total):
+        modes["."] = (tmp_path / ".out.allonym-ray").stat().st_mode & 0o077
+
+    run(source, tmp_path / "out", policy, progress=look, originals=True)
+    assert modes["."] == 0
+    assert (tmp_path / "plans.jsonl").stat().st_mode & 0o077 == 0
+
+
+def test_what_does_not_go_together(serial, source, policy, tmp_path):
+    for call, said in (
+        (lambda: run("-", tmp_path / "o", policy), "for a pipe"),
+        (lambda: run(source, source / "o", policy), "inside the source"),
+        (lambda: run(source, tmp_path / "o", policy, plans="s3://b/p"), "file of this machine"),
+        (lambda: anonymize_on_ray(source, "/", policy), "not all of it"),
+        (lambda: run(source, tmp_path / "o", policy, workers=0), "workers"),
+        (lambda: run(source / "c.txt", tmp_path / "o.txt", policy, fields=["x"]), "no fields"),
+        (lambda: run("nosuch://x/y", tmp_path / "o", policy), "nosuch:// URI"),
+    ):
+        with pytest.raises(UsageError, match=said):
+            call()
+
+
+def test_groups_are_bounded_and_whole(source, tmp_path):
+    items, _ = list_items(source, tmp_path / "out", None)
+    steps = list(groups(items, PARTITION))
+    assert [i.name for s in steps for i in s.items] == [i.name for i in items]
+    assert [s.group for s in steps] == list(range(len(steps)))
+    assert all(s.kind == "cut" for s in steps if s.items[0].name in ("a.jsonl", "b.csv", "f.parquet"))
+    many = [items[2]] * 200
+    assert max(len(s.items) for s in groups(many, 1 << 30)) == MANY
+
+
+def test_the_schedule_holds_few_steps(policy, tmp_path):
+    """What can be done now is handed out; a file is cut on only when its slices run out."""
+    from allonym.files.record import Job
+    from allonym.scale.partitions import Worker
+    from allonym.scale.storage import Disk
+
+    (tmp_path / "a.jsonl").write_bytes(b'{"x": 1}\n' * 6000)
+    items, folder = list_items(tmp_path / "a.jsonl", tmp_path / "o.jsonl", None)
+    worker = Worker(Job(policy), folder, Disk(), str(tmp_path / "state"), 100, 100)
+    schedule = Schedule(items, 100)
+    held, slices = 0, 0
+    while (step := schedule.next()) is not None:
+        if step.kind == "slice":
+            slices += 1
+            schedule.done(step, files.Outcome())
+        elif step.kind == "cut":
+            schedule.done(step, worker.do(step))
+        held = max(held, len(schedule._ready))
+    assert slices > 4 * MANY and held <= 2 * MANY + 1
+
+
+def test_what_a_part_keeps_comes_back(tmp_path):
+    from allonym.files.record import Failure
+
+    treated = Treated(
+        b"\x00\n{}", Tally(documents=3), (Failure("\udcff", 2, "why"),), (("i", 1, '{"a": "\n"}'),), 7, "no"
+    )
+    with (tmp_path / "part").open("wb") as out:
+        write_treated(out, True, treated)
+    with (tmp_path / "part").open("rb") as stream, pytest.raises(AllonymError, match="not whole"):
+        list(read_treated(stream))
+    with (tmp_path / "part").open("ab") as out:
+        out.write(b'{"end": true}\n')
+    with (tmp_path / "part").open("rb") as stream:
+        assert list(read_treated(stream)) == [(True, treated)]
