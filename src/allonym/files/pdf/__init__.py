@@ -91,8 +91,7 @@ class _File:
         kept = [g for g in self.content.glyphs if (g.stream, g.op, g.item, g.start) not in lost]
         closed = {k for k, s in self.content.sources.items() if s.thing is not None and "/Resources" not in s.thing}
         painter = Painter(kept, [scans.page_box(page) for page in self.pdf.pages], self.scans, closed)
-        for patch in made:
-            painter.paint(patch)
+        painter.paint_all(made)
         pictures = self._pictures(gone)
         by_stream = gone_of(g for g in gone if g.stream is not None)
         for key, source in self.content.sources.items():

@@ -37,6 +37,7 @@ class Unit:
         glyphs: the characters that vanish with it; the first is where it stands.
         before: what parts it from the unit before, as a reader sees it.
         line: number of its line in the file.
+        right: how far it is to where the lines of its paragraph or column end; 0 where these are too few to tell.
         picture: whether it was read in a picture, so that it has no bytes.
     """
 
@@ -44,6 +45,7 @@ class Unit:
     glyphs: list[Glyph]
     before: str = ""
     line: int = -1
+    right: float = 0.0
     picture: bool = False
 
     @property
@@ -324,6 +326,9 @@ def _text(region: list[_Run], line: int) -> tuple[list[Unit], int]:
             units = _spaced(segment)
             for unit in units:
                 unit.line = line
+                if len(rows) > 2:
+                    # In the direction of the line, which may be turned.
+                    unit.right = right - segment.x0 - _from(segment.units[0].first, unit.first)
             line += 1
             if out:
                 cell = at and _is_cell(row[at - 1], segment)
@@ -331,6 +336,10 @@ def _text(region: list[_Run], line: int) -> tuple[list[Unit], int]:
             out += units
         before = row
     return out, line
+
+
+def _from(start: Glyph, glyph: Glyph) -> float:
+    return math.hypot(glyph.x - start.x, glyph.y - start.y)
 
 
 def _between(above: list[_Run], row: list[_Run], right: float, out: list[Unit], units: list[Unit]) -> str:

@@ -22,11 +22,13 @@ LEAST_SCALE = 0.5
 
 @dataclass(slots=True)
 class Gap:
-    """Where text was on one line: its first character, how long the gap is, and the characters that made it."""
+    """Where text was on one line: its first character, how long the gap is, the characters that made it, and how far it
+    is to where the paragraph's or column's lines end; 0: not known."""
 
     first: Glyph
     width: float
     glyphs: list[Glyph] = field(repr=False)
+    right: float = 0.0
 
 
 @dataclass(slots=True)
@@ -56,7 +58,7 @@ def patches(units: Sequence[Unit], parts: Sequence[str]) -> list[Patch]:
             gap.width = math.hypot(end.x + end.dx - gap.first.x, end.y + end.dy - gap.first.y)
             gap.glyphs += unit.glyphs
         else:
-            patch.gaps.append(Gap(end, end.width, list(unit.glyphs)))
+            patch.gaps.append(Gap(end, end.width, list(unit.glyphs), unit.right))
         going, line = True, unit.line
     return out
 
@@ -85,14 +87,22 @@ class Painter:
     ) -> None:
         self._kept: dict[int, list[Glyph]] = defaultdict(list)
         for glyph in kept:
-            if glyph.text and not glyph.text.isspace() and not glyph.plane:
+            if glyph.text and not glyph.text.isspace() and (not glyph.plane or glyph.page in over):
                 self._kept[glyph.page].append(glyph)
         self._boxes, self._over, self._closed = boxes, over, closed
         self.inserts: dict[Any, dict[tuple[int, int, int], Insert]] = defaultdict(dict)
         self.fonts: dict[Any, set[str]] = defaultdict(set)
         self.ops: dict[int, list[Any]] = defaultdict(list)
 
-    def paint(self, patch: Patch) -> None:
+    def paint_all(self, made: Sequence[Patch]) -> None:
+        """Paint replacements, none over another."""
+        for patch in made:
+            for gap in patch.gaps if patch.text else ():
+                self._kept[gap.first.page].append(gap.first)
+        for patch in made:
+            self._paint(patch)
+
+    def _paint(self, patch: Patch) -> None:
         """Paint a replacement into the first gap that takes it, else into the widest; a box where none does."""
         text = " ".join(patch.text.split())
         if not text or not patch.gaps:
@@ -141,11 +151,13 @@ class Painter:
         if first.width <= 1e-6:
             return gap.width
         ex, ey = first.dx / first.width, first.dy / first.width
-        free = wanted
+        free = min(wanted, gap.right) if gap.right > 0 else wanted
         for other in self._kept[first.page]:
+            if other is first:
+                continue
             along = (other.x - first.x) * ex + (other.y - first.y) * ey
             across = -(other.x - first.x) * ey + (other.y - first.y) * ex
-            if along >= gap.width - 0.1 * first.size and -0.9 * other.size < across < 0.9 * first.size:
+            if along >= gap.width - 0.3 * first.size and -0.9 * other.size < across < 0.9 * first.size:
                 free = min(free, along - 0.3 * first.size)
         left, bottom, right, top = self._boxes[first.page]
         for edge, at, step in ((right, first.x, ex), (left, first.x, ex), (top, first.y, ey), (bottom, first.y, ey)):
