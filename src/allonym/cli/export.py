@@ -1,0 +1,302 @@
+"""``allonym export``: anonymised training sets for language models, with a manifest (P2, section 5)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from allonym.cli.options import (
+    chosen_policy,
+    field_option,
+    format_option,
+    key_option,
+    open_vault,
+    policy_options,
+    read_key,
+    vault_options,
+)
+from allonym.cli.progress import stages
+from allonym.cli.terminal import note, table
+from allonym.errors import MissingExtra, UsageError
+
+if TYPE_CHECKING:
+    from allonym.export import Manifest, Shape
+
+F = TypeVar("F", bound=Callable[..., Any])
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+_OWN = (
+    "policy label dictionary exclude_terms operating_point field format key_file vault scope secret_file secret_env "
+    "secret_keyring anonymised split seed group risk_sample annotated workers overwrite quiet"
+).split()
+
+
+@click.group(short_help="Training sets for language models.")
+def export() -> None:
+    """Write anonymised training sets in the common shapes, split by document, with a manifest beside them.
+
+    \b
+    Examples:
+      allonym export chat calls.jsonl train/ --policy transcripts
+      allonym export sft calls.jsonl train/ --prompt "Summarise the call." --completion summary
+    """
+
+
+def set_options(command: F) -> F:
+    """SOURCE, TARGET, how to anonymise, how to split, and what is measured. They arrive as ``run``: a function that
+    writes a set of the shape that it is given."""
+
+    @wraps(command)
+    def gathered(source: Path, target: Path, **given: Any) -> Any:
+        own = {name: given.pop(name) for name in _OWN}
+        return command(run=lambda shape: _write(source, target, shape, **own), **given)
+
+    options = (
+        click.argument("source", type=click.Path(exists=True, path_type=Path)),
+        click.argument("target", type=click.Path(file_okay=False, path_type=Path)),
+        policy_options,
+        field_option,
+        format_option,
+        key_option,
+        vault_options,
+        click.option("--anonymised", type=_FILE, metavar="REPORT",
+                     help="SOURCE is anonymised already: the report of that run (allonym anonymize --report)."),
+        click.option("--split", default="0.8,0.1,0.1", show_default=True, metavar="SHARES",
+                     help="Shares of train, validation and test; 1: all is train."),
+        click.option("--seed", type=click.IntRange(0), default=0, show_default=True,
+                     help="Another seed splits otherwise."),
+        click.option("--group", default="", metavar="FIELD",
+                     help="Documents with the same value stay in one split, such as those of one caller."),
+        click.option("--risk-sample", type=click.IntRange(0), default=200, show_default=True, metavar="N",
+                     help="Documents that are read a second time for what was missed; 0: none."),
+        click.option("--annotated", type=_FILE, metavar="FILE",
+                     help="What people still found in a sample, for the risk in place of a second reading; see: "
+                     "allonym evaluate residual."),
+        click.option("--workers", type=click.IntRange(1), default=1, show_default=True,
+                     help="Processes; same bytes for any number."),
+        click.option("--overwrite", is_flag=True, help="Replace a set that exists in TARGET."),
+        click.option("--quiet", "-q", is_flag=True, help="No progress, no notes, no summary."),
+    )  # fmt: skip
+    out: Any = gathered
+    for option in reversed(options):
+        out = option(out)
+    return out  # type: ignore[no-any-return]
+
+
+def _roles(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+    out = {}
+    for value in values:
+        name, equals, role = value.rpartition("=")
+        if not (name and equals):
+            raise click.BadParameter("SPEAKER=ROLE is required, such as agent=assistant", ctx=ctx, param=param)
+        out[name] = role.strip().lower()
+    return out
+
+
+role_option = click.option(
+    "--role", "roles", multiple=True, callback=_roles, metavar="SPEAKER=ROLE",
+    help="The role of a speaker: assistant, user, system, or - to leave its turns out. By default, of two speakers the "
+    "agent is the assistant, or who is not the customer, or who speaks second. Repeatable.",
+)  # fmt: skip
+
+
+@export.command(short_help="Conversations as messages with roles.")
+@role_option
+@click.option("--system", default="", metavar="TEXT", help="A first message with the role system.")
+@set_options
+def chat(roles: dict[str, str], system: str, run: Callable[[Shape], None]) -> None:
+    """Write {"messages": [{"role", "content"}, ...]} for each conversation of SOURCE into the folder TARGET.
+
+    SOURCE holds transcripts with lines such as "Agent: Hello", or lists of turns. Turns of one role that follow each
+    other become one message; what follows the assistant's last one is left out. Exit code 1 where a conversation was
+    left out; quarantine.jsonl lists which, and why.
+
+    \b
+    Examples:
+      allonym export chat calls.jsonl train/ --policy transcripts --group customer_id
+      allonym export chat calls/ train/ --role action=- --system "You help customers of a shop."
+    """
+    from allonym.export.shapes import Chat, Roles
+
+    run(Chat(Roles.of(roles), system))
+
+
+@export.command(short_help="Prompts with completions.")
+@click.option("--prompt", default="", metavar="TEMPLATE", help="What is asked; {text} and {FIELD} are filled in.")
+@click.option(
+    "--input", "given", default="{text}", show_default=True, metavar="TEMPLATE", help="What it is asked about."
+)
+@click.option("--completion", metavar="FIELD", help="The field that holds the answer, or a template such as {summary}.")
+@click.option("--tasks", type=_FILE, metavar="FILE", help="Several of these, as tables [[task]] of a TOML file.")
+@click.option(
+    "--next-turn", is_flag=True, help="The answers are the assistant's turns, the input what was said before."
+)
+@click.option("--history", type=click.IntRange(0), default=0, show_default=True, metavar="N",
+              help="With --next-turn: turns that are shown before; 0: all.")  # fmt: skip
+@role_option
+@click.option("--instruction", is_flag=True, help="Write instruction, input, output in place of prompt, completion.")
+@set_options
+def sft(
+    prompt: str,
+    given: str,
+    completion: str | None,
+    tasks: Path | None,
+    next_turn: bool,
+    history: int,
+    roles: dict[str, str],
+    instruction: bool,
+    run: Callable[[Shape], None],
+) -> None:
+    """Write {"prompt", "completion"} for each document of SOURCE into the folder TARGET.
+
+    The text and the fields of a document are anonymised together: who is [PERSON_1] in the call is it in the summary
+    too. Exit code 1 where a document was left out; quarantine.jsonl lists which, and why.
+
+    \b
+    Examples:
+      allonym export sft calls.jsonl train/ --prompt "Summarise the call." --completion summary
+      allonym export sft calls.jsonl train/ --tasks tasks.toml --instruction --policy transcripts
+      allonym export sft calls/ train/ --next-turn --history 6
+    """
+    from allonym.export.shapes import Prompts, Roles, Task, read_tasks
+
+    if sum((completion is not None, tasks is not None, next_turn)) != 1:
+        raise click.UsageError("one of --completion, --tasks and --next-turn is required")
+    if (history or roles) and not next_turn:
+        raise click.UsageError("--history and --role go with --next-turn")
+    if tasks is not None and prompt:
+        raise click.UsageError("--prompt goes without --tasks: each task has its own")
+    if next_turn:
+        run(Prompts((), instruction, Roles.of(roles), prompt, history))
+        return
+    if tasks is not None:
+        run(Prompts(read_tasks(tasks), instruction))
+        return
+    assert completion is not None  # one of three
+    answer = completion if "{" in completion else f"{{{completion}}}"
+    run(Prompts((Task(completion.strip("{}"), prompt, answer, given),), instruction))
+
+
+def _write(
+    source: Path,
+    target: Path,
+    shape: Shape,
+    *,
+    policy: str,
+    label: tuple[str, ...],
+    dictionary: tuple[tuple[str, Path], ...],
+    exclude_terms: Path | None,
+    operating_point: str | float | None,
+    field: tuple[str, ...],
+    format: str | None,
+    key_file: Path | None,
+    vault: str | None,
+    scope: str,
+    secret_file: Path | None,
+    secret_env: str | None,
+    secret_keyring: str | None,
+    anonymised: Path | None,
+    split: str,
+    seed: int,
+    group: str,
+    risk_sample: int,
+    annotated: Path | None,
+    workers: int,
+    overwrite: bool,
+    quiet: bool,
+) -> None:
+    from allonym.export import Split, export_path
+
+    if vault is None and (secret_file or secret_env or secret_keyring):
+        raise click.UsageError("--secret-file, --secret-env and --secret-keyring go with --vault")
+    if anonymised is not None and vault:
+        raise click.UsageError("--vault goes without --anonymised: nothing is replaced any more")
+    chosen = chosen_policy(policy, label, dictionary, exclude_terms, operating_point)
+    key = read_key(key_file)
+    opened = open_vault(vault, secret_file, secret_env, secret_keyring) if vault else None
+    with stages({}, wanted=not quiet) as advance:
+        made = export_path(
+            source,
+            target,
+            shape,
+            chosen,
+            key=key,
+            vault=opened,
+            scope=scope,
+            anonymised=None if anonymised is None else _report(anonymised),
+            fields=field,
+            format=format,
+            split=Split.parse(split, seed=seed, key=key if opened is None else opened.operator_key),
+            group=group,
+            risk=_measured(annotated) if annotated else _second_reading if risk_sample else None,
+            sample=risk_sample,
+            workers=workers,
+            overwrite=overwrite,
+            progress=None if advance is None else lambda done: advance("documents", done, done),
+        )
+    if not quiet:
+        _tell(made, target)
+    if made.exit_code:
+        left = made.counts["left_out"]
+        were = "document was" if left == 1 else "documents were"
+        note(f"{left:,} {were} left out; see {target / 'quarantine.jsonl'}", label="error:")
+        raise click.exceptions.Exit(made.exit_code)
+
+
+def _report(path: Path) -> Mapping[str, Any]:
+    try:
+        read = json.loads(path.read_bytes())
+    except ValueError:
+        read = None
+    if not isinstance(read, dict):
+        raise UsageError(f"{path} is no report of a run: allonym anonymize --report writes one")
+    return read
+
+
+def _second_reading(original: Sequence[str], anonymised: Sequence[str]) -> Mapping[str, Any]:
+    """The risk if all that a second reading proposes had been missed."""
+    try:
+        from allonym.evaluate import second_reading
+    except MissingExtra as error:
+        return {"none": str(error)}
+    risk = second_reading(original or None, anonymised).risk()
+    return {"method": "second reading, nobody has looked: an upper bound of what it can see", **_total(risk)}
+
+
+def _measured(path: Path) -> Callable[[Sequence[str], Sequence[str]], Mapping[str, Any]]:
+    """The risk by what people marked; read before the set is made."""
+    from allonym.evaluate import read_annotated, residual_risk
+
+    risk = residual_risk(read_annotated(path))
+    told = {"method": "what people still found in a sample (P2)", **_total(risk)}
+    return lambda *_: {**told, "documents": risk.total.count}
+
+
+def _total(risk: Any) -> dict[str, Any]:
+    numbers = ("mean", "sd", "bound", "above", "direct")
+    total = {name: getattr(risk.total, name).to_dict() for name in numbers}
+    missed = {one.tag: one.items for one in risk.types}
+    return {"limit": risk.limit, **total, "passes": risk.total.passes, "missed": missed}
+
+
+def _tell(made: Manifest, target: Path) -> None:
+    rows = [(name, f["examples"], f["documents"], f["units"], f["bytes"]) for name, f in made.files.items()]
+    table(["file", "examples", "documents", "units", "bytes"], rows, right=(1, 2, 3, 4))
+    empty = [n for n, s in zip(("train", "validation", "test"), made.split["shares"], strict=False)
+             if s and f"{n}.jsonl" not in made.files]  # fmt: skip
+    if empty:
+        note(f"no document fell into {' and '.join(empty)}")
+    if found := made.prompts["findings"]:
+        note(f"the policy has {found} findings in the prompts, which are written as they are")
+    if "bound" in made.risk:
+        low, high = made.risk["bound"]["value"], made.risk["limit"]
+        said = "-" if low is None else f"{low:.2f}"
+        note(f"mean + SD of {made.risk['documents']} documents is {said}, and P2 asks for less than {high:g}: "
+             f"{made.risk['method']}", label="residual risk:")  # fmt: skip
+    elif "none" in made.risk and made.risk["none"] != "not asked for":
+        note(f"the residual risk was not measured: {made.risk['none']}")
+    note(str(target / "manifest.json"), label="written:")

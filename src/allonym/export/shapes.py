@@ -1,0 +1,310 @@
+"""The common shapes of training sets, and how a document becomes examples in them.
+
+Chat: ``{"messages": [{"role": ..., "content": ...}]}``. Prompts: ``{"prompt", "completion"}``, or ``{"instruction",
+"input", "output"}``.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
+from typing import Protocol
+
+from allonym.errors import DataError, UnknownNameError, UsageError
+
+ROLES = ("system", "user", "assistant")
+DROP = "-"
+"""In place of a role: turns of this speaker are left out."""
+
+_ASSISTANT = frozenset(
+    "assistant agent operator representative rep advisor adviser support bot clerk clinician doctor dr nurse therapist "
+    "consultant model".split()
+)
+_USER = frozenset("user customer caller client patient guest human visitor buyer student member".split())
+_FIELD = re.compile(r"\{([A-Za-z_][\w.\-]*)\}")
+Example = dict[str, object]
+
+
+class Shape(Protocol):
+    """Makes examples of an anonymised document.
+
+    Attributes:
+        name: for the manifest.
+        turns: whether a document is needed as turns; else as one text.
+        fields: fields that are needed beside it.
+        prompts: all fixed text that goes into examples.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def turns(self) -> bool: ...
+    @property
+    def fields(self) -> tuple[str, ...]: ...
+    @property
+    def prompts(self) -> tuple[str, ...]: ...
+
+    def examples(self, speakers: Sequence[str], parts: Sequence[str]) -> list[tuple[str, Example]]:
+        """Name of the task, and example.
+
+        Args:
+            speakers: of each turn, as the source has them.
+            parts: speaker and text of each turn, or the text; then the fields; all anonymised.
+
+        Raises:
+            DataError: the document makes none; the message holds no text of it.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """Who speaks as what. Names are compared without case.
+
+    Attributes:
+        given: speaker to role, or to ``-``.
+    """
+
+    given: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, given: Mapping[str, str]) -> Roles:
+        """Roles of speakers.
+
+        Raises:
+            UnknownNameError: no such role.
+        """
+        for role in given.values():
+            if role not in (*ROLES, DROP):
+                raise UnknownNameError("role", role, (*ROLES, DROP), "--role")
+        return cls({name.strip().casefold(): role for name, role in given.items()})
+
+    def of_all(self, speakers: Sequence[str]) -> list[str]:
+        """The role of each turn.
+
+        Of two speakers without a given role, the one with a name such as Agent is the assistant, or the other one is
+        where one has a name such as Customer; else the second to speak.
+
+        Raises:
+            DataError: a speaker has no role; the message tells which by number alone, for it may be a name.
+        """
+        names = [name.strip().casefold() for name in speakers]
+        roles = {name: self.given[name] for name in names if name in self.given}
+        left = [name for name in dict.fromkeys(names) if name not in roles]
+        roles |= {name: name for name in left if name in ROLES}
+        left = [name for name in left if name not in roles]
+        roles |= _guessed(left, set(roles.values()))
+        order = list(dict.fromkeys(names))
+        if lacking := [i for i, name in enumerate(order, 1) if name not in roles]:
+            raise DataError(f"speaker {lacking[0]} of {len(order)} has no role; one must be given")
+        return [roles[name] for name in names]
+
+
+def _guessed(names: Sequence[str], taken: set[str]) -> dict[str, str]:
+    """Roles of those to whom none was given, as far as they can be told.
+
+    Args:
+        taken: roles that others have.
+    """
+    known = {name: role for name in names if (role := _usual(name))}
+    if len(names) > 2:
+        return known
+    told = {*known.values(), *taken} & {"user", "assistant"}
+    if len(names) == 2 and len(known) == 2:
+        return known if len(set(known.values())) == 2 else {}
+    if len(told) == 1:
+        (one,) = told
+        other = "user" if one == "assistant" else "assistant"
+        return known | {name: other for name in names if name not in known}
+    if len(names) == 2 and not told:
+        return dict(zip(names, ("user", "assistant"), strict=True))
+    return known
+
+
+def _usual(name: str) -> str:
+    words = set(re.findall(r"[^\W\d_]+", name))
+    return "assistant" if words & _ASSISTANT else "user" if words & _USER else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Chat:
+    """One conversation, one example. Turns of one role that follow each other become one message, and what follows the
+    assistant's last message is left out, since nothing can be learnt from it.
+
+    Attributes:
+        roles: who speaks as what.
+        system: a first message with the role system; empty: none.
+    """
+
+    roles: Roles = field(default_factory=Roles)
+    system: str = ""
+    name: str = "chat"
+    turns: bool = True
+    fields: tuple[str, ...] = ()
+
+    @property
+    def prompts(self) -> tuple[str, ...]:
+        """The system message."""
+        return (self.system,) if self.system else ()
+
+    def examples(self, speakers: Sequence[str], parts: Sequence[str]) -> list[tuple[str, Example]]:
+        """See :class:`Shape`."""
+        said = [(role, text.strip()) for _, role, text in turns_of(self.roles, speakers, parts)]
+        found = [(role, "\n".join(t for _, t in some)) for role, some in groupby((s for s in said if s[1]), _role)]
+        while found and found[-1][0] != "assistant":
+            found.pop()
+        if not any(role == "user" for role, _ in found):
+            raise DataError("no message of a user that an assistant answers")
+        if self.system:
+            found.insert(0, ("system", self.system))
+        return [(self.name, {"messages": [{"role": role, "content": text} for role, text in found]})]
+
+
+def _role(said: tuple[str, str]) -> str:
+    return said[0]
+
+
+def turns_of(roles: Roles, speakers: Sequence[str], parts: Sequence[str]) -> list[tuple[str, str, str]]:
+    """Speaker (anonymised), role and text of the turns that are kept."""
+    shown, texts = parts[0 : 2 * len(speakers) : 2], parts[1 : 2 * len(speakers) : 2]
+    found = zip(shown, roles.of_all(speakers), texts, strict=True)
+    return [(who, role, text) for who, role, text in found if role != DROP]
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What is to be learnt: from a prompt and an input to a completion.
+
+    ``{text}`` in a template is the anonymised text, ``{name}`` a field beside it, anonymised with it.
+
+    Attributes:
+        name: for the manifest.
+        prompt: what is asked, as a template.
+        input: what it is asked about, as a template.
+        completion: what is to be answered, as a template such as ``{summary}``.
+    """
+
+    name: str
+    prompt: str
+    completion: str
+    input: str = "{text}"
+
+    def __post_init__(self) -> None:
+        if not _FIELD.search(self.completion):
+            raise UsageError(f"task {self.name}: completion: a field is required, such as {{summary}}")
+        if not _FIELD.search(self.prompt + self.input):
+            raise UsageError(f"task {self.name}: prompt or input must hold a field, such as {{text}}")
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The fields that the templates name."""
+        found = _FIELD.findall(self.prompt + self.input + self.completion)
+        return tuple(dict.fromkeys(name for name in found if name != "text"))
+
+
+@dataclass(frozen=True, slots=True)
+class Prompts:
+    """Prompts with completions: an example for each task, or for each answer of the assistant.
+
+    Attributes:
+        tasks: none: the assistant's turns are the completions, and what was said before is the input.
+        instruction: the shape with instruction, input and output; else prompt and completion.
+        roles, prompt, history: where the assistant's turns are the completions: who speaks as what, what is asked, and
+            how many turns before it are shown; 0: all.
+    """
+
+    tasks: tuple[Task, ...] = ()
+    instruction: bool = False
+    roles: Roles = field(default_factory=Roles)
+    prompt: str = ""
+    history: int = 0
+
+    def __post_init__(self) -> None:
+        if twice := len(self.tasks) - len({task.name for task in self.tasks}):
+            raise UsageError(f"tasks need names of their own; {twice} have one that another has")
+        if self.history < 0:
+            raise UsageError(f"history must be 0 or more, got {self.history}")
+
+    @property
+    def name(self) -> str:
+        """``sft``, or ``sft-instruction``."""
+        return "sft-instruction" if self.instruction else "sft"
+
+    @property
+    def turns(self) -> bool:
+        """Whether the assistant's turns are the completions."""
+        return not self.tasks
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """Of all tasks."""
+        return tuple(dict.fromkeys(name for task in self.tasks for name in task.fields))
+
+    @property
+    def prompts(self) -> tuple[str, ...]:
+        """Templates without their fields."""
+        given = [part for task in self.tasks for part in (task.prompt, task.input, task.completion)] or [self.prompt]
+        return tuple(said for part in given if (said := _FIELD.sub("", part)).strip())
+
+    def examples(self, speakers: Sequence[str], parts: Sequence[str]) -> list[tuple[str, Example]]:
+        """See :class:`Shape`."""
+        if not self.tasks:
+            return self._answers(turns_of(self.roles, speakers, parts))
+        values = {"text": parts[0], **dict(zip(self.fields, parts[1:], strict=True))}
+        out = []
+        for task in self.tasks:
+            asked, given, answer = (_filled(t, values) for t in (task.prompt, task.input, task.completion))
+            out.append((task.name, self._example(asked, given, answer)))
+        return out
+
+    def _answers(self, turns: Sequence[tuple[str, str, str]]) -> list[tuple[str, Example]]:
+        out = []
+        for i, (_, role, text) in enumerate(turns):
+            before = turns[max(0, i - self.history) if self.history else 0 : i]
+            if role == "assistant" and text.strip() and any(own == "user" for _, own, _ in before):
+                said = "\n".join(f"{who or own}: {t.strip()}" for who, own, t in before)
+                out.append(("next turn", self._example(self.prompt, said, text.strip())))
+        if not out:
+            raise DataError("no message of a user that an assistant answers")
+        return out
+
+    def _example(self, asked: str, given: str, answer: str) -> Example:
+        if self.instruction:
+            return {"instruction": asked, "input": given, "output": answer}
+        return {"prompt": "\n\n".join(part for part in (asked, given) if part) + "\n\n", "completion": answer}
+
+
+def _filled(template: str, values: Mapping[str, str]) -> str:
+    return _FIELD.sub(lambda m: values[m[1]], template)
+
+
+def read_tasks(path: str | Path) -> tuple[Task, ...]:
+    """The tasks of a TOML file: ``[[task]]`` with ``name``, ``prompt``, ``completion``, and ``input`` if it is not
+    ``{text}``.
+
+    Raises:
+        UsageError: it is no such file.
+        UnknownNameError: an unknown key.
+    """
+    try:
+        read = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(f"{path} is no TOML: {error}") from None
+    listed = read.get("task")
+    if set(read) != {"task"} or not isinstance(listed, list) or not all(isinstance(t, dict) for t in listed):
+        raise UsageError(f"{path}: tables [[task]] are required, and nothing else")
+    tasks = []
+    for number, table in enumerate(listed, 1):
+        for key, value in table.items():
+            if key not in Task.__slots__:
+                raise UnknownNameError("key", key, Task.__slots__, f"{path}: task {number}")
+            if not isinstance(value, str):
+                raise UsageError(f"{path}: task {number}: {key} must be a text, got {type(value).__name__}")
+        if lacking := [key for key in ("name", "prompt", "completion") if key not in table]:
+            raise UsageError(f"{path}: task {number}: {lacking[0]} is required")
+        tasks.append(Task(**table))
+    return tuple(tasks)

@@ -1,0 +1,68 @@
+"""Which split a document belongs to: a digest of it decides, so neither order nor other documents matter."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from allonym.errors import UsageError
+from allonym.replace.keyed import subkey
+
+NAMES = ("train", "validation", "test")
+_BITS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Shares of the documents, drawn by a keyed digest of what must stay together.
+
+    Attributes:
+        shares: of train, validation and test, from 0 to 1, together 1; those that are left out are 0.
+        seed: another one draws otherwise.
+        key: a secret, so that nobody can tell from a text in which split it was; None: by the seed alone.
+    """
+
+    shares: tuple[float, ...] = (0.8, 0.1, 0.1)
+    seed: int = 0
+    key: bytes | str | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        given = ",".join(f"{s:g}" for s in self.shares)
+        if not 1 <= len(self.shares) <= len(NAMES) or not all(0 <= s <= 1 for s in self.shares):
+            raise UsageError(f"split: one to three shares from 0 to 1 are required, got {given}")
+        if abs(sum(self.shares) - 1) > 1e-6:
+            raise UsageError(f"split: shares must make 1 together, got {given}")
+
+    @classmethod
+    def parse(cls, text: str, *, seed: int = 0, key: bytes | str | None = None) -> Split:
+        """Shares as they are written: ``0.8,0.1,0.1``.
+
+        Raises:
+            UsageError: they are no numbers from 0 to 1 that make 1 together.
+        """
+        try:
+            shares = tuple(float(one) for one in text.split(","))
+        except ValueError:
+            raise UsageError(f"split: numbers with commas are required, such as 0.8,0.1,0.1; got {text!r}") from None
+        return cls(shares, seed, key)
+
+    def draw(self, unit: str) -> float:
+        """A number from 0 to 1 for what stays together: the same in every run, evenly spread."""
+        secret = b"allonym export split" if self.key is None else subkey(self.key, "export split")
+        data = f"{self.seed}\0{unit}".encode("utf-8", "surrogatepass")
+        return int.from_bytes(hmac.digest(secret, data, "sha256")[: _BITS // 8]) / 2.0**_BITS
+
+    def of(self, unit: str) -> str:
+        """The split of what stays together, such as a caller, or a text where nothing else is said."""
+        at, below = self.draw(unit), 0.0
+        for name, share in zip(NAMES, self.shares, strict=False):
+            below += share
+            if at < below:
+                return name
+        return self.names[-1]
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The splits that have a share."""
+        return [name for name, share in zip(NAMES, self.shares, strict=False) if share > 0]
