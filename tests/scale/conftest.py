@@ -37,12 +37,12 @@ def records(count: int) -> bytes:
 
 @pytest.fixture(scope="session")
 def ray() -> Iterator[Any]:
-    """Ray on this machine, one cluster for all tests that ask for it; it counts four processors, however many it has."""
+    """Ray on this machine, one cluster for all tests that ask for it; it counts six processors, however many it has."""
     if find_spec("ray") is None:
         pytest.skip("ray is not installed")
     from allonym.scale.cluster import connected
 
-    with connected(4) as ray:
+    with connected(6) as ray:
         yield ray
 
 

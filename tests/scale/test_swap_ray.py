@@ -5,6 +5,7 @@ import os
 import time
 from importlib.resources import files
 from pathlib import Path
+from threading import Lock
 
 import numpy as np
 import pytest
@@ -141,7 +142,7 @@ def test_errors_are_those_of_one_machine_and_tell_no_text(three, capfd):
             call()
         assert caught.value.__cause__ is None
     with pytest.raises(UsageError, match="cannot be sent"):
-        list(three.each(fails, lambda: TEXT, [three.ray.put]))
+        list(three.each(fails, {TEXT: Lock()}, ["own"]))
     assert TEXT not in "".join(capfd.readouterr())
 
 
@@ -151,7 +152,7 @@ def test_who_computes_other_bits_may_not_work(ray, monkeypatch):
         pass
 
 
-@pytest.mark.parametrize(("count", "said"), [(0, "1 or more"), (99, "has 4 processors; got 99")])
+@pytest.mark.parametrize(("count", "said"), [(0, "1 or more"), (99, "has 6 processors; got 99")])
 def test_numbers_of_workers_that_cannot_be(ray, count, said):
     with pytest.raises(UsageError, match=said), swap_workers(count):
         pass

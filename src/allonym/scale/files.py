@@ -59,7 +59,7 @@ def anonymize_on_ray(
     report: str | Path | None = None,
     quarantine: str | Path | None = None,
     batch_size: int = BATCH,
-    partition_size: int = PARTITION,
+    partition_size: int | None = None,
     progress: Advance | None = None,
 ) -> RunReport:
     """Anonymise a file or a folder on a Ray cluster; the bytes are those of :func:`allonym.files.anonymize_path`.
@@ -86,8 +86,8 @@ def anonymize_on_ray(
             ``quarantine`` that file lies beside the target, wherever that is.
         originals: the plans hold what was replaced.
         batch_size: as for :func:`allonym.files.anonymize_path`.
-        partition_size: bytes of a file that a worker treats at once: what is lost with it. With another size a run
-            cannot be resumed.
+        partition_size: bytes of a file that a worker treats at once: what is lost with it. By default a 256th of the
+            source, but at least 64 KB and at most 1 MB. With another size a run cannot be resumed.
         progress: called with (bytes of the source that are done, bytes in all).
 
     Raises:
@@ -107,6 +107,9 @@ def anonymize_on_ray(
             raise UsageError(f"{name} is a file of this machine, not a URI")
     job = Job(loaded, key, tuple(fields or ()), plans is not None, originals, None, scope)
     listing = list_files(source, target, format)
+    total = sum(item.size for item in listing.items)
+    if partition_size is None:
+        partition_size = max(BATCH, min(PARTITION, total // 256))
     first = listing.items[0].format if listing.items else None
     if job.fields and not listing.folder and first and not first.fields:
         raise UsageError(f"a {first.name} file has no fields to choose from; all its text is treated")
@@ -133,7 +136,6 @@ def anonymize_on_ray(
         check_targets(listing, extras, overwrite, fresh=not journal.resumed)
         schedule = Schedule(listing.items, partition_size)
         worker = Worker(job, listing.folder, listing.storage, listing.state, partition_size, batch_size)
-        total = sum(item.size for item in listing.items)
         keep = True
         with connected(workers) as ray:
             _work(ray, worker, schedule, workers or processors(ray), partial(_told, progress, total))

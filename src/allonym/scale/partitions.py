@@ -29,7 +29,7 @@ from allonym.files.tasks import BATCH, Place, Stretch, read_tasks, work
 from allonym.scale.storage import Storage
 
 PARTITION = 1 << 20
-"""Bytes that a slice, or a group of small files, aims at: some seconds of work with the tagger."""
+"""Bytes that a slice, or a group of small files, aims at where there are many: some seconds of work with the tagger."""
 
 MANY = 64
 """Files of a group at most, and slices that are cut at once."""
