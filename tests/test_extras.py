@@ -56,6 +56,13 @@ def closure(name: str, extras: frozenset[str], seen: set[tuple[str, frozenset[st
         (("evaluate",), "allonym.evaluate"),
         (("evaluate",), "allonym.report"),
         (("swap",), "allonym.swap"),
+        ((), "allonym.report.display"),
+        ((), "allonym.report.vega"),
+        ((), "allonym.integrations.presidio"),
+        ((), "allonym.integrations.spacy"),
+        (("hf-datasets",), "allonym.integrations.datasets"),
+        (("langchain",), "allonym.integrations.langchain"),
+        (("spacy",), "allonym.integrations.spacy_pipe"),
     ],
 )
 def test_what_is_imported_comes_with_the_extra(extras: tuple[str, ...], module: str) -> None:

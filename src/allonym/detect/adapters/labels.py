@@ -11,10 +11,13 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files
+from types import MappingProxyType
 
 from allonym.errors import PolicyError, UnknownNameError
 from allonym.labels import SCHEMES
 from allonym.policy import Policy
+
+_NONE: Mapping[str, str] = MappingProxyType({})
 
 
 @cache
@@ -31,6 +34,7 @@ class LabelMap:
         detector: names that table.
         schemes: schemes of ``labels.tsv`` that are asked before the others.
         known: all labels of the model, where it can tell: an unmapped one and a superfluous row are then errors now.
+        own: further rows, which come before the policy's.
 
     Raises:
         PolicyError: labels that nothing maps. From the call, too, where ``known`` was not given.
@@ -38,18 +42,26 @@ class LabelMap:
     """
 
     def __init__(
-        self, policy: Policy, detector: str, schemes: tuple[str, ...] = (), known: Iterable[str] | None = None
+        self,
+        policy: Policy,
+        detector: str,
+        schemes: tuple[str, ...] = (),
+        known: Iterable[str] | None = None,
+        own: Mapping[str, str] = _NONE,
     ) -> None:
         self._policy = policy
         self._detector = detector
         self._schemes = (*schemes, *(s for s in SCHEMES if s not in schemes))
-        own = policy.settings(detector)["labels"]
-        assert isinstance(own, Mapping)
-        self._own: Mapping[str, str] = own
+        told = policy.settings(detector)["labels"]
+        assert isinstance(told, Mapping)
+        self._own: Mapping[str, str] = {**told, **own}
+        for name, label in own.items():
+            if label:
+                policy.taxonomy.get(label, f"label of {name}")
         self._seen: dict[str, str] = {}
         if known is not None:
             names = sorted(set(known))
-            for name in own:
+            for name in self._own:
                 if name not in names:
                     raise UnknownNameError("label of the model", name, names, f"detect.{detector}.labels")
             self._refuse([name for name in names if self._find(name) is None])

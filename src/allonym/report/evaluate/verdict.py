@@ -8,7 +8,6 @@ from allonym.report.numbers import NOTHING, show, write
 from allonym.report.page import Block, Figure, Figures, Kind, Notice, Section, Text, Tone
 from allonym.report.plots import Axis, Bar, Bars, Group
 from allonym.report.swap.given import Plain, estimate, known, part, rows
-from allonym.stats.samples import share
 
 LIMITS = (
     "An evaluation tells what these intruders and these readers find, not what nobody can find. Who knows more about "
@@ -60,6 +59,8 @@ def _exposed(row: Plain, result: Plain) -> list[str]:
 
     Intervals are as much wider as there are more groups (Bonferroni), or one of many would be called exposed by chance.
     """
+    from allonym.stats.samples import share  # SciPy: not needed by the pages of a text or a swap
+
     told = part(part(result, "measures"), _INTRUDER)
     told = part(told, "released") if row.get("key") == _RELEASED else told
     groups = [g for g in rows(told, "groups") if known(g.get("after")) and known(g.get("chance"))]

@@ -18,12 +18,13 @@ from allonym.detect.rules import builtin_rules
 from allonym.detect.scan import encoded
 from allonym.document import Document, Span
 from allonym.errors import RequestError
+from allonym.integrations.presidio import entity_type
 from allonym.pattern import PatternRule
 from allonym.pipeline import candidates, settle
 from allonym.policy import Policy
 from allonym.server.policies import policy_of
 from allonym.server.presidio import adhoc
-from allonym.server.presidio.names import entity_type, labels_of
+from allonym.server.presidio.names import labels_of
 
 NOBODY = "No matching recognizers were found to serve the request."
 _SOURCE = re.compile(r"([\w:.-]+?)(?:\+context\(([^)]*)\))?(\+valid)?(?:\+unmasked)?")

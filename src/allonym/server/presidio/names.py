@@ -7,25 +7,9 @@ from functools import lru_cache
 from pathlib import Path
 
 from allonym.detect.rules import builtin_rules
+from allonym.integrations.presidio import SCHEME, entity_type
 from allonym.models.tags import LABELS, NAME_PARTS
 from allonym.policy import Policy
-
-SCHEME = "presidio"
-
-
-_ANYWHERE = {
-    "DRIVER_LICENSE": "US_DRIVER_LICENSE",
-    "PASSPORT": "US_PASSPORT",
-    "BANK_ACCOUNT": "US_BANK_NUMBER",
-    "NATIONAL_ID": "ID",
-}
-"""Presidio's names for what was found without its country; its English recognizers call it so."""
-
-
-@lru_cache(maxsize=4096)
-def entity_type(label: str, policy: Policy) -> str:
-    """Presidio's name for a label, or for its nearest ancestor that has one; the label where Presidio has none."""
-    return policy.taxonomy.to_scheme(label, SCHEME) or _ANYWHERE.get(label, label)
 
 
 @lru_cache(maxsize=4096)

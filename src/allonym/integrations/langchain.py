@@ -1,0 +1,386 @@
+"""LangChain: a step that anonymises what goes to a model, and one that brings the originals back into its answer.
+
+::
+
+    anonymizer, restorer = pair()
+    chain = prompt | anonymizer | model | restorer
+"""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from allonym.batch import named_parts
+from allonym.errors import MissingExtra, RefusedContent, RestoreError, UsageError
+from allonym.pipeline import AnyPolicy, anonymize
+from allonym.plan import Plan
+from allonym.policy import Policy
+from allonym.restore import Restorer
+
+try:
+    from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, message_chunk_to_message
+    from langchain_core.messages.base import BaseMessageChunk
+    from langchain_core.prompt_values import ChatPromptValue, StringPromptValue
+    from langchain_core.runnables import Runnable, RunnableConfig, run_in_executor
+except ImportError:
+    raise MissingExtra("the runnables for LangChain", "langchain") from None
+
+if TYPE_CHECKING:
+    from allonym.vault import Vault
+
+Scope = str | Callable[[RunnableConfig], str]
+Change = Callable[[str, str], str]
+"""Makes a new text of a text and the name of the field in which it stands, empty where it stands in none."""
+
+UNDER_WAY = 10_000
+"""Runs whose answer is still awaited; of more, the oldest are forgotten, and their answers refused."""
+
+
+def pair(
+    policy: AnyPolicy = "reversible",
+    *,
+    key: bytes | str | None = None,
+    vault: Vault | None = None,
+    scope: Scope = "",
+) -> tuple[Anonymizer, RestoringStep]:
+    """Two steps of one chain: what stands between them sees no originals.
+
+    The anonymizer takes a text, a message, a list of messages, a prompt's value, or a dictionary or list of texts and
+    messages; all texts of one call are one document, so that a name is replaced alike in all of them. The restorer
+    takes a text, a message, or plain values with texts in them, whole or as a stream.
+
+    What was replaced is kept in memory from the one step to the other, for each run of the chain by itself: the two
+    find each other by the run that both are steps of, so they have to stand in the same sequence. Elsewhere only a
+    vault knows what to restore. Nothing of one run, and nothing of another scope, comes into another's answer.
+
+    Args:
+        policy: a preset's name, a TOML file's path, or a :class:`Policy`.
+        key: secret of the keyed operators, at least 16 bytes; by default the vault's own.
+        vault: keeps what stands for what, so that a person is called alike in all runs of a scope.
+        scope: names the project or the client, or is a function of the run's configuration that tells it, such as
+            ``lambda config: config["configurable"]["client"]``.
+
+    Raises:
+        PolicyError, UnknownNameError: the policy is not valid or not known.
+    """
+    runs = _Runs()
+    loaded = Policy.load(policy)
+    return Anonymizer(loaded, key, vault, scope, runs), RestoringStep(vault, scope, runs)
+
+
+class Anonymizer(Runnable[Any, Any]):
+    """The step before the model; made by :func:`pair`. It calls no callbacks, so that no tracer gets its input."""
+
+    def __init__(self, policy: Policy, key: bytes | str | None, vault: Vault | None, scope: Scope, runs: _Runs) -> None:
+        self._policy, self._key, self._vault, self._scope, self._runs = policy, key, vault, scope, runs
+
+    def __repr__(self) -> str:
+        return "Anonymizer()"
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """The input with what identifies replaced.
+
+        Raises:
+            RefusedContent: it holds what cannot be read: pictures, sounds, files, other objects.
+            AllonymError: it cannot be anonymised; then nothing goes on.
+        """
+        texts: list[tuple[str, str, str]] = []
+
+        def seen(text: str, name: str) -> str:
+            texts.append((name, text, "\n\n"))
+            return text
+
+        _walk(input, seen)
+        document = named_parts("", texts)
+        scope = _scope(self._scope, config)
+        made = anonymize(document, self._policy, key=self._key, vault=self._vault, scope=scope)
+        parts = iter(made.parts if texts else ())
+        out = _walk(input, lambda _, __: next(parts))
+        self._runs.put(_run(config), made.plan)
+        return out
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """As :meth:`invoke`, in a thread."""
+        return await run_in_executor(config, self.invoke, input, config)
+
+
+class RestoringStep(Runnable[Any, Any]):
+    """The step after the model; made by :func:`pair`. It calls no callbacks, so that no tracer gets its output."""
+
+    def __init__(self, vault: Vault | None, scope: Scope, runs: _Runs) -> None:
+        self._vault, self._scope, self._runs = vault, scope, runs
+
+    def __repr__(self) -> str:
+        return "RestoringStep()"
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """The input with the originals in it again.
+
+        Raises:
+            RestoreError: the anonymizer is no step of the same sequence, and there is no vault.
+        """
+        answer = _Answer(self._restorer(config))
+        out = answer.whole(input)
+        self._log(answer, config)
+        return out
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """As :meth:`invoke`, in a thread."""
+        return await run_in_executor(config, self.invoke, input, config)
+
+    def transform(self, input: Iterator[Any], config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:
+        """As :meth:`invoke`, piece by piece; only an end is held back that may still be part of a replacement.
+
+        Arguments of tool calls come whole, at the end.
+        """
+        answer: _Answer | None = None
+        for piece in input:
+            answer = answer or _Answer(self._restorer(config))  # not before: the anonymizer runs for the first piece
+            yield from answer.feed(piece)
+        if answer is not None:
+            yield from answer.end()
+            self._log(answer, config)
+
+    async def atransform(
+        self, input: AsyncIterator[Any], config: RunnableConfig | None = None, **kwargs: Any
+    ) -> AsyncIterator[Any]:
+        """As :meth:`transform`."""
+        answer: _Answer | None = None
+        async for piece in input:
+            if answer is None:
+                answer = _Answer(await run_in_executor(config, self._restorer, config))
+            for out in answer.feed(piece):
+                yield out
+        if answer is not None:
+            for out in answer.end():
+                yield out
+            await run_in_executor(config, self._log, answer, config)
+
+    def _restorer(self, config: RunnableConfig | None) -> Restorer:
+        plan = self._runs.take(_run(config))
+        if plan is None and self._vault is None:
+            raise RestoreError(
+                "nothing is known of this run: the restorer has to be a step of the same sequence as its anonymizer, "
+                "or both need a vault"
+            )
+        if self._vault is None:
+            assert plan is not None
+            return Restorer.from_plan(plan)
+        scope = _scope(self._scope, config)
+        if plan is None:
+            return Restorer.from_vault(self._vault, scope)
+        return Restorer.from_plan(plan, self._vault, scope)
+
+    def _log(self, answer: _Answer, config: RunnableConfig | None) -> None:
+        if self._vault is not None:
+            self._vault.record("restore", scope=_scope(self._scope, config), counts=answer.counts)
+
+
+class _Runs:
+    """Plans between the two steps, by the run that both are steps of. Safe for threads."""
+
+    def __init__(self) -> None:
+        self._plans: OrderedDict[object, Plan] = OrderedDict()
+        self._lock = Lock()
+
+    def put(self, run: object, plan: Plan) -> None:
+        if run is None:  # called by itself, outside of a chain
+            return
+        with self._lock:
+            self._plans[run] = plan
+            while len(self._plans) > UNDER_WAY:
+                self._plans.popitem(last=False)
+
+    def take(self, run: object) -> Plan | None:
+        with self._lock:
+            return self._plans.pop(run, None)
+
+
+def _run(config: RunnableConfig | None) -> object:
+    """What names the sequence that a step belongs to: its run is the parent of all its steps."""
+    return getattr((config or {}).get("callbacks"), "parent_run_id", None)
+
+
+def _scope(scope: Scope, config: RunnableConfig | None) -> str:
+    if isinstance(scope, str):
+        return scope
+    try:
+        told = scope(config or {})
+    except (LookupError, TypeError, AttributeError) as error:
+        raise UsageError(f"the scope cannot be told from the configuration: {type(error).__name__}") from None
+    if not isinstance(told, str) or not told:
+        raise UsageError("the function that tells the scope has to return a text that is not empty")
+    return told
+
+
+def _walk(value: Any, change: Change) -> Any:
+    """A copy of an input with every text changed, in reading order. What cannot be read is refused."""
+    if isinstance(value, BaseMessage):
+        return _message(value, change)
+    if isinstance(value, ChatPromptValue):
+        return ChatPromptValue(messages=[_message(one, change) for one in value.messages])
+    if isinstance(value, StringPromptValue):
+        return StringPromptValue(text=change(value.text, ""))
+    if isinstance(value, Mapping):  # the names are a prompt's variables, or a tool's parameters
+        return {name: _value(one, change, str(name)) for name, one in value.items()}
+    return _value(value, change)
+
+
+def _value(value: Any, change: Change, name: str = "") -> Any:
+    if isinstance(value, str):
+        return change(value, name)
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, (int, float)):
+        said = change(str(value), name)
+        return value if said == str(value) else said
+    if isinstance(value, Mapping):
+        return {_value(key, change): _value(one, change, str(key)) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        listed = [_value(one, change, name) for one in value]
+        return tuple(listed) if isinstance(value, tuple) else listed
+    if isinstance(value, (BaseMessage, ChatPromptValue, StringPromptValue)):
+        return _walk(value, change)
+    raise RefusedContent(
+        f"the anonymizer takes texts, messages and prompts, not {type(value).__name__}, which it cannot read"
+    )
+
+
+def _message(message: BaseMessage, change: Change) -> BaseMessage:
+    if isinstance(message, BaseMessageChunk):
+        message = message_chunk_to_message(message)
+    # What a provider added holds the texts once more, in shapes of its own, and a tool's artifact is not for the model.
+    new: dict[str, Any] = {"additional_kwargs": {}, "response_metadata": {}}
+    if hasattr(message, "artifact"):
+        new["artifact"] = None
+    if message.name and message.type not in ("tool", "function"):  # theirs is the tool's
+        new["name"] = change(message.name, "")
+    content = message.content
+    new["content"] = change(content, "") if isinstance(content, str) else [_block(block, change) for block in content]
+    if isinstance(message, AIMessage):
+        new["tool_calls"] = [call | {"args": _walk(call["args"], change)} for call in message.tool_calls]
+        new["invalid_tool_calls"] = [
+            call | {"args": _value(call["args"], change), "error": None} for call in message.invalid_tool_calls
+        ]
+    return message.model_copy(update=new)
+
+
+def _block(block: Any, change: Change) -> Any:
+    if isinstance(block, str):
+        return change(block, "")
+    kind = str(block.get("type"))
+    if kind == "text" and isinstance(block.get("text"), str):
+        return {"type": kind, "text": change(block["text"], "")}
+    arguments = {"tool_use": "input", "tool_call": "args"}.get(kind)
+    if arguments and isinstance(block.get(arguments), Mapping):
+        return {
+            "type": kind,
+            "id": block.get("id"),
+            "name": block.get("name"),
+            arguments: _walk(block[arguments], change),
+        }
+    raise RefusedContent(f"a message holds a part of type {kind!r}, which cannot be anonymised")
+
+
+class _Answer:
+    """An answer, whole or in pieces, with the originals put into it."""
+
+    def __init__(self, restorer: Restorer) -> None:
+        self._restorer = restorer
+        self._arriving = restorer.arriving()
+        self._last: Any = None  # the last piece: what was held back is told in its kind
+        self._calls: AIMessageChunk | None = None
+        self.counts = {"restored": 0, "unknown": 0}
+
+    def whole(self, value: Any) -> Any:
+        """A text, a message or plain values, restored."""
+        if isinstance(value, str):
+            done = self._restorer.restore(value)
+            self.counts = {k: v + getattr(done, k) for k, v in self.counts.items()}
+            return done.text
+        if isinstance(value, BaseMessage):
+            new = {"content": self.whole(value.content)}
+            for name in ("tool_calls", "invalid_tool_calls"):
+                if hasattr(value, name):
+                    new[name] = [call | {"args": self.whole(call["args"])} for call in getattr(value, name)]
+            return value.model_copy(update=new)
+        if isinstance(value, Mapping):
+            return {self.whole(name): self.whole(one) for name, one in value.items()}
+        if isinstance(value, (list, tuple)):
+            listed = [self.whole(one) for one in value]
+            return tuple(listed) if isinstance(value, tuple) else listed
+        return value
+
+    def feed(self, piece: Any) -> Iterator[Any]:
+        """What is decided with the next piece."""
+        if isinstance(piece, str):
+            self._last = piece
+            if out := self._arriving.feed(piece):
+                yield out
+        elif isinstance(piece, BaseMessageChunk):
+            self._last = piece
+            yield self._chunk(piece)
+        else:
+            yield self.whole(piece)
+
+    def end(self) -> Iterator[Any]:
+        """What was held back."""
+        rest = self._arriving.end()
+        self.counts = {k: v + getattr(self._arriving, k) for k, v in self.counts.items()}
+        if isinstance(self._last, str):
+            if rest:
+                yield rest
+        elif rest or self._calls is not None:
+            said_before: dict[str, Any] = {"additional_kwargs": {}, "response_metadata": {}, "usage_metadata": None}
+            kept = {name: value for name, value in said_before.items() if hasattr(self._last, name)}
+            yield self._closing(self._last.model_copy(update=kept), rest)
+
+    def _chunk(self, piece: Any) -> Any:
+        last = getattr(piece, "chunk_position", None) == "last"
+        if calls := getattr(piece, "tool_call_chunks", None):
+            alone = AIMessageChunk(content="", tool_call_chunks=calls)
+            self._calls = alone if self._calls is None else self._calls + alone
+        if last:
+            return self._closing(piece, self._spoken(piece.content) + self._arriving.end())
+        new: dict[str, Any] = {"content": self._content(piece.content)}
+        if calls:
+            new |= {"tool_call_chunks": [], "tool_calls": [], "invalid_tool_calls": []}
+        return piece.model_copy(update=new)
+
+    def _content(self, content: Any) -> Any:
+        if isinstance(content, str):
+            return self._arriving.feed(content)
+        told: list[Any] = []
+        for block in content:
+            if isinstance(block, str):
+                told.append(self._arriving.feed(block))
+            elif isinstance(block.get("text"), str):
+                told.append({**block, "text": self._arriving.feed(block["text"])})
+            else:
+                told.append(block)
+        return told
+
+    def _spoken(self, content: Any) -> str:
+        told = self._content(content)
+        return told if isinstance(told, str) else "".join(b if isinstance(b, str) else b.get("text", "") for b in told)
+
+    def _closing(self, piece: Any, rest: str) -> Any:
+        """The last chunk: with what was held back, and the calls of tools with the originals among their arguments."""
+        content = rest if isinstance(piece.content, str) else [{"type": "text", "text": rest, "index": 0}] * bool(rest)
+        new: dict[str, Any] = {"content": content}
+        if self._calls is None:
+            return piece.model_copy(update=new)
+        chunks = [call | {"args": self._arguments(call["args"])} for call in self._calls.tool_call_chunks]
+        self._calls = None
+        kept = {name: getattr(piece, name) for name in ("id", "usage_metadata", "response_metadata", "chunk_position")}
+        return AIMessageChunk(tool_call_chunks=chunks, **kept, **new)
+
+    def _arguments(self, written: str | None) -> str | None:
+        try:
+            return json.dumps(self.whole(json.loads(written or "")), ensure_ascii=False)
+        except ValueError:  # cut off
+            return written and str(self.whole(written))

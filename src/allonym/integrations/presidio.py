@@ -1,0 +1,129 @@
+"""Findings to and from Microsoft Presidio, and its names for our labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from importlib import import_module
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from allonym.detect.adapters.labels import LabelMap
+from allonym.document import Span
+from allonym.errors import DataError, MissingExtra
+from allonym.pipeline import Anonymized, AnyPolicy
+from allonym.policy import Policy
+
+if TYPE_CHECKING:
+    from presidio_analyzer import RecognizerResult
+    from presidio_anonymizer.entities import EngineResult
+
+SCHEME = "presidio"
+_NONE: Mapping[str, str] = MappingProxyType({})
+
+_ANYWHERE = {
+    "DRIVER_LICENSE": "US_DRIVER_LICENSE",
+    "PASSPORT": "US_PASSPORT",
+    "BANK_ACCOUNT": "US_BANK_NUMBER",
+    "NATIONAL_ID": "ID",
+}
+"""Presidio's names for what was found without its country; its English recognizers call it so."""
+
+
+@lru_cache(maxsize=4096)
+def entity_type(label: str, policy: Policy) -> str:
+    """Presidio's name for a label, or for its nearest ancestor that has one; the label where Presidio has none."""
+    return policy.taxonomy.to_scheme(label, SCHEME) or _ANYWHERE.get(label, label)
+
+
+def to_presidio(spans: Iterable[Span], policy: AnyPolicy = "default") -> list[RecognizerResult]:
+    """Spans as Presidio's analyzer gives them, so that its anonymizer, or a program around it, can go on from there.
+
+    Offsets and scores stay. Labels become entity types by :func:`entity_type`; a label that Presidio does not know
+    keeps its name. The recognizer's name is ``Span.source``.
+
+    Args:
+        spans: what :func:`allonym.detect` found.
+        policy: whose labels they are.
+
+    Raises:
+        MissingExtra: presidio-analyzer is not installed.
+        UnknownNameError: a label that the policy does not know.
+    """
+    result = _module("presidio_analyzer").RecognizerResult
+    loaded = Policy.load(policy)
+    return [
+        result(
+            entity_type(span.label, loaded),
+            span.start,
+            span.end,
+            span.score,
+            recognition_metadata={result.RECOGNIZER_NAME_KEY: f"allonym:{span.source}".rstrip(":")},
+        )
+        for span in spans
+    ]
+
+
+def from_presidio(
+    results: Iterable[Any], policy: AnyPolicy = "default", *, labels: Mapping[str, str] = _NONE
+) -> tuple[Span, ...]:
+    """What Presidio found, as spans in reading order; they may overlap, as Presidio's may.
+
+    An entity type that stands for several labels becomes what all of them have above them. One that the taxonomy does
+    not know is an error, since a finding that is dropped is text left open.
+
+    Args:
+        results: ``RecognizerResult`` objects, or the dictionaries of Presidio's REST API.
+        policy: whose labels they become.
+        labels: entity types to labels, for those that the taxonomy does not know; ``""`` leaves one out.
+
+    Raises:
+        PolicyError: an entity type that nothing maps.
+        UnknownNameError: no such label.
+        DataError: a result without start, end or entity type.
+    """
+    find = LabelMap(Policy.load(policy), SCHEME, (SCHEME,), own=labels)
+    spans = []
+    for result in results:
+        read = result.get if isinstance(result, Mapping) else lambda name, one=result: getattr(one, name, None)
+        start, end, entity, score = (read(name) for name in ("start", "end", "entity_type", "score"))
+        if not (isinstance(start, int) and isinstance(end, int) and isinstance(entity, str) and 0 <= start <= end):
+            raise DataError("a result of Presidio needs start, end and entity_type")
+        label = find(entity)
+        if label and start < end:
+            told = read("recognition_metadata")
+            name = told.get("recognizer_name") if isinstance(told, Mapping) else None
+            sure = min(1.0, max(0.0, float(score))) if isinstance(score, (int, float)) else 1.0
+            spans.append(Span(start, end, label, sure, f"presidio:{name or 'result'}"))
+    return tuple(sorted(spans))
+
+
+def to_engine_result(made: Anonymized, policy: AnyPolicy = "default") -> EngineResult:
+    """What :func:`allonym.anonymize` made as the result of Presidio's anonymizer: the text, and where what was put.
+
+    Items stand in reading order with offsets of the anonymised text; ``operator`` is allonym's, such as ``tag``.
+    Presidio cannot undo it; :func:`allonym.restore` can.
+
+    Raises:
+        MissingExtra: presidio-anonymizer is not installed.
+        UnknownNameError: a label that the policy does not know.
+    """
+    entities = _module("presidio_anonymizer.entities")
+    loaded = Policy.load(policy)
+    items, shift = [], 0
+    for edit in made.plan.edits:
+        start = edit.start + shift
+        end = start + len(edit.replacement)
+        shift += len(edit.replacement) - (edit.end - edit.start)
+        name = edit.operator.partition("@")[0]
+        if name != "article":
+            kind = entity_type(edit.label, loaded)
+            items.append(entities.OperatorResult(start, end, kind, edit.replacement, name))
+    return entities.EngineResult(made.text, items)  # type: ignore[no-any-return]
+
+
+def _module(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ImportError:
+        raise MissingExtra("results for Presidio", "presidio") from None

@@ -1,0 +1,143 @@
+"""spaCy's ``Doc``: from it and to it. The pipeline component is in :mod:`.spacy_pipe`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from allonym.detect.adapters.labels import LabelMap
+from allonym.document import Document, Span
+from allonym.errors import DataError, MissingExtra, UsageError
+from allonym.pipeline import AnyPolicy
+from allonym.policy import Policy
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+    from spacy.tokens import Doc
+
+_NONE: Mapping[str, str] = MappingProxyType({})
+GROUP = "allonym"
+"""The span group that holds every finding, also those that overlap, with what spaCy's spans have no place for."""
+
+
+def to_spacy(
+    document: str | Document,
+    spans: Iterable[Span],
+    nlp: Language | None = None,
+    *,
+    scheme: str = "",
+    policy: AnyPolicy = "default",
+) -> Doc:
+    """A ``Doc`` of the text with the spans as its entities.
+
+    spaCy's spans are whole tokens, so a span that begins or ends inside one is widened to it. Entities cannot overlap:
+    of those that do after that, the longest is in ``doc.ents``. All are in ``doc.spans["allonym"]``, whose ``attrs``
+    hold scores, sources and the exact places; :func:`from_spacy` reads them back without a loss.
+
+    Args:
+        document: a text or a :class:`allonym.Document`.
+        spans: what was found in it.
+        nlp: the pipeline whose tokenizer and vocabulary are used; its components are not run. By default a blank one
+            of the policy's language.
+        scheme: labels are written as ``allonym.labels.SCHEMES`` has them there, e.g. ``spacy`` (OntoNotes: PERSON,
+            ORG, GPE); one that has no name there keeps its own. By default they are allonym's.
+        policy: whose labels they are.
+
+    Raises:
+        MissingExtra: spaCy is not installed.
+        UsageError: a span reaches past the end of the text.
+        UnknownNameError: no such scheme, or a label that the policy does not know.
+        DataError: the text holds lone surrogates, which spaCy cannot take.
+    """
+    spacy = _spacy()
+    loaded = Policy.load(policy)
+    text = document if isinstance(document, str) else document.text
+    listed = sorted(spans)
+    if listed and max(span.end for span in listed) > len(text):
+        raise UsageError(f"a span ends at {max(s.end for s in listed)}, and the text at {len(text)}")
+    try:
+        doc = (spacy.blank(loaded.language) if nlp is None else nlp).tokenizer(text)
+    except UnicodeEncodeError:
+        raise DataError("spaCy takes no text with lone surrogates") from None
+    return mark(doc, listed, [_named(span.label, scheme, loaded) for span in listed])
+
+
+def from_spacy(
+    doc: Doc, policy: AnyPolicy = "default", *, group: str = "", labels: Mapping[str, str] = _NONE, id: str = ""
+) -> tuple[Document, tuple[Span, ...]]:
+    """The text of a ``Doc`` and what is marked in it, as a document and spans in reading order.
+
+    What :func:`to_spacy` or the component wrote is read exactly as it was. Of any other ``Doc`` the entities are read,
+    or a span group. Labels are mapped as the detector ``spacy`` does it: by name, or as OntoNotes and CoNLL have them.
+
+    Args:
+        doc: any ``Doc``.
+        policy: whose labels they become.
+        group: the span group to read; by default allonym's own where there is one, else the entities.
+        labels: spaCy's labels to ours, for those that nothing maps; ``""`` leaves one out.
+        id: names the document.
+
+    Raises:
+        MissingExtra: spaCy is not installed.
+        UsageError: there is no such span group.
+        PolicyError: a label that nothing maps.
+        UnknownNameError: no such label.
+    """
+    _spacy()
+    if group and group not in doc.spans:
+        raise UsageError(f"the Doc has no span group {group!r}")
+    name = group or (GROUP if GROUP in doc.spans else "")
+    found = list(doc.spans[name]) if name else list(doc.ents)
+    attrs = doc.spans[name].attrs if name else {}
+    find = LabelMap(Policy.load(policy), "spacy", ("spacy", "conll"), own=labels)
+    count = len(found)
+    places = _listed(attrs, "places", count) or [(s.start_char, s.end_char) for s in found]
+    names = _listed(attrs, "labels", count) or [find(s.label_) for s in found]
+    scores = _listed(attrs, "scores", count) or [1.0] * count
+    sources = _listed(attrs, "sources", count) or [f"spacy:{name or 'ents'}"] * count
+    rows = zip(places, names, scores, sources, strict=True)
+    spans = tuple(sorted(Span(a, b, label, float(sure), source) for (a, b), label, sure, source in rows if label))
+    return Document(id, doc.text), spans
+
+
+def mark(doc: Doc, spans: Sequence[Span], labels: Sequence[str] = (), *, ents: bool = True) -> Doc:
+    """Put spans into a ``Doc`` of the same text, as :func:`to_spacy` does; ``labels`` are their names there."""
+    from spacy.tokens import SpanGroup
+    from spacy.util import filter_spans
+
+    made = []
+    for span, label in zip(spans, labels or [s.label for s in spans], strict=True):
+        wide = doc.char_span(span.start, span.end, label=label, alignment_mode="expand")
+        if wide is None:  # the blank behind a word belongs to its token
+            raise DataError(f"spaCy has no token at {span.start}..{span.end}")
+        made.append(wide)
+    attrs = {
+        "scores": [s.score for s in spans],
+        "labels": [s.label for s in spans],
+        "sources": [s.source for s in spans],
+        "places": [[s.start, s.end] for s in spans],
+    }
+    doc.spans[GROUP] = SpanGroup(doc, name=GROUP, spans=made, attrs=attrs)
+    if ents:
+        doc.ents = filter_spans(s for s in made if s.text.strip())
+    return doc
+
+
+def _named(label: str, scheme: str, policy: Policy) -> str:
+    policy.taxonomy.get(label)
+    return (policy.taxonomy.to_scheme(label, scheme) if scheme else None) or label
+
+
+def _listed(attrs: Any, name: str, count: int) -> list[Any]:
+    """What a group says of each of its spans; empty where it does not, or was changed since."""
+    found = attrs.get(name)
+    return list(found) if isinstance(found, (list, tuple)) and len(found) == count else []
+
+
+def _spacy() -> Any:
+    try:
+        import spacy
+    except ImportError:
+        raise MissingExtra("spaCy's Doc", "spacy") from None
+    return spacy

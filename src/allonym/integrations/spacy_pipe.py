@@ -1,0 +1,39 @@
+"""The component ``allonym`` of spaCy's pipelines: ``nlp.add_pipe("allonym", config={"policy": "default"})``.
+
+Installing allonym is enough: spaCy finds the component by its entry point.
+"""
+# spaCy checks a component's config by its annotations, so they must not be strings.
+
+from collections.abc import Callable
+
+from allonym.document import Document
+from allonym.errors import MissingExtra
+from allonym.integrations.spacy import mark
+from allonym.pipeline import detect
+from allonym.policy import Policy
+
+try:
+    from spacy.language import Language
+    from spacy.tokens import Doc
+except ImportError:
+    raise MissingExtra("the component of spaCy's pipelines", "spacy") from None
+
+
+@Language.factory("allonym", default_config={"policy": "default", "ents": True}, assigns=["doc.ents"])
+def component(nlp: Language, name: str, policy: str, ents: bool) -> Callable[[Doc], Doc]:
+    """Marks what :func:`allonym.detect` finds, as :func:`allonym.integrations.spacy.to_spacy` does.
+
+    Args:
+        nlp, name: spaCy gives them.
+        policy: a preset's name or a TOML file's path.
+        ents: whether the findings replace ``doc.ents``; else only ``doc.spans["allonym"]`` is written.
+
+    Raises:
+        PolicyError, UnknownNameError: the policy is not valid or not known.
+    """
+    loaded = Policy.load(policy)
+
+    def find(doc: Doc) -> Doc:
+        return mark(doc, detect(Document("", doc.text), loaded), ents=ents)
+
+    return find
