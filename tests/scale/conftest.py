@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable, Iterator
-from importlib.util import find_spec
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -33,17 +31,6 @@ def records(count: int) -> bytes:
     for broken in (count // 3, count - 2):
         lines[broken] = lines[broken][:-1]
     return "\n".join(lines).encode() + b"\n"
-
-
-@pytest.fixture(scope="session")
-def ray() -> Iterator[Any]:
-    """Ray on this machine, one cluster for all tests that ask for it; it counts six processors, however many it has."""
-    if find_spec("ray") is None:
-        pytest.skip("ray is not installed")
-    from allonym.scale.cluster import connected
-
-    with connected(6) as ray:
-        yield ray
 
 
 @pytest.fixture(scope="session")

@@ -4,6 +4,7 @@ import json
 import os
 import time
 from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
 
@@ -21,6 +22,22 @@ from allonym.swap.selection import fit_all
 from allonym.swap.shards import Rows
 
 TEXT = "Zaphrandel"
+
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own: processes that it leaves to the system
+
+
+@pytest.fixture(scope="module")
+def ray():
+    """A cluster on this machine that counts five processors, however many there are: most tests wait for each other."""
+    if find_spec("ray") is None:
+        pytest.skip("ray is not installed")
+    from allonym.scale.cluster import connected
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("RAY_ADDRESS", raising=False)
+        with connected(5) as ray:
+            yield ray
 
 
 @pytest.fixture(scope="module")
@@ -146,13 +163,18 @@ def test_errors_are_those_of_one_machine_and_tell_no_text(three, capfd):
     assert TEXT not in "".join(capfd.readouterr())
 
 
-def test_who_computes_other_bits_may_not_work(ray, monkeypatch):
+def test_who_computes_other_bits_or_does_not_start_may_not_work(three, monkeypatch):
+    monkeypatch.setattr(swap_ray, "WAIT", 0.0)
+    with pytest.raises(AllonymError, match="did not start within 0 s"):
+        three.check()
+    monkeypatch.undo()
+    three.check()
     monkeypatch.setattr(swap_ray, "fingerprint", lambda: b"another processor")
-    with pytest.raises(UsageError, match="1 of 1 workers compute other last bits"), swap_workers(1):
-        pass
+    with pytest.raises(UsageError, match="3 of 3 workers compute other last bits"):
+        three.check()
 
 
-@pytest.mark.parametrize(("count", "said"), [(0, "1 or more"), (99, "has 6 processors; got 99")])
+@pytest.mark.parametrize(("count", "said"), [(0, "1 or more"), (99, "has 5 processors; got 99")])
 def test_numbers_of_workers_that_cannot_be(ray, count, said):
     with pytest.raises(UsageError, match=said), swap_workers(count):
         pass

@@ -26,6 +26,8 @@ from allonym.swap.shards import Here, Placed, Shard, Tree, Work, fingerprint, on
 
 TRIES = 3
 """How often a call is repeated whose actor died."""
+WAIT = 600.0
+"""Seconds that a worker may take to start, on a cluster that has to make room first."""
 AHEAD = 8
 """Items per actor that may be begun before the first of them is done."""
 _COMMON = 2  # what items share, of the last so many kinds, stays in an actor
@@ -77,9 +79,17 @@ class Workers:
         return (Here, ())  # a worker works alone
 
     def check(self) -> None:
-        """Raises :class:`UsageError` where a worker computes other bits than this process."""
+        """Raises :class:`UsageError` where a worker computes other bits than this process, and an error where one does
+        not start."""
         own = fingerprint()
-        differ = [i for i, told in enumerate(self.got([a.fingerprint.remote() for a in self.actors])) if told != own]
+        asked = [a.fingerprint.remote() for a in self.actors]
+        late = self.ray.wait(asked, num_returns=len(asked), timeout=WAIT)[1]
+        if late:
+            raise AllonymError(
+                f"{len(late)} of {len(asked)} workers did not start within {WAIT:g} s; "
+                "are the cluster's processors taken?"
+            )
+        differ = [i for i, told in enumerate(self.got(asked)) if told != own]
         if differ:
             raise UsageError(
                 f"{len(differ)} of {len(self.actors)} workers compute other last bits than this machine (another kind "
