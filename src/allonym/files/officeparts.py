@@ -189,7 +189,7 @@ def author_slots(package: Package) -> Iterator[Slot]:
     """The names of authors: written nowhere, but so that they are found where the text tells of them."""
     for name in package.authors:
         words = set(re.findall(r"[^\W_]+(?:-[^\W_]+)*", name.lower()))
-        if words - _NOBODY and not name.startswith("tc="):
+        if {w for w in words if not w.isdigit()} - _NOBODY and not name.startswith("tc="):
             yield _heard("name", name)
 
 

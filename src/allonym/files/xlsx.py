@@ -56,7 +56,7 @@ _REFUSED = (
 TITLE_ROWS = 20
 """Rows at the top of a sheet among which that of the column names is sought."""
 
-_CODE = re.compile(r'(&(?:"[^"]*"|K[\dA-Fa-f]{6}|K\d\d[-+]\d{3}|\d+|[A-Za-z]))')
+_CODE = re.compile(r'((?<!&)&(?:"[^"]*"|K[\dA-Fa-f]{6}|K\d\d[-+]\d{3}|\d+|[A-Za-z]))')
 _NUMBER = re.compile(r"-?\d{7,}(?:\.0+)?")
 _DATE_FORMATS = frozenset((*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)))
 _TEXTS = frozenset(("oddHeader", "oddFooter", "evenHeader", "evenFooter", "firstHeader", "firstFooter"))
@@ -158,7 +158,7 @@ def _heading(package: Package, name: str, element: Any) -> Iterator[Slot]:
     gap = "\n"
     for at in range(0, len(pieces), 2):
         if pieces[at].strip():
-            yield Slot(pieces[at], partial(put, at), gap)
+            yield Slot(pieces[at].replace("&&", "&"), partial(put, at), gap)
             gap = ""
         if at + 1 < len(pieces) and pieces[at + 1] in ("&L", "&C", "&R"):
             gap = "\n"

@@ -1,0 +1,98 @@
+"""The reader of results sees what stands in any corner of a package."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+
+import pytest
+
+pytest.importorskip("docx")
+
+
+from benchmarks.office_packages import Parts, body, dele, ins, p
+from benchmarks.redaction_docx import DOCUMENTS
+
+from allonym.errors import DataError, RefusedContent
+from allonym.files.verify import VIEWS, check, views
+from benchmarks import office_packages as packages
+
+NAME = "Ada Brook"
+
+
+def comment_of_zip() -> bytes:
+    out = io.BytesIO(body(p("x")).data())
+    with zipfile.ZipFile(out, "a") as archive:
+        archive.comment = NAME.encode()
+    return out.getvalue()
+
+
+def with_part(name: str, data: str | bytes) -> bytes:
+    parts = body(p("x"))
+    parts.add(name, data)
+    return parts.data()
+
+
+PLACES = {
+    "split into runs": lambda: body(p("Ada ", packages.run("Br", "<w:b/>"), "ook")).data(),
+    "inserted": lambda: body(p("Ada ", ins("Brook"))).data(),
+    "deleted": lambda: body(p("Ada ", dele("Brook"))).data(),
+    "accepted": lambda: body(p("Ada Br", dele("i"), ins("o"), "ok")).data(),
+    "rejected": lambda: body(p("Ada Br", dele("o"), ins("i"), "ok")).data(),
+    "raw": lambda: body(p("Ada Br", dele("o"), ins("o"), "k")).data(),
+    "comment": lambda: body("<!-- Ada Brook -->").data(),
+    "instruction": lambda: body("<?x Ada Brook?>").data(),
+    "tail": lambda: body(p("x") + "Ada Brook").data(),
+    "attribute": lambda: body(p("x").replace("<w:p>", '<w:p w14:strange="Ada Brook">')).data(),
+    "author": lambda: body(p(ins("x"))).data(),
+    "field over runs": lambda: body(
+        p("<w:r><w:instrText>Ada Br</w:instrText></w:r><w:r><w:instrText>ook</w:instrText></w:r>")
+    ).data(),
+    "relationship": lambda: DOCUMENTS["linked_picture.docx"](),
+    "zip": comment_of_zip,
+    "name of a part": lambda: with_part("word/media/Ada Brook.png", packages.png()),
+    "picture's text": lambda: with_part("word/media/a.png", packages.png(NAME)),
+    "photo's text": lambda: with_part("word/media/a.jpeg", packages.jpeg(NAME)),
+    "wide text": lambda: with_part("word/media/a.bin", NAME.encode("utf-16-le")),
+    "custom part": lambda: with_part("customXml/item5.xml", "<a><b>Ada Brook</b></a>"),
+    "package in it": lambda: with_part("word/embeddings/a.docx", body(p("Ada ", dele("Brook"))).data()),
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_name_is_seen_wherever_it_stands(place):
+    data = PLACES[place]()
+    with pytest.raises(RefusedContent, match="still holds 1 of 1") as caught:
+        check(data, "docx", [NAME], "")
+    assert "Ada" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["Office", "Heading", "Roman", "Title", "Word", "Microsoft", "Normal", "Sheet"])
+@pytest.mark.parametrize("file", ["formats.docx", "chart.docx", "calls.xlsx"])
+def test_what_programs_write_is_no_leak(file, name):
+    data = DOCUMENTS[file]()
+    parts = Parts(data)
+    for part in [n for n in parts.parts if n.startswith("docProps/core")]:
+        parts.parts[part] = b"<a/>"
+    check(parts.data(), file[-4:], [name], "")
+
+
+def test_every_reading_sees_each_text_once():
+    data = body(p("Ada Brook was here.")).data()
+    whole, *changed = views(data, "docx")
+    assert sum("Ada Brook" in text for _, text in whole) == 1
+    assert not any("Ada Brook" in text for texts in changed for _, text in texts), "without changes they add nothing"
+    assert len(VIEWS["docx"]) == 3
+
+
+@pytest.mark.parametrize("data", [b"", b"PK\x03\x04"])
+def test_a_result_that_is_no_package_is_refused(data):
+    with pytest.raises(DataError, match="no office file"):
+        check(data, "docx", [NAME], "")
+
+
+def test_a_result_that_is_no_xml_is_refused():
+    parts = body(p("x"))
+    parts.parts["word/document.xml"] = b"<a>"
+    with pytest.raises(DataError, match=r"word/document\.xml is not valid XML"):
+        check(parts.data(), "docx", [NAME], "")
