@@ -422,6 +422,7 @@ BROKEN = {
     "times.srt": f"1\n00:00:01 -> {MARKER}\n",
     "page.html": f"<html><body><p>{MARKER}<!-- {MARKER}",
     "odd.xyz": MARKER,
+    "paper.pdf": f"%PDF-1.7\n1 0 obj\n<</Type /Catalog /Who ({MARKER})>>\nendobj\ntrailer <</Root 1 0 R>>\n",
 }
 
 

@@ -262,7 +262,7 @@ def _dry_run(
     mentions: Counter[tuple[str, str]] = Counter()
     edits: list[tuple[object, ...]] = []
     count = 0
-    for document in documents(source, fields=field, format=format, named=False):
+    for document in documents(source, fields=field, format=format, named=False, policy=chosen):
         plan = anonymize(document, chosen, key=key, scope=scope).plan
         count += 1
         mentions.update((e.label, e.operator.partition("@")[0]) for e in plan.edits)

@@ -11,6 +11,7 @@ from allonym.errors import DataError
 
 if TYPE_CHECKING:
     from allonym.document import Document
+    from allonym.policy import Policy
 
 
 def tell_terminal() -> None:
@@ -38,11 +39,16 @@ def decoded(data: bytes, where: str) -> str:
 
 
 def documents(
-    source: str, *, fields: Sequence[str] = (), format: str | None = None, named: bool = True
+    source: str,
+    *,
+    fields: Sequence[str] = (),
+    format: str | None = None,
+    named: bool = True,
+    policy: str | Policy = "default",
 ) -> Iterator[Document]:
     """The documents of a file, a folder, or standard input where ``source`` is ``-``, as a run would see them."""
     from allonym.files import read_documents
 
     if source == "-":
         tell_terminal()
-    yield from read_documents(source, fields=fields, format=format, named=named)
+    yield from read_documents(source, fields=fields, format=format, named=named, policy=policy)

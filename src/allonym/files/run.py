@@ -416,20 +416,26 @@ def _digest(path: Path) -> str:
 
 
 def read_documents(
-    source: str | Path, *, fields: Sequence[str] | None = None, format: str | None = None, named: bool = True
+    source: str | Path,
+    *,
+    fields: Sequence[str] | None = None,
+    format: str | None = None,
+    named: bool = True,
+    policy: str | Path | Policy = "default",
 ) -> Iterator[Document]:
     """The documents of a file, a folder or standard input (``-``), lazily, as a run would see them.
 
     Args:
         source, fields, format: as for :func:`anonymize_path`.
         named: give those without an id the name of their file, which a run does not.
+        policy: as the run would have it: it says who reads scans and what becomes of pictures.
 
     Raises:
         UsageError: no such file, format or field.
         DataError: a file cannot be read, or a record is malformed.
     """
     items, folder = list_items(source, "-" if not Path(source).is_dir() else _NOWHERE, format)
-    job = Job(Policy.load("default"), fields=tuple(fields or ()))
+    job = Job(Policy.load(policy), fields=tuple(fields or ()))
     line, last = 0, -1
     for task in read_tasks(items, job, folder, BATCH):
         item = items[task.place.item]

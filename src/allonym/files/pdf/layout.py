@@ -25,6 +25,9 @@ CELL = 1.2
 GUTTER = 0.7
 """Gap that may part columns, in font heights; a justified line may have as wide ones between words."""
 
+LONG = 40
+"""Characters of a line that goes on in the next, where there are too few lines to tell."""
+
 _HYPHENS = "-\u2010\u00ad"
 
 
@@ -218,12 +221,12 @@ def _rows(runs: list[_Run]) -> list[list[_Run]]:
     return rows
 
 
-def _segments(row: list[_Run]) -> list[_Run]:
-    """A row's runs joined where nothing parts them."""
+def _segments(row: list[_Run], gap: float = GUTTER) -> list[_Run]:
+    """A row's runs joined where no gap of so many font heights parts them."""
     out: list[_Run] = []
     for run in sorted(row, key=lambda r: (r.x0, r.x1)):
         last = next((s for s in reversed(out) if s.x1 <= run.x0 + 0.6 * run.size), None)
-        if last is not None and run.x0 - last.x1 < GUTTER * min(run.size, last.size):
+        if last is not None and run.x0 - last.x1 < gap * min(run.size, last.size):
             last.units += run.units
             last.x1, last.size = max(last.x1, run.x1), max(last.size, run.size)
         else:
@@ -318,7 +321,7 @@ def _is_cell(left: _Run, right: _Run) -> bool:
 def _text(region: list[_Run], line: int) -> tuple[list[Unit], int]:
     """The units of a region, row by row, each with what parts it from the one before."""
     out: list[Unit] = []
-    rows = [sorted(row, key=lambda r: r.x0) for row in _rows(region)]
+    rows = [_segments(row, CELL) for row in _rows(region)]
     right = max((s.x1 for row in rows for s in row), default=0.0)
     before: list[_Run] = []
     for row in rows:
@@ -331,8 +334,7 @@ def _text(region: list[_Run], line: int) -> tuple[list[Unit], int]:
                     unit.right = right - segment.x0 - _from(segment.units[0].first, unit.first)
             line += 1
             if out:
-                cell = at and _is_cell(row[at - 1], segment)
-                units[0].before = "\t" if cell else " " if at else _between(before, row, right, out, units)
+                units[0].before = "\t" if at else _between(before, row, right if len(rows) > 2 else 0.0, out, units)
             out += units
         before = row
     return out, line
@@ -344,9 +346,9 @@ def _from(start: Glyph, glyph: Glyph) -> float:
 
 def _between(above: list[_Run], row: list[_Run], right: float, out: list[Unit], units: list[Unit]) -> str:
     """What parts a line from the one above: a space within a paragraph, nothing where a word is parted."""
-    if any(_is_cell(a, b) for some in (above, row) for a, b in pairwise(some)):
+    if len(above) != 1 or len(row) != 1:
         return "\n"
-    one, two = above[-1], row[0]
+    one, two = above[0], row[0]
     near = one.y - two.y < 2.2 * max(one.size, two.size) and abs(one.size - two.size) < 0.3 * one.size
     if not near:
         return "\n"
@@ -358,10 +360,12 @@ def _between(above: list[_Run], row: list[_Run], right: float, out: list[Unit], 
             out.pop()
             out[-1].glyphs += last.glyphs
         return ""
+    if not right and len(one.units) < LONG and not first.text[0].islower():
+        return "\n"
     # A line that could have taken the next word ends on purpose.
     word = next((i for i, u in enumerate(units) if i and (u.before or u.text.isspace())), len(units))
     needed = sum(u.first.width for u in units[:word]) + 0.25 * two.size
-    return "\n" if one.x1 + needed <= right - 0.5 * two.size else " "
+    return "\n" if right and one.x1 + needed <= right - 0.5 * two.size else " "
 
 
 def _spaced(segment: _Run) -> list[Unit]:

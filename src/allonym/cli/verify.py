@@ -1,0 +1,123 @@
+"""``allonym verify``: read a result back and look for what was to be gone."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from allonym.cli.options import chosen_policy, key_option, policy_options, read_key
+from allonym.cli.terminal import note, table
+from allonym.errors import DataError, PlanMismatch, UsageError
+
+if TYPE_CHECKING:
+    from allonym.document import Document
+    from allonym.plan import Plan
+    from allonym.policy import Policy
+
+_IN = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+@click.command(short_help="See that a PDF or office file holds nothing that was to be gone.")
+@click.argument("safe", type=_IN, metavar="SAFE")
+@click.option("--original", type=_IN, metavar="SOURCE", help="What SAFE was made of; it is searched anew.")
+@click.option(
+    "--plans",
+    type=_IN,
+    metavar="PATH",
+    help="The plans that `allonym anonymize --plans` wrote, with --originals where SOURCE is not given.",
+)
+@policy_options
+@key_option
+def verify(
+    safe: Path,
+    original: Path | None,
+    plans: Path | None,
+    policy: str,
+    label: tuple[str, ...],
+    dictionary: tuple[tuple[str, Path], ...],
+    exclude_terms: Path | None,
+    operating_point: str | float | None,
+    key_file: Path | None,
+) -> None:
+    """Read SAFE, a PDF, DOCX or XLSX, with other readers than wrote it, and count what was to be gone.
+
+    What was to be gone is what the plan of SAFE covers, or else what the policy finds in SOURCE. A text that also
+    stands in SOURCE as a word that stays is allowed as often as it stays; without SOURCE it is not allowed at all.
+    Ends with exit code 1 where something is left, and shows of which kind and where, but not what.
+
+    \b
+    Examples:
+      allonym verify letter-safe.pdf --original letter.pdf
+      allonym verify letter-safe.pdf --original letter.pdf --plans plans.jsonl
+      allonym verify letter-safe.pdf --plans plans.jsonl
+    """
+    from allonym.files import format_of
+    from allonym.files.verify import VIEWS, find_leftovers
+
+    name = format_of(safe.name)[0].name
+    if name not in VIEWS:
+        raise UsageError(f"verify reads {', '.join(VIEWS)}; {safe} is {name}, whose text can be searched as it is")
+    if original is None and plans is None:
+        raise click.UsageError("--original or --plans is required: what was to be gone?")
+    chosen = chosen_policy(policy, label, dictionary, exclude_terms, operating_point)
+    document = None if original is None else _read(original, chosen)
+    plan = None if plans is None else _plan(plans, {p.name for p in (safe, original) if p is not None})
+    covered, expected = _covered(document, plan, chosen, read_key(key_file))
+    texts = [text for _, text in covered]
+    found = find_leftovers(safe.read_bytes(), name, texts, expected)
+    kinds = Counter((covered[one.index][0], place) for one in found for place in one.places)
+    if kinds:
+        table(["label", "where", "texts"], [(k, p, n) for (k, p), n in sorted(kinds.items())], right=(2,))
+        note(f"{safe} still holds {len(found)} of {len(texts)} covered texts", label="error:")
+        raise click.exceptions.Exit(1)
+    note(f"{safe} holds none of {len(texts)} covered texts", label="verified:")
+
+
+def _read(path: Path, policy: Policy) -> Document:
+    """The document of a file that is one, as a run with this policy reads it."""
+    from allonym.files import format_of
+    from allonym.files.record import Chunk, Draft, Job
+
+    parsed = format_of(path.name)[0].parse(Chunk(path.read_bytes()), Job(policy))
+    drafts = [piece.document for piece in parsed.pieces if isinstance(piece, Draft)]
+    if len(drafts) != 1:
+        raise DataError(f"{path} must be one document, got {len(drafts)}")
+    return drafts[0]
+
+
+def _plan(path: Path, names: set[str]) -> Plan:
+    """The only plan of a file, or the one of a file with one of these names."""
+    from allonym.plan import Plan
+
+    try:
+        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+        if len(rows) > 1:
+            rows = [r for r in rows if {Path(str(r.get(k, ""))).name for k in ("file", "id")} & names]
+        if len(rows) != 1:
+            raise PlanMismatch(f"{path} must hold one plan of this file, got {len(rows)}")
+        return Plan.from_dict(rows[0].get("plan", rows[0]))
+    except (json.JSONDecodeError, UnicodeDecodeError, AttributeError):
+        raise PlanMismatch(f"{path} is not a file of plans: it is not JSON lines") from None
+
+
+def _covered(
+    document: Document | None, plan: Plan | None, policy: Policy, key: bytes | str | None
+) -> tuple[list[tuple[str, str]], str]:
+    """(label, text) of what was covered, each once; and the text that may stand in the result."""
+    from allonym.pipeline import anonymize
+    from allonym.plan import apply
+
+    if document is not None:
+        plan = anonymize(document, policy, key=key).plan if plan is None else plan
+        expected = apply(document, plan)
+        pairs = [(e.label, document.text[e.start : e.end]) for e in plan.edits if e.start < e.end]
+        return list(dict.fromkeys(pairs)), expected
+    assert plan is not None
+    if any(e.original is None for e in plan.edits):
+        raise PlanMismatch("the plan holds no originals: give --original too, or write the plan with --originals")
+    pairs = [(e.label, e.original) for e in plan.edits if e.original]
+    return list(dict.fromkeys(pairs)), "\n".join(e.replacement for e in plan.edits)

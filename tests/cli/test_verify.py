@@ -1,0 +1,57 @@
+"""``allonym verify``: results, and results that are none."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("pikepdf")
+pytest.importorskip("pypdfium2")
+pytest.importorskip("reportlab")
+
+from benchmarks import redaction_pdf as made
+
+POLICY = 'extends = "default"\n[detect]\ndetectors = ["rules", "lexicon"]\n[dictionary]\nPERSON = ["Ada Brook", "Cyd Dale"]\n'
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "policy.toml").write_text(POLICY, encoding="utf-8")
+    (tmp_path / "a.pdf").write_bytes(made.letter_page())
+    return tmp_path
+
+
+def test_a_result_is_verified_in_three_ways(run, folder):
+    made_ = run("anonymize", "a.pdf", "b.pdf", "--policy", "policy.toml", "--plans", "p.jsonl", "--originals")
+    assert made_.code == 0, made_.err
+    for ways in (
+        ("--original", "a.pdf", "--policy", "policy.toml"),
+        ("--original", "a.pdf", "--plans", "p.jsonl"),
+        ("--plans", "p.jsonl"),
+    ):
+        result = run("verify", "b.pdf", *ways)
+        assert result.code == 0, result.err
+        assert "b.pdf holds none of 5 covered texts" in result.err
+
+
+def test_what_is_left_is_counted_and_not_shown(run, folder):
+    run("anonymize", "a.pdf", "b.pdf", "--policy", "policy.toml", "--plans", "p.jsonl")
+    result = run("verify", "a.pdf", "--original", "a.pdf", "--plans", "p.jsonl")
+    assert result.code == 1
+    assert "a.pdf still holds 5 of 5 covered texts" in result.err
+    assert "EMAIL_ADDRESS" in result.out and "page 1" in result.out and "metadata" in result.out
+    for secret in ("Ada", "Brook", "Dale", "536", "example.com"):
+        assert secret not in result.out + result.err
+
+
+def test_what_is_missing_is_told(run, folder):
+    run("anonymize", "a.pdf", "b.pdf", "--policy", "policy.toml", "--plans", "p.jsonl")
+    assert "--original or --plans is required" in run("verify", "b.pdf").err
+    bare = run("verify", "b.pdf", "--plans", "p.jsonl")
+    assert bare.code == 1 and "the plan holds no originals" in bare.err
+    (folder / "c.txt").write_text("x", encoding="utf-8")
+    text = run("verify", "c.txt", "--plans", "p.jsonl")
+    assert text.code == 2 and "verify reads pdf, docx, xlsx" in text.err
+    (folder / "q.jsonl").write_text("Ada Brook\n", encoding="utf-8")
+    broken = run("verify", "b.pdf", "--plans", "q.jsonl")
+    assert broken.code == 1 and "not JSON lines" in broken.err and "Ada" not in broken.err

@@ -1,0 +1,163 @@
+"""Each PDF of our own making: what is in it is found before, and nothing of it after; the rest stays."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from allonym.files import anonymize_path
+from allonym.files.verify import find_leftovers, views
+from allonym.files.verify.pdf import shown_texts
+from allonym.policy import Policy, TermList
+
+pikepdf = pytest.importorskip("pikepdf")
+pytest.importorskip("pypdfium2")
+pytest.importorskip("reportlab")
+
+from benchmarks import redaction_pdf as made  # noqa: E402
+
+POLICY = Policy.load("default").with_(
+    detectors=("rules", "lexicon"), dictionary=(TermList("PERSON", made.SECRETS[:3]),)
+)
+# These start another program; the benchmark has them, too.
+SLOW = ("browser", "office", "long_report")
+FAST = [name for name in made.DOCUMENTS if name not in SLOW]
+
+STAYS = {
+    "letter_page": "thank you for your call from",
+    "two_columns": "for an hour about the offer",
+    "rotated": "was here",
+    "wide_font": "Grüße von",
+    "scaled": "slanted",
+    "invisible": "Shown text.",
+    "hidden_layers": "Hidden:",
+    "form": "Application",
+    "notes": "Note by",
+    "revisions": "agrees.",
+    "nested_forms": "page head",
+    "illustrated": "A page with a picture of a badge.",
+}
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[bytes, bytes]]:
+    folder = tmp_path_factory.mktemp("pdf")
+    out = {}
+    for name in FAST:
+        data = made.DOCUMENTS[name]()
+        assert data is not None
+        (folder / f"{name}.pdf").write_bytes(data)
+        anonymize_path(folder / f"{name}.pdf", folder / f"{name}-safe.pdf", POLICY)
+        out[name] = data, (folder / f"{name}-safe.pdf").read_bytes()
+    return out
+
+
+def everything(data: bytes) -> str:
+    return "\n".join(text for view in views(data, "pdf") for _, text in view)
+
+
+@pytest.mark.parametrize("name", FAST)
+def test_nothing_is_left_of_what_was_there(name, results):
+    before, after = results[name]
+    assert made.leaks(before)
+    assert made.leaks(after) == []
+    for secret in made.SECRETS:
+        assert secret.encode() not in after
+        assert secret.encode("utf-16-be") not in after
+
+
+@pytest.mark.parametrize("name", STAYS)
+def test_the_rest_stays(name, results):
+    before, after = results[name]
+    assert STAYS[name] in everything(before)
+    assert STAYS[name] in everything(after)
+
+
+@pytest.mark.parametrize("name", FAST)
+def test_the_result_holds_nothing_but_pages(name, results):
+    with pikepdf.open(io.BytesIO(results[name][1])) as pdf:
+        assert not {"/Metadata", "/Names", "/Dests", "/AcroForm", "/StructTreeRoot", "/AA", "/OpenAction"} & set(
+            pdf.Root.keys()
+        )
+        assert "/Info" not in pdf.trailer
+        assert not len(pdf.attachments)
+        for page in pdf.pages:
+            assert not {"/Thumb", "/PieceInfo", "/Metadata", "/AA"} & set(page.obj.keys())
+            assert {str(note.Subtype) for note in page.obj.get("/Annots", [])} <= {"/Link"}
+
+
+@pytest.mark.parametrize("name", FAST)
+def test_the_same_file_gives_the_same_bytes(name, results, tmp_path):
+    before, after = results[name]
+    source, target = tmp_path / f"{name}.pdf", tmp_path / f"{name}-safe.pdf"
+    source.write_bytes(before)
+    anonymize_path(source, target, POLICY)
+    assert target.read_bytes() == after
+
+
+def boxes(data: bytes, word: str) -> list[tuple[float, ...]]:
+    """Where PDFium sees the first letter of each occurrence of a word on the first page."""
+    import pypdfium2
+
+    text = pypdfium2.PdfDocument(data)[0].get_textpage()
+    whole = text.get_text_range()
+    places = [i for i in range(len(whole)) if whole.startswith(word, i)]
+    return [tuple(round(v, 1) for v in text.get_charbox(i)) for i in places]
+
+
+@pytest.mark.parametrize(
+    ("name", "word"),
+    [
+        ("letter_page", "whose"),
+        ("kerning", "met"),
+        ("operators", "was here"),
+        ("spaced_out", "twice"),
+        ("rotated", "was here"),
+        ("type3", "Signed"),
+        ("table", "closed"),
+    ],
+)
+def test_what_follows_a_gap_stays_where_it_was(name, word, results):
+    before, after = (boxes(data, word) for data in results[name])
+    assert before
+    assert after == before
+
+
+def test_text_within_a_picture_goes_with_the_picture(results):
+    with pikepdf.open(io.BytesIO(results["illustrated"][1])) as pdf:
+        assert not [o for o in pdf.objects if isinstance(o, pikepdf.Stream) and o.get("/Subtype") == "/Image"]
+
+
+def test_pictures_stay_where_the_policy_says_so(tmp_path):
+    source, target = tmp_path / "a.pdf", tmp_path / "b.pdf"
+    source.write_bytes(made.illustrated())
+    anonymize_path(source, target, POLICY.with_(images="keep"))
+    with pikepdf.open(io.BytesIO(target.read_bytes())) as pdf:
+        assert len(pdf.pages[0].obj.Resources.XObject) == 1
+    assert made.leaks(target.read_bytes()) == []
+
+
+def test_links_and_bookmarks_still_lead(results):
+    with pikepdf.open(io.BytesIO(results["links"][1])) as pdf:
+        links = pdf.pages[0].obj.Annots
+        addresses = [str(link.A.URI) for link in links if "/A" in link]
+        assert len(addresses) == 2
+        assert addresses[0].startswith("mailto:[")
+        assert [link.Dest[0].objgen for link in links if "/Dest" in link] == [pdf.pages[1].obj.objgen]
+    with pikepdf.open(io.BytesIO(results["bookmarks"][1])) as pdf, pdf.open_outline() as outline:
+        assert [str(item.title) for item in outline.root] == ["Chapter of [PERSON_1]", "Nobody"]
+        assert [str(item.title) for item in outline.root[0].children] == ["About [PERSON_2], [US_SSN_1]"]
+        assert outline.root[1].destination[0].objgen == pdf.pages[1].obj.objgen
+
+
+def test_an_earlier_revision_is_gone(results):
+    before, after = results["revisions"]
+    assert b"Wilhelmina Farrow" in before
+    assert after.count(b"%%EOF") == 1 and b"/Prev" not in after
+    assert "Draft" not in "".join(text for _, text in shown_texts(after))
+
+
+def test_find_leftovers_reads_what_is_drawn_letter_by_letter():
+    found = find_leftovers(made.letter_by_letter(), "pdf", ["Ada Brook", "Eve Stone"], "")
+    assert [one.index for one in found] == [0]

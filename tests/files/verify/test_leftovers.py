@@ -1,0 +1,86 @@
+"""What counts as left over: how often, in which disguise, and what a refusal says."""
+
+from __future__ import annotations
+
+import pytest
+
+from allonym.errors import RefusedContent
+from allonym.files import verify
+from allonym.files.verify import VIEWS, check, leftovers
+
+
+def found(text: str, covered: str, expected: str = "") -> bool:
+    return bool(leftovers([("page 1", text)], [covered], expected))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "of Ada Brook, who",
+        "of ADA   BROOK",
+        "of Ada\nBrook",
+        "A d a B r o o k",
+        "Ada Bro-\nok wrote",
+        "Ada Bro\u00adok",
+        "Ada Bro\ufffeok",
+        "Ada\u00a0Brook",
+        "(Ada)(Brook)",
+        "the Brooks and Brook",
+        "\uff21da Brook",
+    ],
+)
+def test_a_covered_text_is_found_in_any_shape(text):
+    assert found(text, "Ada Brook")
+
+
+@pytest.mark.parametrize("text", ["", "Ada met", "Adabrooks", "the Brooks", "brooking"])
+def test_what_only_looks_like_it_is_not(text):
+    assert not found(text, "Ada Brook")
+
+
+def test_ligatures_and_letters_of_other_widths_are_the_same():
+    assert found("Mrs. Sto\ufb00el", "Stoffel")
+    assert found("Mrs. Stoffel", "Sto\ufb00el")
+
+
+def test_a_long_text_is_found_without_the_spaces_around_it():
+    assert found("metWilhelminaFarrowtoday", "Wilhelmina Farrow")
+    assert not found("metAdaBrotoday", "Ada Bro")
+
+
+def test_a_short_number_is_not_put_together_from_two():
+    assert not found("rows 4 1 and 2", "41")
+    assert found("aged 41", "41")
+
+
+def test_a_word_that_stays_may_stand_as_often_as_it_stays():
+    assert not found("In May they met.", "May", "In May they met.")
+    assert found("In May they met May.", "May", "In May they met [PERSON_1].")
+
+
+def test_places_and_counts_are_told_and_no_text():
+    pages = [("page 1", "nothing"), ("page 2", "Ada Brook, Ada Brook"), ("page 3", "Cyd Dale")]
+    one, two = leftovers(pages, ["Ada Brook", "Eve Stone", "Cyd Dale"], "")
+    assert (one.index, one.places, one.excess) == (0, ("page 2",), 2)
+    assert (two.index, two.places, two.excess) == (2, ("page 3",), 1)
+
+
+def test_a_result_with_leftovers_is_refused(monkeypatch):
+    pages = [(f"page {n}", "Ada Brook" if n > 1 else "") for n in range(1, 10)]
+    monkeypatch.setattr(verify, "views", lambda data, format: iter([[("x", "")], pages]))
+    with pytest.raises(RefusedContent) as failed:
+        check(b"", "pdf", ["Ada Brook", "Cyd Dale", "Ada Brook"], "")
+    said = str(failed.value)
+    assert said.startswith("the result still holds 1 of 2 covered texts (page 2, page 3")
+    assert "3 more places" in said
+    assert "Ada" not in said and "Brook" not in said
+    check(b"", "pdf", [], "")
+
+
+def test_every_view_is_a_function():
+    from importlib import import_module
+
+    for names in VIEWS.values():
+        for name in names:
+            module, _, attribute = name.partition(":")
+            assert callable(getattr(import_module(module), attribute))

@@ -1,0 +1,115 @@
+"""The verifier is no rubber stamp: boxes over text, half a removal and every hiding place are found out."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from allonym.errors import RefusedContent
+from allonym.files import anonymize_path
+from allonym.files.verify import find_leftovers, leftovers
+from allonym.policy import Policy, TermList
+
+pikepdf = pytest.importorskip("pikepdf")
+pytest.importorskip("pypdfium2")
+pytest.importorskip("reportlab")
+
+from allonym.files.verify import pdf as readers  # noqa: E402
+from benchmarks import redaction_pdf as made  # noqa: E402
+
+POLICY = Policy.load("default").with_(detectors=("lexicon",), dictionary=(TermList("PERSON", made.SECRETS[:3]),))
+
+
+def seen_by(data: bytes) -> set[str]:
+    """Which readers find the name."""
+    views = {"shown": readers.shown_texts, "read": readers.read_texts, "raw": readers.raw_texts}
+    return {n for n, view in views.items() if leftovers(view(data), ["Ada Brook"], "")}
+
+
+@pytest.mark.parametrize(
+    ("make", "by"),
+    [
+        (made.covered_by_boxes, {"shown", "read", "raw"}),
+        (made.invisible, {"shown", "read", "raw"}),
+        (made.kerning, {"shown", "read", "raw"}),
+        (made.letter_by_letter, {"shown"}),
+        (made.wide_font, {"shown", "read"}),
+        (made.type3, {"shown", "read"}),
+        (made.metadata, {"shown", "read", "raw"}),
+        (made.attachments, {"shown", "read", "raw"}),
+        (made.bookmarks, {"shown", "raw"}),
+        (made.links, {"raw"}),
+    ],
+)
+def test_readers_find_what_is_hidden(make, by):
+    assert seen_by(make()) >= by
+
+
+def hidden_in(place: str) -> bytes:
+    """A file whose page says nothing, with the name in one place of the file."""
+
+    def change(pdf):
+        name = pikepdf.String("by Ada Brook")
+        page = pdf.pages[0].obj
+        if place == "comment":
+            page.PieceInfo = pikepdf.Dictionary(X=pikepdf.Dictionary(Y=[name]))
+        elif place == "xmp":
+            page.Metadata = pdf.make_stream(b"<x:xmpmeta><b>Ada Brook</b></x:xmpmeta>")
+        elif place == "info":
+            pdf.docinfo["/Author"] = name
+        elif place == "resource":
+            page.Resources.Font["/Ada Brook"] = page.Resources.Font.F1
+        elif place == "utf16":
+            pdf.Root.X = pikepdf.String("\u0416 Ada Brook")
+        elif place == "map":
+            page.Resources.Font.F1.ToUnicode = pdf.make_stream(
+                b"1 beginbfchar <41> <004100640061002000420072006f006f006b> endbfchar"
+            )
+        elif place == "form":
+            form = pdf.make_stream(b"BT /F1 9 Tf [(Ada) -300 (Bro) 5 (ok)] TJ ET")
+            form.Type, form.Subtype, form.BBox = pikepdf.Name.XObject, pikepdf.Name.Form, [0, 0, 9, 9]
+            page.Resources.XObject = pikepdf.Dictionary(F=form)
+        elif place == "mark":
+            page.Contents = pdf.make_stream(b"/Span <</ActualText (Ada Brook)>> BDC EMC")
+
+    return made.changed(made.bare(b""), change)
+
+
+@pytest.mark.parametrize("place", ["comment", "xmp", "info", "resource", "utf16", "map", "form", "mark"])
+def test_the_raw_reader_looks_everywhere(place):
+    assert find_leftovers(hidden_in(place), "pdf", ["Ada Brook"], "")
+    assert not find_leftovers(hidden_in(place), "pdf", ["Eve Stone"], "")
+
+
+def test_a_result_that_still_holds_a_text_is_refused(tmp_path, monkeypatch):
+    from allonym.files import pdf
+
+    real = pdf.rewrite
+    monkeypatch.setattr(pdf, "rewrite", lambda source, gone, inserts, fate: real(source, {}, {}, fate))
+    (tmp_path / "a.pdf").write_bytes(made.letter_page())
+    with pytest.raises(RefusedContent, match=r"still holds 4 of 4 covered texts \(page 1") as failed:
+        anonymize_path(tmp_path / "a.pdf", tmp_path / "b.pdf", POLICY)
+    assert "Ada" not in str(failed.value)
+    assert not (tmp_path / "b.pdf").exists()
+
+
+def test_a_text_that_the_reader_missed_elsewhere_is_found(tmp_path, monkeypatch):
+    """What was not swept is found by its bytes."""
+    from allonym.files.pdf import clean
+
+    monkeypatch.setattr(clean, "_keep", lambda thing, keys: None)
+    monkeypatch.setattr(clean, "_sweep", lambda root: None)
+    (tmp_path / "a.pdf").write_bytes(made.metadata())
+    with pytest.raises(RefusedContent, match="still holds"):
+        anonymize_path(tmp_path / "a.pdf", tmp_path / "b.pdf", POLICY)
+
+
+def test_a_word_that_stays_does_not_make_a_file_refused(tmp_path):
+    (tmp_path / "a.pdf").write_bytes(
+        made.bare(b"BT /F1 12 Tf 72 700 Td (Page one of May Brook: in May a brook may flow.) Tj ET")
+    )
+    policy = POLICY.with_(dictionary=(TermList("PERSON", ("May Brook",)),))
+    anonymize_path(tmp_path / "a.pdf", tmp_path / "b.pdf", policy)
+    with pikepdf.open(io.BytesIO((tmp_path / "b.pdf").read_bytes())) as pdf:
+        assert len(pdf.pages) == 1
