@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urldefrag, urlparse
 
 import pytest
@@ -16,6 +21,7 @@ for package in ("mkdocs", "material", "latex2mathml"):
     pytest.importorskip(package, reason="the extra docs is not installed")
 
 ROOT = Path(__file__).resolve().parent.parent
+CHROMIUM = os.environ.get("ALLONYM_CHROMIUM", "/usr/bin/chromium")
 
 
 @pytest.fixture(scope="module")
@@ -80,3 +86,73 @@ def test_formulas_are_drawn_when_the_site_is_built(pages):
     formulas = "//*[@class='arithmatex']"
     assert len(pages["explanation/statistics.html"].xpath(f"{formulas}/math")) > 20
     assert not [name for name, page in pages.items() if page.xpath(f"{formulas}[not(math)]")]
+
+
+QUESTIONS = {
+    "how do I avoid false positives": "false-positives",
+    "same pseudonym for the same person in all documents": "same-person",
+    "partial names and coreference": "same-person",
+    "overlapping entities": "overlaps",
+    "faster batch": "speed-and-memory",
+    "memory usage": "speed-and-memory",
+    "German language": "languages",
+    "custom recognizer deny list": "own-lists-and-patterns",
+    "structured data CSV columns": "structured-data",
+    "get the originals back": "restore",
+    "streaming answer": "streaming",
+    "redact scanned PDF": "questions",
+    "evaluate precision and recall": "evaluate",
+    "Spark": "questions",
+    "residual risk when names are masked": "residual-risk",
+    "spoken phone numbers": "transcripts",
+    "hash join records": "join-records",
+}
+"""Seventeen questions of users of such tools, and the how-to page that answers each."""
+
+
+@contextlib.contextmanager
+def static_server(folder: Path) -> Iterator[str]:
+    class Quiet(SimpleHTTPRequestHandler):
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder))) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    if not Path(CHROMIUM).exists():
+        pytest.skip(f"no browser at {CHROMIUM}; ALLONYM_CHROMIUM names another")
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    with playwright.sync_playwright() as running:
+        started = running.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        yield started
+        started.close()
+
+
+@pytest.mark.parametrize("where", ["static server", "file system"])
+def test_the_search_finds_the_answers_and_asks_no_other_server(where, site, browser):
+    with static_server(site) as address:
+        base = address if where == "static server" else site.as_uri()
+        page = browser.new_page()
+        asked: list[str] = []
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto(f"{base}/index.html")
+        field, items = page.locator("input.md-search__input"), ".md-search-result__item"
+        field.click()
+        found = {}
+        for question in QUESTIONS:
+            page.evaluate(f"document.querySelectorAll('{items}').forEach(e => e.classList.add('old'))")
+            field.fill(question)
+            page.keyboard.press("End")  # the search listens to keys
+            page.wait_for_function(f"document.querySelector('{items}') && !document.querySelector('{items}.old')")
+            links = page.eval_on_selector_all(f"{items} a:first-of-type", "all => all.map(a => a.pathname)")
+            found[question] = list(dict.fromkeys(link.rpartition("/")[2] for link in links))[:3]
+        page.close()
+    assert {q: pages for q, pages in found.items() if f"{QUESTIONS[q]}.html" not in pages} == {}
+    assert not [url for url in asked if not url.startswith((base, "about:", "data:"))]

@@ -8,16 +8,19 @@ if (location.protocol === "file:") {
       this.postMessage = (data) => waiting.push(data);
       const frame = document.createElement("iframe");
       frame.hidden = true;
-      document.body.append(frame);
-      const inside = frame.contentWindow;
-      inside.postMessage = (data) => this.dispatchEvent(new MessageEvent("message", { data }));
-      const script = inside.document.createElement("script");
-      script.src = new URL(url, location);
-      script.onload = () => {
-        this.postMessage = (data) => inside.dispatchEvent(new inside.MessageEvent("message", { data }));
-        waiting.forEach(this.postMessage);
+      frame.srcdoc = "<!doctype html><title>Search</title>";
+      frame.onload = () => {
+        const inside = frame.contentWindow;
+        inside.postMessage = (data) => this.dispatchEvent(new MessageEvent("message", { data }));
+        const script = inside.document.createElement("script");
+        script.src = new URL(url, location);
+        script.onload = () => {
+          this.postMessage = (data) => inside.dispatchEvent(new inside.MessageEvent("message", { data }));
+          waiting.forEach(this.postMessage);
+        };
+        inside.document.body.append(script);
       };
-      inside.document.body.append(script);
+      document.body.append(frame);
     }
     terminate() {}
   };

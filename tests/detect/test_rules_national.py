@@ -102,3 +102,9 @@ def test_every_rule_of_every_table(rule: PatternRule) -> None:
         check = validator(rule.validator)
         for junk in ("", "x1 -." * 1000, "9" * 5000):
             assert check(junk) in (True, False)
+
+
+def test_countries_are_named_as_iso_3166_names_them() -> None:
+    import phonenumbers
+
+    assert {rule.country.upper() for rule in RULES if rule.country} <= phonenumbers.SUPPORTED_REGIONS
