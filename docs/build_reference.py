@@ -22,7 +22,7 @@ from typing import Any
 import click
 
 import allonym
-from allonym import cli, errors, evaluate, intruder, registry, replace, report, stats, swap
+from allonym import cli, errors, evaluate, export, intruder, registry, replace, report, stats, swap
 from allonym.detect.rules import builtin_rules
 from allonym.files import SUFFIXES, get_format, readers
 from allonym.intruder import intruders
@@ -302,6 +302,14 @@ def python_of_evaluation() -> str:
     return python_of(about, (evaluate, samples, bayes, resampling))
 
 
+def python_of_export() -> str:
+    about = (
+        "# Python of training sets\n\n`allonym.export`; how outputs are checked is in [Python of evaluation]"
+        "(evaluation-python.md). The names here may still change between minor versions.\n"
+    )
+    return python_of(about, (export,))
+
+
 def python_of(head: str, modules: Sequence[ModuleType]) -> str:
     """What modules give, one after the other."""
     out = [head]
@@ -516,6 +524,7 @@ PAGES = {
     "swapping.md": swapping,
     "swapping-python.md": python_of_swapping,
     "evaluation-python.md": python_of_evaluation,
+    "export-python.md": python_of_export,
     "errors.md": error_tree,
     "cli.md": command_line,
     "server.md": server,
