@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-torch = pytest.importorskip("torch")
+pytest.importorskip("torch")
 pytest.importorskip("transformers")
 pytest.importorskip("tokenizers")
 pytest.importorskip("rouge_score")
@@ -15,6 +15,8 @@ from benchmarks import finetune
 @pytest.fixture(autouse=True)
 def one_thread():
     """More get into each other's way with networks as small as these."""
+    import torch
+
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
