@@ -190,6 +190,16 @@ def test_vectors_are_those_of_one_process(three, tmp_path):
     assert (tmp_path / "vectors.sqlite").exists()  # written by this process alone
 
 
+def test_after_the_workers_went_this_process_goes_on(ray, fitted):
+    gone = Workers(ray, 1)
+    gone.close()
+    texts = ["one two three", "two three four", "four five"]
+    lsa = open_embedder("lsa").fit(texts)
+    assert lsa.over(gone).encode(texts).tobytes() == lsa.encode(texts).tobytes()
+    fit, expected = fitted
+    assert bits(fit(gone)) == expected
+
+
 def test_one_shard_stays_here(three):
     fit = SphericalMixture(3, restarts=1).fit_rows(SphericalMixture(3).rows(points(300), three))
     assert fit.means_.tobytes() == SphericalMixture(3, restarts=1).fit(points(300)).means_.tobytes()

@@ -97,16 +97,20 @@ class Workers:
             )
 
     def close(self) -> None:
-        """End the actors."""
+        """End the actors. What is asked for later, such as vectors of a release's texts, is done in this process."""
         for actor in self.actors:
             self.ray.kill(actor)
+        self.actors = []
 
     def place(self, shards: Sequence[Shard]) -> Placed:
         """The shards in Ray's object store, each actor's run of them as one object. A single shard stays here."""
-        return Here().place(shards) if len(shards) == 1 else _OnRay(self, shards)
+        return _OnRay(self, shards) if self.actors and len(shards) > 1 else Here().place(shards)
 
     def each(self, work: Work, common: Any, items: Iterable[Any]) -> Iterator[Any]:
         """``work(common, item)`` of each item, in their order, by whichever actor is free."""
+        if not self.actors:
+            yield from Here().each(work, common, items)
+            return
         box = [self.put(common)]  # in a box it is a name, which an actor looks up once
         source = iter(items)
         waiting: deque[Any] = deque()

@@ -272,8 +272,8 @@ class SphericalMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     def _sample(self) -> int:
         return max(SAMPLE, 50 * self.n_components)
 
-    def start_run(self, some: Rows, number: int) -> Climb:
-        """EM on the sample of the rows on which starts compete, from the start of this number."""
+    def _start_run(self, some: Rows, number: int) -> Climb:
+        # EM on the sample of the rows on which starts compete, from the start of this number.
         k, cap = self.n_components, self._cap(some.X.dtype)
         rng = np.random.default_rng([self.seed, 1, number])
         soft = self.start == "soft" or (self.start == "both" and number % 2 == 1)
@@ -357,7 +357,7 @@ def starts(rows: Rows, mixtures: Sequence[SphericalMixture]) -> Iterator[Climb]:
 
 def _started(some: Rows, item: tuple[SphericalMixture, int]) -> Climb:
     mixture, number = item
-    return mixture.start_run(some, number)
+    return mixture._start_run(some, number)
 
 
 def criteria(mixture: SphericalMixture, X: ArrayLike | Rows) -> tuple[float, float, float]:
