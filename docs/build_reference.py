@@ -40,6 +40,7 @@ from allonym.swap.embedding import embedders
 from allonym.swap.sections import sections
 
 FOLDER = Path(__file__).resolve().parent / "reference"
+INTEGRATIONS = ("presidio", "spacy", "spacy_pipe", "datasets", "langchain")
 HEAD = "<!-- Written by docs/build_reference.py. Do not edit. -->\n\n"
 
 
@@ -310,6 +311,14 @@ def python_of_export() -> str:
     return python_of(about, (export,))
 
 
+def python_of_integrations() -> str:
+    about = (
+        "# Python of integrations\n\n`allonym.integrations`: doors to other people's tools. Each needs the extra of its "
+        "tool. The names here may still change between minor versions.\n"
+    )
+    return python_of(about, [import_module(f"allonym.integrations.{name}") for name in INTEGRATIONS])
+
+
 def python_of(head: str, modules: Sequence[ModuleType]) -> str:
     """What modules give, one after the other."""
     out = [head]
@@ -525,6 +534,7 @@ PAGES = {
     "swapping-python.md": python_of_swapping,
     "evaluation-python.md": python_of_evaluation,
     "export-python.md": python_of_export,
+    "integrations-python.md": python_of_integrations,
     "errors.md": error_tree,
     "cli.md": command_line,
     "server.md": server,
