@@ -30,7 +30,8 @@ class RunReport:
         refused: (file, reason) of files that were not written, of a folder.
         labels, operators: mentions per label, edits per operator.
         offline: names and other values that a model should have given, but that came from the offline pseudonyms.
-        treated, left: how often each field was treated, and left as it is.
+        treated, left: how often each field was treated, and left as it is; what is no text is among them, as
+            ``pictures left out``.
         settings: policy, its fingerprint, whether a key was given, fields and format.
         versions: of allonym, Python and the packages that decide on findings.
         digest: BLAKE2b of the output; of a folder: over the files' paths and digests, in order.
@@ -85,7 +86,11 @@ class RunReport:
                 lines.append(f"{title}:")
                 ordered = sorted(counts.items(), key=lambda kv: (-kv[1], kv[0]))
                 lines += [f"  {name:<28}{count:>10,}" for name, count in ordered]
-        for title, counts in (("fields treated", self.treated), ("fields left as they are", self.left)):
+        beside = {name: n for name, n in self.treated.items() if name.endswith((" left out", " kept"))}
+        if beside:
+            lines.append(f"beside the text: {', '.join(f'{name} ({n:,})' for name, n in beside.items())}")
+        fields = [name for name in self.treated if name not in beside]
+        for title, counts in (("fields treated", fields), ("fields left as they are", [*self.left])):
             if counts:
                 lines.append(f"{title}: {', '.join(counts)}")
         if self.settings.get("folder"):
