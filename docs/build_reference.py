@@ -22,7 +22,7 @@ from typing import Any
 import click
 
 import allonym
-from allonym import cli, errors, evaluate, export, intruder, registry, replace, report, stats, swap
+from allonym import cli, errors, evaluate, export, intruder, registry, replace, report, scale, stats, swap
 from allonym.detect.rules import builtin_rules
 from allonym.files import SUFFIXES, get_format, readers
 from allonym.intruder import intruders
@@ -319,6 +319,15 @@ def python_of_integrations() -> str:
     return python_of(about, [import_module(f"allonym.integrations.{name}") for name in INTEGRATIONS])
 
 
+def python_of_scale() -> str:
+    about = (
+        "# Python of scale\n\nData frames need the extra `parquet`, Ray the extra `ray`, Spark the extra `spark`; see "
+        "[data frames](../how-to/arrow-and-pandas.md) and [more than one machine](../how-to/scale.md). The names here "
+        "may still change between minor versions.\n"
+    )
+    return python_of(about, (scale,))
+
+
 def python_of(head: str, modules: Sequence[ModuleType]) -> str:
     """What modules give, one after the other."""
     out = [head]
@@ -534,6 +543,7 @@ PAGES = {
     "swapping-python.md": python_of_swapping,
     "evaluation-python.md": python_of_evaluation,
     "export-python.md": python_of_export,
+    "scale-python.md": python_of_scale,
     "integrations-python.md": python_of_integrations,
     "errors.md": error_tree,
     "cli.md": command_line,
