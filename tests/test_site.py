@@ -102,7 +102,7 @@ QUESTIONS = {
     "streaming answer": "streaming",
     "redact scanned PDF": "questions",
     "evaluate precision and recall": "evaluate",
-    "Spark": "questions",
+    "Spark": "scale",
     "residual risk when names are masked": "residual-risk",
     "spoken phone numbers": "transcripts",
     "hash join records": "join-records",
