@@ -132,7 +132,7 @@ def test_one_thread_is_for_all_until_the_last_leaves():
         first.enter_context(one_thread())
         second.enter_context(one_thread())
         first.close()
-        assert now() == {1} and cores() >= 1
+        assert now() == {1} and cores() == 2
         second.close()
         assert now() == before
         assert cores() == 2

@@ -223,6 +223,7 @@ class _Pin:
     lock = Lock()
     depth = 0
     before: Any = None
+    threads = 0
 
 
 @cache
@@ -235,7 +236,11 @@ def _controller() -> Any:
 def cores() -> int:
     """How many threads a matrix product may have, as the environment says (``OMP_NUM_THREADS`` and its like)."""
     with _Pin.lock:
-        told = [] if _Pin.depth else [m["num_threads"] for m in _controller().info() if m["user_api"] == "blas"]
+        return _Pin.threads if _Pin.depth else _threads()
+
+
+def _threads() -> int:
+    told = [m["num_threads"] for m in _controller().info() if m["user_api"] == "blas"]
     return max(told, default=0) or len(os.sched_getaffinity(0))
 
 
@@ -247,6 +252,7 @@ def one_thread() -> Iterator[None]:
     """
     with _Pin.lock:
         if not _Pin.depth:
+            _Pin.threads = _threads()
             _Pin.before = _controller().limit(limits=1, user_api="blas")
         _Pin.depth += 1
     try:
