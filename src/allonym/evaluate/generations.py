@@ -16,13 +16,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from math import sqrt
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from allonym.errors import DataError, MissingExtra, UsageError
 from allonym.labels import TAXONOMY
 from allonym.stats import Estimate, none
 from allonym.stats.samples import share
-from allonym.vault import Digests
 from allonym.vault.variants import (
     KINDS,
     LEAST_EDITED,
@@ -35,6 +34,9 @@ from allonym.vault.variants import (
     tail,
     words_of,
 )
+
+if TYPE_CHECKING:
+    from allonym.vault import Digests
 
 __all__ = ["COMMON", "GenerationLeaks", "LabelLeaks", "Place", "generations"]
 
