@@ -2,6 +2,7 @@
 
 import datetime
 import io
+import re
 import zipfile
 
 import pytest
@@ -256,3 +257,24 @@ def test_columns_of_tables_are_named(run, tmp_path):
     run("a.xlsx", xlsx_bytes(sheet))
     rows = list(openpyxl.load_workbook(tmp_path / "out-a.xlsx").active.iter_rows(values_only=True))
     assert rows[2:] == [("name", "phone", "town"), ("[PERSON_1]", "[PHONE_NUMBER_1]", "x")]
+
+
+def test_xlsx_comments_and_headers(run):
+    import openpyxl
+    from openpyxl.comments import Comment
+
+    def change(book):
+        book.active["A1"], book.active["B1"] = "x", "y"
+        book.active["A1"].comment = Comment("Pam:\nwrite to a@example.com", "Pam Beesly")
+        book.active["B1"].comment = Comment("[Threaded comment]", "tc={1}")
+        book.active.oddHeader.left.text = "b@example.com && more"
+        book.active.oddHeader.right.text = "page &P of a@example.com"
+
+    out = run("a.xlsx", xlsx_bytes(change))[0]
+    sheet = openpyxl.load_workbook(io.BytesIO(out)).active
+    assert [sheet[c].comment.author for c in ("A1", "B1")] == ["Author 1", "Author 2"]
+    assert sheet["A1"].comment.text.endswith("write to [EMAIL_ADDRESS_1]")
+    with zipfile.ZipFile(io.BytesIO(out)) as package:
+        header = re.search(rb"<oddHeader>(.*)</oddHeader>", package.read("xl/worksheets/sheet1.xml"))[1]
+    assert header == b"&amp;L[EMAIL_ADDRESS_2] &amp;&amp; more&amp;Rpage &amp;P of [EMAIL_ADDRESS_1]"
+    assert b"Beesly" not in everything(out)
