@@ -71,6 +71,7 @@ def test_the_model_sees_tags_and_the_answer_has_the_originals():
     model = Ear()
     chain = PROMPT | anonymizer | model() | restorer
     assert chain.invoke({"q": ASKED}).content == ASKED
+    assert chain.get_graph().nodes and chain.get_input_jsonschema()["properties"] and repr(chain)
     assert contents(model.heard[0]) == [
         "Be kind to [EMAIL_ADDRESS_1].",
         "Mail [EMAIL_ADDRESS_2], or call [PHONE_NUMBER_1]",

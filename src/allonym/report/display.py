@@ -90,17 +90,17 @@ class Display:
     def _view(self) -> str:
         text = self.document.text
         rows = _rows(self.document)
-        starts = [turn.speaker for turn in self.document.turns if turn.speaker is not None]
+        speakers = _speakers(self.document, rows)
         edits = self.plan.edits if self.plan is not None else ()
         marks = [_planned(e, self.taxonomy) for e in edits if e.end > e.start] if edits else self._found()
-        before = _before(text, rows, marks, starts)
+        before = _before(text, rows, marks, speakers)
         body = []
         if self.plan is None:
             body = [f'<div class="row"><div class="cell" dir="auto">{cell}</div></div>' for cell in before]
         else:
             body.append('<div class="row heads"><div class="cell before">Before</div>'
                         '<div class="cell after">After</div></div>')  # fmt: skip
-            for cell, made in zip(before, self._after(rows), strict=True):
+            for cell, made in zip(before, self._after(rows, speakers), strict=True):
                 body.append(
                     f'<div class="row"><div class="cell before" dir="auto">{cell}</div>'
                     f'<div class="cell after" dir="auto">{made}</div></div>'
@@ -128,7 +128,7 @@ class Display:
             shown = resolve(shown, self.taxonomy)
         return [_Mark(s.start, s.end, family(s.label, self.taxonomy), readable(s.label), _hint(s)) for s in shown]
 
-    def _after(self, rows: list[Interval]) -> Iterator[str]:
+    def _after(self, rows: list[Interval], speakers: list[Interval]) -> Iterator[str]:
         assert self.plan is not None
         text, edits = self.document.text, self.plan.edits
         i, done = 0, 0  # the next edit, and how far the text is written or gone
@@ -138,10 +138,10 @@ class Display:
             last = number == len(rows) - 1
             while i < len(edits) and (edits[i].start < end or last):
                 edit = edits[i]
-                pieces += [_safe(text[done : edit.start]), _replaced(edit, self.taxonomy)]
+                pieces += [_plain(text, done, edit.start, speakers[number]), _replaced(edit, self.taxonomy)]
                 done = edit.end
                 i += 1
-            pieces.append(_safe(text[done:end]) if done < end else "")
+            pieces.append(_plain(text, done, end, speakers[number]) if done < end else "")
             yield "".join(pieces)
 
     def _legend(self) -> str:
@@ -275,13 +275,16 @@ def _rows(document: Document) -> list[Interval]:
     return [m.span() for m in _LINE.finditer(text) if m.end() > m.start()] or [(0, 0)]
 
 
+def _speakers(document: Document, rows: list[Interval]) -> list[Interval]:
+    """Where each row's speaker stands; nowhere: (0, 0)."""
+    known = {turn.speaker[0]: turn.speaker for turn in document.turns if turn.speaker}
+    return [known.get(start, (0, 0)) for start, _ in rows]
+
+
 def _before(text: str, rows: list[Interval], marks: list[_Mark], speakers: list[Interval]) -> Iterator[str]:
-    """The rows' HTML with the marks in it; ``marks`` and ``speakers`` are sorted and disjoint."""
-    i = s = 0
-    for start, end in rows:
-        while s < len(speakers) and speakers[s][1] <= start:
-            s += 1
-        who = speakers[s] if s < len(speakers) else (0, 0)
+    """The rows' HTML with the marks in it, which are sorted and disjoint."""
+    i = 0
+    for (start, end), who in zip(rows, speakers, strict=True):
         pieces, at = [], start
         while at < end and i < len(marks) and marks[i].start < end:
             mark = marks[i]
