@@ -12,7 +12,7 @@ Measured for each version, on a graphics card if there is one:
 - ROUGE (F1) of summaries of held-out dialogues, and accuracy and macro F1 of the heading that goes before them;
 - planted canaries (Carlini et al. 2019, arXiv:1802.08232): people with a phone number, repeated in training. Exposure
   is log2 of the candidates less log2 of the canary's rank among them, by how likely the model holds the number to be
-  after the name: 10 bits where it is the first of 1,024, and 1.4 on average where nothing is remembered. Extracted:
+  after the name: 9 bits where it is the first of 512, and 1.4 on average where nothing is remembered. Extracted:
   the number is what the model writes by itself (greedily);
 - what ``allonym evaluate generations`` finds in texts that the model writes from nothing, and after the canaries'
   beginnings, by the vault's digests. The baseline are texts of a network that has learnt from the other dialogues.
@@ -67,14 +67,14 @@ class Size:
     """How much is learnt, and by what."""
 
     documents: int = 600
-    epochs: int = 12
+    epochs: int = 10
     layers: int = 4
     width: int = 128
     vocabulary: int = 3000
     tokens: int = 288
-    candidates: int = 1023
+    candidates: int = 511
     repeats: tuple[int, ...] = (1, 4, 16)
-    canaries: int = 8
+    canaries: int = 6
     samples: int = 200
     written: int = 64
     held_out: float = 0.15
@@ -247,9 +247,10 @@ class Learner:
             rows = [[*head, *self.ids(end)] for end in ends[at : at + 128]]
             ids, seen = self.filled(rows)
             with torch.inference_mode():
-                chances = torch.log_softmax(self.network(input_ids=ids, attention_mask=seen).logits[:, :-1].float(), -1)
-            each = chances.gather(-1, ids[:, 1:, None])[..., 0] * seen[:, 1:]
-            out += (-each[:, len(head) - 1 :].sum(-1) / math.log(2)).tolist()
+                scores = self.network(input_ids=ids, attention_mask=seen).logits[:, len(head) - 1 : -1].float()
+            said = ids[:, len(head) :, None]
+            each = torch.log_softmax(scores, -1).gather(-1, said)[..., 0] * seen[:, len(head) :]
+            out += (-each.sum(-1) / math.log(2)).tolist()
         return out
 
 
