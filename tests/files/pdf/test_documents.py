@@ -161,3 +161,25 @@ def test_an_earlier_revision_is_gone(results):
 def test_find_leftovers_reads_what_is_drawn_letter_by_letter():
     found = find_leftovers(made.letter_by_letter(), "pdf", ["Ada Brook", "Eve Stone"], "")
     assert [one.index for one in found] == [0]
+
+
+def test_strings_that_nothing_shows_are_gone(tmp_path):
+    def change(pdf):
+        page = pdf.pages[0].obj
+        odd = pdf.make_indirect(pikepdf.Dictionary(Type=pikepdf.Name.OCG, Name=pikepdf.String("Ada Brook")))
+        page.Resources.Properties = pikepdf.Dictionary(P=odd)
+        page.Resources.Font.F1.Title = pikepdf.String("Ada Brook")
+        page.Resources.Font.F1.Name = pikepdf.Name("/Ada Brook")
+        page.Contents = pdf.make_stream(
+            b"(Ada Brook) 1 0 0 1 0 0 cm /F1 12 Tf (Ada Brook) Td << /A (Ada Brook) >> gs (Ada Brook) Xj "
+            b"Q Q q BT 72 700 Td (Shown.) Tj ET"
+        )
+
+    source, target = tmp_path / "a.pdf", tmp_path / "b.pdf"
+    source.write_bytes(made.changed(made.bare(b""), change))
+    assert made.leaks(source.read_bytes())
+    anonymize_path(source, target, POLICY)
+    assert made.leaks(target.read_bytes()) == []
+    with pikepdf.open(target) as pdf:
+        assert b"Shown" in pdf.pages[0].obj.Contents.read_bytes()
+        assert b"Ada" not in b"".join(o.read_bytes() for o in pdf.objects if isinstance(o, pikepdf.Stream))

@@ -17,7 +17,7 @@ from allonym import registry
 from allonym.document import Document
 from allonym.errors import DataError, RefusedContent
 from allonym.files.pdf import scans
-from allonym.files.pdf.clean import Slot, hidden_layers, prepare
+from allonym.files.pdf.clean import prepare
 from allonym.files.pdf.content import Content, Glyph
 from allonym.files.pdf.layout import read_order
 from allonym.files.pdf.objects import open_pdf
@@ -44,8 +44,7 @@ class _File:
         self._images = policy.images
         self._made: dict[str, Any] = {}
         self.pdf = open_pdf(data)
-        hidden = hidden_layers(self.pdf)
-        self.slots: list[Slot] = prepare(self.pdf)
+        self.slots, hidden = prepare(self.pdf)
         self.content = Content(self.pdf, hidden)
         self.scans = scans.find_scans(self.pdf, self.content) if policy.images == "remove" or policy.ocr else {}
         bare = [page for page, told in self.scans.items() if not told]

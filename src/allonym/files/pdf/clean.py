@@ -29,20 +29,21 @@ _DROPPED = frozenset(
     "/Metadata /PieceInfo /LastModified /StructParent /StructParents /Thumb /AF /Alternates /OPI /ID /B /AA /JS "
     "/Measure /PtData /LastModified /SeparationInfo /Usage /CreatorInfo /CharSet /CIDSet /FontFamily /VP /Ref".split()
 )
-_STRINGS = frozenset(("/Registry", "/Ordering", "/Panose", "/Title", "/URI", "/P", "/Name"))
-_REFERENCES = frozenset(("/Parent", "/Prev", "/Next", "/First", "/Last", "/Dest"))
+_STRINGS = frozenset(("/Registry", "/Ordering", "/Panose"))
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A text beside the pages: what it says and how to set it."""
+    """A text beside the pages: what it says, how to set it, and how to put it back as it was."""
 
     text: str = field(repr=False)
     set: Callable[[str], None] = field(repr=False)
+    restore: Callable[[], None] = field(repr=False)
 
 
-def prepare(pdf: Any) -> list[Slot]:
-    """Make forms and notes part of their pages, leave out what is not kept, and give the texts that are.
+def prepare(pdf: Any) -> tuple[list[Slot], frozenset[tuple[int, int]]]:
+    """Make forms and notes part of their pages, leave out what is not kept, and give the texts that are, and the layers
+    that are off.
 
     Raises:
         RefusedContent: the pages are made by a program in the file (XFA).
@@ -56,11 +57,21 @@ def prepare(pdf: Any) -> list[Slot]:
     try:
         _flatten(pdf)
         find = _destinations(pdf)
+        hidden = hidden_layers(pdf)
         slots = [*_bookmarks(pdf, find), *_links(pdf, find), *_labels(root), *_layers(root)]
+        _leave_out(pdf)
     except (pikepdf.PdfError, TypeError, LookupError, AttributeError, ValueError, RecursionError) as error:
         if isinstance(error, DataError):
             raise
         raise DataError(f"the structure of the PDF is broken ({type(error).__name__})") from None
+    # All strings are gone now; those that are a slot's come back.
+    for slot in slots:
+        slot.restore()
+    return slots, hidden
+
+
+def _leave_out(pdf: Any) -> None:
+    root = pdf.Root
     _keep(root, _ROOT)
     if not re.fullmatch(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*", str(root.get("/Lang", "en"))):
         del root["/Lang"]
@@ -68,7 +79,6 @@ def prepare(pdf: Any) -> list[Slot]:
         if name in pdf.trailer:
             del pdf.trailer[name]
     _sweep(root)
-    return slots
 
 
 def hidden_layers(pdf: Any) -> frozenset[tuple[int, int]]:
@@ -208,7 +218,11 @@ def _address_slot(action: Any) -> Slot:
     def put(text: str) -> None:
         action.URI = pikepdf.String(quote(text, safe=":/?#[]@!$&'()*+,;=%~"))
 
-    return Slot(unquote(str(action.URI)), put)
+    def restore() -> None:
+        action.URI = pikepdf.String(before)
+
+    before = bytes(action.URI)
+    return Slot(unquote(str(action.URI)), put, restore)
 
 
 def _string_slot(thing: Any, key: str) -> Slot:
@@ -217,7 +231,11 @@ def _string_slot(thing: Any, key: str) -> Slot:
     def put(text: str) -> None:
         thing[key] = pikepdf.String(text)
 
-    return Slot(str(thing[key]), put)
+    def restore() -> None:
+        thing[key] = pikepdf.String(before)
+
+    before = bytes(thing[key])
+    return Slot(str(thing[key]), put, restore)
 
 
 def _labels(root: Any) -> Iterator[Slot]:
@@ -264,7 +282,7 @@ def _sweep(root: Any) -> None:
                 _keep_layers(value)
                 stack.append(value)
             elif isinstance(value, pikepdf.String):
-                if name not in _STRINGS:
+                if name not in _STRINGS and name != "/Length":
                     thing[name] = pikepdf.String("")
             elif isinstance(value, pikepdf.Array | pikepdf.Dictionary | pikepdf.Stream):
                 stack.append(value)

@@ -49,7 +49,9 @@ def open_pdf(data: bytes) -> Any:
         if len(pdf.objects) > MAX_OBJECTS or len(pdf.pages) > MAX_PAGES:
             raise DataError(f"the PDF has more than {MAX_OBJECTS} objects or {MAX_PAGES} pages")
         _check_size(pdf, len(data))
-    except (pikepdf.PdfError, RuntimeError, RecursionError) as error:
+    except DataError:
+        raise
+    except (pikepdf.PdfError, RuntimeError, ValueError, TypeError, LookupError, AttributeError) as error:
         raise DataError(f"the PDF is damaged ({type(error).__name__})") from None
     return pdf
 

@@ -91,7 +91,7 @@ def rewrite(source: Source, gone: Gone, inserts: Mapping[tuple[int, int, int], I
         elif op == "EMC":
             if marks and marks.pop():
                 out.append(instruction)
-        elif op in _KEPT:
+        elif op in _KEPT and not _holds_text(args):
             depth += (op == "q") - (op == "Q")
             if depth < 0:
                 depth = 0
@@ -103,6 +103,16 @@ def rewrite(source: Source, gone: Gone, inserts: Mapping[tuple[int, int, int], I
     for _ in range(depth):
         add([], "Q")
     return bytes(pikepdf.unparse_content_stream(out))
+
+
+def _holds_text(args: Sequence[Any]) -> bool:
+    import pikepdf
+
+    return any(
+        isinstance(a, pikepdf.String | pikepdf.Dictionary)
+        or (isinstance(a, pikepdf.Array) and any(isinstance(b, pikepdf.String | pikepdf.Dictionary) for b in a))
+        for a in args
+    )
 
 
 def _is_image(name: Any, resources: Any) -> bool:
