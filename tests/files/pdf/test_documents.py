@@ -171,8 +171,8 @@ def test_strings_that_nothing_shows_are_gone(tmp_path):
         page.Resources.Font.F1.Title = pikepdf.String("Ada Brook")
         page.Resources.Font.F1.Name = pikepdf.Name("/Ada Brook")
         page.Contents = pdf.make_stream(
-            b"(Ada Brook) 1 0 0 1 0 0 cm /F1 12 Tf (Ada Brook) Td << /A (Ada Brook) >> gs (Ada Brook) Xj "
-            b"Q Q q BT 72 700 Td (Shown.) Tj ET"
+            b"(Ada Brook) 0 0 9 9 re n [(Ada Brook)] 0 d << /A (Ada Brook) >> ri (Ada Brook) Xj "
+            b"Q Q q BT /F1 12 Tf 72 700 Td (Shown.) Tj ET"
         )
 
     source, target = tmp_path / "a.pdf", tmp_path / "b.pdf"

@@ -137,9 +137,12 @@ class CidFont(Font):
 
 def read_font(spec: Any) -> Font:
     """The font that a dictionary describes. Raises ValueError, LookupError or TypeError where it is broken."""
-    if spec.get("/Subtype") == "/Type0":
-        return CidFont(spec)
-    return SimpleFont(spec)
+    from pdfminer.psparser import PSException
+
+    try:
+        return CidFont(spec) if spec.get("/Subtype") == "/Type0" else SimpleFont(spec)
+    except PSException:
+        raise ValueError("a table of the font is broken") from None
 
 
 def _to_unicode(spec: Any) -> dict[int, str]:
