@@ -14,6 +14,8 @@ import latex2mathml.converter
 from mkdocs.structure.files import File
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+STYLE = ROOT / "src" / "allonym" / "report" / "templates" / "display.css"
+"""Of what ``allonym.display`` shows; notebooks are stored without it."""
 OUTSIDE = {
     "README.md": "overview.md",
     "CONTRIBUTING.md": "contributing.md",
@@ -109,7 +111,7 @@ def as_markdown(path: Path) -> str:
 def shown(output: dict[str, Any]) -> str:
     data = output.get("data", {})
     if "text/html" in data:
-        whole = "".join(data["text/html"])
+        whole = f"<style>{STYLE.read_text(encoding='utf-8')}</style>" + "".join(data["text/html"])
         mark = f"<!-- output {sha256(whole.encode()).hexdigest()} -->"
         # A shadow tree keeps the page's style out of it, and its style out of the page.
         outputs[mark] = f'<div class="output"><template shadowrootmode="open">{whole}</template></div>'
