@@ -313,8 +313,8 @@ def python_of_export() -> str:
 
 def python_of_integrations() -> str:
     about = (
-        "# Python of integrations\n\n`allonym.integrations`: doors to other people's tools. Each needs the extra of its "
-        "tool. The names here may still change between minor versions.\n"
+        "# Python of integrations\n\n`allonym.integrations`: doors to other people's tools. Each needs the extra of "
+        "its tool. The names here may still change between minor versions.\n"
     )
     return python_of(about, [import_module(f"allonym.integrations.{name}") for name in INTEGRATIONS])
 
