@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - content streams are clearer on one line
 """PDFs of our own making, each with another way to hide a name: made, redacted, read back, drawn before and after.
 
     python benchmarks/redaction_pdf.py [--pictures FOLDER] [--only NAME]
