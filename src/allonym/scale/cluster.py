@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from allonym.errors import MissingExtra, UsageError
+from allonym.errors import AllonymError, MissingExtra, UsageError
 
 _STORE = 80 << 20  # bytes that Ray takes for what is passed on; documents are not
 
@@ -51,6 +51,7 @@ def connected(workers: int | None = None, store: int = _STORE) -> Iterator[Any]:
     Raises:
         MissingExtra: Ray is not installed.
         UsageError: the cluster that ``RAY_ADDRESS`` names cannot be reached.
+        AllonymError: Ray did not start here.
     """
     ray = import_ray()
     if ray.is_initialized():
@@ -60,20 +61,24 @@ def connected(workers: int | None = None, store: int = _STORE) -> Iterator[Any]:
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        if address:
-            try:
+        try:
+            if address:
                 ray.init(address=address, **quiet)
-            except Exception as error:  # what Ray raises here has no common base
+            else:
+                ray.init(
+                    address="local",
+                    num_cpus=workers or len(os.sched_getaffinity(0)),
+                    include_dashboard=False,
+                    object_store_memory=_STORE,
+                    **quiet,
+                )
+        except Exception as error:  # what Ray raises here has no common base
+            ray.shutdown()
+            if address:
                 raise UsageError(f"RAY_ADDRESS: no cluster answers there ({type(error).__name__})") from None
-        else:
-            ray.init(
-                address="local",
-                num_cpus=workers or len(os.sched_getaffinity(0)),
-                include_dashboard=False,
-                object_store_memory=store or None,
-                _system_config=None if store else {"automatic_object_spilling_enabled": False},
-                **quiet,
-            )
+            raise AllonymError(
+                "Ray did not start on this machine in time: is it very busy, or out of memory? Try again"
+            ) from None
     try:
         yield ray
     finally:
