@@ -149,7 +149,8 @@ def ligatures() -> bytes:
     def made(c: Canvas) -> None:
         c.setFont(_vera(), 12)
         lines(
-            c, ["The \ufb01rst of\ufb01ce of Ada Brook had \ufb02owers.", "Stof\ufb01el Wilhelmina Farrow \ufb01led it."]
+            c,
+            ["The \ufb01rst of\ufb01ce of Ada Brook had \ufb02owers.", "Stof\ufb01el Wilhelmina Farrow \ufb01led it."],
         )
 
     return canvas(made)

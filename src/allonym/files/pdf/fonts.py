@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import unicodedata
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -36,7 +37,7 @@ class Sign:
     space: bool = False
 
 
-class Font:
+class Font(ABC):
     """A font as a page uses it.
 
     Attributes:
@@ -59,8 +60,8 @@ class Font:
                 self._cache[data] = found
         return found
 
-    def _signs(self, data: bytes) -> list[Sign]:
-        raise NotImplementedError  # pragma: no cover
+    @abstractmethod
+    def _signs(self, data: bytes) -> list[Sign]: ...
 
     def _text(self, code: int, other: str | None) -> str | None:
         found = self._map.get(code)
