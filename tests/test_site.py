@@ -100,7 +100,7 @@ QUESTIONS = {
     "structured data CSV columns": "structured-data",
     "get the originals back": "restore",
     "streaming answer": "streaming",
-    "redact scanned PDF": "questions",
+    "redact scanned PDF": "pdf",
     "evaluate precision and recall": "evaluate",
     "Spark": "scale",
     "residual risk when names are masked": "residual-risk",
