@@ -69,7 +69,8 @@ def connected(workers: int | None = None, store: int = _STORE) -> Iterator[Any]:
                     address="local",
                     num_cpus=workers or len(os.sched_getaffinity(0)),
                     include_dashboard=False,
-                    object_store_memory=_STORE,
+                    object_store_memory=store or None,
+                    _system_config=None if store else {"automatic_object_spilling_enabled": False},
                     **quiet,
                 )
         except Exception as error:  # what Ray raises here has no common base

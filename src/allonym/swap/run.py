@@ -66,7 +66,7 @@ class Run:
         key: secret of keyed operators.
         seed: of all that is drawn.
         workers: processes that read; any number gives the same bytes.
-        spread: who works instead, see :func:`allonym.scale.swap_ray.workers`; None: this machine. The same bytes.
+        spread: who works instead, see :func:`allonym.scale.swap_workers`; None: this machine. The same bytes.
     """
 
     source: str | Path

@@ -56,7 +56,7 @@ def search(
             sensitive as the corpus. None: nothing is written.
         workers: threads of the embedder; results do not depend on it.
         recode: merges values before they are counted; None: as the settings say.
-        spread: who embeds, fits and draws, see :func:`allonym.scale.swap_ray.workers`; None: this process. Numbers do
+        spread: who embeds, fits and draws, see :func:`allonym.scale.swap_workers`; None: this process. Numbers do
             not depend on it.
 
     Returns:
