@@ -105,13 +105,15 @@ def leftovers(texts: Iterable[tuple[str, str]], covered: Sequence[str], expected
         One for each covered text that can still be read, in their order.
     """
     pages = [(place, _Squeezed.of(text)) for place, text in texts]
+    whole = "\n".join(page.text for _, page in pages)
     allowed = _Squeezed.of(expected)
     seen: dict[str, tuple[tuple[str, ...], int]] = {}
     out: list[Leftover] = []
     for index, text in enumerate(covered):
         for wanted in _wanted(text):
             if wanted not in seen:
-                seen[wanted] = _excess(pages, wanted, allowed)
+                # most stand nowhere, which one look at all pages tells
+                seen[wanted] = _excess(pages, wanted, allowed) if wanted in whole else ((), 0)
             places, excess = seen[wanted]
             if excess > 0:
                 out.append(Leftover(index, places, excess))
