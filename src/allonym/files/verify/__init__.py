@@ -105,20 +105,39 @@ def leftovers(texts: Iterable[tuple[str, str]], covered: Sequence[str], expected
         One for each covered text that can still be read, in their order.
     """
     pages = [(place, _Squeezed.of(text)) for place, text in texts]
-    whole = "\n".join(page.text for _, page in pages)
     allowed = _Squeezed.of(expected)
-    seen: dict[str, tuple[tuple[str, ...], int]] = {}
+    wanted_all = {wanted for text in covered for wanted in _wanted(text)}
+    # most stand nowhere, which one look at all pages tells
+    seen: dict[str, tuple[tuple[str, ...], int]]
+    seen = dict.fromkeys(wanted_all - _standing(wanted_all, [page.text for _, page in pages]), ((), 0))
     out: list[Leftover] = []
     for index, text in enumerate(covered):
         for wanted in _wanted(text):
             if wanted not in seen:
-                # most stand nowhere, which one look at all pages tells
-                seen[wanted] = _excess(pages, wanted, allowed) if wanted in whole else ((), 0)
+                seen[wanted] = _excess(pages, wanted, allowed)
             places, excess = seen[wanted]
             if excess > 0:
                 out.append(Leftover(index, places, excess))
                 break
     return out
+
+
+def _standing(wanted: Iterable[str], pages: Sequence[str]) -> set[str]:
+    """Those of the wanted that stand in a page, in one pass over all pages; what is wanted is letters and digits."""
+    import re2
+
+    listed = sorted(wanted)
+    options = re2.Options()
+    options.max_mem, options.log_errors = 1 << 29, False
+    words = re2.Set.SearchSet(options)
+    for word in listed:
+        words.Add(word)
+    words.Add("\n\n")
+    words.Compile()
+    found = words.Match("\n".join((*pages, "\n")))
+    if len(listed) not in found:  # not even the end was reached, for want of memory
+        return set(listed)
+    return {listed[n] for n in found if n < len(listed)}
 
 
 def _wanted(text: str) -> list[str]:
