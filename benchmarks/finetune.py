@@ -78,8 +78,8 @@ class Size:
     samples: int = 200
     written: int = 64
     held_out: float = 0.15
-    batch: int = 16
-    rate: float = 1e-3
+    batch: int = 8
+    rate: float = 2e-3
 
 
 SMALL = Size(24, 2, 1, 32, 400, 160, 15, (1, 4), 2, 4, 16, 0.3)
