@@ -90,9 +90,9 @@ class RunReport:
         if beside:
             lines.append(f"beside the text: {', '.join(f'{name} ({n:,})' for name, n in beside.items())}")
         fields = [name for name in self.treated if name not in beside]
-        for title, counts in (("fields treated", fields), ("fields left as they are", [*self.left])):
-            if counts:
-                lines.append(f"{title}: {', '.join(counts)}")
+        for title, names in (("fields treated", fields), ("fields left as they are", [*self.left])):
+            if names:
+                lines.append(f"{title}: {', '.join(names)}")
         if self.settings.get("folder"):
             lines.append("file names are kept as they are; look whether they name anybody")
         if self.offline:
