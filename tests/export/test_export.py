@@ -16,6 +16,7 @@ from allonym.errors import AllonymError, DataError, UnknownNameError, UsageError
 from allonym.export import Chat, Prompts, Split, Task, export_path, read_tasks
 from allonym.export.shapes import Roles
 from allonym.files import anonymize_path
+from allonym.files.output import PartFile
 from allonym.vault import Vault
 
 SECRET = b"a secret only for the tests, 32b"
@@ -244,6 +245,52 @@ def test_order_and_other_documents_move_nobody(tmp_path, untagged):
     a, b = read(tmp_path / "a"), read(tmp_path / "b")
     for name, examples in a.items():
         assert all(example in b[name] for example in examples)
+
+
+def test_texts_that_become_the_same_are_in_one_split(tmp_path, untagged):
+    names = [f"Mr. {given} Quorby" for given in ("Ada", "Elva", "Odell", "Rosa", "Zaphra", "Gideon", "Nell", "Ivo")]
+    rows = [
+        {"id": i, "text": f"Agent: This is {name}.\nCustomer: Hi.{' ' * i}\nAgent: Bye.", "note": f"By {name}"}
+        for i, name in enumerate(names)
+    ]
+    path = write(tmp_path / "calls.jsonl", rows)
+    for shape in (Chat(), Prompts((Task("note", "", "{note}"),))):
+        folder = tmp_path / shape.name
+        made = export_path(path, folder, shape, untagged, split=Split((0.4, 0.3, 0.3)))
+        assert [(f["documents"], f["units"]) for f in made.files.values()] == [(len(names), 1)]
+
+
+def test_the_source_and_other_files_in_the_target_are_kept(tmp_path, untagged):
+    path = write(tmp_path / "validation.jsonl", calls(3))
+    before = path.read_bytes()
+    with pytest.raises(UsageError, match="never changed"):
+        export_path(path, tmp_path, Chat(), untagged, split=Split((1.0,)), overwrite=True)
+    assert path.read_bytes() == before
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "test.jsonl").write_text("of a set before\n", encoding="utf-8")
+    with pytest.raises(UsageError, match="test.jsonl exists"):
+        export_path(path, out, Chat(), untagged, split=Split((1.0,)))
+    assert [one.name for one in out.iterdir()] == ["test.jsonl"]
+
+
+def test_a_manifest_never_stands_beside_files_of_another_set(tmp_path, untagged, source, monkeypatch):
+    out = tmp_path / "out"
+    export_path(source, out, Chat(), untagged)
+
+    def fails(self: PartFile) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(PartFile, "finish", fails)
+    with pytest.raises(OSError, match="no space"):
+        export_path(source, out, SUMMARY, untagged, overwrite=True)
+    assert not (out / "manifest.json").exists()
+    assert not list(out.glob(".*"))
+
+
+def test_fields_of_the_next_turns_prompt_are_refused():
+    with pytest.raises(UsageError, match="no field"):
+        Prompts((), prompt="Answer about {topic}:")
 
 
 def test_any_number_of_workers_gives_the_same_bytes(tmp_path, source):

@@ -178,7 +178,8 @@ def sft(
         return
     assert completion is not None  # one of three
     answer = completion if "{" in completion else f"{{{completion}}}"
-    run(Prompts((Task(completion.strip("{}"), prompt, answer, given),), instruction))
+    name = completion.strip("{}")
+    run(Prompts((Task("completion" if "{" in name or "}" in name else name, prompt, answer, given),), instruction))
 
 
 def _write(

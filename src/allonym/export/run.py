@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from allonym.batch import Key, Result, run_ordered, run_records
-from allonym.document import Document
+from allonym.document import Document, Interval
 from allonym.errors import DataError, UsageError
 from allonym.export.manifest import FILE, Manifest
 from allonym.export.records import Record, assembled, record_of, speakers
@@ -61,6 +61,8 @@ class Made:
         examples: (task, example as a line of JSON).
         labels, operators: counts.
         texts: before and after, for the sample whose risk is measured.
+        unit: what stays together with it: of its text what no replacement took, so that texts which become the same
+            are in one split; or the value of the field by which documents are grouped.
     """
 
     id: str
@@ -69,6 +71,7 @@ class Made:
     labels: Mapping[str, int] = field(default_factory=dict)
     operators: Mapping[str, int] = field(default_factory=dict)
     texts: tuple[str, str] = field(default=("", ""), repr=False)
+    unit: str = field(default="", repr=False)
 
 
 def make(job: Job, records: Sequence[Record]) -> list[Made]:
@@ -102,8 +105,18 @@ def make(job: Job, records: Sequence[Record]) -> list[Made]:
         lines = tuple((task, json.dumps(example, ensure_ascii=False)) for task, example in found)
         before = "" if job.before else "\n".join(one.part_texts())
         counts = dict(result.labels), dict(result.operators)
-        out.append(Made(record.id, "", lines, *counts, (before, "\n".join(result.parts))))
+        unit = _outline(record.document.text, result.covered)
+        out.append(Made(record.id, "", lines, *counts, (before, "\n".join(result.parts)), unit))
     return out
+
+
+def _outline(text: str, covered: Sequence[Interval]) -> str:
+    """A text without what was replaced, with single blanks."""
+    pieces, at = [], 0
+    for start, end in sorted(place for place in covered if place[0] < len(text)):  # behind it are the fields
+        pieces.append(text[at:start])
+        at = max(at, end)
+    return " ".join("\0".join([*pieces, text[at:]]).split())
 
 
 def export_path(
@@ -143,7 +156,8 @@ def export_path(
             else all of it.
         format: overrides what the suffix says.
         split: shares; by default 0.8, 0.1 and 0.1.
-        group: field whose documents stay together, such as that of the caller; empty: the same texts do.
+        group: field whose documents stay together, such as that of the caller; empty: texts do that are the same
+            without what is replaced in them.
         risk: measures the residual risk of a sample; None: it is not measured.
         sample: documents of that sample, drawn by digest.
         workers: processes; any number gives the same bytes. With a vault, one does it all.
@@ -160,20 +174,20 @@ def export_path(
     job = Job(loaded, shape, key, vault, scope, anonymised is not None)
     files = {name: target / f"{name}.jsonl" for name in split.names}
     aside = target / "quarantine.jsonl"
-    _check(source, target, [*files.values(), target / FILE, aside], overwrite)
+    _check(source, target, [*(target / f"{name}.jsonl" for name in NAMES), target / FILE, aside], overwrite)
     tally = _Tally(split, sample if risk else 0)
     if anonymised is not None:
         _check_run(source, target, format, anonymised)
     with ExitStack() as stack:
         outs = {name: PartFile(path) for name, path in files.items()}
-        left = Lines(aside)
+        left = Lines(aside, private=True)  # ids may tell who it was
         stack.callback(left.close, remove=True)
         for out in outs.values():
             stack.callback(out.close, remove=True)
         batches = _batches(_units(read_documents(source, fields=fields, format=format), bool(fields), group))
-        for units, made in run_ordered(_work, batches, job, workers if vault is None else 1):
-            for (unit, _, _), one in zip(units, made, strict=True):
-                tally.take(unit, one, outs, left)
+        for made in run_ordered(_work, batches, job, workers if vault is None else 1):
+            for one in made:
+                tally.take(one, outs, left)
                 if progress is not None:
                     progress(tally.read)
         if not tally.examples:
@@ -196,6 +210,7 @@ def export_path(
         told = PartFile(target / FILE)
         stack.callback(told.close, remove=True)
         told.write(manifest.to_json().encode())
+        (target / FILE).unlink(missing_ok=True)  # a manifest never stands beside files of another set
         for out in outs.values():
             if out.target.name in counted:
                 out.finish()
@@ -239,7 +254,7 @@ def _digest(path: Path) -> str:
 
 
 Unit = tuple[str, Record, str]
-"""What stays together, the record, and why it is left out."""
+"""The value of the field by which documents are grouped, the record, and why it is left out."""
 
 
 def _units(documents: Iterable[Document], chosen: bool, group: str) -> Iterator[Unit]:
@@ -248,7 +263,7 @@ def _units(documents: Iterable[Document], chosen: bool, group: str) -> Iterator[
         if not record.id:
             record = replace(record, id=str(number))
         try:
-            yield (record.value(group) if group else record.document.text), record, ""
+            yield (" ".join(record.value(group).split()) if group else ""), record, ""
         except DataError as error:
             yield "", record, str(error)
 
@@ -257,9 +272,10 @@ def _batches(units: Iterator[Unit]) -> Iterator[list[Unit]]:
     return iter(lambda: list(islice(units, BATCH)), [])
 
 
-def _work(job: Job, units: list[Unit]) -> tuple[list[Unit], list[Made]]:
+def _work(job: Job, units: list[Unit]) -> list[Made]:
     made = iter(make(job, [record for _, record, reason in units if not reason]))
-    return units, [Made(record.id, reason) if reason else next(made) for _, record, reason in units]
+    done = [(group, Made(record.id, reason) if reason else next(made)) for group, record, reason in units]
+    return [replace(one, unit=group) if group else one for group, one in done]
 
 
 class _Tally:
@@ -276,14 +292,14 @@ class _Tally:
         self._units: dict[str, set[bytes]] = {}
         self._sample: list[tuple[float, int, tuple[str, str]]] = []
 
-    def take(self, unit: str, made: Made, outs: Mapping[str, PartFile], left: Lines) -> None:
+    def take(self, made: Made, outs: Mapping[str, PartFile], left: Lines) -> None:
         """Write one document's examples into its split, or why there are none."""
         self.read += 1
         if made.reason:
             self.reasons[made.reason] += 1
             left.write(json.dumps({"id": made.id, "reason": made.reason}, ensure_ascii=False))
             return
-        name = self._split.of(unit)
+        name = self._split.of(made.unit)
         for task, line in made.examples:
             outs[name].write(line.encode("utf-8", "backslashreplace") + b"\n")
             self.tasks[task] += 1
@@ -292,7 +308,7 @@ class _Tally:
         self.labels.update(made.labels)
         self.operators.update(made.operators)
         self._per.setdefault(name, Counter()).update({"examples": len(made.examples), "documents": 1})
-        self._units.setdefault(name, set()).add(blake2b(unit.encode("utf-8", "surrogatepass"), digest_size=16).digest())
+        self._units.setdefault(name, set()).add(_mark(made.unit))
         if self._size:
             entry = (-self._split.draw(f"sample {self.read}"), -self.read, made.texts)
             push = heapq.heappush if len(self._sample) < self._size else heapq.heappushpop
@@ -325,6 +341,10 @@ class _Tally:
             for name, out in outs.items()
             if name in self._per
         }
+
+
+def _mark(unit: str) -> bytes:
+    return blake2b(unit.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def _said(job: Job, anonymised: Mapping[str, Any] | None, vault: object) -> dict[str, Any]:

@@ -226,6 +226,8 @@ class Prompts:
     def __post_init__(self) -> None:
         if twice := len(self.tasks) - len({task.name for task in self.tasks}):
             raise UsageError(f"tasks need names of their own; {twice} have one that another has")
+        if not self.tasks and _FIELD.search(self.prompt):
+            raise UsageError("a prompt of the next turn is asked as it stands: it can hold no field")
         if self.history < 0:
             raise UsageError(f"history must be 0 or more, got {self.history}")
 
