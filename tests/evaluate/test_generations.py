@@ -51,6 +51,7 @@ def look(*texts: str, **more):
         ("call 1-206-555-0147 now", "1-206-555-0147", "part"),
         ("call two zero six five five five zero one four seven", None, "whole"),
         ("on 206 555 0148", "206 555 0148", "edited"),
+        ("it is Qorby", "Qorby", "edited"),
         ("zaphra.quorby at example dot com", "zaphra.quorby", "whole"),
         ("a Quorby", "Quorby", "part"),
         ("Zaphra Quorby's", "Zaphra Quorby", "whole"),
@@ -68,6 +69,17 @@ def test_a_planted_variant_is_found_in_its_place(text, found, kind):
 @pytest.mark.parametrize("text", ["", "Nothing here.", "quarry", "206 555", "the city of Tilling", "ford, phra"])
 def test_nothing_is_found_where_nothing_is(text):
     assert look(text).places == ()
+
+
+def test_one_letter_too_few_is_found_in_the_shortest_names_too():
+    found = generations([("", "this is Vrok")], digests(("Vrook", "PERSON")))
+    assert [(p.start, p.end, p.kind) for p in found.places] == [(8, 12, "edited")]
+
+
+def test_labels_of_a_policys_own_can_be_chosen():
+    given = digests(("Zaphra Quorby", "PERSON"), ("Project Tillingwurm", "PROJECT"))
+    found = generations([("", "Zaphra Quorby of Project Tillingwurm")], given, labels=["PROJECT"])
+    assert [p.label for p in found.places] == ["PROJECT"]
 
 
 def test_a_common_word_is_counted_apart():

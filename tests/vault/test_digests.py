@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import shutil
 import stat
+import unicodedata
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from allonym.cli import app
 from allonym.errors import UsageError, VaultError, VaultLocked
-from allonym.vault import Vault, read_digests, store
+from allonym.vault import Vault, new_secret, read_digests, read_secret, store
 from allonym.vault import digests as checking
 from allonym.vault.variants import forms_of, joined, words_of
 
@@ -57,6 +60,14 @@ def kinds(digests: checking.Digests, text: str) -> set[str]:
         ("Ada Brook", "PERSON", "Brok", "edited"),
         ("Ada Brook", "PERSON", "Brock", "edited"),
         ("José Ñandú", "PERSON", "Jose Nandu", "whole"),
+        ("José Ñandú", "PERSON", unicodedata.normalize("NFD", "JOSÉ ÑANDÚ"), "whole"),
+        (unicodedata.normalize("NFD", "Jörg Müller"), "PERSON", "Joerg MUELLER", "whole"),
+        ("Jörg Müller", "PERSON", "Müller, Jorg", "whole"),
+        ("Łukasz Łoś", "PERSON", "LUKASZ LOS", "whole"),
+        ("Sørine Ærland", "PERSON", "Sorine Aerland", "whole"),
+        ("Quorby", "PERSON", "Quo\u00adr\u200bby", "whole"),
+        ("प्रिया शर्मा", "PERSON", "प्रिया", "part"),
+        ("+49 170 1234567", "PHONE_NUMBER", "٤٩ ١٧٠ ١٢٣٤٥٦٧", "whole"),
         ("Eve van der Farrow", "PERSON", "Eve Farrow", "whole"),
         ("(206) 555-0147", "PHONE_NUMBER", "206.555.0147", "whole"),
         ("(206) 555-0147", "PHONE_NUMBER", "two zero six five five five zero one four seven", "whole"),
@@ -241,6 +252,38 @@ def test_the_file_finds_what_the_vault_finds_and_holds_no_text(vault, tmp_path):
     assert [(one.action, one.actor, one.counts) for one in vault.audit()][-1] == ("digests", "ops", {"originals": 2})
 
 
+def test_the_file_is_its_owners_alone_whatever_was_there(vault, tmp_path):
+    path, part = tmp_path / "letters.digests", tmp_path / ".letters.digests.allonym-part"
+    part.write_text("left by a run that was killed")
+    part.chmod(0o644)
+    vault.write_digests(path)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600 and not part.exists()
+    with pytest.raises(UsageError, match="cannot write"):
+        vault.write_digests(tmp_path / "nowhere" / "letters.digests")
+
+
+def test_the_vault_and_its_secret_are_not_written_over(file_vault, file, tmp_path):
+    write(file_vault, "letters", "", "Ada Brook")
+    for wrong in (lambda: file_vault.write_digests(file, overwrite=True),
+                  lambda: file_vault.export(file, read_secret(new_secret(), "test"), overwrite=True)):  # fmt: skip
+        with pytest.raises(UsageError, match="the vault itself"):
+            wrong()
+    assert len(file_vault.digests()) == 1
+    where, key = str(tmp_path / "other.vault"), str(tmp_path / "key")
+    run = CliRunner().invoke
+    assert run(app, ["vault", "init", where, "--new-secret-file", key]).exit_code == 0
+    before = Path(key).read_bytes()
+    told = run(app, ["vault", "digests", where, "--secret-file", key, "-o", key, "--overwrite"])
+    assert isinstance(told.exception, UsageError) and Path(key).read_bytes() == before
+
+
+def test_many_originals_with_one_part_take_as_much_each_as_few():
+    """The work for the last is that for the first: a list grows, it is not copied."""
+    found = checking.unpacked(checking.packed(KEY, "Ada Brook", "PERSON"), "test")
+    digests = checking.Digests.of(KEY, [(found[0], found[2])] * 20_000, found[1])
+    assert len(digests.named("ada")) == 20_000 == len(digests.edited("brok"))
+
+
 def test_a_file_that_exists_is_kept(vault, tmp_path):
     path = tmp_path / "letters.digests"
     path.write_text("mine")
@@ -251,7 +294,7 @@ def test_a_file_that_exists_is_kept(vault, tmp_path):
     assert len(read_digests(path)) == 0
 
 
-@pytest.mark.parametrize("change", ["cut", "head", "text", "version"])
+@pytest.mark.parametrize("change", ["cut", "head", "text", "version", "short", "key"])
 def test_a_damaged_file_is_refused(vault, tmp_path, change):
     path = tmp_path / "letters.digests"
     write(vault, "letters", "", "Ada Brook")
@@ -259,6 +302,10 @@ def test_a_damaged_file_is_refused(vault, tmp_path, change):
     lines = path.read_text().splitlines()
     if change == "cut":
         lines[1] = lines[1][:-10]
+    elif change == "short":  # cut off at the end of a line
+        lines = lines[:1]
+    elif change == "key":
+        lines[0] = json.dumps(json.loads(lines[0]) | {"key": ""})
     elif change == "head":
         lines = lines[1:]
     elif change == "text":

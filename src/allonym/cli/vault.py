@@ -242,6 +242,7 @@ def export(
         secret = read_vault_secret(to_secret_file, to_secret_env, to_secret_keyring, prefix="to-")
         secret = secret or read_vault_secret(secret_file, secret_env, secret_keyring)
         assert secret is not None  # the vault is open
+        _check_apart(file, secret_file, to_secret_file)
         count = opened.export(file, secret, overwrite=overwrite, actor=actor)
     note(f"{count} rows in {file}", label="written:")
 
@@ -277,8 +278,14 @@ def digests(
         scopes = [one.name for one in opened.info().scopes]
         if scope is not None and scope not in scopes:
             raise VaultError(f"{where} has no scope {scope!r}; it has: {scope_names(scopes)}")
+        _check_apart(output, secret_file)
         count = opened.write_digests(output, scope=scope, overwrite=overwrite, actor=actor)
     note(f"digests of {count:,} originals in {output}; whoever has it can try out names", label="written:")
+
+
+def _check_apart(file: Path, *secrets: Path | None) -> None:
+    if any(one is not None and one.resolve() == file.resolve() for one in secrets):
+        raise UsageError(f"{file} holds the secret, which is not written over")
 
 
 @vault.command("import", short_help="Bring in what another vault exported.")

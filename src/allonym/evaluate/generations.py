@@ -175,7 +175,7 @@ def generations(
     """
     if not common >= _KNOWN:
         raise UsageError(f"common: a Zipf frequency from {_KNOWN:g} is required, got {common!r}")
-    wanted = {below for name in labels for below in TAXONOMY.descendants(TAXONOMY.get(name, "label").name)}
+    wanted = {below for name in labels for below in _below(name, digests)}
     kept = [not wanted or label in wanted for label in digests.labels]
     if not any(kept):
         raise DataError("there is no original to look for" + (" with these labels" if wanted else ""))
@@ -211,6 +211,12 @@ def generations(
         common,
         language,
     )
+
+
+def _below(name: str, digests: Digests) -> Iterable[str]:
+    if name in digests.labels and name not in TAXONOMY:  # a policy's own
+        return (name,)
+    return TAXONOMY.descendants(TAXONOMY.get(name, "label").name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,7 +285,7 @@ class _Finder:
             if (
                 not hits
                 and not ordinary
-                and least <= len(letters) <= MOST_EDITED + 1
+                and least - 1 <= len(letters) <= MOST_EDITED + 1
                 and (numeric or last - first <= _EDITED_WORDS)
             ):
                 hits += [("edited", number) for number in self._edited(letters)]

@@ -4,8 +4,8 @@ They are made when an original is written into the vault, one sealed row beside 
 the digests serves nothing else. Digests and key together are a file for those who check; it can only test guesses, but
 whoever guesses a name gets an answer: see ``docs/explanation/threat-model.md``.
 
-The file: JSON lines. First ``{"allonym-digests": 1, "key": hexadecimal, "longest": words}``, then a line for each
-original: its label, and its digests of each kind, 16 bytes each, together in base64.
+The file: JSON lines. First ``{"allonym-digests": 1, "key": hexadecimal, "longest": words, "originals": number}``, then
+a line for each original: its label, and its digests of each kind, 16 bytes each, together in base64.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import os
 from base64 import b64decode, b64encode
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
@@ -30,6 +30,7 @@ SIZE = 16
 """Bytes of a digest: BLAKE2b with a key (RFC 7693), which is a MAC as it is, and three times as fast as HMAC."""
 
 _AT_ONCE = 500
+_KEY = 32
 _FILE = "allonym-digests"
 _VERSION = 1
 _NUMBER = {kind: i for i, kind in enumerate(KINDS, 1)}  # 0 is padding
@@ -88,8 +89,8 @@ class Digests:
     key: bytes = field(repr=False)
     labels: tuple[str, ...]
     longest: int
-    _forms: Mapping[bytes, tuple[tuple[str, int], ...]] = field(repr=False)
-    _edits: Mapping[bytes, tuple[int, ...]] = field(repr=False)
+    _forms: Mapping[bytes, Sequence[tuple[str, int]]] = field(repr=False)
+    _edits: Mapping[bytes, Sequence[int]] = field(repr=False)
 
     def __repr__(self) -> str:
         return f"Digests({len(self)} originals)"
@@ -101,21 +102,21 @@ class Digests:
     def of(cls, key: bytes, entries: Iterable[Entry], longest: int) -> Digests:
         """What was read of a vault or a file."""
         labels: list[str] = []
-        forms: dict[bytes, tuple[tuple[str, int], ...]] = {}
-        edits: dict[bytes, tuple[int, ...]] = {}
+        forms: dict[bytes, list[tuple[str, int]]] = {}
+        edits: dict[bytes, list[int]] = {}
         for number, (label, by_kind) in enumerate(entries):
             labels.append(label)
             for kind, some in by_kind.items():
                 for one in some:
                     if kind == _EDITED:
-                        edits[one] = (*edits.get(one, ()), number)
+                        edits.setdefault(one, []).append(number)
                     else:
-                        forms[one] = (*forms.get(one, ()), (kind, number))
+                        forms.setdefault(one, []).append((kind, number))
         return cls(key, tuple(labels), longest, forms, edits)
 
     def named(self, form: str) -> tuple[tuple[str, int], ...]:
         """Kind and number of the originals that are known by a form: words with one blank between them."""
-        return self._forms.get(digest_of(self.key, form), ())
+        return tuple(self._forms.get(digest_of(self.key, form), ()))
 
     def edited(self, letters: str) -> frozenset[int]:
         """Numbers of the originals that become ``letters``, their letters and digits, by one letter too many, too few
@@ -179,29 +180,31 @@ def rows_of(sealer: Sealer, row: str, data: bytes) -> list[dict[str, object]]:
 # The file
 
 
-def write_digests(path: Path, key: bytes, found: Iterable[Entry], longest: int, *, overwrite: bool = False) -> int:
+def write_digests(path: Path, key: bytes, found: Sequence[Entry], longest: int, *, overwrite: bool = False) -> int:
     """Write digests and key into a file that only its owner may read; how many originals.
 
     Raises:
-        UsageError: the file exists.
+        UsageError: the file exists, or cannot be written.
     """
     if path.exists() and not overwrite:
         raise UsageError(f"{path} exists; overwriting must be asked for")
+    head = {_FILE: _VERSION, "key": key.hex(), "longest": longest, "originals": len(found)}
     part = path.with_name(f".{path.name}.allonym-part")
-    count = 0
     try:
-        with open(os.open(part, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), "w", encoding="ascii") as out:
-            out.write(json.dumps({_FILE: _VERSION, "key": key.hex(), "longest": longest}) + "\n")
+        part.unlink(missing_ok=True)  # one that is there may be open to others
+        with open(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w", encoding="ascii") as out:
+            out.write(json.dumps(head) + "\n")
             for label, by_kind in found:
                 told = {kind: b64encode(b"".join(by_kind[kind])).decode() for kind in KINDS if kind in by_kind}
                 out.write(json.dumps({"label": label, **told}) + "\n")
-                count += 1
             out.flush()
             os.fsync(out.fileno())
         os.replace(part, path)
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}") from None
     finally:
         part.unlink(missing_ok=True)
-    return count
+    return len(found)
 
 
 def read_digests(path: str | Path) -> Digests:
@@ -215,8 +218,10 @@ def read_digests(path: str | Path) -> Digests:
             head = json.loads(lines.readline(1 << 12))
             if head[_FILE] != _VERSION:
                 raise VaultError(f"{path}: digests of version {_VERSION} are required, a newer allonym wrote these")
-            key = bytes.fromhex(head["key"])
-            return Digests.of(key, (_entry(line) for line in lines), int(head["longest"]))
+            found = Digests.of(bytes.fromhex(head["key"]), (_entry(line) for line in lines), int(head["longest"]))
+            if len(found.key) != _KEY or len(found) != head["originals"]:  # cut off, it would find too little
+                raise ValueError
+            return found
     except (ValueError, KeyError, TypeError, AttributeError):
         raise VaultError(f"{path} is no file of digests, or it is damaged; allonym vault digests writes one") from None
 

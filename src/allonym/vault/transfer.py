@@ -65,7 +65,8 @@ def write(
             yield row
 
     try:
-        with open(os.open(part, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), "wb") as out:
+        part.unlink(missing_ok=True)  # one that is there may be open to others
+        with open(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as out:
             _sealed(out, counted(), secret, str(path))
             out.flush()
             os.fsync(out.fileno())

@@ -2,14 +2,15 @@
 
 Text is compared as words: runs of letters and digits, case and diacritics folded. So ``Ada BROOK``, ``ada.brook`` and
 ``ADA-BROOK`` are the same two words, and a number is the same however it is grouped, or said in digits. Whoever looks
-for a form cuts what a model wrote into words in the same way, with :func:`words_of`.
+for a form cuts what a model wrote into words in the same way, with :func:`words_of`. Where words are not set apart, as
+in Chinese, Japanese and Thai, a name within a sentence is not found.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from allonym.labels import TAXONOMY
@@ -36,7 +37,17 @@ MOST_WORDS = 12
 SAID = dict(zip("zero one two three four five six seven eight nine".split(), "0123456789", strict=True))
 """Digits as they are said."""
 
-_WORD = re.compile(r"[^\W_]+")
+# Marks go with their letter, as do invisible characters; the ranges of Indic scripts hold letters, digits and marks.
+_WORD = re.compile(
+    r"[^\W_](?:[^\W_]|[\u00ad\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u05bf-\u05c2\u05c4-\u05c7\u0610-\u061a\u064b-\u065f"
+    r"\u0670\u06d6-\u06ed\u0900-\u0963\u0981-\u0df3\u0e31-\u0e3a\u0e47-\u0e4e\u1ab0-\u1aff\u1dc0-\u1dff\u200b-\u200d\u2060"
+    r"\u20d0-\u20f0\ufe00-\ufe0f\ufe20-\ufe2f\ufeff])*"
+)
+_BARE = str.maketrans({"ł": "l", "ø": "o", "đ": "d", "ð": "d", "ħ": "h", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th"})
+"""Letters that no normal form takes a stroke from, as they are written without it."""
+_SPELLED = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa", "ø": "oe", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue"})
+_SPELLED |= str.maketrans({"Å": "Aa", "Ø": "Oe"})
+"""How these are written where a keyboard lacks them."""
 _LEAST_PART = 3
 _LEAST_LETTERS, _LEAST_DIGITS = 3, 4
 _NO_EDITS = frozenset({"DATE_TIME", "AGE", "NUMERIC", "PRONOUN", "GENDER", "TITLE"})
@@ -64,7 +75,11 @@ def folded(word: str) -> str:
     if word.isascii():
         return word.lower()
     bare = unicodedata.normalize("NFKD", word.casefold())
-    return "".join(c for c in bare if c.isalnum()) or word.lower()
+    return "".join(_digit(c) for c in bare.translate(_BARE) if c.isalnum()) or word.lower()
+
+
+def _digit(c: str) -> str:
+    return str(unicodedata.decimal(c)) if c.isdecimal() else c
 
 
 def joined(words: list[str]) -> str:
@@ -113,7 +128,26 @@ def forms_of(original: str, label: str) -> Forms:
 
     >>> forms_of("Dr. Ada Brook", "PERSON").by_kind["part"]
     ('ada', 'brook')
+    >>> forms_of("Jörg", "PERSON").by_kind["whole"]
+    ('jorg', 'joerg')
     """
+    composed = unicodedata.normalize("NFC", original)
+    own, other = _forms(original, label), _forms(composed.translate(_SPELLED), label)
+    kept: dict[str, tuple[str, ...]] = {}
+    seen: set[str] = set()
+    for kind in ("whole", "part", "shortened", "initials"):
+        found = own.by_kind.get(kind, ()) + other.by_kind.get(kind, ())
+        kept[kind] = tuple(form for form in dict.fromkeys(found) if form and form not in seen)
+        seen.update(kept[kind])
+    return Forms({kind: forms for kind, forms in kept.items() if forms}, _once(own.editable + other.editable))
+
+
+def _once(forms: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(forms))
+
+
+def _forms(original: str, label: str) -> Forms:
+    """The same for one way to spell it; forms may be there twice."""
     lineage = TAXONOMY.lineage(label)
     family = lineage[-1]
     bare = plain(original)
@@ -152,9 +186,4 @@ def forms_of(original: str, label: str) -> Forms:
     least = LEAST_NUMBER if numbered else LEAST_EDITED
     editable = [form for form in editable if least <= len(form) <= MOST_EDITED]
     found = {"whole": whole, "part": part, "shortened": shortened, "initials": initials}
-    kept: dict[str, tuple[str, ...]] = {}
-    seen: set[str] = set()
-    for kind in ("whole", "part", "shortened", "initials"):
-        kept[kind] = tuple(form for form in dict.fromkeys(found[kind]) if form and form not in seen)
-        seen.update(kept[kind])
-    return Forms({kind: forms for kind, forms in kept.items() if forms}, tuple(dict.fromkeys(editable)))
+    return Forms({kind: tuple(forms) for kind, forms in found.items()}, tuple(editable))

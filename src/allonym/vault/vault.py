@@ -369,6 +369,7 @@ class Vault:
             VaultLocked: it was opened without its secret.
         """
         check_secret(secret)
+        self._check_apart(path)
         with self._reading() as (connection, sealer):
             count = transfer.write(
                 connection, sealer, self.operator_key, Path(path), secret, now=int(time.time()), overwrite=overwrite
@@ -431,15 +432,21 @@ class Vault:
         The file opens no vault, and holds no text. But whoever has it can try out names, so it is for few.
 
         Raises:
-            UsageError: the file exists.
+            UsageError: the file exists, or cannot be written.
             VaultLocked: it was opened without its secret.
         """
+        self._check_apart(path)
         with self._reading() as (connection, sealer):
             digest = None if scope is None else sealer.digest("scope", scope)
             found, longest = checking.entries(connection, sealer, digest, int(time.time()))
             count = checking.write_digests(Path(path), sealer.checking, found, longest, overwrite=overwrite)
         self.record("digests", scope=scope or "", actor=actor, counts={"originals": count})
         return count
+
+    def _check_apart(self, path: str | Path) -> None:
+        file = self._store.file
+        if file is not None and Path(path).resolve() == file.resolve():
+            raise UsageError(f"{path} is the vault itself, which is not written over")
 
     # The audit log
 
