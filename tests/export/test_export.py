@@ -269,7 +269,7 @@ def test_the_source_and_other_files_in_the_target_are_kept(tmp_path, untagged):
     out = tmp_path / "out"
     out.mkdir()
     (out / "test.jsonl").write_text("of a set before\n", encoding="utf-8")
-    with pytest.raises(UsageError, match="test.jsonl exists"):
+    with pytest.raises(UsageError, match=r"test\.jsonl exists"):
         export_path(path, out, Chat(), untagged, split=Split((1.0,)))
     assert [one.name for one in out.iterdir()] == ["test.jsonl"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import re
 import threading
@@ -23,7 +24,6 @@ from langchain_core.output_parsers import JsonOutputParser, StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate, PromptTemplate
 from langchain_core.runnables import RunnableGenerator, RunnableLambda, RunnablePassthrough
 
-from allonym.integrations import langchain
 from allonym.integrations.langchain import pair
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::PendingDeprecationWarning")
@@ -164,19 +164,55 @@ def test_steps_that_are_not_in_one_sequence_are_refused():
     assert anonymizer.invoke("Mail ada@example.com") == "Mail [EMAIL_ADDRESS_1]"
 
 
-def test_plans_whose_answer_never_comes_are_forgotten(monkeypatch):
-    monkeypatch.setattr(langchain, "UNDER_WAY", 3)
-    anonymizer, _ = pair(RULES)
-    chain = anonymizer | RunnablePassthrough()
-    for i in range(9):
-        chain.invoke(f"Mail user{i}@example.com")
-    assert len(anonymizer._runs._plans) == 3
+def test_plans_whose_answer_never_comes_are_forgotten():
+    anonymizer, restorer = pair(RULES)
+
+    def fails(said: str) -> str:
+        assert len(anonymizer._runs._plans) == 1
+        raise ConnectionError
+
+    async def given_up() -> None:
+        waiting = asyncio.create_task((anonymizer | RunnableLambda(never, never_async) | restorer).ainvoke(ASKED))
+        await asyncio.wait_for(begun.wait(), 10)
+        assert len(anonymizer._runs._plans) == 1
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+
+    def never(said: str) -> str:
+        raise AssertionError
+
+    async def never_async(said: str) -> str:
+        begun.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    (anonymizer | RunnablePassthrough()).invoke(ASKED)
+    with pytest.raises(ConnectionError):
+        (anonymizer | RunnableLambda(fails) | restorer).invoke(ASKED)
+    begun = asyncio.Event()
+    asyncio.run(given_up())
+    stream = (anonymizer | RunnableLambda(lambda said: said)).stream(ASKED)
+    next(stream)
+    stream.close()
+    gc.collect()
+    assert len(anonymizer._runs._plans) == 0
+
+
+def test_a_runs_id_that_is_none_is_refused():
+    anonymizer, restorer = pair(RULES)
+    with pytest.raises(UsageError, match="UUID"):
+        (anonymizer | restorer).invoke(ASKED, {"run_id": "ada@example.com"})
 
 
 def test_every_shape_that_goes_in():
     anonymizer, _ = pair(RULES)
     human = HumanMessage(
-        [{"type": "text", "text": "Mail ada@example.com", "annotations": ["ada@example.com"]}, "and 212-555-0142"],
+        customer="ada@example.com",
+        content=[
+            {"type": "text", "text": "Mail ada@example.com", "annotations": ["ada@example.com"]},
+            "and 212-555-0142",
+        ],
         name="eve@example.com",
     )
     called = AIMessage(
@@ -188,7 +224,7 @@ def test_every_shape_that_goes_in():
     )
     result = ToolMessage("sent to ada@example.com", tool_call_id="c1", name="send", artifact="ada@example.com")
     chunk = AIMessageChunk(content="ada@example.com")
-    other = ChatMessage("ada@example.com", role="r")
+    other = ChatMessage("ada@example.com", role="r of eve@example.com")
     messages = [SystemMessage("Be kind."), human, called, used, result, chunk, other]
     made = anonymizer.invoke(messages)
     written = json.dumps([m.model_dump() for m in made])
@@ -196,7 +232,8 @@ def test_every_shape_that_goes_in():
     assert made[2].tool_calls[0]["args"]["to"] == "[EMAIL_ADDRESS_2]" and made[2].tool_calls[0]["id"] == "c1"
     assert made[2].tool_calls[0]["args"]["more"] == [{"[EMAIL_ADDRESS_2]": True}]
     assert made[4].tool_call_id == "c1" and made[4].name == "send" and made[4].artifact is None
-    assert type(made[5]) is AIMessage and made[6].role == "r"
+    assert type(made[5]) is AIMessage and made[6].role == "r of [EMAIL_ADDRESS_1]"
+    assert human.customer == "ada@example.com"
     assert messages[1].name == "eve@example.com" and called.additional_kwargs  # inputs stay as they were
     assert anonymizer.invoke({"a": "Mail ada@example.com", "n": 3, "none": None, "h": [HumanMessage("ada@example.com")]}) == {
         "a": "Mail [EMAIL_ADDRESS_1]", "n": 3, "none": None, "h": [HumanMessage("[EMAIL_ADDRESS_1]")],

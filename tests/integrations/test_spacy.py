@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import sys
 
 import pytest
@@ -100,6 +101,8 @@ def test_the_component(tmp_path):
     docs = list(nlp.pipe([TEXT, "", "Nothing."]))
     assert [(e.text, e.label_) for e in docs[0].ents] == [("ada@example.com", "EMAIL_ADDRESS")]
     assert from_spacy(docs[0])[1] == allonym.detect(TEXT, path)
+    again = pickle.loads(pickle.dumps(nlp.get_pipe("allonym")))  # as nlp.pipe does with n_process
+    assert [e.text for e in again(nlp.make_doc(TEXT)).ents] == ["ada@example.com"]
     nlp.to_disk(tmp_path / "pipeline")
     assert [e.text for e in spacy.load(tmp_path / "pipeline")(TEXT).ents] == ["ada@example.com"]
     beside = spacy.blank("en")

@@ -9,10 +9,11 @@
 from __future__ import annotations
 
 import json
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from threading import Lock
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
+from weakref import WeakKeyDictionary
 
 from allonym.batch import named_parts
 from allonym.errors import MissingExtra, RefusedContent, RestoreError, UsageError
@@ -22,7 +23,7 @@ from allonym.policy import Policy
 from allonym.restore import Restorer
 
 try:
-    from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, message_chunk_to_message
+    from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ChatMessage, message_chunk_to_message
     from langchain_core.messages.base import BaseMessageChunk
     from langchain_core.prompt_values import ChatPromptValue, StringPromptValue
     from langchain_core.runnables import Runnable, RunnableConfig, run_in_executor
@@ -35,9 +36,6 @@ if TYPE_CHECKING:
 Scope = str | Callable[[RunnableConfig], str]
 Change = Callable[[str, str], str]
 """Makes a new text of a text and the name of the field in which it stands, empty where it stands in none."""
-
-UNDER_WAY = 10_000
-"""Runs whose answer is still awaited; of more, the oldest are forgotten, and their answers refused."""
 
 
 def pair(
@@ -53,9 +51,10 @@ def pair(
     messages; all texts of one call are one document, so that a name is replaced alike in all of them. The restorer
     takes a text, a message, or plain values with texts in them, whole or as a stream.
 
-    What was replaced is kept in memory from the one step to the other, for each run of the chain by itself: the two
-    find each other by the run that both are steps of, so they have to stand in the same sequence. Elsewhere only a
-    vault knows what to restore. Nothing of one run, and nothing of another scope, comes into another's answer.
+    What was replaced is kept in memory from the one step to the other, for each run of the chain by itself, and goes
+    with the run where that fails or is given up. The two steps find each other by the run that both are steps of, so
+    they have to stand in the same sequence. Elsewhere only a vault knows what to restore. Nothing of one run, and
+    nothing of another scope, comes into another's answer.
 
     Args:
         policy: a preset's name, a TOML file's path, or a :class:`Policy`.
@@ -181,28 +180,32 @@ class RestoringStep(Runnable[Any, Any]):
 
 
 class _Runs:
-    """Plans between the two steps, by the run that both are steps of. Safe for threads."""
+    """Plans between the two steps, by the run that both are steps of. Safe for threads.
+
+    The run holds its own id, so a plan goes with it, also where no answer ever comes.
+    """
 
     def __init__(self) -> None:
-        self._plans: OrderedDict[object, Plan] = OrderedDict()
+        self._plans: WeakKeyDictionary[UUID, Plan] = WeakKeyDictionary()
         self._lock = Lock()
 
-    def put(self, run: object, plan: Plan) -> None:
+    def put(self, run: UUID | None, plan: Plan) -> None:
         if run is None:  # called by itself, outside of a chain
             return
         with self._lock:
             self._plans[run] = plan
-            while len(self._plans) > UNDER_WAY:
-                self._plans.popitem(last=False)
 
-    def take(self, run: object) -> Plan | None:
+    def take(self, run: UUID | None) -> Plan | None:
         with self._lock:
-            return self._plans.pop(run, None)
+            return None if run is None else self._plans.pop(run, None)
 
 
-def _run(config: RunnableConfig | None) -> object:
+def _run(config: RunnableConfig | None) -> UUID | None:
     """What names the sequence that a step belongs to: its run is the parent of all its steps."""
-    return getattr((config or {}).get("callbacks"), "parent_run_id", None)
+    run = getattr((config or {}).get("callbacks"), "parent_run_id", None)
+    if run is not None and not isinstance(run, UUID):
+        raise UsageError(f"the id of a run has to be a UUID, not {type(run).__name__}")
+    return run
 
 
 def _scope(scope: Scope, config: RunnableConfig | None) -> str:
@@ -257,6 +260,8 @@ def _message(message: BaseMessage, change: Change) -> BaseMessage:
     new: dict[str, Any] = {"additional_kwargs": {}, "response_metadata": {}}
     if hasattr(message, "artifact"):
         new["artifact"] = None
+    if isinstance(message, ChatMessage):  # any text may be a role
+        new["role"] = change(message.role, "")
     if message.name and message.type not in ("tool", "function"):  # theirs is the tool's
         new["name"] = change(message.name, "")
     content = message.content
@@ -266,7 +271,10 @@ def _message(message: BaseMessage, change: Change) -> BaseMessage:
         new["invalid_tool_calls"] = [
             call | {"args": _value(call["args"], change), "error": None} for call in message.invalid_tool_calls
         ]
-    return message.model_copy(update=new)
+    copied = message.model_copy(update=new)
+    if copied.model_extra:  # what somebody put into it beside its own fields
+        copied.model_extra.clear()
+    return copied
 
 
 def _block(block: Any, change: Change) -> Any:

@@ -31,9 +31,15 @@ def component(nlp: Language, name: str, policy: str, ents: bool) -> Callable[[Do
     Raises:
         PolicyError, UnknownNameError: the policy is not valid or not known.
     """
-    loaded = Policy.load(policy)
+    return Finder(Policy.load(policy), ents)
 
-    def find(doc: Doc) -> Doc:
-        return mark(doc, detect(Document("", doc.text), loaded), ents=ents)
 
-    return find
+class Finder:
+    """The component; it may be pickled, as ``nlp.pipe(..., n_process=2)`` does."""
+
+    def __init__(self, policy: Policy, ents: bool) -> None:
+        self._policy, self._ents = policy, ents
+
+    def __call__(self, doc: Doc) -> Doc:
+        """The ``Doc`` with what was found marked in it."""
+        return mark(doc, detect(Document("", doc.text), self._policy), ents=self._ents)
