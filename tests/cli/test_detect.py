@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import stat
 
 import pytest
 
@@ -152,7 +153,11 @@ def test_html_writes_a_page_and_prints_no_text(run, tmp_path, monkeypatch):
     assert done.out == ""
     page = (tmp_path / "a.html").read_text("utf-8")
     assert "<mark" in page and "<title>Findings: a.txt</title>" in page
+    assert stat.S_IMODE((tmp_path / "a.html").stat().st_mode) == 0o600
     assert run("detect", "a.txt", "--html", "a.txt").code == 2
+    before = (tmp_path / "a.html").read_bytes()
+    assert run("detect", "a.html", "--html", "a.html").code == 2  # what is read is never changed
+    assert (tmp_path / "a.html").read_bytes() == before
     assert run("detect", "a.txt", "--html", "b.html", "--json").code == 2
     assert (tmp_path / "a.txt").read_bytes() == TEXT.encode()
     (tmp_path / "r.csv").write_text("id,review\n1,Mail ada@example.com\n2,Nothing\n", encoding="utf-8")

@@ -69,8 +69,12 @@ def detect(
         raise click.UsageError("--highlight cannot be combined with --explain or --json")
     if html is not None and (highlight or explain or as_json or with_text):
         raise click.UsageError("--html cannot be combined with --highlight, --explain, --text or --json")
+    from allonym.cli.evaluate.options import check_outputs
+
     chosen = chosen_policy(policy, label, dictionary, exclude_terms, operating_point)
     if html is not None:
+        if source != "-":
+            check_outputs([html], [Path(source)], overwrite=True)
         _page(list(documents(source, fields=field, format=format)), chosen, html)
         return
     table_wanted = on_terminal() and not as_json

@@ -21,6 +21,7 @@ from pathlib import Path
 from allonym.detect.turns import with_turns
 from allonym.document import Document, Interval, Span
 from allonym.errors import UsageError
+from allonym.files.output import PartFile
 from allonym.labels import Taxonomy
 from allonym.pipeline import Anonymized, AnyPolicy, detect
 from allonym.plan import Edit, Plan, apply
@@ -75,7 +76,7 @@ class Display:
         return page([self])
 
     def save(self, path: str | Path) -> None:
-        """Write :attr:`html` into a file.
+        """Write :attr:`html` into a file that only its owner may read; it replaces what was there.
 
         Raises:
             UsageError: the name does not end in ``.html`` or ``.htm``, or the file cannot be written.
@@ -237,15 +238,23 @@ def page(views: Sequence[Display], title: str = "") -> str:
 
 
 def save(views: Sequence[Display], path: str | Path, title: str = "") -> None:
-    """Write :func:`page` into a file.
+    """Write :func:`page` into a file that only its owner may read; it replaces what was there.
 
     Raises:
         UsageError: the name does not end in ``.html`` or ``.htm``, or the file cannot be written.
     """
     path = Path(path)
     check_name(path)
+    if not path.parent.is_dir():
+        raise UsageError(f"cannot write page {path.name}: there is no such folder")
     try:
-        path.write_text(page(views, title), encoding="utf-8", newline="\n")
+        part = PartFile(path)
+        try:
+            part.path.chmod(0o600)
+            part.write(page(views, title).encode("utf-8"))
+            part.finish()
+        finally:
+            part.close(remove=True)
     except OSError as error:
         raise UsageError(f"cannot write page {path.name}: {error.strerror}") from None
 
