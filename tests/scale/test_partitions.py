@@ -9,6 +9,7 @@ import pytest
 from tests.scale.conftest import BATCH, PARTITION, records, told, tree
 
 from allonym.errors import AllonymError, DataError, UsageError
+from allonym.files import anonymize_path
 from allonym.files.items import list_items
 from allonym.files.journal import journal_path
 from allonym.files.record import Tally, Treated
@@ -146,8 +147,6 @@ def test_another_run_is_not_gone_on_with(serial, source, policy, tmp_path):
     ):
         with pytest.raises(UsageError, match=f"differ: .*{said}"):
             run(source, tmp_path / "out", policy, resume=True, **{**same, **change})
-    from allonym.files import anonymize_path
-
     with pytest.raises(UsageError, match="runner"):
         anonymize_path(
             source, tmp_path / "out", policy, resume=True, plans=tmp_path / "plans.jsonl", batch_size=BATCH, **same
@@ -166,6 +165,67 @@ def test_a_source_that_changed_is_noticed(serial, policy, tmp_path):
     with pytest.raises(UsageError, match="has changed"):
         run(tmp_path / "a.jsonl", tmp_path / "b.jsonl", policy, progress=change)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a.jsonl"]
+
+
+def test_a_header_that_changed_is_noticed(serial, policy, expected, source, tmp_path):
+    """Slices that were done knew their columns by it, so that all of them are done again."""
+    text = (source / "b.csv").read_bytes()
+    (tmp_path / "b.csv").write_bytes(text)
+
+    def stop(done, total):
+        if len(list(tmp_path.rglob("*.part"))) > 1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path / "b.csv", tmp_path / "o.csv", policy, fields=["text"], progress=stop)
+    (tmp_path / "b.csv").write_bytes(text.replace(b"id,text", b"text,id", 1))
+    run(tmp_path / "b.csv", tmp_path / "o.csv", policy, fields=["text"], resume=True)
+    undisturbed = anonymize_path(tmp_path / "b.csv", tmp_path / "p.csv", policy, fields=["text"], batch_size=BATCH)
+    assert undisturbed.documents == 902
+    assert (tmp_path / "o.csv").read_bytes() == (tmp_path / "p.csv").read_bytes()
+
+
+def test_a_worker_that_outlives_its_run_gives_nothing_to_the_next_one(serial, source, policy, expected, tmp_path):
+    """It has another policy, here one that finds nothing, and goes on until the new run ends, and after that."""
+    old = []
+    do = files.Worker.do
+
+    def stop(done, total):
+        raise KeyboardInterrupt
+
+    other = policy.with_(labels=("PERSON",), detectors=("lexicon",))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(files.Worker, "do", lambda self, step: (old.append(self), do(self, step))[1])
+        with pytest.raises(KeyboardInterrupt):
+            run(source, tmp_path / "out", other, progress=stop)
+    told_old = []
+
+    def disturb(self, step):
+        told_old.append(do(old[0], step).error)
+        outcome = do(self, step)
+        told_old.append(do(old[0], step).error)
+        return outcome
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(files.Worker, "do", disturb)
+        report = run(source, tmp_path / "out", policy, overwrite=True)
+    assert any(told_old) and not any("example" in str(error) for error in told_old)
+    for step in serial:
+        do(old[0], step)
+    assert (tree(tmp_path), told(report)) == expected("", "out")
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_the_largest_come_first(source, tmp_path):
+    items, _ = list_items(source, tmp_path / "out", None)
+    schedule, order = Schedule(items, PARTITION), []
+    while (step := schedule.next()) is not None:
+        order.append(step)
+    sizes = [sum(i.size for i in s.items) for s in order]
+    large = [size for size in sizes if size > PARTITION]
+    assert sizes[: len(large)] == sorted(large, reverse=True) and len(large) > 2
+    assert sorted(order, key=lambda s: s.group) == list(groups(items, PARTITION))
+    assert schedule.count == len(order)
 
 
 def test_what_a_worker_wrote_and_somebody_changed_is_made_again(serial, source, policy, expected, tmp_path):

@@ -105,7 +105,7 @@ def test_a_killed_driver_is_gone_on_with(cluster, source, policy, expected, tmp_
     )
     assert done.returncode == -signal.SIGKILL
     state = tmp_path / ".out.allonym-ray"
-    assert len(list(state.glob("*.part"))) > 1
+    assert len(list(state.rglob("*.part"))) > 1
     with pytest.raises(UsageError, match="unfinished run"):
         run(source, tmp_path / "out", policy, tmp_path / "plans.jsonl")
     report = run(source, tmp_path / "out", policy, tmp_path / "plans.jsonl", resume=True)

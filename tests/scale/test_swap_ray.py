@@ -7,14 +7,13 @@ from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
-from typing import ClassVar
 
 import numpy as np
 import pytest
 
 from allonym.cli import main
 from allonym.errors import AllonymError, DataError, UsageError
-from allonym.scale import cluster, swap_ray, swap_workers
+from allonym.scale import swap_ray, swap_workers
 from allonym.scale.swap_ray import AHEAD, Workers
 from allonym.swap.density import sample_mixture
 from allonym.swap.embedding import open_embedder
@@ -162,22 +161,6 @@ def test_errors_are_those_of_one_machine_and_tell_no_text(three, capfd):
     with pytest.raises(UsageError, match="cannot be sent"):
         list(three.each(fails, {TEXT: Lock()}, ["own"]))
     assert TEXT not in "".join(capfd.readouterr())
-
-
-def test_a_cluster_of_its_own_never_writes_to_disk_what_it_holds(monkeypatch):
-    class Recorded:
-        asked: ClassVar[dict[str, object]] = {}
-        is_initialized = shutdown = staticmethod(lambda: False)
-
-        @classmethod
-        def init(cls, **asked):
-            cls.asked = asked
-
-    monkeypatch.delenv("RAY_ADDRESS", raising=False)
-    monkeypatch.setattr(cluster, "import_ray", lambda: Recorded)
-    with cluster.connected(2, store=0):
-        assert Recorded.asked["object_store_memory"] is None
-        assert Recorded.asked["_system_config"] == {"automatic_object_spilling_enabled": False}
 
 
 def test_who_computes_other_bits_or_does_not_start_may_not_work(three, monkeypatch):

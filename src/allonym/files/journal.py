@@ -51,6 +51,12 @@ class Journal:
         resume: whether an interrupted run goes on; else its journal is an error unless ``overwrite``.
         overwrite: whether an interrupted run is thrown away.
 
+    Attributes:
+        path: where it lies.
+        progress: how far the run had got.
+        resumed: whether it goes on.
+        salt: random digits; those of a run that goes on stay the same.
+
     Raises:
         UsageError: the interrupted run was another one, or there is one and neither option is given.
     """
@@ -61,6 +67,7 @@ class Journal:
         self.path = journal_path(target)
         self.progress = Progress()
         self.resumed = False
+        self.salt = ""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._stream: IO[bytes] = self.path.open("a+b")
         try:
@@ -68,6 +75,7 @@ class Journal:
             lines, length = _read(self._stream)
             if lines and resume:
                 check_head(lines[0], identity, key)
+                self.salt = str(lines[0]["salt"])
                 self.progress = Progress(
                     tuple(line for line in lines[1:] if "done" in line),
                     lines[-1] if "at" in lines[-1] else {},
@@ -80,7 +88,9 @@ class Journal:
                 )
             else:
                 self._stream.truncate(0)
-                self.append(new_head(identity, key))
+                head = new_head(identity, key)
+                self.append(head)
+                self.salt = str(head["salt"])
         except BaseException:
             self._stream.close()
             raise

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import os
 import secrets
+import socket
 import sys
 import warnings
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ from typing import Any
 from allonym.errors import AllonymError, MissingExtra, UsageError
 
 _STORE = 80 << 20  # bytes that Ray takes for what is passed on; documents are not
+_ANSWER = 10.0  # seconds
 
 
 def import_ray() -> Any:
@@ -58,7 +60,8 @@ def connected(workers: int | None = None, store: int = _STORE) -> Iterator[Any]:
         yield ray
         return
     address = os.environ.get("RAY_ADDRESS", "")
-    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+    _check_address(address)
+    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.CRITICAL}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -84,6 +87,17 @@ def connected(workers: int | None = None, store: int = _STORE) -> Iterator[Any]:
         yield ray
     finally:
         ray.shutdown()
+
+
+def _check_address(address: str) -> None:
+    """Raises :class:`UsageError` where nobody listens at a ``host:port``; Ray takes over a minute to say so."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not host or not port.isdecimal():
+        return
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_ANSWER).close()
+    except (OSError, OverflowError) as error:
+        raise UsageError(f"RAY_ADDRESS: no cluster answers there ({type(error).__name__})") from None
 
 
 def processors(ray: Any) -> int:

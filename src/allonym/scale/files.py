@@ -33,10 +33,11 @@ from allonym.plan import digest
 from allonym.policy import Policy
 from allonym.scale.cluster import connected, processors
 from allonym.scale.listing import Listing, check_targets, list_files
-from allonym.scale.partitions import PARTITION, Outcome, Schedule, Step, Worker, read_note
+from allonym.scale.partitions import OPEN, PARTITION, Outcome, Schedule, Step, Worker, read_note
 from allonym.scale.storage import Disk, is_uri
 
 _INLINE = 1 << 16
+_END = 10.0  # seconds that killed workers may take to be gone
 
 RETRIES = 8
 """How often a step is begun again because its worker died, before the run gives up."""
@@ -135,11 +136,11 @@ def anonymize_on_ray(
     try:
         check_targets(listing, extras, overwrite, fresh=not journal.resumed)
         schedule = Schedule(listing.items, partition_size)
-        worker = Worker(job, listing.folder, listing.storage, listing.state, partition_size, batch_size)
+        worker = Worker(job, listing.folder, listing.storage, journal.own, partition_size, batch_size)
         keep = True
         with connected(workers) as ray:
             _work(ray, worker, schedule, workers or processors(ray), partial(_told, progress, total))
-        made = _gather(listing, schedule.count, job, quarantine, plans, settings, began)
+        made = _gather(listing, journal.own, schedule.count, job, quarantine, plans, settings, began)
         if report is not None:
             written = PartFile(Path(report))
             written.write(made.to_json().encode())
@@ -159,7 +160,11 @@ def _told(progress: Advance | None, total: int, done: int) -> None:
 
 
 class _Remembered:
-    """What an interrupted run left: its journal beside a local target, else the same line as an object."""
+    """What an interrupted run left: its journal beside a local target, else the same line as an object.
+
+    Parts and notes lie in a folder of the run's ``own``: where another run begins in its place, a worker of the old one
+    that has not ended yet gives it nothing.
+    """
 
     def __init__(
         self, listing: Listing, identity: dict[str, object], key: Key, *, resume: bool, overwrite: bool
@@ -169,18 +174,25 @@ class _Remembered:
         if isinstance(self.storage, Disk):
             self._journal = Journal(Path(listing.target), identity, key, resume=resume, overwrite=overwrite)
             self.resumed = self._journal.resumed
-            self.storage.clear(f"{self.state}/scratch" if self.resumed else self.state)
-            Path(self.state).mkdir(mode=0o700, exist_ok=True)
+            self.own = f"{self.state}/{self._journal.salt}"
+            self.storage.clear(f"{self.own}/scratch" if self.resumed else self.state)
+            for folder in (self.state, self.own):
+                Path(folder).mkdir(mode=0o700, exist_ok=True)
+            self.storage.write(f"{self.own}/{OPEN}", b"1")
             return
         head = self.storage.read(f"{self.state}/run.json")
         if head is not None and not resume and not overwrite:
             raise UsageError(f"an unfinished run lies at {self.state}: resume goes on with it, overwrite begins again")
         self.resumed = head is not None and resume
         if head is not None and resume:
-            check_head(json.loads(head), identity, key)
+            begun = json.loads(head)
+            check_head(begun, identity, key)
         else:
+            begun = new_head(identity, key)
             self.storage.clear(self.state)
-            self.storage.write(f"{self.state}/run.json", json.dumps(new_head(identity, key)).encode())
+            self.storage.write(f"{self.state}/run.json", json.dumps(begun).encode())
+        self.own = f"{self.state}/{begun['salt']}"
+        self.storage.write(f"{self.own}/{OPEN}", b"1")
 
     def close(self, *, keep: bool) -> None:
         if not keep:
@@ -208,10 +220,21 @@ def _work(ray: Any, worker: Worker, schedule: Schedule, workers: int, told: Call
     actor = ray.remote(num_cpus=1, max_restarts=-1, max_task_retries=RETRIES)(_Seat)
     # What is large does not travel with the actor, and must not be gone when one is started again.
     held = ray.put(worker) if len(pickle.dumps(worker)) > _INLINE else worker
-    busy: dict[Any, tuple[Any, Step | None]] = {}
-    for _ in range(workers):
-        seat = actor.remote(held)
-        busy[seat.version.remote()] = (seat, None)  # nothing is given to a seat that nobody sits on yet
+    seats = [actor.remote(held) for _ in range(workers)]
+    # Nothing is given to a seat that nobody sits on yet.
+    busy: dict[Any, tuple[Any, Step | None]] = {seat.version.remote(): (seat, None) for seat in seats}
+    try:
+        _hand_out(ray, busy, schedule, told)
+    finally:
+        for seat in seats:  # what is still under way must not outlive the state that it belongs to
+            ray.kill(seat)
+        if busy:
+            ray.wait(list(busy), num_returns=len(busy), timeout=_END)
+
+
+def _hand_out(
+    ray: Any, busy: dict[Any, tuple[Any, Step | None]], schedule: Schedule, told: Callable[[int], None]
+) -> None:
     idle: list[Any] = []
     working, done = 0, 0
     while True:
@@ -245,6 +268,7 @@ def _work(ray: Any, worker: Worker, schedule: Schedule, workers: int, told: Call
 
 def _gather(
     listing: Listing,
+    state: str,
     count: int,
     job: Job,
     quarantine: str | Path | None,
@@ -259,7 +283,7 @@ def _gather(
     with ExitStack() as stack:
         aside: Path | None = None
         if quarantine is None:
-            aside = stack.enter_context(listing.storage.scratch(listing.state)) / "quarantine"
+            aside = stack.enter_context(listing.storage.scratch(state)) / "quarantine"
         lists = {
             "q": Lines(Path(quarantine) if quarantine else aside),
             "p": Lines(Path(plans) if plans else None, private=job.originals),
@@ -267,7 +291,7 @@ def _gather(
         for lines in lists.values():
             stack.callback(lines.close, remove=True)
         for group in range(count):
-            note = cast("dict[str, Any] | None", read_note(listing.storage, listing.state, group))
+            note = cast("dict[str, Any] | None", read_note(listing.storage, state, group))
             if note is None:
                 raise AllonymError("a part of the run is gone from its state; resume makes it again")
             tally.add(Tally.from_dict(note["tally"]))
@@ -277,7 +301,7 @@ def _gather(
                 files += 1
             for end, lines in lists.items():
                 if note[end]:
-                    with listing.storage.open(f"{listing.state}/{group}.{end}") as stream:
+                    with listing.storage.open(f"{state}/{group}.{end}") as stream:
                         for line in stream:
                             lines.write(line.decode().removesuffix("\n"))
         for lines in lists.values():

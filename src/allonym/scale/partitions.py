@@ -18,12 +18,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import blake2b
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, cast
 
 from allonym.errors import AllonymError, UsageError
 from allonym.files.items import Item
-from allonym.files.record import Failure, Job, Tally, Treated
+from allonym.files.record import Chunk, Failure, Job, Tally, Treated
 from allonym.files.run import Run
 from allonym.files.tasks import BATCH, Place, Stretch, read_tasks, work
 from allonym.scale.storage import Storage
@@ -33,6 +34,9 @@ PARTITION = 1 << 20
 
 MANY = 64
 """Files of a group at most, and slices that are cut at once."""
+
+OPEN = "open"
+"""A file in the state that is there as long as the run."""
 
 Slice = tuple[int, "int | None", str]
 """Where it begins and ends in its file (None: at the end of it), and the digest of what is read there."""
@@ -91,23 +95,30 @@ def groups(items: Sequence[Item], size: int) -> Iterator[Step]:
         yield Step("group", number, tuple(some), weight=total)
 
 
+def _bytes(step: Step) -> int:
+    return sum(item.size for item in step.items)
+
+
 class Schedule:
-    """Which step comes next. It holds the steps that can be done now, never those of the whole run."""
+    """Which step comes next. It holds the first step of each group, and of slices those that can be done now.
+
+    ``count`` is the number of groups.
+    """
 
     def __init__(self, items: Sequence[Item], size: int) -> None:
-        self._groups = groups(items, size)
+        steps = list(groups(items, size))
+        self.count = len(steps)
+        # What is large comes first, so that none of it is waited for alone.
+        large = sorted((s for s in steps if _bytes(s) > size), key=_bytes, reverse=True)
+        self._groups = chain(large, (s for s in steps if _bytes(s) <= size))
         self._ready: deque[Step] = deque()
         self._open: dict[int, list[int]] = {}
-        self.count = 0
 
     def next(self) -> Step | None:
         """A step that can be done now; None: there is none until another one is done, or at all."""
         if self._ready:
             return self._ready.popleft()
-        step = next(self._groups, None)
-        if step is not None:
-            self.count = step.group + 1
-        return step
+        return next(self._groups, None)
 
     def done(self, step: Step, outcome: Outcome) -> int:
         """Take note of what a step came to; returns how many bytes of the source are done with it."""
@@ -144,7 +155,7 @@ class Worker:
         job: policy, key and fields. It is loaded once for all steps.
         folder: whether the source is a folder.
         storage: where the results go.
-        state: the folder there for parts and notes.
+        state: the run's own folder there for parts and notes.
         size: bytes that a slice aims at.
         batch: bytes that a batch aims at.
     """
@@ -188,7 +199,7 @@ class Worker:
         for task in read_tasks(step.items, self.job, self.folder, self.batch, Stretch(start=begin)):
             if task.chunk is None:  # the end, or why there is nothing more to read: the last slice comes to the same
                 break
-            read.update(task.chunk.data)
+            _see(read, task.chunk)
             if task.place.end - begin >= self.size:
                 slices.append((begin, task.place.end, read.hexdigest()))
                 begin, read = task.place.end, blake2b(digest_size=32)
@@ -202,7 +213,7 @@ class Worker:
         with suppress(OSError, ValueError, KeyError), self.storage.open(path) as stream:
             if json.loads(stream.readline())["read"] == step.digest:
                 return Outcome()
-        read = blake2b(digest_size=32).hexdigest()
+        read = blake2b(digest_size=32)
         with self.storage.scratch(self.state) as scratch:
             made = scratch / "part"
             with made.open("wb") as out:
@@ -210,13 +221,15 @@ class Worker:
                 stretch = Stretch(start=step.start, end=step.end)
                 for task in read_tasks(step.items, self.job, self.folder, self.batch, stretch):
                     place, treated = work(self.job, task)
-                    read = place.digest or read
+                    if task.chunk is not None:
+                        _see(read, task.chunk)
                     write_treated(out, place.last, treated)
                     if treated.refused:
                         break
                 _write_line(out, {"end": True})
-            if read != step.digest:
+            if read.hexdigest() != step.digest:
                 raise UsageError(f"{step.items[0].name} has changed while it was read; begin again with overwrite")
+            self._check_open()
             self.storage.put(made, path)
         return Outcome()
 
@@ -244,6 +257,7 @@ class Worker:
     def _keep(self, step: Step, run: Run, scratch: Path) -> None:
         """Give what a group came to its place: files, then what was left out, then the note that it is done."""
         run.finish()
+        self._check_open()
         written = dict(run.digests)
         files: list[tuple[str, str, int]] = []
         for n, item in enumerate(step.items):
@@ -269,8 +283,19 @@ class Worker:
         files = cast("list[tuple[str, str, int]]", note["files"])
         return all(name in targets and self.storage.size(targets[name]) == size for name, _, size in files)
 
+    def _check_open(self) -> None:
+        # A worker may outlive its run: one that lost its driver, for some seconds.
+        if self.storage.size(f"{self.state}/{OPEN}") is None:
+            raise AllonymError("the run has ended")
+
     def _path(self, group: int, end: str) -> str:
         return f"{self.state}/{group}{end}"
+
+
+def _see(read: blake2b, chunk: Chunk) -> None:
+    # With what is known from the file's beginning: a header that changed makes other records of the same bytes.
+    read.update(repr(chunk.head).encode("utf-8", "backslashreplace"))
+    read.update(chunk.data)
 
 
 def read_note(storage: Storage, state: str, group: int) -> Mapping[str, object] | None:

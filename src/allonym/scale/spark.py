@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -60,6 +61,7 @@ def anonymize_spark(
     fields += [StructField(name, StringType(), True) for name in kernel.added]
 
     def treat(batches: Iterator[Any]) -> Iterator[Any]:
+        warnings.simplefilter("ignore")  # they may quote what a package was given
         return map(kernel, batches)
 
     return frame.mapInArrow(treat, StructType(fields))

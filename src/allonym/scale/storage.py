@@ -40,7 +40,7 @@ class Storage(Protocol):
         """All its bytes; None where there is no such file."""
 
     def write(self, path: str, data: bytes) -> None:
-        """Write a small file that only its owner may read, where the storage knows owners."""
+        """Write a small file that only its owner may read, where the storage knows owners, in a folder that exists."""
 
     def put(self, file: Path, path: str) -> None:
         """Give the storage a file of this machine, which is gone then."""
@@ -58,7 +58,10 @@ class Storage(Protocol):
         """Whether it is a folder that holds something."""
 
     def scratch(self, state: str) -> Any:
-        """A context with an empty folder of this machine, for the owner alone, which is removed at the end."""
+        """A context with an empty folder of this machine, for the owner alone, which is removed at the end.
+
+        Raises :class:`OSError` where the state is to be on a disk and has been cleared away.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +83,6 @@ class Disk:
 
     def write(self, path: str, data: bytes) -> None:
         made = Path(path)
-        made.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         part = made.with_name(f".{made.name}.{uuid.uuid4().hex}")
         with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
             stream.write(data)
@@ -90,7 +92,8 @@ class Disk:
 
     def put(self, file: Path, path: str) -> None:
         made = Path(path)
-        made.parent.mkdir(parents=True, exist_ok=True)
+        if file.exists():  # else the run has ended, and what was cleared away must not be made again
+            made.parent.mkdir(parents=True, exist_ok=True)
         try:
             os.replace(file, made)
         except OSError as error:
@@ -120,7 +123,7 @@ class Disk:
     def scratch(self, state: str) -> Iterator[Path]:
         """Within the state, so that a worker that is killed leaves nothing elsewhere and files need not be copied."""
         folder = Path(state, "scratch")
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder, ignore_cleanup_errors=True) as made:
             yield Path(made)
 

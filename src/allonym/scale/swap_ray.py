@@ -14,6 +14,7 @@ computed is kept in it.
 
 from __future__ import annotations
 
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -195,6 +196,7 @@ class _Worker:
     """The actor. What it keeps only saves it from opening the same again."""
 
     def __init__(self) -> None:
+        warnings.simplefilter("ignore")  # they may quote what a package was given
         self._pinned = one_thread()
         self._pinned.__enter__()  # for good
         self._common: dict[str, Any] = {}
