@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import io
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, cast
 
 from allonym import registry
 from allonym.document import Document
-from allonym.errors import DataError, RefusedContent
+from allonym.errors import AllonymError, DataError, RefusedContent
 from allonym.files.pdf import scans
 from allonym.files.pdf.clean import prepare
 from allonym.files.pdf.content import Content, Glyph
@@ -23,9 +24,26 @@ from allonym.files.pdf.layout import read_order
 from allonym.files.pdf.objects import open_pdf
 from allonym.files.pdf.paint import Painter, font_of, patches
 from allonym.files.pdf.redact import gone_of, rewrite
+from allonym.files.pictures import bare
 from allonym.files.record import Chunk, Draft, Format, Job, Parsed, Tally
 
 
+@contextmanager
+def _whole() -> Iterator[None]:
+    """Whatever other packages raise of a broken file is an error of that file, without their words, which quote it.
+
+    Raises:
+        DataError: with the type alone.
+    """
+    try:
+        yield
+    except (AllonymError, MemoryError):
+        raise
+    except Exception as error:  # pikepdf, PDFium and pdfminer raise what they meet, each of its own kind
+        raise DataError(f"the PDF is broken, or made in a way that is not read ({type(error).__name__})") from None
+
+
+@_whole()
 def _parse(chunk: Chunk, job: Job) -> Parsed:
     file = _File(chunk.data, job)
     units = [*file.units, *file.others]
@@ -46,6 +64,8 @@ class _File:
         self.pdf = open_pdf(data)
         self.slots, hidden = prepare(self.pdf)
         self.content = Content(self.pdf, hidden)
+        if self._images == "keep":
+            _strip_pictures(self.pdf)
         self.scans = scans.find_scans(self.pdf, self.content) if policy.images == "remove" or policy.ocr else {}
         bare = [page for page, told in self.scans.items() if not told]
         if bare and not policy.ocr:
@@ -74,6 +94,7 @@ class _File:
         finally:
             rendered.close()
 
+    @_whole()
     def render(self, parts: tuple[str, ...]) -> bytes:
         """The file with other texts. It can be called once."""
         own, others = len(self.units), len(self.others)
@@ -168,6 +189,18 @@ class _File:
         except (pikepdf.PdfError, RuntimeError) as error:
             raise DataError(f"the PDF cannot be written ({type(error).__name__})") from None
         return out.getvalue()
+
+
+def _strip_pictures(pdf: Any) -> None:
+    """Leave out what cameras and programs write into JPEG pictures: places, times, names, previews."""
+    import pikepdf
+
+    for thing in pdf.objects:
+        if isinstance(thing, pikepdf.Stream) and thing.get("/Filter") in ("/DCTDecode", ["/DCTDecode"]):
+            kept = bare(thing.read_raw_bytes())
+            if kept is None:
+                raise RefusedContent("a picture is no whole JPEG, so what is told beside it cannot be left out")
+            thing.write(kept, filter=pikepdf.Name.DCTDecode, decode_parms=cast(Any, thing.get("/DecodeParms")))
 
 
 def _forget_pictures(things: Any) -> None:

@@ -23,12 +23,16 @@ _PAGE = frozenset(
     "/Type /Parent /Resources /MediaBox /CropBox /BleedBox /TrimBox /ArtBox /Rotate /Contents /Annots /Group /UserUnit "
     "/Kids /Count".split()
 )
+_GROUP = frozenset(("/Type", "/S", "/CS", "/I", "/K"))
+_RESOURCES = frozenset("/ExtGState /ColorSpace /Pattern /Shading /XObject /Font /Properties".split())
+_TRAILER = frozenset(("/Root", "/Size"))
 _LINK = frozenset(("/Type", "/Subtype", "/Rect", "/Border", "/BS", "/C", "/H", "/F", "/QuadPoints", "/A", "/Dest"))
 _BOOKMARK = frozenset("/Title /Parent /Prev /Next /First /Last /Count /C /F /Dest".split())
 _DROPPED = frozenset(
     "/Metadata /PieceInfo /LastModified /StructParent /StructParents /Thumb /AF /Alternates /OPI /ID /B /AA /JS "
     "/Measure /PtData /LastModified /SeparationInfo /Usage /CreatorInfo /CharSet /CIDSet /FontFamily /VP /Ref".split()
 )
+_KNOWN = {"/Group": _GROUP, "/Resources": _RESOURCES}
 _STRINGS = frozenset(("/Registry", "/Ordering", "/Panose"))
 
 
@@ -75,9 +79,7 @@ def _leave_out(pdf: Any) -> None:
     _keep(root, _ROOT)
     if not re.fullmatch(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*", str(root.get("/Lang", "en"))):
         del root["/Lang"]
-    for name in ("/Info", "/ID", "/XRefStm"):
-        if name in pdf.trailer:
-            del pdf.trailer[name]
+    _keep(pdf.trailer, _TRAILER)
     _sweep(root)
 
 
@@ -280,6 +282,9 @@ def _sweep(root: Any) -> None:
                 del thing[name]
             elif name == "/Properties":
                 _keep_layers(value)
+                stack.append(value)
+            elif name in _KNOWN and isinstance(value, pikepdf.Dictionary):
+                _keep(value, _KNOWN[name])
                 stack.append(value)
             elif isinstance(value, pikepdf.String):
                 if name not in _STRINGS and name != "/Length":

@@ -13,7 +13,7 @@ from allonym.files.pdf.fonts import Font, read_font
 from allonym.files.pdf.objects import MAX_DEPTH, key_of
 
 MAX_STEPS = 5_000_000
-"""Operators that a file may run in all: forms that call forms grow without end."""
+"""Operators and characters that a file may run in all: forms that call forms grow without end."""
 
 Matrix = tuple[float, float, float, float, float, float]
 IDENTITY: Matrix = (1.0, 0.0, 0.0, 1.0, 0.0, 0.0)
@@ -201,9 +201,7 @@ class Content:
         tm = line = IDENTITY
         span = -1
         for index, instruction in enumerate(self.sources[key].ops):
-            self._steps += 1
-            if self._steps > MAX_STEPS:
-                raise RefusedContent(f"the PDF runs more than {MAX_STEPS} operators")
+            self._count(1)
             if isinstance(instruction, self._pike.ContentStreamInlineImage):
                 self.pictures.append(Picture(self._page, state.ctm, key, index))
                 continue
@@ -262,6 +260,11 @@ class Content:
                 plane, span = marks.pop()
             elif op in _PAINTING:
                 self.shapes[self._page] += 1
+
+    def _count(self, steps: int) -> None:
+        self._steps += steps
+        if self._steps > MAX_STEPS:
+            raise RefusedContent(f"the PDF runs more than {MAX_STEPS} operators and characters")
 
     def _font(self, name: Any, resources: Any) -> Font:
         return self._font_of(resources.Font[str(name)])
@@ -361,7 +364,9 @@ class Content:
             if not isinstance(piece, self._pike.String):
                 tm = _moved(tm, -float(piece) / 1000 * size, scale, font.vertical)
                 continue
-            for sign in font.signs(bytes(piece)):
+            signs = font.signs(bytes(piece))
+            self._count(len(signs))
+            for sign in signs:
                 advance = sign.width * size + state.char + (state.word if sign.space else 0.0)
                 after = _moved(tm, advance, scale, font.vertical)
                 whole = times((1, 0, 0, 1, 0, state.rise), times(tm, state.ctm))

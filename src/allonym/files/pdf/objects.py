@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import logging
 import zlib
+from collections.abc import Sequence
 from typing import Any
 
 from allonym.errors import DataError, MissingExtra, RefusedContent
@@ -61,25 +63,92 @@ def _check_size(pdf: Any, size: int) -> None:
     pikepdf = import_pikepdf()
     total = 0
     for thing in pdf.objects:
-        if not isinstance(thing, pikepdf.Stream) or thing.get("/Subtype") == "/Image":
+        if not isinstance(thing, pikepdf.Stream) or _is_picture(thing):
             continue
-        raw = thing.read_raw_bytes()
         filters = thing.get("/Filter", pikepdf.Array())
         names = [str(f) for f in filters] if isinstance(filters, pikepdf.Array) else [str(filters)]
-        for name in names:
-            if name not in ("/FlateDecode", "/Fl"):
-                break
-            unpacker = zlib.decompressobj()
-            try:
-                raw = unpacker.decompress(raw, MAX_WHOLE)
-            except zlib.error:
-                break  # qpdf reads what it can of damaged data, which is no more than this
-            if unpacker.unconsumed_tail:
-                raise DataError(f"a part of the PDF unpacks to more than {MAX_WHOLE} bytes")
-        total += len(raw)
+        total += unpacked_size(thing.read_raw_bytes(), names)
         check_ratio(size, total)
         if total > MAX_WHOLE:
             raise DataError(f"the PDF unpacks to more than {MAX_WHOLE} bytes")
+
+
+def _is_picture(stream: Any) -> bool:
+    """Whether a stream is a picture, which nothing here unpacks; one without a width may be content in disguise."""
+    return stream.get("/Subtype") == "/Image" and "/Width" in stream and "/Height" in stream
+
+
+def unpacked_size(raw: bytes, names: Sequence[str]) -> int:
+    """Bytes that a stream with these filters grows to, at the widest.
+
+    Raises:
+        DataError: more than ``MAX_WHOLE``.
+    """
+    most = len(raw)
+    for at, name in enumerate(names):
+        if name in ("/FlateDecode", "/Fl"):
+            raw = _inflated(raw)
+        elif name in ("/ASCII85Decode", "/A85", "/ASCIIHexDecode", "/AHx"):
+            raw = _from_ascii(raw, name)
+        elif name in ("/RunLengthDecode", "/RL", "/LZWDecode", "/LZW"):
+            most = max(most, 64 * len(raw) if name.startswith("/R") else max(_lzw_size(raw, e) for e in (0, 1)))
+            if most > MAX_WHOLE:
+                raise DataError(f"a part of the PDF unpacks to more than {MAX_WHOLE} bytes")
+            if at + 1 < len(names):
+                raise RefusedContent(f"a part of the PDF is packed twice, with {name[1:]} first")
+        else:
+            break  # a picture's, and nothing here unpacks these
+        most = max(most, len(raw))
+    return most
+
+
+def _inflated(raw: bytes) -> bytes:
+    """What zlib makes of the data, up to where they are damaged: qpdf reads as much."""
+    unpacker = zlib.decompressobj()
+    out = bytearray()
+    while raw:
+        try:
+            block = unpacker.decompress(raw, 1 << 16)
+        except zlib.error:
+            break
+        out += block
+        if len(out) > MAX_WHOLE:
+            raise DataError(f"a part of the PDF unpacks to more than {MAX_WHOLE} bytes")
+        raw = unpacker.unconsumed_tail
+    return bytes(out)
+
+
+def _from_ascii(raw: bytes, name: str) -> bytes:
+    plain = bytes(raw).translate(None, b" \t\r\n\f\v\0")
+    try:
+        if name in ("/ASCIIHexDecode", "/AHx"):
+            digits = plain.partition(b">")[0]
+            return bytes.fromhex((digits + b"0" * (len(digits) % 2)).decode("ascii"))
+        return base64.a85decode(plain.removeprefix(b"<~").partition(b"~")[0])
+    except ValueError:
+        raise DataError(f"a part of the PDF is not what its filter {name[1:]} reads") from None
+
+
+def _lzw_size(raw: bytes, early: int) -> int:
+    """Bytes that LZW data unpack to, with codes that grow so much early: the lengths of the table's entries tell."""
+    lengths: list[int] = []
+    size = before = held = bits = 0
+    for byte in raw:
+        held, bits = held << 8 | byte, bits + 8
+        width = min(12, (258 + early + len(lengths)).bit_length())
+        if bits < width:
+            continue
+        bits -= width
+        code, held = held >> bits, held & ((1 << bits) - 1)
+        if code == 256:
+            lengths, before = [], 0
+        elif code != 257:
+            known = code - 258
+            now = 1 if known < 0 else lengths[known] if known < len(lengths) else before + 1
+            if before and len(lengths) < 4096:
+                lengths.append(before + 1)
+            size, before = size + now, now
+    return size
 
 
 def key_of(thing: Any) -> tuple[int, int]:
