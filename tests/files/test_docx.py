@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+import signal
 import zipfile
 from xml.etree import ElementTree
 
@@ -21,6 +22,7 @@ from benchmarks.redaction_docx import DOCUMENTS, left_in
 from allonym.errors import DataError, RefusedContent
 from allonym.files import read_documents
 from allonym.files.office import Package
+from allonym.files.officetext import _WORDED
 from allonym.files.pictures import bare, grey_png
 from allonym.files.rewrite import rewrite_path
 from allonym.policy import Policy, TermList
@@ -240,6 +242,16 @@ def test_an_attribute_that_nobody_knows_is_treated_when_it_holds_words(run):
     )
     document = part(run("a.docx", parts.data(), POLICY)[0], "word/document.xml").decode()
     assert 'w14:strange="Dear Ms [PERSON_1]" w14:mark="[EMAIL_ADDRESS_1]" w14:other="plain"' in document
+
+
+def test_a_long_attribute_is_read_in_one_pass():
+    ended = signal.signal(signal.SIGALRM, lambda *_: pytest.fail("it takes more than one pass"))
+    signal.alarm(20)
+    try:
+        assert not _WORDED.search("a" * 100_000) and _WORDED.search("a" * 100_000 + ": b")
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, ended)
 
 
 def test_same_bytes_again_and_with_workers(run):

@@ -8,6 +8,7 @@ import zipfile
 import pytest
 
 from allonym.errors import DataError, RefusedContent
+from allonym.policy import Policy, TermList
 
 MAIL = "[EMAIL_ADDRESS_1]"
 
@@ -176,6 +177,21 @@ def test_xlsx_nothing_found_keeps_the_cells(run, nothing):
     data = xlsx_bytes(full_book)
     before, after = (openpyxl.load_workbook(io.BytesIO(b)).active for b in (data, run("a.xlsx", data, nothing)[0]))
     assert [[c.value for c in r] for r in before.rows] == [[c.value for c in r] for r in after.rows]
+
+
+def test_xlsx_the_result_of_a_formula_goes_with_what_it_repeats(run):
+    def repeated(book):
+        book.active.append(["Social security number", "Copy"])
+        book.active.append([78051120, "=A2"])
+
+    data = xlsx_bytes(repeated)
+    sheet = "xl/worksheets/sheet1.xml"
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        old = re.search(rb"<f>A2</f><v\s*(/>|></v>)", archive.read(sheet))[0]
+    data = changed(data, sheet, old=old, by=b"<f>A2</f><v>78051120</v>")
+    policy = Policy.load("default").with_(detectors=("lexicon",), dictionary=(TermList("US_SSN", ("78051120",)),))
+    safe = run("a.xlsx", data, policy)[0]
+    assert b"78051120" not in everything(safe) and b"<f>A2</f>" in everything(safe)
 
 
 def test_xlsx_name_of_a_sheet_is_not_changed_in_secret(run):

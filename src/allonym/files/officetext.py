@@ -72,7 +72,7 @@ _STRUCTURE = frozenset(
     "textboxrect connectlocs wrapcoords dashstyle".split()
 )
 _FONTS = frozenset(("lsdException", "font", "altName", "mathFont", "dateFormat"))
-_WORDED = re.compile(r"[^\W\d_]{2,}[^\w\s]?\s+\S*[^\W\d_]|[@\\]|:/|[^\x00-\x7f]")
+_WORDED = re.compile(r"[^\W\d_]{2}[^\w\s]?\s+\S*[^\W\d_]|[@\\]|:/|[^\x00-\x7f]")
 
 
 def tidy(package: Package, name: str) -> None:

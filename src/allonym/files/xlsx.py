@@ -146,6 +146,17 @@ def _number_slot(package: Package, name: str, cell: Any, text: str, column: str)
     return Slot(text, put, "\n" + lead_in(column, text))
 
 
+def _result_slot(package: Package, name: str, cell: Any, text: str, column: str) -> Slot:
+    """The number that a formula gave: it goes, and the program that opens the file works it out anew."""
+
+    def put(_: str) -> None:
+        for value in cell.findall("{*}v"):
+            cell.remove(value)
+        package.touched.add(name)
+
+    return Slot(text, put, "\n" + lead_in(column, text))
+
+
 def _heading(package: Package, name: str, element: Any) -> Iterator[Slot]:
     """The texts of a sheet's header or footer, between the codes for place, font, page and so on."""
     pieces = _CODE.split(element.text)
@@ -196,13 +207,15 @@ def _cell(
         return
     if kind in ("str", "d"):
         yield slot_of_text(package, name, value, "\n" + lead_in(column, value.text))
-    elif kind == "n" and formula is None:
+    elif kind == "n":
         text = _as_date(value.text, epoch) if int(cell.get("s", 0)) in dates else None
         number = _NUMBER.fullmatch(value.text)
         if text is None and (number or re.fullmatch(r"\d\.\d+E\+?\d+", value.text)):
             text = str(int(float(value.text))) if not value.text.isdigit() else value.text
-        if text is not None:
+        if text is not None and formula is None:
             yield _number_slot(package, name, cell, text, column)
+        elif text is not None:
+            yield _result_slot(package, name, cell, text, column)
 
 
 def _workbook(package: Package, name: str) -> Iterator[Slot]:
