@@ -21,7 +21,7 @@ pytest.importorskip("docx")
 import docx
 
 from allonym.document import Document
-from allonym.errors import DataError, RequestError
+from allonym.errors import DataError, RefusedContent, RequestError
 from allonym.pipeline import anonymize
 from allonym.plan import Plan
 from allonym.server import files
@@ -154,6 +154,19 @@ def test_a_plan_with_corrections_is_carried_out(program: Any) -> None:
     plan = program.post("/v1/plans", json=body).json()["plan"]
     made = _applied(program, "a.docx", data, [{"id": document["id"], "plan": plan}])
     assert docx.Document(io.BytesIO(made.content)).paragraphs[0].text == "The flat on the [LOCATION_1], Ada Brook"
+
+
+def test_what_was_carried_out_is_read_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    from allonym.files.office import Package
+
+    data = _docx("Dear Ada Brook,")
+    (one,) = files.read(data, "a.docx", 1000).documents
+    plan = anonymize(Document("", one.text)).plan
+    assert plan.edits
+    assert files.carried_out(data, "a.docx", {one.id: plan}) != data
+    monkeypatch.setattr(Package, "to_bytes", lambda package: data)
+    with pytest.raises(RefusedContent, match="still holds 1 of 1 covered texts"):
+        files.carried_out(data, "a.docx", {one.id: plan})
 
 
 def test_pdf_gives_its_text_only(program: Any) -> None:

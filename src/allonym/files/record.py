@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, BinaryIO
 
-from allonym.batch import RECORD_ERRORS, Found, Key, Result, find_records, reason, run_records
+from allonym.batch import RECORD_ERRORS, Found, Key, find_records, reason, run_records
 from allonym.document import Document
 from allonym.errors import DataError
 from allonym.policy import Policy
@@ -197,7 +197,7 @@ def treat(parsed: Parsed, job: Job, found: Sequence[Found] | None = None) -> Tre
             error = result.error
             if result.parts is not None:
                 try:
-                    data = _rendered(piece, result)
+                    data = rendered(piece, result.parts, result.covered)
                 except RECORD_ERRORS as failed:
                     error = reason(failed)
             if data is None:
@@ -215,14 +215,23 @@ def treat(parsed: Parsed, job: Job, found: Sequence[Found] | None = None) -> Tre
     return Treated(joined, tally, tuple(failures), tuple(plans), parsed.lines)
 
 
-def _rendered(draft: Draft, result: Result) -> bytes:
-    assert result.parts is not None
-    data = draft.render(result.parts)
+def rendered(draft: Draft, parts: tuple[str, ...], covered: Sequence[tuple[int, int]]) -> bytes:
+    """What is written of a draft, read back where it asks for that.
+
+    Args:
+        draft: the record.
+        parts: the texts of its parts.
+        covered: where its document's text was replaced, as half-open code points.
+
+    Raises:
+        RefusedContent: a covered text is left in it.
+    """
+    data = draft.render(parts)
     if draft.verify:
         from allonym.files.verify import check
 
         document = draft.document
-        check(data, draft.verify, [document.text[a:b] for a, b in result.covered], text_after(document, result.parts))
+        check(data, draft.verify, [document.text[a:b] for a, b in covered], text_after(document, parts))
     return data
 
 

@@ -21,7 +21,7 @@ from allonym.batch import RECORD_ERRORS
 from allonym.document import Document, Turn
 from allonym.errors import DataError, MissingExtra, PlanMismatch, RefusedContent, RequestError
 from allonym.files.formats import format_of
-from allonym.files.record import Chunk, Draft, Failure, Job, Parsed
+from allonym.files.record import Chunk, Draft, Failure, Job, Parsed, rendered
 from allonym.plan import Plan, apply_parts
 from allonym.policy import Policy
 
@@ -96,7 +96,7 @@ def carried_out(data: bytes, name: str, plans: Mapping[str, Plan]) -> bytes:
         plans: by the document's id, for all documents of the file.
 
     Raises:
-        RefusedContent: the format cannot be written.
+        RefusedContent: the format cannot be written, or what was written still holds a text that a plan covers.
         PlanMismatch: a plan is missing, is for no document of the file, or for another text.
         DataError: the file cannot be read.
     """
@@ -163,8 +163,12 @@ def _written(parsed: Parsed, ids: Iterator[str], plans: Mapping[str, Plan]) -> b
     for piece in parsed.pieces:
         if isinstance(piece, Draft):
             document = piece.document
-            parts = apply_parts(document, plans[next(ids)]) if piece.counted else document.part_texts()
-            out.append(piece.render(parts))
+            if not piece.counted:
+                out.append(piece.render(document.part_texts()))
+                continue
+            plan = plans[next(ids)]
+            parts = apply_parts(document, plan)
+            out.append(rendered(piece, parts, [(e.start, e.end) for e in plan.edits if e.start < e.end]))
         elif isinstance(piece, bytes):
             out.append(piece)
     return parsed.join(out) if parsed.join else b"".join(piece for piece in out if piece is not None)

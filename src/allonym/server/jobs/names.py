@@ -24,6 +24,7 @@ _TYPES = {
     ".srt": "application/x-subrip",
     ".vtt": "text/vtt",
     ".gz": "application/gzip",
+    ".pdf": "application/pdf",
     ".zip": "application/zip",
     ".docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
     ".xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
