@@ -31,10 +31,10 @@ def component(nlp: Language, name: str, policy: str, ents: bool) -> Callable[[Do
     Raises:
         PolicyError, UnknownNameError: the policy is not valid or not known.
     """
-    return Finder(Policy.load(policy), ents)
+    return _Finder(Policy.load(policy), ents)
 
 
-class Finder:
+class _Finder:
     """The component; it may be pickled, as ``nlp.pipe(..., n_process=2)`` does."""
 
     def __init__(self, policy: Policy, ents: bool) -> None:
