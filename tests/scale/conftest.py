@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable
+import pickle
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from allonym.files import RunReport, anonymize_path
 from allonym.policy import Policy
+from allonym.scale import files
+from allonym.scale.partitions import Step
 
 BATCH = 2048
 PARTITION = 10_000
@@ -75,3 +81,41 @@ def expected(
         return made[name, target]
 
     return run
+
+
+@pytest.fixture
+def serial(monkeypatch: pytest.MonkeyPatch) -> list[Step]:
+    """A cluster of one worker in this process, which comes to it as it would to another one; the steps that it did."""
+    seen: list[Step] = []
+
+    @contextmanager
+    def connected(workers: int) -> Iterator[None]:
+        yield None
+
+    def work(ray: object, worker: Any, schedule: Any, workers: int, report: Callable[[int], None]) -> None:
+        done, worker = 0, pickle.loads(pickle.dumps(worker))
+        while (step := schedule.next()) is not None:
+            seen.append(step)
+            outcome = worker.do(step)
+            if outcome.error is not None:
+                raise outcome.error
+            done += schedule.done(step, outcome)
+            report(done)
+
+    monkeypatch.setattr(files, "connected", connected)
+    monkeypatch.setattr(files, "processors", lambda ray: 1)
+    monkeypatch.setattr(files, "_work", work)
+    return seen
+
+
+@pytest.fixture(scope="package")
+def cluster() -> Iterator[Any]:
+    """The module ray, connected to a cluster that counts five processors, however many there are: most tests wait."""
+    if find_spec("ray") is None:
+        pytest.skip("ray is not installed")
+    from allonym.scale.cluster import connected
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("RAY_ADDRESS", raising=False)
+        with connected(5) as ray:
+            yield ray

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from contextlib import contextmanager
 
 import pytest
 from tests.scale.conftest import BATCH, PARTITION, records, told, tree
@@ -25,31 +24,6 @@ WHAT = [
     ("f.parquet", "o.parquet"),
     ("c.txt", "o.txt"),
 ]
-
-
-@pytest.fixture
-def serial(monkeypatch):
-    """A cluster of one worker in this process; ``steps`` sees each step before it is done."""
-    seen = []
-
-    @contextmanager
-    def connected(workers):
-        yield None
-
-    def work(ray, worker, schedule, workers, report):
-        done = 0
-        while (step := schedule.next()) is not None:
-            seen.append(step)
-            outcome = worker.do(step)
-            if outcome.error is not None:
-                raise outcome.error
-            done += schedule.done(step, outcome)
-            report(done)
-
-    monkeypatch.setattr(files, "connected", connected)
-    monkeypatch.setattr(files, "processors", lambda ray: 1)
-    monkeypatch.setattr(files, "_work", work)
-    return seen
 
 
 def run(source, target, policy, **more):
