@@ -288,6 +288,13 @@ def test_a_manifest_never_stands_beside_files_of_another_set(tmp_path, untagged,
     assert not list(out.glob(".*"))
 
 
+def test_a_document_without_text_makes_no_example(tmp_path, untagged):
+    rows = [{"id": "a", "text": " ", "summary": "Nothing."}, {"id": "b", "text": "Hi.", "summary": "A greeting."}]
+    made = export_path(write(tmp_path / "a.jsonl", rows), tmp_path / "out", SUMMARY, untagged, split=Split((1.0,)))
+    assert made.counts["documents"] == 1
+    assert read(tmp_path / "out")["quarantine"] == [{"id": "a", "reason": "nothing is left in the field 'text'"}]
+
+
 def test_fields_of_the_next_turns_prompt_are_refused():
     with pytest.raises(UsageError, match="no field"):
         Prompts((), prompt="Answer about {topic}:")

@@ -69,7 +69,7 @@ def test_every_label_has_a_name_that_is_read_back_as_a_relative(analyzer):
 def test_the_rest_apis_answers_and_what_is_odd():
     rows = [
         {"start": 5, "end": 9, "entity_type": "PERSON", "score": 1.2, "analysis_explanation": None},
-        {"start": 0, "end": 4, "entity_type": "LOCATION", "score": None},
+        {"start": 0, "end": 4, "entity_type": "LOCATION", "score": float("nan")},
         {"start": 4, "end": 4, "entity_type": "LOCATION", "score": 0.5},
     ]
     assert presidio.from_presidio(rows) == (

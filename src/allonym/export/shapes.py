@@ -259,6 +259,9 @@ class Prompts:
         values = {"text": parts[0], **dict(zip(self.fields, parts[1:], strict=True))}
         out = []
         for task in self.tasks:
+            used = _FIELD.findall(task.prompt + task.input + task.completion)
+            if empty := [name for name in used if not values[name].strip()]:
+                raise DataError(f"nothing is left in the field {empty[0]!r}")
             asked, given, answer = (_filled(t, values) for t in (task.prompt, task.input, task.completion))
             out.append((task.name, self._example(asked, given, answer)))
         return out

@@ -93,7 +93,7 @@ def from_presidio(
         if label and start < end:
             told = read("recognition_metadata")
             name = told.get("recognizer_name") if isinstance(told, Mapping) else None
-            sure = min(1.0, max(0.0, float(score))) if isinstance(score, (int, float)) else 1.0
+            sure = min(1.0, max(0.0, float(score))) if isinstance(score, (int, float)) and score == score else 1.0
             spans.append(Span(start, end, label, sure, f"presidio:{name or 'result'}"))
     return tuple(sorted(spans))
 
