@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 import pytest
 
@@ -48,6 +50,23 @@ def test_every_option_has_help(path):
 def test_help_lists_all_commands(run):
     out = run("--help").out
     assert all(f"\n  {name} " in out for name in COMMANDS)
+
+
+@pytest.mark.parametrize("args", [(), ("vault",)])
+def test_without_a_command_there_is_help_and_no_error(run, args):
+    result = run(*args)
+    assert "Usage: allonym" in result.out + result.err
+    assert "error" not in result.err
+
+
+def test_a_package_that_is_missing_names_its_extra(run, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "sklearn.isotonic", None)
+    monkeypatch.delitem(sys.modules, "allonym.evaluate.document_risk", raising=False)
+    (tmp_path / "a.jsonl").write_text('{"a": "Ada Brook", "b": "[PERSON_1]"}\n' * 4)
+    path = str(tmp_path / "a.jsonl")
+    result = run("evaluate", "all", path, "--field", "a", "--anonymised-field", "b", "--measure", "document_risk")
+    assert result.code == 2
+    assert "pip install 'allonym[evaluate]'" in result.err
 
 
 def test_version(run):

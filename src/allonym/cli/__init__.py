@@ -16,7 +16,7 @@ import click
 from allonym import __version__
 from allonym.cli.lazy import LazyGroup
 from allonym.cli.terminal import note
-from allonym.errors import AllonymError
+from allonym.errors import AllonymError, MissingExtra
 
 COMMANDS: Mapping[str, str] = {
     "anonymize": "allonym.cli.anonymize:anonymize",
@@ -82,6 +82,9 @@ def _run(argv: list[str], debug: bool) -> int:
             raise
         return _fail(str(error), error.exit_code)
     except click.UsageError as error:
+        if isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):  # from click 8.2 on
+            click.echo(error.format_message(), err=True)
+            return error.exit_code
         hint = f"see: {error.ctx.command_path} --help" if error.ctx else ""
         return _fail(error.format_message().rstrip("."), error.exit_code, hint)
     except click.ClickException as error:
@@ -91,6 +94,15 @@ def _run(argv: list[str], debug: bool) -> int:
             raise
         where = f" {error.filename}" if isinstance(error.filename, str) else ""
         return _fail(f"cannot use{where or ' a file'}: {error.strerror or type(error).__name__}", 1)
+    except ModuleNotFoundError as error:
+        from allonym.evaluate import NEEDED
+
+        if debug:
+            raise
+        missing = (error.name or "").partition(".")[0]
+        if missing in NEEDED:
+            return _fail(str(MissingExtra("this command", "evaluate")), MissingExtra.exit_code)
+        return _fail(f"the package {missing} is not installed", 2)
     except Exception as error:  # the traceback may quote the text, so it waits for --debug
         if debug:
             raise

@@ -84,7 +84,8 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "tab": ("unigram_bits",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
-_NEEDED = ("scipy", "sklearn", "jinja2", "rouge_score", "wordfreq")
+NEEDED = ("scipy", "sklearn", "jinja2", "rouge_score", "wordfreq")
+"""The packages of the extra ``evaluate``, as they are imported."""
 
 __all__ = [
     "AttributeGuesses",
@@ -171,7 +172,7 @@ def __getattr__(name: str) -> object:
     try:
         value = getattr(import_module(f"allonym.evaluate.{_HOME_OF[name]}"), name)
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] in _NEEDED:
+        if (error.name or "").partition(".")[0] in NEEDED:
             raise MissingExtra("measuring", "evaluate") from None
         raise
     globals()[name] = value

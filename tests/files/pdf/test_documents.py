@@ -183,3 +183,15 @@ def test_strings_that_nothing_shows_are_gone(tmp_path):
     with pikepdf.open(target) as pdf:
         assert b"Shown" in pdf.pages[0].obj.Contents.read_bytes()
         assert b"Ada" not in b"".join(o.read_bytes() for o in pdf.objects if isinstance(o, pikepdf.Stream))
+
+
+def test_a_replacement_that_no_standard_font_can_show_is_a_box(tmp_path):
+    (tmp_path / "policy.toml").write_text(
+        'extends = "default"\n[detect]\ndetectors = ["lexicon"]\n[dictionary]\nPERSON = ["Ada Brook"]\n'
+        '[tag]\nstyle = "⟦{label}_{n}⟧"\n'
+    )
+    (tmp_path / "a.pdf").write_bytes(made.letter_page())
+    anonymize_path(tmp_path / "a.pdf", tmp_path / "b.pdf", Policy.load(tmp_path / "policy.toml"))
+    with pikepdf.open(tmp_path / "b.pdf") as pdf:
+        drawn = [str(i.operator) for i in pikepdf.parse_content_stream(pdf.pages[0])]
+    assert "re" in drawn

@@ -113,3 +113,12 @@ def test_a_word_that_stays_does_not_make_a_file_refused(tmp_path):
     anonymize_path(tmp_path / "a.pdf", tmp_path / "b.pdf", policy)
     with pikepdf.open(io.BytesIO((tmp_path / "b.pdf").read_bytes())) as pdf:
         assert len(pdf.pages) == 1
+
+
+def test_a_string_of_an_object_counts_once(tmp_path):
+    """A replacement may share words with what it replaces: "https", or the domain kept for examples."""
+    (tmp_path / "a.pdf").write_bytes(made.links())
+    policy = Policy.load("pseudonyms").with_(detectors=("rules",))
+    anonymize_path(tmp_path / "a.pdf", tmp_path / "b.pdf", policy, key=bytes(range(32)))
+    said = "".join(text for _, text in readers.raw_texts((tmp_path / "b.pdf").read_bytes()))
+    assert "example" in said and "ada.brook" not in said

@@ -125,7 +125,7 @@ class Painter:
         # What is lost is shared out between height and width.
         squeeze = min(1.0, math.sqrt(share)) if share < 1 else 1.0
         size = gap.first.size * (squeeze if share < 0.8 else 1.0)
-        scale = room / (wide * size) if share < 1 else 1.0
+        scale = room / (wide * size) if 0 < share < 1 else 1.0
         if wide <= 0 or size < LEAST_SIZE or scale < LEAST_SCALE or not 0.1 < gap.first.size < 1000:
             self._box(gap)
         elif gap.first.page in self._over or not self._set(gap.first, text, style, size, wide * size * min(1.0, scale)):

@@ -7,6 +7,7 @@ make no difference. Words of a covered text are looked for alone, too.
 
 from __future__ import annotations
 
+import logging
 import re
 import unicodedata
 from bisect import bisect_left
@@ -15,7 +16,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from itertools import pairwise
 
-from allonym.errors import RefusedContent
+from allonym.errors import AllonymError, DataError, RefusedContent
 
 _OFFICE = tuple(f"allonym.files.verify.office:{name}_texts" for name in ("office", "rejected", "raw"))
 VIEWS: Mapping[str, tuple[str, ...]] = {
@@ -23,6 +24,7 @@ VIEWS: Mapping[str, tuple[str, ...]] = {
         "allonym.files.verify.pdf:shown_texts",
         "allonym.files.verify.pdf:read_texts",
         "allonym.files.verify.pdf:raw_texts",
+        "allonym.files.verify.pdf:byte_texts",
     ),
     "docx": _OFFICE,
     "xlsx": _OFFICE,
@@ -134,7 +136,7 @@ def _standing(wanted: Iterable[str], pages: Sequence[str]) -> set[str]:
         words.Add(word)
     words.Add("\n\n")
     words.Compile()
-    found = words.Match("\n".join((*pages, "\n")))
+    found = words.Match("\n".join(pages) + "\n\n") or []
     if len(listed) not in found:  # not even the end was reached, for want of memory
         return set(listed)
     return {listed[n] for n in found if n < len(listed)}
@@ -166,9 +168,17 @@ def views(data: bytes, format: str) -> Iterator[list[tuple[str, str]]]:
     Raises:
         DataError: the file cannot be read.
     """
+    for package in ("pdfminer", "pypdfium2", "pikepdf"):
+        logging.getLogger(package).setLevel(logging.CRITICAL + 1)  # their warnings may quote the file
     for name in VIEWS[format]:
         module, _, attribute = name.partition(":")
-        yield list(getattr(import_module(module), attribute)(data))
+        try:
+            texts = list(getattr(import_module(module), attribute)(data))
+        except (AllonymError, MemoryError):
+            raise
+        except Exception as error:  # other packages raise what they meet, and their words may quote the file
+            raise DataError(f"the result cannot be read back ({type(error).__name__})") from None
+        yield texts
 
 
 def find_leftovers(data: bytes, format: str, covered: Sequence[str], expected: str) -> list[Leftover]:

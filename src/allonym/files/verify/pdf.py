@@ -1,4 +1,4 @@
-"""Three readers of a PDF: what PDFium extracts, what pdfminer.six extracts, and all strings there are, wherever."""
+"""Readers of a PDF: what PDFium extracts, what pdfminer.six extracts, and all strings there are, wherever."""
 
 from __future__ import annotations
 
@@ -74,6 +74,8 @@ def read_texts(data: bytes) -> Iterator[tuple[str, str]]:
 def raw_texts(data: bytes) -> Iterator[tuple[str, str]]:
     """All strings: in the operators of content, in objects, in names of resources, in streams of other kinds.
 
+    Strings of objects are read as text, with signs such as ``%20`` resolved.
+
     Raises:
         DataError: the file cannot be opened.
     """
@@ -103,6 +105,27 @@ def raw_texts(data: bytes) -> Iterator[tuple[str, str]]:
         raise DataError(f"the PDF cannot be read back ({type(error).__name__})") from None
 
 
+def byte_texts(data: bytes) -> Iterator[tuple[str, str]]:
+    """The strings of objects once more, byte by byte. Counted for itself: a string is there once, however it is read.
+
+    Raises:
+        DataError: the file cannot be opened.
+    """
+    try:
+        import pikepdf
+    except ImportError:
+        raise MissingExtra("PDF", "pdf") from None
+    strings: list[str] = []
+    try:
+        with pikepdf.open(io.BytesIO(data), suppress_warnings=True) as pdf:
+            for thing in (*pdf.objects, pdf.trailer):
+                inner = thing.stream_dict if isinstance(thing, pikepdf.Stream) else thing
+                _strings(pikepdf, inner, strings, 0, plain=True)
+    except (pikepdf.PdfError, ValueError, TypeError, RuntimeError, LookupError) as error:
+        raise DataError(f"the PDF cannot be read back ({type(error).__name__})") from None
+    yield "objects", "\n".join(strings)
+
+
 def _content(pike: Any, stream: Any) -> str:
     lines: list[str] = []
     for instruction in pike.parse_content_stream(stream):
@@ -121,23 +144,22 @@ def _content(pike: Any, stream: Any) -> str:
     return "\n".join(lines)
 
 
-def _strings(pike: Any, thing: Any, out: list[str], depth: int) -> None:
+def _strings(pike: Any, thing: Any, out: list[str], depth: int, plain: bool = False) -> None:
     """The strings within an object, and the names that resources have; what it refers to is met by itself."""
     if depth > 50:
         raise ValueError("objects lie too deep in one another")
     if isinstance(thing, pike.String):
-        out.append(unquote(str(thing)))
-        out.append(bytes(thing).decode("latin-1"))
+        out.append(bytes(thing).decode("latin-1") if plain else unquote(str(thing)))
     elif isinstance(thing, pike.Array):
         for item in thing:
             if not getattr(item, "is_indirect", False):
-                _strings(pike, item, out, depth + 1)
+                _strings(pike, item, out, depth + 1, plain)
     elif isinstance(thing, pike.Dictionary):
         for key, value in thing.items():
             if key in _RESOURCES and isinstance(value, pike.Dictionary):
                 out += [name[1:] for name in value.keys()]  # noqa: SIM118
             if not getattr(value, "is_indirect", False):
-                _strings(pike, value, out, depth + 1)
+                _strings(pike, value, out, depth + 1, plain)
 
 
 def _may_hold_text(stream: Any) -> bool:
