@@ -84,3 +84,23 @@ def test_every_view_is_a_function():
         for name in names:
             module, _, attribute = name.partition(":")
             assert callable(getattr(import_module(module), attribute))
+
+
+def test_a_result_without_any_text_holds_nothing():
+    assert leftovers([], ["Ada Brook"], "") == []
+
+
+def test_what_other_packages_raise_and_say_is_not_passed_on(monkeypatch, caplog):
+    import logging
+
+    from allonym.errors import DataError
+    from allonym.files.verify import office, views
+
+    def fails(data):
+        logging.getLogger("pdfminer").warning("Ada Brook")
+        raise AttributeError("Ada Brook")
+
+    monkeypatch.setattr(office, "office_texts", fails)
+    with pytest.raises(DataError, match=r"cannot be read back \(AttributeError\)$"):
+        list(views(b"", "docx"))
+    assert "Ada Brook" not in caplog.text
