@@ -201,3 +201,29 @@ def test_what_is_written_is_what_is_read(tmp_path_factory: pytest.TempPathFactor
     rewrite_path(source, target, lambda i, d: (rows[i][1],), fields=["text"])
     written = [json.loads(line) for line in target.read_bytes().split(b"\n") if line]
     assert written == [{"text": new, "n": 1} for _, new in rows]
+
+
+def test_an_office_file_that_still_holds_what_was_changed_is_not_written(tmp_path: Path) -> None:
+    """The text of a part that another part of the package repeats, out of the reach of the reader."""
+    docx = pytest.importorskip("docx")
+    import zipfile
+
+    plain = docx.Document()
+    plain.add_paragraph("Ada Quorby came from Leeds.")
+    plain.save(tmp_path / "plain.docx")
+
+    def renamed(number: int, document: Document) -> tuple[str, ...]:
+        return tuple(part.replace("Ada Quorby", "Eve Farrow") for part in document.part_texts())
+
+    assert rewrite_path(tmp_path / "plain.docx", tmp_path / "out.docx", renamed) == 1
+    assert docx.Document(tmp_path / "out.docx").paragraphs[0].text == "Eve Farrow came from Leeds."
+    with zipfile.ZipFile(tmp_path / "plain.docx") as old, zipfile.ZipFile(tmp_path / "twice.docx", "w") as new:
+        for name in old.namelist():
+            data = old.read(name)
+            if name == "word/fontTable.xml":
+                data = data.replace(b"<w:fonts", b"<w:fonts name='Quorby'", 1)
+            new.writestr(name, data)
+    with pytest.raises(DataError, match=r"still holds 1 of 1 covered texts \(word/fontTable") as failed:
+        rewrite_path(tmp_path / "twice.docx", tmp_path / "bad.docx", renamed)
+    assert "Quorby" not in str(failed.value)
+    assert not (tmp_path / "bad.docx").exists()

@@ -6,14 +6,15 @@ import gzip
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from os.path import commonprefix
 from pathlib import Path
 from typing import Any
 
-from allonym.document import Document
+from allonym.document import Document, merge
 from allonym.errors import DataError, UsageError
 from allonym.files.items import Item, check_apart, check_free, list_items
 from allonym.files.output import PartFile
-from allonym.files.record import Draft, Failure, Job, Parsed
+from allonym.files.record import Draft, Failure, Job, Parsed, rendered
 from allonym.files.tasks import BATCH, read_tasks
 from allonym.policy import Policy
 
@@ -131,10 +132,30 @@ def _rendered(parsed: Parsed, numbers: Sequence[int], parts_of: Parts, item: Ite
             wanted = len(document.parts) or 1
             if parts is not None and len(parts) != wanted:
                 raise DataError(f"{item.name}: a document of {wanted} parts needs as many, got {len(parts)}")
-            out.append(None if parts is None else piece.render(parts))
+            out.append(None if parts is None else rendered(piece, parts, _changed(document, parts)))
             count += parts is not None and piece.counted
     joined = parsed.join(out) if parsed.join else b"".join(piece for piece in out if piece is not None)
     return joined, count
+
+
+def _changed(document: Document, parts: Sequence[str]) -> list[tuple[int, int]]:
+    """The words of a document that become others. A format may have a part for each character, so that a name is many."""
+    text = document.text
+    out: list[tuple[int, int]] = []
+    for (start, end), part in zip(document.parts or ((0, len(text)),), parts, strict=True):
+        old = text[start:end]
+        if old == part:
+            continue
+        same = len(commonprefix((old, part)))
+        after = len(commonprefix((old[same:][::-1], part[same:][::-1])))
+        a, b = start + same, end - after
+        while a > 0 and text[a - 1].isalnum():
+            a -= 1
+        while b < len(text) and text[b].isalnum():
+            b += 1
+        if a < b:
+            out.append((a, b))
+    return merge(out)
 
 
 class _Out:
