@@ -6,7 +6,6 @@ import gzip
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from os.path import commonprefix
 from pathlib import Path
 from typing import Any
 
@@ -139,15 +138,15 @@ def _rendered(parsed: Parsed, numbers: Sequence[int], parts_of: Parts, item: Ite
 
 
 def _changed(document: Document, parts: Sequence[str]) -> list[tuple[int, int]]:
-    """The words of a document that become others. A format may have a part for each character, so that a name is many."""
+    """The words of a document that become others; where each character is a part of its own, a name is many."""
     text = document.text
     out: list[tuple[int, int]] = []
     for (start, end), part in zip(document.parts or ((0, len(text)),), parts, strict=True):
         old = text[start:end]
         if old == part:
             continue
-        same = len(commonprefix((old, part)))
-        after = len(commonprefix((old[same:][::-1], part[same:][::-1])))
+        same = _alike(old, part)
+        after = _alike(old[same:][::-1], part[same:][::-1])
         a, b = start + same, end - after
         while a > 0 and text[a - 1].isalnum():
             a -= 1
@@ -156,6 +155,11 @@ def _changed(document: Document, parts: Sequence[str]) -> list[tuple[int, int]]:
         if a < b:
             out.append((a, b))
     return merge(out)
+
+
+def _alike(one: str, other: str) -> int:
+    """How many characters two texts begin with alike."""
+    return next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
 class _Out:
