@@ -10,7 +10,8 @@ efficiency: the default policy, tagger and all, with one worker and with two, al
 processors; seconds from the call to the return, so that starting the workers and loading the model count and starting
 the cluster does not. Efficiency is seconds of one over twice the seconds of two. The bytes are compared with those of
 ``anonymize_path`` with one process and without Ray, which is timed too.
-memory: the peak of the driver, a process of its own for each size, with rules alone. Its workers are not counted.
+memory: the peak of the driver, a process of its own for each size, with rules alone, and its processor time, for each
+slice that it hands out too. Its workers are not counted.
 kills: a worker is killed (SIGKILL) at random moments of a run with rules alone; the bytes are those of a run that
 nobody disturbed.
 
@@ -114,22 +115,31 @@ def one(source: Path, target: Path) -> None:
 
     warnings.simplefilter("ignore")
     report = anonymize_on_ray(source, target, rules(), workers=2)  # type: ignore[arg-type]
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    print(json.dumps({"documents": report.documents, "seconds": report.seconds, "peak_mb": round(peak / 1024, 1)}))
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    row = {"documents": report.documents, "seconds": report.seconds, "peak_mb": round(used.ru_maxrss / 1024, 1)}
+    print(json.dumps(row | {"driver_s": round(used.ru_utime + used.ru_stime, 2)}))
 
 
 def memory(given: argparse.Namespace, top: Path) -> dict[str, object]:
+    from allonym.scale.partitions import usual_size
+
     rows = []
-    print(f"{'documents':>10}{'source MB':>11}{'seconds':>9}{'driver peak MB':>16}")
+    print(f"{'documents':>10}{'source MB':>11}{'seconds':>9}{'driver peak MB':>16}{'driver CPU s':>14}{'slices':>8}")
     for size in given.sizes:
         write(top / "in.jsonl", size)
         command = [sys.executable, __file__, "one", str(top / "in.jsonl"), "--target", str(top / f"{size}.jsonl")]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         row = json.loads(done.stdout.splitlines()[-1])
         rows.append(row)
-        large = (top / "in.jsonl").stat().st_size / 1e6
-        print(f"{row['documents']:>10,}{large:>11.1f}{row['seconds']:>9.1f}{row['peak_mb']:>16.1f}")
-    return {"rows": rows, "growth": round(rows[-1]["peak_mb"] / rows[0]["peak_mb"], 4), "identical": True}
+        large = (top / "in.jsonl").stat().st_size
+        row["slices"] = -(-large // usual_size(large))
+        told = f"{row['documents']:>10,}{large / 1e6:>11.1f}{row['seconds']:>9.1f}{row['peak_mb']:>16.1f}"
+        print(f"{told}{row['driver_s']:>14.2f}{row['slices']:>8,}")
+    first, last = rows[0], rows[-1]
+    each = (last["driver_s"] - first["driver_s"]) / max(1, last["slices"] - first["slices"])
+    print(f"the driver needs {1000 * each:.1f} ms of processor time for a slice")
+    growth = round(last["peak_mb"] / first["peak_mb"], 4)
+    return {"rows": rows, "growth": growth, "driver_s_per_slice": round(each, 5), "identical": True}
 
 
 def seats() -> list[int]:

@@ -392,3 +392,10 @@ def test_a_model_that_does_not_fit_its_table_says_nothing_of_the_text(tmp_path: 
     with pytest.raises(DataError) as caught:
         allonym.detect(f"{CANARY} Lee", policy(folder=folder).with_(detectors=("tagger",)))
     assert CANARY not in str(caught.value) + repr(caught.value) + repr(caught.value.__context__)
+
+
+def test_no_finding_goes_on_in_the_next_cell_of_a_table():
+    text = "Harold Beck\tLeeds\tAshdown Marine plc\nMary Stone\tBristol\tQuill Ltd\n"
+    found = allonym.detect(text)
+    assert not [s for s in found if "\t" in text[s.start : s.end]]
+    assert {text[s.start : s.end] for s in found} >= {"Harold Beck", "Leeds", "Mary Stone", "Bristol"}

@@ -182,12 +182,12 @@ def spans(
 
 
 def _apart(text: str, borders: Sequence[tuple[int, int]]) -> Any:
-    """Which words begin a paragraph, a speaker's turn or the line after a short one: no entity goes on there."""
+    """Which words begin a paragraph, a speaker's turn, the line after a short one, a cell: no entity goes on."""
     import numpy as np
 
     out = np.zeros(len(borders), bool)
     starts = [a for a, _ in borders]
-    for at in _line_ends(text):
+    for at in (*_line_ends(text), *(n + 1 for n, c in enumerate(text) if c == "\t")):
         word = bisect_left(starts, at)
         if word < len(out):
             out[word] = True
@@ -253,7 +253,7 @@ def whole_names(text: str, found: Sequence[Span]) -> list[Span]:
             continue
         begins = span.label == NAME_PARTS[0] and NAME_PARTS[1] in parts and NAME_PARTS[0] in parts
         gap = text[out[-1].end : span.start] if parts else ""
-        parted = "\n" in gap and bisect_left(ends, out[-1].end) != bisect_right(ends, span.start)
+        parted = "\t" in gap or ("\n" in gap and bisect_left(ends, out[-1].end) != bisect_right(ends, span.start))
         if gap.startswith(". "):  # a sentence ends there, unless what it ends is short for a name
             last = text[out[-1].start : out[-1].end].split()[-1]
             parted = parted or len(last) > _SHORTENED

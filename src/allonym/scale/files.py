@@ -33,7 +33,7 @@ from allonym.plan import digest
 from allonym.policy import Policy
 from allonym.scale.cluster import connected, processors
 from allonym.scale.listing import Listing, check_targets, list_files
-from allonym.scale.partitions import OPEN, PARTITION, Outcome, Schedule, Step, Worker, read_note
+from allonym.scale.partitions import OPEN, Outcome, Schedule, Step, Worker, read_note, usual_size
 from allonym.scale.storage import Disk, is_uri
 
 _INLINE = 1 << 16
@@ -88,7 +88,8 @@ def anonymize_on_ray(
         originals: the plans hold what was replaced.
         batch_size: as for :func:`allonym.files.anonymize_path`.
         partition_size: bytes of a file that a worker treats at once: what is lost with it. By default a 256th of the
-            source, but at least 64 KB and at most 1 MB. With another size a run cannot be resumed.
+            source, from 64 KB to 1 MB; 16 MB at most for sources of terabytes. With another size a run cannot be
+            resumed.
         progress: called with (bytes of the source that are done, bytes in all).
 
     Raises:
@@ -110,7 +111,7 @@ def anonymize_on_ray(
     listing = list_files(source, target, format)
     total = sum(item.size for item in listing.items)
     if partition_size is None:
-        partition_size = max(BATCH, min(PARTITION, total // 256))
+        partition_size = usual_size(total)
     first = listing.items[0].format if listing.items else None
     if job.fields and not listing.folder and first and not first.fields:
         raise UsageError(f"a {first.name} file has no fields to choose from; all its text is treated")

@@ -75,6 +75,16 @@ class Outcome:
     done: bool = False
 
 
+def usual_size(total: int) -> int:
+    """Bytes that a slice of a source of ``total`` bytes aims at.
+
+    A 256th, so that small sources spread too, from that of a batch to ``PARTITION``; from 256 GB on a 262,144th, since
+    each slice takes some of the driver's time, up to 16 times ``PARTITION``.
+    """
+    most = min(max(PARTITION, total >> 18), 16 * PARTITION)
+    return max(BATCH, min(most, total >> 8))
+
+
 def groups(items: Sequence[Item], size: int) -> Iterator[Step]:
     """The first step of each group of files, in order; it depends on names, formats and sizes alone."""
     number, total = 0, 0
