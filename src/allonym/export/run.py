@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from hashlib import blake2b, file_digest
+from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
@@ -23,7 +23,7 @@ from allonym.export.shapes import Shape
 from allonym.export.split import NAMES, Split
 from allonym.files import read_documents
 from allonym.files.items import list_items
-from allonym.files.output import Lines, PartFile
+from allonym.files.output import Lines, PartFile, digest_of
 from allonym.files.runreport import versions
 from allonym.pipeline import detect
 from allonym.policy import Policy
@@ -241,16 +241,11 @@ def _check_run(source: str | Path, target: Path, format: str | None, report: Map
     if not isinstance(settings, Mapping) or "fingerprint" not in settings or not wanted:
         raise UsageError("the report of the run that anonymised the source is required: allonym anonymize --report")
     items, folder = list_items(source, target, format)
-    rows = [(item.name, _digest(item.source)) for item in items if item.source is not None and not item.refused]
+    rows = [(item.name, digest_of(item.source)) for item in items if item.source is not None and not item.refused]
     told = "\n".join(f"{name}\0{digest}" for name, digest in rows).encode("utf-8", "surrogateescape")
     found = blake2b(told, digest_size=32).hexdigest() if folder else rows[0][1]
     if found != wanted:
         raise DataError(f"{source} is not what the run wrote whose report was given: their digests differ")
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as stream:
-        return file_digest(stream, lambda: blake2b(digest_size=32)).hexdigest()
 
 
 Unit = tuple[str, Record, str]

@@ -17,6 +17,7 @@ from typing import Any, Literal
 from allonym.batch import lead_in
 from allonym.errors import RefusedContent
 from allonym.files.office import Package, Slot, local_name, printable, slot_of_attribute, slot_of_text, usual
+from allonym.files.record import alike
 
 Side = Literal["", "new", "old"]
 """Which reading a run belongs to: both, that with all changes accepted, that with all rejected."""
@@ -337,12 +338,11 @@ class _Twice:
 
 def _apart(new: str, old: str) -> tuple[str, str, str, str]:
     """What two texts begin with alike, each one's own middle, and what they end with alike; parted at spaces."""
-    start = _alike(new, old)
+    start = _same_words(new, old)
     new, old = new[len(start) :], old[len(start) :]
-    end = _alike(new[::-1], old[::-1])[::-1]
+    end = _same_words(new[::-1], old[::-1])[::-1]
     return start, new[: len(new) - len(end)], old[: len(old) - len(end)], end
 
 
-def _alike(a: str, b: str) -> str:
-    same = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
-    return a[: a.rfind(" ", 0, same) + 1]
+def _same_words(a: str, b: str) -> str:
+    return a[: a.rfind(" ", 0, alike(a, b)) + 1]

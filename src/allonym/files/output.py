@@ -6,7 +6,7 @@ import contextlib
 import io
 import os
 import sys
-from hashlib import blake2b
+from hashlib import blake2b, file_digest
 from pathlib import Path
 from typing import BinaryIO
 
@@ -16,6 +16,12 @@ from allonym.errors import DataError
 def part_path(target: Path) -> Path:
     """The hidden file in which ``target`` grows."""
     return target.with_name(f".{target.name}.allonym-part")
+
+
+def digest_of(path: Path) -> str:
+    """The digest of a file's bytes, as :class:`PartFile` makes it of what it writes."""
+    with path.open("rb") as stream:
+        return file_digest(stream, lambda: blake2b(digest_size=32)).hexdigest()
 
 
 class PartFile:

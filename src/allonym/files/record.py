@@ -235,6 +235,11 @@ def rendered(draft: Draft, parts: tuple[str, ...], covered: Sequence[tuple[int, 
     return data
 
 
+def alike(one: str, other: str) -> int:
+    """How many characters two texts begin with alike."""
+    return next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+
+
 def text_after(document: Document, parts: Sequence[str]) -> str:
     """The document's text with other texts for its parts; what stands between them stays."""
     out: list[str] = []

@@ -13,7 +13,7 @@ from allonym.document import Document, merge
 from allonym.errors import DataError, UsageError
 from allonym.files.items import Item, check_apart, check_free, list_items
 from allonym.files.output import PartFile
-from allonym.files.record import Draft, Failure, Job, Parsed, rendered
+from allonym.files.record import Draft, Failure, Job, Parsed, alike, rendered
 from allonym.files.tasks import BATCH, read_tasks
 from allonym.policy import Policy
 
@@ -145,8 +145,8 @@ def _changed(document: Document, parts: Sequence[str]) -> list[tuple[int, int]]:
         old = text[start:end]
         if old == part:
             continue
-        same = _alike(old, part)
-        after = _alike(old[same:][::-1], part[same:][::-1])
+        same = alike(old, part)
+        after = alike(old[same:][::-1], part[same:][::-1])
         a, b = start + same, end - after
         while a > 0 and text[a - 1].isalnum():
             a -= 1
@@ -155,11 +155,6 @@ def _changed(document: Document, parts: Sequence[str]) -> list[tuple[int, int]]:
         if a < b:
             out.append((a, b))
     return merge(out)
-
-
-def _alike(one: str, other: str) -> int:
-    """How many characters two texts begin with alike."""
-    return next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
 class _Out:

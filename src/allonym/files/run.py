@@ -19,7 +19,7 @@ from allonym.document import Document
 from allonym.errors import AllonymError, DataError, RefusedContent, UsageError
 from allonym.files.items import Item, check_apart, check_free, list_items
 from allonym.files.journal import Journal
-from allonym.files.output import Lines, PartFile, Pipe, part_path
+from allonym.files.output import Lines, PartFile, Pipe, digest_of, part_path
 from allonym.files.record import Draft, Failure, Job, Tally, Treated
 from allonym.files.runreport import RunReport, make_report
 from allonym.files.tasks import BATCH, Place, Stretch, Task, look, read_tasks, work
@@ -247,7 +247,7 @@ class Run:
             return True
         if item.target is None or not item.target.is_file() or item.target.stat().st_size != line["size"]:
             return False
-        return _digest(item.target) == line["digest"]
+        return digest_of(item.target) == line["digest"]
 
     def _count(self, item: Item, line: Mapping[str, object]) -> None:
         self.tally.add(Tally.from_dict(cast(Mapping[str, object], line["tally"])))
@@ -346,7 +346,7 @@ class Run:
         self._part.finish()
         size, digest = self._part.length, self._part.hash.hexdigest()
         if self._writer is not None and item.target is not None:
-            size, digest = item.target.stat().st_size, _digest(item.target)
+            size, digest = item.target.stat().st_size, digest_of(item.target)
         self._part = self._writer = None
         self._done(place, item, {"size": size, "digest": digest, "refused": ""})
 
@@ -405,14 +405,6 @@ class Run:
                 file.close(remove=not keep or self.journal is None)
         if self.journal:
             self.journal.close(remove=not keep)
-
-
-def _digest(path: Path) -> str:
-    state = blake2b(digest_size=32)
-    with path.open("rb") as stream:
-        while block := stream.read(1 << 20):
-            state.update(block)
-    return state.hexdigest()
 
 
 def read_documents(

@@ -2,7 +2,7 @@
 
 Text is read as it is laid out: columns, tables, words parted at line ends, forms, notes, hidden layers. What goes is
 gone from the file, not covered. Metadata, attachments, thumbnails, comments, scripts, structure and earlier revisions
-are left out; pictures become grey boxes, unless asked for otherwise. The result is read back by three readers and
+are left out; pictures become grey boxes, unless asked for otherwise. The result is read back by several readers and
 refused where a covered text can still be read. Scans need OCR first.
 """
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 from urllib.parse import unquote
 
@@ -79,30 +80,23 @@ def raw_texts(data: bytes) -> Iterator[tuple[str, str]]:
     Raises:
         DataError: the file cannot be opened.
     """
-    try:
-        import pikepdf
-    except ImportError:
-        raise MissingExtra("PDF", "pdf") from None
-    try:
-        with pikepdf.open(io.BytesIO(data), suppress_warnings=True) as pdf:
-            pages = {page.obj.Contents.objgen: n for n, page in enumerate(pdf.pages) if "/Contents" in page.obj}
-            strings: list[str] = []
-            for thing in pdf.objects:
-                if not isinstance(thing, pikepdf.Stream):
-                    _strings(pikepdf, thing, strings, 0)
-                    continue
-                _strings(pikepdf, thing.stream_dict, strings, 0)
-                if thing.objgen in pages:
-                    yield f"content of page {pages[thing.objgen] + 1}", _content(pikepdf, thing)
-                elif thing.get("/Subtype") == "/Form" or "/PatternType" in thing:
-                    yield "content of a form", _content(pikepdf, thing)
-                elif _may_hold_text(thing):
-                    for text in _stream(thing):
-                        yield "a stream", text
-            _strings(pikepdf, pdf.trailer, strings, 0)
-            yield "objects", "\n".join(strings)
-    except (pikepdf.PdfError, ValueError, TypeError, RuntimeError, LookupError) as error:
-        raise DataError(f"the PDF cannot be read back ({type(error).__name__})") from None
+    with _opened(data) as (pikepdf, pdf):
+        pages = {page.obj.Contents.objgen: n for n, page in enumerate(pdf.pages) if "/Contents" in page.obj}
+        strings: list[str] = []
+        for thing in pdf.objects:
+            if not isinstance(thing, pikepdf.Stream):
+                _strings(pikepdf, thing, strings, 0)
+                continue
+            _strings(pikepdf, thing.stream_dict, strings, 0)
+            if thing.objgen in pages:
+                yield f"content of page {pages[thing.objgen] + 1}", _content(pikepdf, thing)
+            elif thing.get("/Subtype") == "/Form" or "/PatternType" in thing:
+                yield "content of a form", _content(pikepdf, thing)
+            elif _may_hold_text(thing):
+                for text in _stream(thing):
+                    yield "a stream", text
+        _strings(pikepdf, pdf.trailer, strings, 0)
+        yield "objects", "\n".join(strings)
 
 
 def byte_texts(data: bytes) -> Iterator[tuple[str, str]]:
@@ -111,19 +105,26 @@ def byte_texts(data: bytes) -> Iterator[tuple[str, str]]:
     Raises:
         DataError: the file cannot be opened.
     """
+    strings: list[str] = []
+    with _opened(data) as (pikepdf, pdf):
+        for thing in (*pdf.objects, pdf.trailer):
+            inner = thing.stream_dict if isinstance(thing, pikepdf.Stream) else thing
+            _strings(pikepdf, inner, strings, 0, plain=True)
+    yield "objects", "\n".join(strings)
+
+
+@contextmanager
+def _opened(data: bytes) -> Iterator[tuple[Any, Any]]:
+    """The module pikepdf and the file; what goes wrong there tells its kind alone."""
     try:
         import pikepdf
     except ImportError:
         raise MissingExtra("PDF", "pdf") from None
-    strings: list[str] = []
     try:
         with pikepdf.open(io.BytesIO(data), suppress_warnings=True) as pdf:
-            for thing in (*pdf.objects, pdf.trailer):
-                inner = thing.stream_dict if isinstance(thing, pikepdf.Stream) else thing
-                _strings(pikepdf, inner, strings, 0, plain=True)
+            yield pikepdf, pdf
     except (pikepdf.PdfError, ValueError, TypeError, RuntimeError, LookupError) as error:
         raise DataError(f"the PDF cannot be read back ({type(error).__name__})") from None
-    yield "objects", "\n".join(strings)
 
 
 def _content(pike: Any, stream: Any) -> str:
