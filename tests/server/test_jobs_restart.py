@@ -345,6 +345,23 @@ def test_uploads_that_broke_off_go_but_not_those_under_way(tmp_path, monkeypatch
             assert coming.there()
 
 
+@pytest.mark.parametrize("step", ["make", "held"])
+def test_an_upload_that_begins_while_folders_are_cleared_is_not_cleared_away(tmp_path, monkeypatch, step):
+    with services(tmp_path / "data") as made:
+        usual, clear = getattr(Folder, step), [made.jobs._runner._clear]
+
+        def before_it_is_locked(folder):
+            done = usual(folder)
+            while clear:
+                clear.pop()()
+            return done
+
+        monkeypatch.setattr(Folder, step, before_it_is_locked)
+        with made.jobs.coming() as coming:
+            (coming.path / "arriving" / "1").write_bytes(b"x")
+        assert not clear
+
+
 def test_jobs_end_complete_after_kills_of_a_real_server(tmp_path):
     result = killed(2, 400, 5, 3, tmp_path)
     assert result["jobs"] == 6

@@ -9,7 +9,7 @@ import os
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -21,7 +21,7 @@ from allonym.files.restoring import PLAIN
 from allonym.server.access import Who
 from allonym.server.database import Database
 from allonym.server.jobs import names, swapping
-from allonym.server.jobs.folder import Folder, write_whole
+from allonym.server.jobs.folder import Folder, InUse, write_whole
 from allonym.server.jobs.queue import CANCEL, DONE, OPEN, REMOVE, Queue, Row
 from allonym.server.jobs.runner import Runner
 from allonym.server.jobs.task import ROLES, Sent, Spec
@@ -110,15 +110,23 @@ class Jobs:
     @contextmanager
     def coming(self) -> Iterator[Folder]:
         """A new folder for an upload, held until it is a job or has failed; then it is removed."""
-        folder = self._runner.folder(secrets.token_hex(12))
-        folder.make()
-        (folder.path / "arriving").mkdir(mode=0o700)
-        with folder.held():
+        with ExitStack() as held:
+            folder = self._new(held)
             try:
                 yield folder
             except BaseException:
                 folder.remove()
                 raise
+
+    def _new(self, held: ExitStack) -> Folder:
+        while True:
+            folder = self._runner.folder(secrets.token_hex(12))
+            # until it is held, the runner may take it for an upload that broke off, and remove it
+            with suppress(InUse, FileNotFoundError):
+                folder.make()
+                held.enter_context(folder.held())
+                (folder.path / "arriving").mkdir(mode=0o700)
+                return folder
 
     def make(self, who: Who, form: Form, folder: Folder) -> wire.Job:
         """A job of what was uploaded into a folder that :meth:`coming` gave.
