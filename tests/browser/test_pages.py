@@ -440,7 +440,7 @@ def test_a_dialog_keeps_what_was_typed(open_page: Any) -> None:
 
 def test_a_server_that_is_gone_and_a_session_that_has_ended(open_page: Any, project: str) -> None:
     page = open_page(path="#/jobs")
-    page.get_by_role("heading", name="Jobs").wait_for()
+    page.get_by_role("heading", name="Jobs", exact=True).wait_for()
     page.context.set_offline(True)
     page.get_by_role("link", name="Corpus").click()
     page.get_by_text("The server does not answer.").wait_for()
@@ -488,3 +488,14 @@ def test_every_page_is_accessible_and_fits(
         assert violations(page) == [], name
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), name
         shoot(page, f"{name}-{size}-{scheme}")
+
+
+def test_a_part_of_a_page_that_did_not_come_is_asked_for_again(open_page: Any) -> None:
+    page = open_page(path="#/jobs")
+    page.get_by_role("heading", name="Jobs", exact=True).wait_for()
+    page.route("**/corpus/make.js", lambda route: route.abort())
+    page.get_by_role("link", name="Corpus").click()
+    page.get_by_text("The server does not answer.").wait_for()
+    page.unroute("**/corpus/make.js")
+    page.get_by_role("button", name="Try again").click()
+    page.get_by_role("button", name="New corpus").first.wait_for()

@@ -5,7 +5,7 @@ import io
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from allonym.errors import DataError, UnknownNameError
@@ -121,6 +121,7 @@ cell = st.text(st.characters(exclude_categories=("Cs",)), max_size=6) | st.sampl
     st.sampled_from(["\r\n", "\n"]),
     st.integers(0, 3),
 )
+@example([['"', "\n"]], "\r\n", 1)  # Python 3.11.2 reads it as one cell where a group is possessive
 def test_reads_what_the_csv_module_writes_and_changes_nothing(rows, end, quoting):
     text = io.StringIO(newline="")
     csv.writer(text, lineterminator=end, quoting=(0, 1, 2, 0)[quoting]).writerows([["a", "b"], *rows])

@@ -25,13 +25,22 @@ _COLUMNS = frozenset(
 _UNDECODED = re.compile("[\ud800-\udfff]")
 
 
+def _many(pattern: str) -> str:
+    """As often as can be, and nothing given back."""
+    # Python before 3.11.5 goes on behind what a possessive group read in vain (CPython issue 106052); an atomic group
+    # does not, but takes memory for each time.
+    wrong = re.fullmatch("(?:ab?c)*+", "a") is not None
+    return f"(?>(?:{pattern})*)" if wrong else f"(?:{pattern})*+"
+
+
 @lru_cache(maxsize=8)
 def _patterns(delimiter: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """One row with its line end, and one cell: (quoted, what follows the closing quote) or (bare)."""
     d = re.escape(delimiter)
-    cell = f'(?:"(?:[^"]++|"")*+"[^{d}\n]*+|(?!")[^{d}\n]*+)'
-    row = re.compile(f"{cell}(?:{d}{cell})*+(?:\n|\\Z)")
-    return row, re.compile(f'"((?:[^"]++|"")*+)"([^{d}]*+)|([^{d}]*+)')
+    inside = _many('[^"]++|""')
+    cell = f'(?:"{inside}"[^{d}\n]*+|(?!")[^{d}\n]*+)'
+    row = re.compile(f"{cell}{_many(d + cell)}(?:\n|\\Z)")
+    return row, re.compile(f'"({inside})"([^{d}]*+)|([^{d}]*+)')
 
 
 @dataclass(frozen=True, slots=True)

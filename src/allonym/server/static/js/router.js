@@ -61,8 +61,8 @@ export async function mayLeave() {
   return guard ? guard() : true;
 }
 
-/** Shows a page in `root`; the one before is cleaned up first. */
-export async function open(root, page, params) {
+/** Shows a page in `root`; the one before is cleaned up first. `again`: it could not be shown just now. */
+export async function open(root, page, params, again = false) {
   running += 1;
   const mine = running;
   const before = cleanup;
@@ -72,7 +72,11 @@ export async function open(root, page, params) {
   for (const over of document.querySelectorAll("dialog[open]")) over.close();
   fill(root, skeletonPage());
   try {
-    const module = await page.load().catch(() => { throw new ApiError(0, OFFLINE); });
+    const module = await page.load().catch(async () => {
+      // a browser may remember of a module that it did not come; with a new document it asks for it again
+      if (again && await answers()) location.reload();
+      throw new ApiError(0, OFFLINE);
+    });
     if (mine !== running) return;
     const place = document.createElement("div");
     place.className = page.full ? "page full" : page.open ? "" : "page";
@@ -81,8 +85,12 @@ export async function open(root, page, params) {
     if (mine === running) cleanup = done ?? null;
     else done?.();
   } catch (error) {
-    if (mine === running) fill(root, errorState(error, () => open(root, page, params)));
+    if (mine === running) fill(root, errorState(error, () => open(root, page, params, true)));
   }
+}
+
+function answers() {
+  return fetch(location.pathname, { cache: "no-store" }).then((response) => response.ok, () => false);
 }
 
 function skeletonPage() {
