@@ -6,12 +6,14 @@ import sys
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.swap import golden12, invented
+from tests.swap.elsewhere import Elsewhere
 from tests.swap.invented import lifted, paper
 
 from allonym.document import Document
@@ -42,11 +44,11 @@ RULES = {
 }
 
 
-def drawn(corpus: Corpus, rules: Rules, seed: int, clusters: int = 2) -> Sequence:
+def drawn(corpus: Corpus, rules: Rules, seed: int, clusters: int = 2, **how: Any) -> Sequence:
     n = len(corpus.chunks)
     vectors = np.random.default_rng(seed).standard_normal((n, 5))
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    return exchange(corpus, [i % clusters for i in range(n)], rules, seed, vectors=vectors)
+    return exchange(corpus, [i % clusters for i in range(n)], rules, seed, vectors=vectors, **how)
 
 
 def key(corpus: Corpus, slot: Slot) -> str:
@@ -343,6 +345,26 @@ def test_same_seed_same_sequence(name: str) -> None:
     first = drawn(corpus, RULES[name], 4)
     assert drawn(corpus, RULES[name], 4) == first
     assert any(drawn(corpus, RULES[name], seed) != first for seed in (5, 6, 7))
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_who_draws_a_cluster_and_when_does_not_count(name: str) -> None:
+    corpus = invented.corpus(8, documents=6, chunks=8)
+    for seed in (4, 5):
+        here = drawn(corpus, RULES[name], seed, clusters=3)
+        assert here.swaps
+        assert drawn(corpus, RULES[name], seed, clusters=3, spread=Elsewhere()) == here
+
+
+@pytest.mark.parametrize("name", ["lifted", "one partner, min", "cosine", "fit", "fit, uniform"])
+@given(seed=st.integers(0, 10**6))
+@settings(max_examples=10, deadline=None)
+def test_a_cluster_exchanges_the_same_whatever_others_do(name: str, seed: int) -> None:
+    corpus = invented.corpus(seed, documents=5, chunks=6)
+    rules = replace(RULES[name], cycles=False, beyond=False)
+    alone = drawn(corpus, rules, seed, clusters=3, allowed={0})
+    together = drawn(corpus, rules, seed, clusters=3)
+    assert alone.placed() == {slot: d for slot, d in together.placed().items() if slot.chunk % 3 == 0}
 
 
 def test_hash_seed_does_not_count() -> None:

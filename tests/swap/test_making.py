@@ -16,6 +16,7 @@ import pytest
 from tests.llm import server as at
 from tests.llm.fixtures import server  # noqa: F401
 from tests.swap.corpora import corpus
+from tests.swap.elsewhere import Elsewhere
 
 import allonym
 from allonym.errors import UnknownNameError
@@ -50,10 +51,10 @@ def made(found):
     return found.make(found.best())
 
 
-def told(found):
+def told(found, spread=None):
     """Everything but seconds, as one text."""
-    one = found.make(found.best())
-    checks = found.check(made=one)
+    one = found.make(found.best(), spread=spread)
+    checks = found.check(made=one, spread=spread)
     values = found.to_dict(one, attacks=checks.attacks, guessed=checks.guessed())
     del values["timings"]
     return json.dumps(values, allow_nan=False) + "".join(one.texts) + "".join(p.to_json() for p in one.plans)
@@ -170,6 +171,10 @@ def test_intruders_judge_several_draws(found, made):
     assert known.after.value < known.before.value
     fewer = replace(found, settings=OURS.with_({"check.runs": 1, "check.intruders": ("words",)}))
     assert [a.before.n for a in fewer.check(made=made).attacks] == [1]
+
+
+def test_who_draws_does_not_count(found):
+    assert told(found, Elsewhere()) == told(found)
 
 
 def test_keys_of_fall_backs_follow_from_the_corpus_and_the_seed():

@@ -23,6 +23,7 @@ from allonym.swap.corpus import Corpus, Placed, Slot
 from allonym.swap.exchange import Sequence as Swaps
 from allonym.swap.results import Outcome, Release
 from allonym.swap.sampling import Grid, Moved, draw, measured, moved
+from allonym.swap.shards import Here, Spread
 from allonym.swap.state import corpus_digest
 from allonym.swap.utility import STAND_IN
 from allonym.swap.writing import Written, write
@@ -82,6 +83,7 @@ def make(
     draw: int = 0,
     policy: str | Policy | None = None,
     key: bytes | str | None = None,
+    spread: Spread | None = None,
     **options: Any,
 ) -> Made:
     """Draw a release and write its texts.
@@ -92,6 +94,7 @@ def make(
         draw: number of the draw; those below ``settings.search.draws`` are the ones that were measured.
         policy: what the fall-backs follow; by default the one that the corpus was read with.
         key: secret of keyed fall-backs; by default one that follows from the corpus and the seed.
+        spread: who draws, see :func:`allonym.scale.swap_workers`; None: this process. The same release.
         options: further ones of :func:`allonym.swap.writing.write`.
 
     Returns:
@@ -102,7 +105,7 @@ def make(
         ``moved``, by category; how many have ``fallen`` back, by what became of them; chunks ``left``, by reason.
     """
     corpus = releases.corpus
-    one = _written(releases, release, draw, policy, key, options)
+    one = _written(releases, release, draw, policy, key, options, spread)
     texts = one.texts(corpus)
     now = moved(releases.space, texts)
     vectors = np.array(releases.space.raw)
@@ -133,9 +136,10 @@ def _written(
     policy: str | Policy | None,
     key: bytes | str | None,
     options: Mapping[str, Any],
+    spread: Spread | None = None,
 ) -> _One:
     corpus, settings = releases.corpus, releases.settings
-    swaps, sequence = sequence_of(releases, release, number)
+    swaps, sequence = sequence_of(releases, release, number, spread)
     placed = sequence.placed(swaps)
     fallback = {c: settings.fallback_for(c) for c in corpus.swapped}
     chosen = Policy.load(policy or settings.read.policy or "swap")
@@ -149,12 +153,12 @@ def own_key(corpus: Corpus, seed: int) -> bytes:
     return blake2b(f"{seed} {corpus_digest(corpus)}".encode(), digest_size=32, person=b"swap fall-backs").digest()
 
 
-def sequence_of(releases: Releases, release: Release, number: int) -> tuple[int, Swaps]:
+def sequence_of(releases: Releases, release: Release, number: int, spread: Spread | None = None) -> tuple[int, Swaps]:
     """A draw of a release: how many swaps of its sequence, and the sequence."""
     from allonym.swap.search import seed_of
 
     settings = releases.settings
-    sequence = draw(releases.space, release.categories, seed_of(releases.seed, release.categories, number))
+    sequence = draw(releases.space, release.categories, seed_of(releases.seed, release.categories, number), spread)
     prefixes = Grid(settings.exchange.swaps, settings.search.points).prefixes(len(sequence.swaps))
     step = min(releases.places[release.index].step, len(prefixes) - 1)
     return (prefixes[step] if prefixes else 0), sequence
@@ -170,19 +174,21 @@ def check(
     progress: Callable[[str, int, int], object] | None = None,
     policy: str | Policy | None = None,
     key: bytes | str | None = None,
+    spread: Spread | None = None,
     **how: Any,
 ) -> Checks:
     """See :meth:`allonym.swap.releases.Releases.check`."""
     settings = releases.settings.check
     secret = key or own_key(releases.corpus, releases.seed)
+    own = None if made is None else made.draw
+    others = [number for number in range(settings.runs) if number != own]
+    drawn = (spread or Here()).each(_drawn, (releases, release, policy, secret, how), others)
     runs = []
     for number in range(settings.runs):
-        if made is not None and made.draw == number:
-            one = _One(made.swaps, made.sequence, made.placed, made.written)
+        if made is not None and number == own:
+            runs.append(_changed(releases, _One(made.swaps, made.sequence, made.placed, made.written)))
         else:
-            one = _written(releases, release, number, policy, secret, how)
-        texts = one.texts(releases.corpus)
-        runs.append(Changed(texts, one.placed, {i: one.written.chunk_texts[i].marks for i in texts}))
+            runs.append(next(drawn))
         if progress is not None:
             progress("draws", number + 1, settings.runs)
     return checks.check(
@@ -196,6 +202,16 @@ def check(
         seed=releases.seed,
         progress=progress,
     )
+
+
+def _drawn(common: tuple[Releases, Release, str | Policy | None, bytes | str, dict[str, Any]], number: int) -> Changed:
+    releases, release, policy, secret, how = common
+    return _changed(releases, _written(releases, release, number, policy, secret, how))
+
+
+def _changed(releases: Releases, one: _One) -> Changed:
+    texts = one.texts(releases.corpus)
+    return Changed(texts, one.placed, {i: one.written.chunk_texts[i].marks for i in texts})
 
 
 def _options(

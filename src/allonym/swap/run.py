@@ -159,7 +159,7 @@ class Run:
             state, advance: as for :meth:`search`.
         """
         best, why = self.best(found)
-        made = found.make(best, policy=self.policy, key=self.key)
+        made = found.make(best, policy=self.policy, key=self.key, spread=self.spread)
         checks = None
         if self.settings.check.intruders:
             outside = [] if background is None else _background(self.load(source=background))
@@ -171,6 +171,7 @@ class Run:
                 background=outside,
                 options=self.intruder_options(),
                 progress=_renamed(advance),
+                spread=self.spread,
             )
         task = task_utility(found.corpus, label, found.space.raw, made.vectors) if label else None
         points: tuple[Setting, ...] = ()

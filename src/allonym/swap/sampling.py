@@ -15,7 +15,7 @@ import numpy as np
 from allonym.swap.corpus import Corpus, Slot
 from allonym.swap.exchange import Ground, Rules, exchange
 from allonym.swap.exchange import Sequence as Swaps
-from allonym.swap.shards import one_thread
+from allonym.swap.shards import Spread, one_thread
 from allonym.swap.utility import Utility, utility
 from allonym.swap.writing import chunk_text
 
@@ -133,8 +133,8 @@ class Moved:
     cosines: Any = field(repr=False)
 
 
-def draw(space: Space, categories: Sequence[str], seed: int) -> Swaps:
-    """One sequence of swaps of these categories."""
+def draw(space: Space, categories: Sequence[str], seed: int, spread: Spread | None = None) -> Swaps:
+    """One sequence of swaps of these categories; ``spread``: who draws its clusters, None: this process."""
     with one_thread():  # the order of scores must not hang on the last bits of cosines
         return exchange(
             space.corpus,
@@ -145,6 +145,7 @@ def draw(space: Space, categories: Sequence[str], seed: int) -> Swaps:
             groups=space.groups,
             allowed=space.allowed,
             ground=space.ground,
+            spread=spread,
         )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import combinations
@@ -204,7 +204,11 @@ def sequences(
     names = [digest(name, seed, list(d.categories), d.number, *how, list(d.uniques)) for d in asked]
     known = [None if state is None else state.find(f"sequence-{key}") for key in names]
     missing = [one for one, found in zip(asked, known, strict=True) if found is None]
-    made = (_draw(space, one) for one in missing) if spread is None else spread.each(_draw, space, missing)
+    made: Iterator[list[list[object]]] = (
+        (_draw(space, one, spread) for one in missing)
+        if spread is None or len(missing) == 1  # a single one is shared by its clusters
+        else spread.each(_draw, space, missing)
+    )
     rows: dict[tuple[str, ...], list[tuple[Point, ...]]] = {categories: [] for categories in measured}
     for i, (one, key, found) in enumerate(zip(asked, names, known, strict=True)):
         if advance is not None:
@@ -232,9 +236,9 @@ class _Drawn:
     sample: int
 
 
-def _draw(space: Space, one: _Drawn) -> list[list[object]]:
+def _draw(space: Space, one: _Drawn, spread: Spread | None = None) -> list[list[object]]:
     """Plain values of the recorded prefixes."""
-    sequence = draw(space, one.categories, one.seed)
+    sequence = draw(space, one.categories, one.seed, spread)
     return [point.to_row() for point in evaluate(space, sequence, one.uniques, one.grid, sample=one.sample)]
 
 

@@ -103,6 +103,17 @@ class Rules:
         if self.max_swaps is not None and self.max_swaps < 0:
             raise UsageError(f"rules of exchange: max_swaps must be 0 or more, got {self.max_swaps}")
 
+    @property
+    def by_pairs(self) -> bool:
+        """Whether pairs of chunks are drawn uniformly over all that are valid."""
+        plain = self.weights == "uniform" and not self.count_penalty and self.min_cosine <= -1.0
+        return plain and self.partners == "same" and self.counts == "min"
+
+    @property
+    def by_slots(self) -> bool:
+        """Whether entities look for places, not chunks for partners."""
+        return self.fit > 0 and self.partners == "per-category" and self.counts == "all"
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Ground:

@@ -143,7 +143,7 @@ const sheets = new Map();
 export function stylesheet(path) {
   if (!sheets.has(path)) {
     sheets.set(path, new Promise((resolve) => {
-      const link = h("link", { rel: "stylesheet", href: `/static/css/${path}`, onload: resolve, onerror: resolve });
+      const link = h("link", { rel: "stylesheet", href: `/static/css/${path}`, onload: resolve, onerror: () => { sheets.delete(path); link.remove(); resolve(); } });
       document.head.append(link);
     }));
   }
