@@ -2,12 +2,13 @@
 
     OMP_NUM_THREADS=1 python benchmarks/swap_ray.py [--n 200000] [--d 384] [--clusters 50] [--workers 1,2] [--rounds 3]
 
-The data are drawn from a spherical Cauchy mixture, float32. Three things are measured, each on one thread of this
+The data are drawn from a spherical Cauchy mixture, float32. Four things are measured, each on one thread of this
 process and with so many Ray workers, in turn, round by round:
 
 iterations  ten iterations of EM over all rows (r, B, C and the log-likelihood as a tree of sums), from given parameters
 fit         a whole search: starts on a sample, then all rows, labels, BIC; two numbers of components
 items       texts by the sentence encoder that ships with allonym, as re-embedding does it
+exchange    one sequence of swaps by the preset ``default``, cluster by cluster, of --chunks chunks of invented names
 
 Ratios are seconds of one thread over seconds with the workers; efficiency is that over their number. Starting Ray and
 its workers, and bringing the rows to them, is told apart. Prints a table and, last, one line of JSON; exit code 1 where
@@ -27,13 +28,19 @@ from typing import Any
 
 import numpy as np
 
+from allonym.document import Document
+from allonym.plan import Plan, digest
 from allonym.scale import swap_workers
 from allonym.scale.cluster import connected
+from allonym.swap.corpus import Chunk, Corpus, Value
 from allonym.swap.density import sample_mixture
 from allonym.swap.em import Limits, climb, from_labels
 from allonym.swap.embedding import open_embedder
+from allonym.swap.exchange import Ground, exchange
+from allonym.swap.fitting import rules
 from allonym.swap.mixture import NEAR_ONE, SphericalMixture
 from allonym.swap.selection import fit_all
+from allonym.swap.settings import Settings
 from allonym.swap.shards import Here, Rows, Spread, one_thread
 
 STEPS = 10
@@ -55,6 +62,34 @@ def drawn(n: int, d: int, k: int) -> Any:
     return sample_mixture(n, np.full(k, 1 / k), means, np.full(k, 0.35), FAMILY, 1)[0].astype(np.float32)
 
 
+def named(n: int) -> Corpus:
+    """``n`` chunks, a hundred in a document, each with up to three names of each of two categories."""
+    rng = np.random.default_rng(5)
+    syllables = [a + b for a in "b d f g k l m n p r s t v z".split() for b in "a e i o u".split()]
+    names = {
+        category: ["".join(rng.choice(syllables, 4)).capitalize() for _ in range(max(50, n // 10))]
+        for category in ("Organization", "Person")
+    }
+    chunks, documents = [], -(-n // 100)
+    for i in range(n):
+        values = []
+        for category, some in names.items():
+            at = (len(some) * rng.random(int(rng.integers(0, 4))) ** 2).astype(int)
+            values += [Value(category, some[k].lower(), (some[k],)) for k in dict.fromkeys(at.tolist())]
+        chunks.append(Chunk(i // 100, 0, 0, "", tuple(values)))
+    nothing = ((),) * documents
+    return Corpus(
+        documents=tuple(Document(str(d), "") for d in range(documents)),
+        protect="company",
+        classes=tuple(map(str, range(documents))),
+        categories=dict.fromkeys(names, "swap"),
+        sections=nothing,
+        chunks=tuple(chunks),
+        entities=nothing,
+        plans=tuple(Plan(digest("")) for _ in range(documents)),
+    )
+
+
 def bits(fits: Any) -> list[object]:
     """What must not differ."""
     names = ("weights_", "means_", "rhos_", "labels_", "trace_")
@@ -69,6 +104,7 @@ def main() -> int:
     parser.add_argument("--workers", default="1,2", help="numbers of workers, such as 1,2")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--texts", type=int, default=2048)
+    parser.add_argument("--chunks", type=int, default=20_000)
     given = parser.parse_args()
     if os.environ.get("OMP_NUM_THREADS") != "1":
         parser.error("set OMP_NUM_THREADS=1: one thread is what workers are held against")
@@ -89,7 +125,17 @@ def main() -> int:
 
     with one_thread():
         start = from_labels(X, np.arange(given.n) % given.clusters, given.clusters, FAMILY, NEAR_ONE["float32"])
-    seconds: dict[str, dict[str, list[float]]] = {what: {} for what in ("iterations", "fit", "items")}
+    corpus, near = named(given.chunks), drawn(given.chunks, given.d, given.clusters)
+    ground, labels = Ground.of(corpus), np.arange(given.chunks) % given.clusters
+    how = rules(Settings.load("default").exchange, corpus.swapped)
+    ground.likeness()
+
+    def sequence(spread: Spread | None) -> Any:
+        with one_thread():
+            return exchange(corpus, labels, how, 1, vectors=near, ground=ground, spread=spread)
+
+    whats = ("iterations", "fit", "items", "exchange")
+    seconds: dict[str, dict[str, list[float]]] = {what: {} for what in whats}
     placing: dict[str, list[float]] = {}
     same = True
 
@@ -101,11 +147,14 @@ def main() -> int:
             ("iterations", lambda: iterations(rows, start)),
             ("fit", lambda: fit(spread)),
             ("items", lambda: encoder.over(None if name == "here" else spread).encode(texts)),
+            ("exchange", lambda: sequence(None if name == "here" else spread)),
         ):
             took, result = timed(work)
             seconds[what].setdefault(name, []).append(took)
             if what == "iterations":
                 told = [result.trace, *(getattr(result.parameters, p).tobytes() for p in ("weights", "means", "rhos"))]
+            elif what == "exchange":
+                told = [result]
             else:
                 told = bits(result) if what == "fit" else [result.tobytes()]
             same = same and expected.setdefault(what, told) == told
@@ -137,6 +186,8 @@ def main() -> int:
         "d": given.d,
         "clusters": given.clusters,
         "texts": given.texts,
+        "chunks": given.chunks,
+        "swaps": len(expected["exchange"][0].swaps),
         "rounds": given.rounds,
         "seconds": middle,
         "placing": {name: median(times) for name, times in placing.items()},

@@ -188,11 +188,11 @@ def test_an_interrupted_search_goes_on_and_gives_the_same_numbers(ours, tmp_path
     calls = []
     real = searching.draw
 
-    def stopping(space, categories, seed):
+    def stopping(space, categories, seed, spread=None):
         calls.append(categories)
         if len(calls) == 6:
             raise KeyboardInterrupt
-        return real(space, categories, seed)
+        return real(space, categories, seed, spread)
 
     monkeypatch.setattr(searching, "draw", stopping)
     with pytest.raises(KeyboardInterrupt):

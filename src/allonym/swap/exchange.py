@@ -179,7 +179,8 @@ class _Run(Standing):
     def noted(self, tasks: list[Task], spread: Spread | None) -> list[Step]:
         """The steps of all tasks, mixed round by round, and noted. The largest come first to those who draw."""
         order = sorted(range(len(tasks)), key=lambda at: -len(tasks[at].chunks))
-        found = dict(zip(order, (spread or Here()).each(trades, self.frame, (tasks[at] for at in order)), strict=True))
+        made = (spread or Here()).each(trades, self.frame.light(), (tasks[at] for at in order))
+        found = dict(zip(order, made, strict=True))
         values = self.ground.corpus.chunks
         out: list[Step] = []
         for number in range(max((task.rounds for task in tasks), default=0)):

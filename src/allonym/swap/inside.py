@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -57,6 +57,11 @@ class Frame:
         """What stands still in these chunks at the beginning: all."""
         held = [(c, self.ground.slots[c]) for c in self.rules.categories]
         return {i: {c: list(s[i]) for c, s in held if s[i]} for i in chunks}
+
+    def light(self) -> Frame:
+        """The same without the corpus's texts and places, which :func:`trades` does not need, to be sent."""
+        empty = replace(self.ground.corpus, documents=(), sections=(), chunks=(), entities=(), plans=())
+        return replace(self, ground=replace(self.ground, corpus=empty))
 
     def generator(self, *task: int) -> np.random.Generator:
         """The random numbers of a task; without one, those of the exchange."""
