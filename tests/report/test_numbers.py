@@ -1,7 +1,7 @@
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from allonym.report.numbers import NOTHING, column_digits, power, show, write
@@ -86,6 +86,7 @@ def test_a_column_shares_its_decimals_unless_sizes_differ_much():
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False), st.sampled_from(["number", "share", "count", "p", "power"]))
+@example(5e-324, "number")
 @settings(max_examples=60, deadline=None)
 def test_every_number_has_a_text_without_a_hyphen(value, kind):
     text = write(value, kind)

@@ -89,8 +89,7 @@ def power(value: float) -> str:
     """10⁶ for 1e6, 2.5 × 10⁷ for 2.5e7; numbers from 0.001 to a million that are no power of ten in full."""
     if value <= 0 or value != value:
         return _significant(value)
-    exponent = math.floor(math.log10(value) + 1e-12)
-    digits = f"{value / 10**exponent:.3g}"
+    digits, exponent = _scientific(value)
     raised = str(exponent).translate(_RAISED)
     if digits == "1" and abs(exponent) >= 3:
         return f"10{raised}"
@@ -161,10 +160,7 @@ def _significant(value: float) -> str:
     if value == 0:
         return "0"
     if size >= 1e6 or size < 1e-4:
-        exponent = math.floor(math.log10(size))
-        digits = f"{value / 10**exponent:.3g}".replace("-", "−")
-        if digits.lstrip("−") == "10":
-            digits, exponent = digits.replace("10", "1"), exponent + 1
+        digits, exponent = _scientific(value)
         return f"{digits}\u00a0×\u00a010{str(exponent).translate(_RAISED)}"
     if value == round(value):
         return _fixed(value, 0)
@@ -176,8 +172,14 @@ def _p(value: float) -> str:
         return f"<\u00a010{'-300'.translate(_RAISED)}"
     if value >= 0.001:
         return _fixed(value, 3)
-    exponent = math.floor(math.log10(value))
-    return f"{value / 10**exponent:.1f}\u00a0×\u00a010{str(exponent).translate(_RAISED)}"
+    digits, exponent = f"{value:.1e}".split("e")
+    return f"{digits}\u00a0×\u00a010{str(int(exponent)).translate(_RAISED)}"
+
+
+def _scientific(value: float) -> tuple[str, int]:
+    """Three significant digits, and the power of ten."""
+    digits, exponent = f"{value:.2e}".split("e")
+    return f"{float(digits):g}".replace("-", "−"), int(exponent)
 
 
 def _sortable(value: float) -> float | None:
