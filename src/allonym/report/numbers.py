@@ -91,7 +91,7 @@ def power(value: float) -> str:
         return _significant(value)
     digits, exponent = _scientific(value)
     raised = str(exponent).translate(_RAISED)
-    if digits == "1" and abs(exponent) >= 3:
+    if abs(exponent) >= 3 and math.isclose(value, 10.0**exponent):
         return f"10{raised}"
     if 1e-3 <= value < 1e6:
         return f"{value:,.10g}"
