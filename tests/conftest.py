@@ -29,6 +29,31 @@ settings.register_profile(
 settings.load_profile("allonym")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--examples",
+        type=int,
+        default=0,
+        metavar="N",
+        help="only the properties, with N times as many examples, at random",
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    times = config.getoption("--examples")
+    if not times:
+        return
+    functions = {item: getattr(item.obj, "__func__", item.obj) for item in items if isinstance(item, pytest.Function)}
+    properties = {item: f for item, f in functions.items() if getattr(f, "is_hypothesis_test", False)}
+    for f in set(properties.values()):
+        own = getattr(f, "_hypothesis_internal_use_settings", settings())  # no public way leads to what was decorated
+        more = settings(
+            own, max_examples=times * own.max_examples, derandomize=False, suppress_health_check=list(HealthCheck)
+        )
+        f._hypothesis_internal_use_settings = more
+    items[:] = properties
+
+
 @pytest.fixture(scope="session")
 def root() -> Path:
     """The repository's top folder."""
