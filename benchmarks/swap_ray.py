@@ -104,7 +104,7 @@ def main() -> int:
     parser.add_argument("--workers", default="1,2", help="numbers of workers, such as 1,2")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--texts", type=int, default=2048)
-    parser.add_argument("--chunks", type=int, default=20_000)
+    parser.add_argument("--chunks", type=int, default=40_000)
     given = parser.parse_args()
     if os.environ.get("OMP_NUM_THREADS") != "1":
         parser.error("set OMP_NUM_THREADS=1: one thread is what workers are held against")
