@@ -5,7 +5,7 @@ import json
 import pickle
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import allonym
@@ -41,6 +41,7 @@ HOSTILE = [
     "\u00a0",
     "\uff20",
     "\\1",
+    "\\",
     "{label}",
     "\x00",
     "<<",
@@ -79,6 +80,8 @@ def test_nothing_outside_the_edits_changes_and_nothing_covered_survives(text):
 
 
 @settings(max_examples=150, deadline=None)
+@example("\\1jane.doe@example.com")
+@example("\\\\jane.doe@example.com\\]")
 @given(texts)
 def test_restore_gives_the_text_back(text):
     for policy in (TAGS, REVERSIBLE):

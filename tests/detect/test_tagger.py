@@ -399,3 +399,16 @@ def test_no_finding_goes_on_in_the_next_cell_of_a_table():
     found = allonym.detect(text)
     assert not [s for s in found if "\t" in text[s.start : s.end]]
     assert {text[s.start : s.end] for s in found} >= {"Harold Beck", "Leeds", "Mary Stone", "Bristol"}
+
+
+def test_no_finding_goes_on_in_the_next_turn():
+    talk = Document.conversation("", [(None, "x " * 30 + "Ann"), (None, "Lee")])
+    turns = [turn.start for turn in talk.turns]
+    for tags in ("O " * 30 + "B-F B-L", "O " * 30 + "B-C I-C"):
+        tagged = said(talk.text, tags)
+        for borders, wanted in (((), ["Ann\nLee"]), (turns, ["Ann", "Lee"])):
+            some = spans(talk.text, tagged, LABELS, dict.fromkeys(LABELS, 0.5), turns=borders)
+            assert [talk.text[s.start : s.end] for s in whole_names(talk.text, some, borders)] == wanted
+    talk = Document.conversation("", [("Pam", " ".join(["Tom Stone"] * 5)), (None, "Tom Stone")])
+    found = allonym.detect(talk)
+    assert found and not [s for s in found if "\n" in talk.text[s.start : s.end]]

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from allonym.document import Document, Entity, Span
 from allonym.errors import RestoreError, UsageError
+from allonym.pipeline import anonymize
 from allonym.plan import Edit, Plan, apply, digest
 from allonym.policy import Policy, Rule
 from allonym.replace import make_plan
@@ -41,6 +42,7 @@ gaps = st.one_of(
             GENUINE[9:],
             "[X:e1:",
             "]",
+            "\\",
             "'s",
         ]
     ),
@@ -210,6 +212,16 @@ def test_a_slip_is_none_where_nothing_is_missing():
     plan = Plan(digest(text), edits, (), digest(made))
     assert restore("Kelton, Kelson", plan=plan).text == "Mara, Kelson"
     assert restore("So Kelson", plan=plan).text == "So Mara"
+
+
+@pytest.mark.parametrize("style", ["[{label}_{n}]", "<{label} {n}>", "##{label}{n}##"])
+def test_backslashes_before_a_tag_that_nobody_touched_are_the_texts(tmp_path, style):
+    text = "Keep \\jane.doe@example.com and \\\\jane.doe@example.com\\x as they are."
+    with Vault.create(tmp_path / "v.sqlite", KEY) as vault:
+        made = anonymize(text, Policy.load("default").with_(style=style), vault=vault, scope="a")
+        assert made.text.count("\\") == 4 and "jane" not in made.text
+        assert restore(made.text, vault=vault, scope="a").text == text
+        assert restore(made.text + " ", plan=made.plan).text == text + " "
 
 
 def test_a_vault_restores_its_scope_and_notes_it(tmp_path):

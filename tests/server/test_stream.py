@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -162,12 +162,22 @@ TURNS = st.lists(
 def test_however_it_grows_it_ends_as_the_whole(
     turns: list[tuple[str | None, str]], operator: str, data: st.DataObject
 ) -> None:
+    ends_as_the_whole(turns, operator, lambda: data.draw(st.booleans()))
+
+
+@pytest.mark.parametrize("operator", ["tag", "pseudonym", "mask"])
+def test_after_a_long_line_a_turn_of_nobody_is_a_turn_of_its_own(operator: str) -> None:
+    ends_as_the_whole([("Pam", " ".join(["Tom Stone"] * 5)), (None, "Tom Stone")], operator, lambda: False)
+
+
+def ends_as_the_whole(turns: list[tuple[str | None, str]], operator: str, waits: Callable[[], bool]) -> None:
+    """``waits`` tells of each turn whether it is treated with the next one only."""
     policy = Policy.load("default").with_(default=Rule(operator), rules={})
     transcript = Transcript()
     shown: dict[int, tuple[str | None, str]] = {}
     for index, (speaker, text) in enumerate(turns):
         transcript.add(speaker, text)
-        if index + 1 < len(turns) and data.draw(st.booleans()):
+        if index + 1 < len(turns) and waits():
             continue  # the next turn came before this one was treated
         added, revised = transcript.shown(anonymize(transcript.document(), policy, key=KEY).parts)
         assert not set(added) & set(shown) and set(revised) <= set(shown)

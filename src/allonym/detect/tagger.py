@@ -71,8 +71,9 @@ def build(policy: Policy) -> Callable[[Document], list[Span]]:
 
     def find(document: Document) -> list[Span]:
         tagged = model(document.text)
-        found = spans(document.text, tagged, model.labels, bars, sure)
-        kept = _worth(document.text, whole_names(document.text, found))
+        turns = [turn.start for turn in document.turns]
+        found = spans(document.text, tagged, model.labels, bars, sure, turns)
+        kept = _worth(document.text, whole_names(document.text, found, turns))
         if apart:  # the same words either way
             named = {p for s in kept if s.label == "PERSON" for p in range(s.start, s.end)}
             parts = [p for p in found if p.label in NAME_PARTS and p.start in named]
@@ -140,6 +141,7 @@ def spans(
     labels: Sequence[str],
     bars: Mapping[str, float],
     sure: Mapping[str, float] | None = None,
+    turns: Sequence[int] = (),
 ) -> list[Span]:
     """The entities in a tagged text, in reading order, disjoint.
 
@@ -149,6 +151,7 @@ def spans(
         labels: the network's labels, in the order of its tags.
         bars: label to the chance from 0 to 1, that it is an entity, which each word of a finding needs.
         sure: the same for the chance that the label's top in the taxonomy is right; by default 0.
+        turns: where the turns of a conversation begin: no entity goes on there.
     """
     import numpy as np
 
@@ -163,7 +166,7 @@ def spans(
     if not entity.any():
         return []
     out: list[Span] = []
-    apart = _apart(text, tagged.borders)
+    apart = _apart(text, tagged.borders, turns)
     starts = np.flatnonzero(entity & ~(np.r_[False, entity[:-1]] & ~apart))
     ends = np.flatnonzero(entity & ~(np.r_[entity[1:], False] & ~np.r_[apart[1:], False])) + 1
     for first, last in zip(starts.tolist(), ends.tolist(), strict=True):
@@ -181,13 +184,13 @@ def spans(
     return out
 
 
-def _apart(text: str, borders: Sequence[tuple[int, int]]) -> Any:
+def _apart(text: str, borders: Sequence[tuple[int, int]], turns: Sequence[int]) -> Any:
     """Which words begin a paragraph, a speaker's turn, the line after a short one, a cell: no entity goes on."""
     import numpy as np
 
     out = np.zeros(len(borders), bool)
     starts = [a for a, _ in borders]
-    for at in (*_line_ends(text), *(n + 1 for n, c in enumerate(text) if c == "\t")):
+    for at in (*_line_ends(text), *turns, *(n + 1 for n, c in enumerate(text) if c == "\t")):
         word = bisect_left(starts, at)
         if word < len(out):
             out[word] = True
@@ -241,11 +244,11 @@ def _closes(words: Sequence[str], first: int, last: int) -> bool:
     return mark in ("%", "+", "!") and last - 1 > first
 
 
-def whole_names(text: str, found: Sequence[Span]) -> list[Span]:
-    """Touching name parts as one ``PERSON`` each; a first name after a last name begins another person."""
+def whole_names(text: str, found: Sequence[Span], turns: Sequence[int] = ()) -> list[Span]:
+    """Touching name parts as one ``PERSON`` each; a first name after a last name, or a turn, begins another person."""
     out: list[Span] = []
     parts: list[str] = []
-    ends = _line_ends(text) if "\n" in text else []
+    ends = sorted((*_line_ends(text), *turns)) if "\n" in text else []
     for span in found:
         if span.label not in NAME_PARTS:
             out.append(span)

@@ -135,9 +135,11 @@ def literal(scan: Scan) -> Iterator[Match]:
                 continue
             why = f"a replacement for {form.label} stands for several entities and was left"
             why = "" if form.target is not None else why
-            kinds = view.kinds(view.start(start), view.end(end))
+            stop = view.end(end)
+            begin = view.begins(view.start(start), stop, form.text)
+            kinds = view.kinds(begin, stop)
             out = form.target if form.target is None else escaped(form.target, kinds)
             rule = "+".join(k for k, _ in kinds) or "exact"
-            yield Match(view.start(start), view.end(end), out, rule, form.label, form.row, why=why)
+            yield Match(begin, stop, out, rule, form.label, form.row, why=why)
             done = end
             break

@@ -209,7 +209,8 @@ class Scan:
         return False
 
     def _match(self, hit: Hit, out: str | None, why: str = "") -> Match:
-        a, b = self.view.start(hit.start), self.view.end(hit.end)
+        b = self.view.end(hit.end)
+        a = self.view.begins(self.view.start(hit.start), b, hit.form.text)
         kinds = self.view.kinds(a, b)
         rules = list(dict.fromkeys(r for r in hit.rules if r))
         rules += [k for k, _ in kinds if k not in rules]

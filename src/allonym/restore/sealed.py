@@ -124,7 +124,8 @@ def sealed_match(scan: Scan, i: int, done: int) -> Match | None:
     if found is None or found.start < done:
         return None
     form = scan.index.sealed.get(found.code)
-    a, b = scan.view.start(found.start), scan.view.end(found.end)
+    b = scan.view.end(found.end)
+    a = scan.view.begins(scan.view.start(found.start), b, f"[{found.label}:e1:{found.code}]")
     kinds = scan.view.kinds(a, b)
     plain = form.target if form is not None else found.plain
     row = form.row if form is not None else -1

@@ -87,6 +87,16 @@ class View:
             return self._to[i]
         return place if i == 0 else self._to[i - 1] + place - self._at[i - 1]
 
+    def begins(self, start: int, end: int, text: str) -> int:
+        """Where a stretch begins that says ``text``: past the backslashes, where that stands after them as it is.
+
+        Who escapes its bracket escapes more of it. Backslashes before one that is as it was are the text's own.
+        """
+        at = end - len(text)
+        if start < at and self.raw.startswith(text, at) and not self.raw[start:at].strip("\\"):
+            return at
+        return start
+
     def kinds(self, start: int, end: int) -> tuple[tuple[str, str], ...]:
         """The escapes (kind, as written) within a stretch of the text."""
         if not self._marks:
