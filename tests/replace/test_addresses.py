@@ -7,7 +7,7 @@ import ipaddress
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.replace.pseudonyms import play
 
@@ -120,12 +120,25 @@ def test_signed_addresses_keep_their_parameters():
 
 
 @given(st.lists(st.ip_addresses(v=4), min_size=1, max_size=12, unique=True))
+@example([ipaddress.ip_address(a) for a in ("127.0.0.1", "127.0.0.132")])  # the first choice for one is the other
+@example([ipaddress.ip_address("127.0.0.151")])  # or itself
 def test_ip_addresses_are_of_test_networks(some):
     out = play(" ".join(f"{{{a}|IP_ADDRESS}}" for a in some)).split()
     assert len(set(out)) == len(some)
     for old, new in zip(some, map(ipaddress.ip_address, out), strict=True):
         assert new != old
         assert any(new in net for net in TESTS) or (new.is_private and old.is_private)
+
+
+@pytest.mark.parametrize("after", [".", ": up", "/8", ":80"])
+def test_no_ip_address_becomes_one_that_stands_in_the_document(after):
+    first = one("127.0.0.1", "IP_ADDRESS")
+    text = f"{{127.0.0.1|IP_ADDRESS}} is not {first}{after}"
+    out = play(text).partition(" ")[0]
+    assert ipaddress.ip_address(out).is_loopback and out != first
+    book = CorpusBook()
+    assert one("127.0.0.1", "IP_ADDRESS", book=book) == first
+    assert play(text, book=book).partition(" ")[0] == play(text, book=book).partition(" ")[0] != first
 
 
 def test_addresses_of_a_network_stay_together():
@@ -138,6 +151,7 @@ def test_addresses_of_a_network_stay_together():
 
 
 @given(st.ip_addresses(v=6).filter(lambda a: ":" not in (str(a)[0], str(a)[-1])))
+@example(ipaddress.ip_address("fe90::1"))
 def test_ipv6_is_of_the_documentation_range(address):
     out = ipaddress.ip_address(one(str(address), "IP_ADDRESS"))
     assert out in ipaddress.ip_network("fe80::/10" if address.is_link_local else "2001:db8::/32")

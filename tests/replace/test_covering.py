@@ -3,7 +3,7 @@
 import sys
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from allonym.replace.covering import strays
@@ -35,6 +35,8 @@ COVERED = [
     ("Łódź", "in Lodz", "Lodz"),
     ("محمد", "ومحمد هنا", "ومحمد"),
     ("Иван", "ИВАН и Ивана", "ИВАН|Ивана"),
+    ("12......3", "1..2.3, 12.....3, 12 and 3", "1..2.3|12.....3|12"),
+    ("王......伟", "说王......伟在", "王......伟"),
     ("the Old Fox", "the man saw The old Fox, Old", "The old Fox|Old"),
 ]
 LEFT = [
@@ -70,6 +72,8 @@ SIGNS = st.sampled_from([*"abcäöß王伟ии12 .-\u00ad\u0301مع\nŁ", "'"])
 
 @settings(deadline=None, max_examples=200)
 @given(st.text(SIGNS, min_size=2, max_size=8), st.text(SIGNS, max_size=12), st.text(SIGNS, max_size=12))
+@example("1....1", "", "")
+@example("1.\u00ad\u00ad\u00ad1", "", "")
 def test_a_surface_that_stands_by_itself_never_stays(surface, before, after):
     if sum(map(str.isalnum, surface)) < 2:
         return

@@ -17,7 +17,8 @@ goes is up to the document**.
 - A country whose English name takes an article ("the Netherlands") goes to one that does.
 
 A country that stands in the document itself, or is home to one of its places, plays no other: there the next choice is
-taken, for all places of that country. The ledger's keys say where a place goes, so that the two do not mix in a vault.
+taken, for all places of that country. Likewise where country and people would become one, or the people's new name
+stands there. The ledger's keys say where a place goes, so that the two do not mix in a vault.
 """
 
 from __future__ import annotations
@@ -228,8 +229,8 @@ def _plays(policy: Policy, label: str) -> bool:
 
 
 def _named(cast: Cast) -> tuple[frozenset[str], frozenset[int], dict[str, dict[str, Item]]]:
-    """Codes of the countries that the document names, by themselves or by their people; numbers of its regions; and
-    what it calls each country's people, in plain form.
+    """Codes of the countries that the document names by themselves; numbers of its regions; and what it calls the
+    people of which country, in plain form.
     """
     peoples: dict[str, dict[str, Item]] = {}
     lands: set[str] = set()
@@ -241,7 +242,6 @@ def _named(cast: Cast) -> tuple[frozenset[str], frozenset[int], dict[str, dict[s
             if family[-1] == "ORIGIN":
                 bare = _ARTICLE.sub("", plain(surface))
                 for item in kb.find(bare, ("nationality",))[:1]:
-                    lands.add(item.country)
                     peoples.setdefault(item.country, {})[bare] = item
             elif family[-1] == "LOCATION" and "POSTAL_CODE" not in family:
                 parts = [
@@ -281,8 +281,11 @@ class Atlas:
         policy = cast.setting.policy
         self.cast = cast
         self.kb = cast.kb
-        lands, regions, self.peoples = _named(cast)
-        self.named = lands if _plays(policy, "COUNTRY") else frozenset()
+        lands, regions, peoples = _named(cast)
+        self.peoples = peoples
+        moves = _plays(policy, "COUNTRY")
+        self.lands = lands if moves else frozenset()  # named by themselves
+        self.named = (lands | peoples.keys()) - {""} if moves else frozenset()  # or by their people
         self.named_regions = regions if _plays(policy, "REGION") else frozenset()
         self.families = _families(cast)
         self.languages_move = _plays(policy, "LANGUAGE")
@@ -303,7 +306,8 @@ class Atlas:
         """Say that the document names these places, so that its countries and regions are replaced."""
         found = list(items)
         if _plays(self.cast.setting.policy, "COUNTRY"):
-            self.named |= {item.country for item in found if item.kind == "country"}
+            self.lands |= {item.country for item in found if item.kind == "country"}
+            self.named |= self.lands
         if _plays(self.cast.setting.policy, "REGION"):
             self.named_regions |= {item.id for item in found if item.kind == "region"}
 
@@ -358,10 +362,17 @@ class Atlas:
         return self.cast.ledger.assign("country", code, propose, telling=shown)
 
     def _tells(self, code: str, to: str) -> bool:
-        """Whether what the document calls a country's people differs for another country's: not German and Germans,
-        where all are Swiss.
+        """Whether what the document calls a country and its people differs for another country, and stands nowhere:
+        not German and Germans, where all are Swiss, nor Brunei and Bruneian, where both are New Zealand.
         """
         said = self.peoples.get(code, {})
+        names = {plain(self.people(item, to, bare) or "") for bare, item in said.items()} - {""}
+        land = country_item(self.kb, to) if code in self.lands else None
+        if any(
+            self.cast.ledger.holds(words(name)) or (land and name == plain(self.kb.label(land, self.language)))
+            for name in names
+        ):
+            return False
         return len(said) < 2 or all(self.tells(item, to) for item in set(said.values()))
 
     def tells(self, item: Item, to: str) -> bool:

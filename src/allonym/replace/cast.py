@@ -152,6 +152,7 @@ class Cast:
             turns out to be another's; see :mod:`allonym.replace.apart`.
         places: place in plain form to its substitute, for companies, nationalities and languages.
         atlas: which place becomes which, once :mod:`allonym.replace.atlas` has been asked.
+        addresses: internet addresses that stand in the document, once :mod:`allonym.replace.network` has looked.
     """
 
     setting: Setting
@@ -162,6 +163,7 @@ class Cast:
     people: dict[str, object] = field(default_factory=dict)
     places: dict[str, object] = field(default_factory=dict)
     atlas: Atlas | None = None
+    addresses: frozenset[str] | None = field(default=None, repr=False)
     again: dict[str, Callable[[str, int], str | None]] = field(default_factory=dict)
 
     @classmethod

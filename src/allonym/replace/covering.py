@@ -25,8 +25,9 @@ WITHIN = 4
 APART = 6
 """Letters from which on it counts however blanks divide it."""
 GAP = 3
-"""Signs between two letters or digits that belong together, at most."""
+"""Signs between two letters or digits that belong together, at most, if the mention has no more there itself."""
 
+_WIDE = "\0"
 _LETTERS = str.maketrans({"ł": "l", "ø": "o", "đ": "d", "ð": "d", "æ": "ae", "œ": "oe", "ı": "i"})
 _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"})
 _SPELLED = re.compile(r"ae|oe|ue|aa")
@@ -57,6 +58,46 @@ def _folded(text: str) -> str:
     return "".join(map(_fold, text))
 
 
+@dataclass(slots=True, repr=False)
+class _Read:
+    """The letters and digits of a text in plain form; a NUL stands for a gap that is wider than ``GAP``."""
+
+    plain: str
+    at: Sequence[int]  # where each letter comes from
+    word: Sequence[int]  # which word it belongs to; -1: a gap
+    spans: Sequence[Sequence[int]]  # of the words
+
+    @classmethod
+    def of(cls, text: str, start: int, end: int) -> _Read:
+        letters: list[str] = []
+        at: list[int] = []
+        word: list[int] = []
+        spans: list[list[int]] = []
+        before = -1  # where the last letter ended
+        inside = False
+        for i in range(start, end):
+            folded = _fold(text[i])
+            if not folded:
+                continue  # a mark, or nothing that is seen: the word goes on
+            if not any(map(str.isalnum, folded)):
+                inside = False
+                continue
+            if not inside:
+                if before >= 0 and i - before > GAP:
+                    letters.append(_WIDE)
+                    at.append(before)
+                    word.append(-1)
+                spans.append([i, i])
+                inside = True
+            for c in folded:
+                if c.isalnum():
+                    letters.append(c)
+                    at.append(i)
+                    word.append(len(spans) - 1)
+            spans[-1][1] = before = i + 1
+        return cls("".join(letters), at, word, spans)
+
+
 @dataclass(slots=True)
 class _Told:
     """What mentions hold, in plain form without gaps."""
@@ -76,6 +117,10 @@ class _Told:
             self.whole.add("".join(found)[:LONGEST])
             self.divided.add(found)
             self.parts.update(w[:LONGEST] for w in found if len(w) >= LEAST_WORD)
+        for form in (surface, composed.translate(_UMLAUTS), _SPELLED.sub(lambda m: m[0][0], composed)):
+            read = _Read.of(form, 0, len(form)).plain
+            if _WIDE in read:  # 12.......34
+                self.whole.add(read[:LONGEST].rstrip(_WIDE))
         self.whole.update(run[:LONGEST] for run in _IDEOGRAPHS.findall(plain))
         if _SHORT.search(surface):
             self.parts.update(_folded(p.text) for p in parse(surface) if p.kind == "name" and p.text[:1].isupper())
@@ -120,33 +165,8 @@ def strays(text: str, mentions: Sequence[Interval]) -> Iterable[Interval]:
 
 
 def _found(text: str, start: int, end: int, told: _Told) -> Iterator[Interval]:
-    letters: list[str] = []
-    at: list[int] = []  # where each letter comes from
-    word: list[int] = []  # which word it belongs to
-    spans: list[list[int]] = []
-    before = -1  # where the last letter ended
-    inside = False
-    for i in range(start, end):
-        folded = _fold(text[i])
-        if not folded:
-            continue  # a mark, or nothing that is seen: the word goes on
-        if not any(map(str.isalnum, folded)):
-            inside = False
-            continue
-        if not inside:
-            if before >= 0 and i - before > GAP:
-                letters.append("\0")
-                at.append(before)
-                word.append(-1)
-            spans.append([i, i])
-            inside = True
-        for c in folded:
-            if c.isalnum():
-                letters.append(c)
-                at.append(i)
-                word.append(len(spans) - 1)
-        spans[-1][1] = before = i + 1
-    plain = "".join(letters)
+    read = _Read.of(text, start, end)
+    plain, at, word, spans = read.plain, read.at, read.word, read.spans
     for i in range(len(plain) - 1):
         for size in told.lengths.get(plain[i : i + 2], ()):
             form = plain[i : i + size]
@@ -156,7 +176,7 @@ def _found(text: str, start: int, end: int, told: _Told) -> Iterator[Interval]:
             j = i + size
             place = (at[i], at[j - 1] + 1)
             if _counts(text[slice(*place)], plain, word, i, j, whole, told):
-                if not _UNSPACED.fullmatch(form):
+                if not _UNSPACED.fullmatch(form.replace(_WIDE, "")):
                     place = (spans[word[i]][0], spans[word[j - 1]][1])
                 yield place
                 break
@@ -165,16 +185,17 @@ def _found(text: str, start: int, end: int, told: _Told) -> Iterator[Interval]:
 def _counts(surface: str, plain: str, word: Sequence[int], i: int, j: int, whole: bool, told: _Told) -> bool:
     """Whether letters that equal what a mention holds are it, and no part of other words by chance."""
     form = plain[i:j]
-    if _UNSPACED.fullmatch(form):
+    seen = form.replace(_WIDE, "")
+    if _UNSPACED.fullmatch(seen):
         return True
-    digits = form.isdigit()
+    digits = seen.isdigit()
     opens = i == 0 or word[i - 1] != word[i] or (digits and not plain[i - 1].isdigit())
     closes = j == len(plain) or word[j] != word[j - 1] or (digits and not plain[j].isdigit())
     if word[i] == word[j - 1]:
         return len(form) >= WITHIN or (opens and closes and (whole or not surface.islower()))
     if not (opens and closes):
         return False
-    if digits or len(form) >= APART:
+    if digits or seen != form or len(form) >= APART:
         return True
     cuts = [i, *(k for k in range(i + 1, j) if word[k] != word[k - 1]), j]
     pieces = tuple(plain[a:b] for a, b in pairwise(cuts))

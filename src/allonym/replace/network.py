@@ -1,20 +1,22 @@
 """Internet addresses from ranges that are kept for documentation, and codes of the same shape.
 
 IPv4: 192.0.2.0/24, 198.51.100.0/24, 203.0.113.0/24 (RFC 5737), then 198.18.0.0/15 (RFC 2544); IPv6: 2001:db8::/32
-(RFC 3849). Private addresses stay private. Addresses of one network stay in one network where there are enough.
+(RFC 3849). Private addresses stay private. Addresses of one network stay in one network where there are enough. None
+becomes one that stands in the document.
 """
 
 from __future__ import annotations
 
 import ipaddress
 import re
+from contextlib import suppress
 from functools import partial
 
 from allonym.replace.cast import Cast
 
 _TESTS = ("192.0.2", "198.51.100", "203.0.113")
 _IP = re.compile(r"(?P<ip>\d{1,3}(?:\.\d{1,3}){3}|[0-9A-Fa-f:]*:[0-9A-Fa-f:.]*)(?P<rest>%\w+)?")
-
+_RUN = re.compile(r"[0-9A-Fa-f:.]{3,64}")
 _LOCAL = re.compile(r"(?:127|10|192\.168|172\.(?:1[6-9]|2[0-9]|3[01]))\.")
 
 
@@ -47,7 +49,26 @@ def _of(cast: Cast, old: ipaddress.IPv4Address | ipaddress.IPv6Address) -> str |
         proposed = partial(_four, cast, str(old), network)
     else:
         proposed = partial(_six, cast, old.exploded)
-    return cast.ledger.assign("ip address", str(old), proposed, telling=lambda value: "ip" + _letters(value))
+    standing = _standing(cast)
+    return cast.ledger.assign(
+        "ip address",
+        str(old),
+        proposed,
+        telling=lambda value: "ip" + _letters(value) if value and value not in standing else " ",  # never free
+    )
+
+
+def _standing(cast: Cast) -> frozenset[str]:
+    """The addresses of the document, in their shortest form."""
+    if cast.addresses is None:
+        found: set[str] = set()
+        for run in _RUN.findall(cast.setting.document.text):
+            for match in _IP.finditer(run):
+                for text in (match["ip"], match["ip"].rstrip(".:")):  # at the end of a sentence
+                    with suppress(ValueError):
+                        found.add(str(ipaddress.ip_address(text)))
+        cast.addresses = frozenset(found)
+    return cast.addresses
 
 
 def _letters(value: str) -> str:
@@ -92,7 +113,7 @@ def _four(cast: Cast, old: str, public: str, attempt: int) -> str:
 def _six(cast: Cast, old: str, attempt: int) -> str:
     number = cast.ledger.number("ip host", old, attempt)
     network = cast.ledger.number("ip network", old[:19])
-    local = old.startswith("fe8")
+    local = ipaddress.IPv6Address(old).is_link_local
     head = "fe80::" if local else f"2001:db8:{network % 0xFFFF + 1:x}:{network // 0xFFFF % 0xFFFF + 1:x}:"
     if old.split(":")[4:7] == ["0000"] * 3 and not local:
         head, tail = head + ":", f"{1 + number % 0xFFFE:x}"

@@ -324,16 +324,26 @@ def _sibling(names: _Names, tokens: Sequence[Token], read: Sequence[Part]) -> st
         core = text[starts[words[0]] : starts[words[count - 1] + 1]]
         mine = [read[i] for i in words[:count]]
         item = _known(names, core, mine)
-        if item is None:
-            continue
-        new = _another(names, item, core)
-        if new is None:
-            return None
-        _learn(names, tuple(plain(w).rstrip(".") for w in WORD.findall(core)), new)
-        tail = _composed(names, [*read[words[count - 1] + 1 :]], anyhow=True)
-        head = text[: starts[words[0]]]
-        return None if tail is None else head + (new if is_acronym(core) else recased(core, new)) + tail
+        if item is not None:
+            tail = read[words[count - 1] + 1 :]
+            return _instead(names, item, text[: starts[words[0]]], core, tail)
+    if words and end < len(text):
+        # Known by no less than all of it: Energie AG.
+        begin, behind = starts[words[0]], starts[words[-1] + 1]
+        item = _known(names, text[begin:], read[words[0] :])
+        if item is not None:
+            return _instead(names, item, text[:begin], text[begin:behind], read[words[-1] + 1 :])
     return None
+
+
+def _instead(names: _Names, item: Item, head: str, core: str, tail: Sequence[Part]) -> str | None:
+    """A name with another organization's in the place of ``core``, which stands between ``head`` and ``tail``."""
+    new = _another(names, item, core)
+    if new is None:
+        return None
+    _learn(names, tuple(plain(w).rstrip(".") for w in WORD.findall(core)), new)
+    rest = _composed(names, tail, anyhow=True)
+    return None if rest is None else head + (new if is_acronym(core) else recased(core, new)) + rest
 
 
 def _known(names: _Names, core: str, read: Sequence[Part]) -> Item | None:

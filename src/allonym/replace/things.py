@@ -140,13 +140,15 @@ def _parted(surface: str) -> tuple[str, str]:
 def _other_people(atlas: Atlas, used: dict[str, str], surface: str, attempt: int) -> str | None:
     """A further nationality for one whose country has given its own to another: British and English, say.
 
-    None for other forms of what the document calls that country's people anyway, which would tell two countries.
+    None where the document names that country, too, and for other forms of what it calls that country's people: that
+    would tell two countries.
     """
     head, core = _parted(surface)
     item, _ = _found(atlas, core, ("nationality",))
     if attempt or item is None or not item.country:
         return None
-    if not item.region and sum(i == item for i in atlas.peoples.get(item.country, {}).values()) > 1:
+    also = sum(i == item for i in atlas.peoples.get(item.country, {}).values()) > 1
+    if not item.region and (also or item.country in atlas.lands):
         return None
     text = _further(atlas, item, core, used.get(surface, ""))
     return None if text is None else head + text
