@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from allonym.errors import RestoreError, UsageError
@@ -51,6 +51,7 @@ def chunked(draw):
 
 
 @given(chunked())
+@example(("ATy-\nler", ["ATy-", "\nler"]))
 def test_in_any_pieces_it_is_what_the_whole_is(given_):
     text, chunks = given_
     restorer = Restorer(KNOWN, key=KEY)

@@ -221,7 +221,8 @@ def _span(text: str, tagged: Tagged, first: int, last: int, label: str, inside: 
     i, j = 0, len(words)
     while i < j and not words[i][0].isalnum() and words[i][0] not in "$€£¥#@+-(":
         i += 1
-    while j > i and not words[j - 1][-1].isalnum() and not _closes(words, i, j):
+    # a word may end with a combining accent
+    while j > i and not any(map(str.isalnum, words[j - 1])) and not _closes(words, i, j):
         j -= 1
     while label in NAME_PARTS and i < j - 1 and letters_of(words[i]) in TITLES and words[i + 1] not in ("'", "’", "-"):
         i += 2 if words[i + 1] == "." else 1

@@ -137,7 +137,7 @@ class Scan:
         sealed = [i for i, low in enumerate(lows) if low == "e1"] if encrypted else []
         if not self.final and self.count and words[self.count - 1] not in begins:
             last = self.count - 1  # its second half may come yet
-            if index.begins(lows[last]) and self.starts[last] < len(self.text):
+            if self.starts[last] < len(self.text) and self._may_go_on(last):
                 joined.append(last)
         if joined or sealed:
             self.joined = frozenset(joined)
@@ -254,11 +254,17 @@ class Scan:
                 elif broken and not readings:
                     for reading in self.index.readings(both):
                         yield Reading(reading.key, f"hyphenation {reading.rule}", reading.ending), i + 2
-        elif not self.final and self.index.begins(folded(self.words[i])):
-            gap = self.gaps[i + 1] if i + 1 < len(self.gaps) else ""
-            may_go_on = not gap.strip() or _HYPHEN_BREAK.match(gap) or _HYPHEN_BREAK.match(gap + "\n")
-            if len(gap) <= gaps.LONGEST_GAP and may_go_on:
-                self.short = True
+        elif not self.final and self._may_go_on(i):
+            self.short = True
+
+    def _may_go_on(self, i: int) -> bool:
+        """Whether the second half of the last word may come yet: after a hyphen of any word, since slips are read too."""
+        gap = self.gaps[i + 1] if i + 1 < len(self.gaps) else ""
+        if len(gap) > gaps.LONGEST_GAP:
+            return False
+        if gap.strip():
+            return bool(_HYPHEN_BREAK.match(gap) or _HYPHEN_BREAK.match(gap + "\n"))
+        return self.index.begins(folded(self.words[i]))
 
     def _one_word(self, i: int, key: str) -> bool:
         """Whether two words are one that a space got into."""
