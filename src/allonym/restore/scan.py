@@ -258,7 +258,7 @@ class Scan:
             self.short = True
 
     def _may_go_on(self, i: int) -> bool:
-        """Whether the second half of the last word may come yet: after a hyphen of any word, since slips are read too."""
+        """Whether the last word's second half may come yet: of any word after a hyphen, since slips are read too."""
         gap = self.gaps[i + 1] if i + 1 < len(self.gaps) else ""
         if len(gap) > gaps.LONGEST_GAP:
             return False
