@@ -287,7 +287,7 @@ def _family(cast: Cast, word: str, origin: str, particles: str = "") -> str | No
         return None
     key = family_key(word)
     proposed = partial(_proposed, cast, _pools(cast.kb, "last", origin, "m", word, particles), FAMILY, key, word, ())
-    return _assigned(cast, FAMILY, key, proposed)
+    return _assigned(cast, FAMILY, key, proposed, telling=_with_forms)
 
 
 def _given(cast: Cast, person: Person, word: str, key: str) -> str | None:
@@ -308,6 +308,11 @@ def _given(cast: Cast, person: Person, word: str, key: str) -> str | None:
     return None if new is None else _first_word(new)
 
 
+def _with_forms(name: str) -> str:
+    """A family name and what women of any language would bear for it: none may be another's."""
+    return " ".join(dict.fromkeys((name, *(for_woman(name, origin) for origin in sorted(tables().women)))))
+
+
 def _first_word(name: str) -> str:
     return name.partition(" ")[0]
 
@@ -317,7 +322,8 @@ def _assigned(
 ) -> str | None:
     new = cast.ledger.assign(kind, key, proposed, telling=telling)
     if new is not None:
-        _keep_apart(cast, telling(new) if telling is not None else new, f"{kind}\0{key}")
+        for name in (telling(new) if telling is not None else new).split():
+            _keep_apart(cast, name, f"{kind}\0{key}")
     return new
 
 
