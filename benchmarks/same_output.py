@@ -77,11 +77,10 @@ def read_examples() -> Iterator[tuple[str, str]]:
 
 
 def read_texts(path: Path, every: int) -> Iterator[tuple[str, str]]:
-    opened = gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8")
-    with opened as lines:
-        for number, line in enumerate(lines):
-            if number % every == 0:
-                yield f"{path.name}:{number + 1}", json.loads(line)["text"]
+    content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    for number, line in enumerate(content.decode("utf-8").split("\n")):
+        if number % every == 0 and line:
+            yield f"{path.name}:{number + 1}", json.loads(line)["text"]
 
 
 def compare_outputs(before: Path, after: Path, show: int) -> int:
