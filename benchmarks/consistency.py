@@ -39,9 +39,9 @@ import allonym
 from allonym import registry
 from allonym.detect.turns import with_turns
 from allonym.link import link
-from allonym.names import plain
 from allonym.policy import Policy, Rule
 from allonym.replace import make_plan
+from allonym.text.names import plain
 
 KEY = b"benchmark of consistency"
 REPETITIVE = "textwash1-semifamous_55_d_3_4"

@@ -41,7 +41,6 @@ import numpy as np
 
 from allonym import swap
 from allonym.document import Document, Entity, Span
-from allonym.names import plain
 from allonym.plan import Plan, digest, parts_after, replaced
 from allonym.swap.alike import words_of
 from allonym.swap.categories import category_of
@@ -57,6 +56,7 @@ from allonym.swap.search import tables
 from allonym.swap.selection import chosen
 from allonym.swap.settings import Settings
 from allonym.swap.writing import write
+from allonym.text.names import plain
 
 KEY = b"a key for the benchmark of growth"
 COMMON = 3

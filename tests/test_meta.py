@@ -45,7 +45,7 @@ META = {
 
 
 LAYERS = [
-    "document labels errors checksums stats pattern names terms",
+    "text document labels errors checksums stats pattern",
     "registry policy plan models vault llm schema kb",
     "detect resolve link replace restore",
     "pipeline",
@@ -63,7 +63,7 @@ NEIGHBOURS = {
     ("labels", "errors"),  # errors are what every floor raises
     ("checksums", "errors"),
     ("pattern", "errors"),
-    ("terms", "errors"),
+    ("text", "errors"),
     ("stats", "errors"),
     ("policy", "registry"),  # a policy names detectors
     ("schema", "policy"),  # the JSON schema is made from the policy's table of keys

@@ -20,8 +20,8 @@ from allonym import registry
 from allonym.errors import PolicyError, UnknownNameError
 from allonym.labels import SCHEMES, TAXONOMY, Label, Taxonomy
 from allonym.pattern import PatternRule
-from allonym.terms import TermList as TermList
-from allonym.terms import read_terms as read_terms
+from allonym.text.terms import TermList as TermList
+from allonym.text.terms import read_terms as read_terms
 
 SCHEMA = 1
 _NO_LLM = MappingProxyType({name: key.default for name, key in registry.LLM_KEYS.items()})

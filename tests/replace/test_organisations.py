@@ -7,8 +7,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.replace.pseudonyms import KEY, kb, play
 
-from allonym.names import plain
 from allonym.replace.trade_names import form, is_acronym, parts, tokenised
+from allonym.text.names import plain
 
 OTHER = b"another key for the tests 32 byte"
 COMPANIES = sorted({i.label for i in kb().pool("company") if i.label.isascii() and not set(i.label) & set("{}|.&'-")})

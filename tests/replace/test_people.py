@@ -16,12 +16,12 @@ from tests.replace.pseudonyms import KEY, MARK, kb, marked, play
 
 from allonym.document import Document
 from allonym.link import link
-from allonym.names import plain
 from allonym.policy import Policy, Rule
 from allonym.replace.cast import Cast, CorpusBook
 from allonym.replace.mention import Setting, Wanted
 from allonym.replace.naming import folded, for_woman, parse, plural
 from allonym.replace.people import _forms, family_name, recast
+from allonym.text.names import plain
 
 KEYS = [KEY, b"another key for the tests 32 byte", b"a third key for the tests, 32 byt"]
 SLOT = re.compile(r"\{(?:(\w+):)?(\w+)\}")

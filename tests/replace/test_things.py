@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.replace.pseudonyms import KEY, kb, play
 
-from allonym.names import plain
+from allonym.text.names import plain
 
 OTHER = b"another key for the tests 32 byte"
 NATIONS = [i for i in kb().pool("nationality") if i.country and not i.region and ("en", "plural") in kb().labels(i)]

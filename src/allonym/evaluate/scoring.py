@@ -23,7 +23,7 @@ from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.evaluate.marking import PARTIAL, Mark, Marked, label_of, tag_of
 from allonym.labels import TAXONOMY
 from allonym.link import link
-from allonym.names import characters, near, organization, plain, sound
+from allonym.text.names import characters, near, organization, plain, sound
 
 EMAIL_PARTIAL: Mapping[str, int] = MappingProxyType({"text": 1, "table": 2})
 """What a partly missed e-mail address scores by P2's text and by its table."""

@@ -27,8 +27,8 @@ from allonym.evaluate.placeholders import Placeholder, placeholders
 from allonym.evaluate.residual import ResidualRisk, residual_risk
 from allonym.evaluate.scoring import Scoring
 from allonym.labels import TAXONOMY, Label
-from allonym.names import plain
 from allonym.policy import Policy
+from allonym.text.names import plain
 
 POINT = 0.02
 """Least probability that the tagger must give a finding; the presets ask for three times as much, and more."""

@@ -21,8 +21,8 @@ from allonym.intruder.protocol import TOLD, Item, Ranking, Target
 from allonym.llm import Client, Reply, Request, client_for
 from allonym.llm.answers import parsed
 from allonym.llm.templates import Messages
-from allonym.names import organization, plain
 from allonym.registry import LLM_KEYS
+from allonym.text.names import organization, plain
 
 SCHEMA: Mapping[str, object] = {
     "type": "object",

@@ -12,7 +12,7 @@ from difflib import SequenceMatcher
 from functools import cache
 
 from allonym.errors import DataError, UnknownNameError
-from allonym.names import plain
+from allonym.text.names import plain
 
 EXACT, LESS, WRONG = 1.0, 0.5, 0.0
 YEARS = 5

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from allonym.errors import KnowledgeBaseError, UnknownNameError
-from allonym.names import PARTICLES, plain
+from allonym.text.names import PARTICLES, plain
 
 APPLICATION = 0x414C4B42
 SCHEMA = 1

@@ -23,8 +23,8 @@ from operator import attrgetter
 from allonym.document import Document, Entity, Span
 from allonym.labels import TAXONOMY, Taxonomy
 from allonym.link.people import Group, link_people, note
-from allonym.names import Form, address, characters, organization, person, plain, titled
-from allonym.names import spelled as spell
+from allonym.text.names import Form, address, characters, organization, person, plain, titled
+from allonym.text.names import spelled as spell
 
 __all__ = ["Linked", "link"]
 

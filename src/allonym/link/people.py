@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 
 from allonym.document import Document, Span
-from allonym.names import PARTICLES, Form, initials, near, same_person, short_forms, sound, split_name, swapped
+from allonym.text.names import PARTICLES, Form, initials, near, same_person, short_forms, sound, split_name, swapped
 
 _INTRODUCTION = re.compile(r"\b(?:this is|it['’]?s|i['’]?m|i am|my name is|name['’]?s|here is)\s*$", re.I)
 _GREETING = re.compile(

@@ -17,7 +17,7 @@ from allonym.errors import EndpointError
 from allonym.llm.answers import parsed
 from allonym.llm.client import Client, Reply, Request
 from allonym.llm.templates import messages
-from allonym.names import plain
+from allonym.text.names import plain
 
 WORDS = 800
 """Words of a window."""

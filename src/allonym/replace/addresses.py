@@ -12,12 +12,12 @@ import re
 from collections.abc import Sequence
 from functools import partial
 
-from allonym.names import plain
 from allonym.replace.cast import Cast, Renderer
 from allonym.replace.mailbox import Mailboxes, neutral_word, word_for, word_list
 from allonym.replace.mention import Wanted
 from allonym.replace.naming import recased
 from allonym.replace.network import code_like, digits_for, renumbered
+from allonym.text.names import plain
 
 _AT = r"\s*(?:@|\[\s*at\s*\]|\(\s*at\s*\)|\{\s*at\s*\}|<at>|＠)\s*|\s+at\s+"
 _DOT = r"\s*(?:\[\s*dot\s*\]|\(\s*dot\s*\)|\{\s*dot\s*\}|\[\.\]|\(\.\))\s*|\s+dot\s+|\."

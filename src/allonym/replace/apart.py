@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from operator import itemgetter
 
-from allonym.names import plain
 from allonym.replace.cast import Cast, Renderer, words
 from allonym.replace.mention import Setting, Wanted
+from allonym.text.names import plain
 
 CHOICES = 4
 """Further choices that are asked for."""

@@ -31,9 +31,9 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from allonym.names import person, plain
 from allonym.replace.cast import Cast, words
 from allonym.replace.mention import Wanted
+from allonym.text.names import person, plain
 
 if TYPE_CHECKING:
     from allonym.kb import Item, KnowledgeBase

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeVar
 
-from allonym.names import plain
 from allonym.replace.keyed import subkey
 from allonym.replace.mention import Book, Setting, Wanted
+from allonym.text.names import plain
 
 if TYPE_CHECKING:
     from allonym.kb import KnowledgeBase

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
-from allonym.names import plain
 from allonym.replace.atlas import CODED, KINDS, Atlas, capital, patterns, region_item, word_set
+from allonym.text.names import plain
 
 if TYPE_CHECKING:
     from allonym.kb import Item, KnowledgeBase

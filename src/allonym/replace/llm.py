@@ -21,7 +21,6 @@ from allonym.errors import EndpointError
 from allonym.llm.answers import mended
 from allonym.llm.client import Client, Recorded, Request, client_for
 from allonym.llm.templates import messages
-from allonym.names import plain
 from allonym.plan import digest
 from allonym.replace.cast import Ledger, Renderer, words
 from allonym.replace.covering import strays
@@ -41,6 +40,7 @@ from allonym.replace.proposed import (
     telling,
 )
 from allonym.replace.remarks import lacked
+from allonym.text.names import plain
 
 WORDS = 1200
 """Words of a window of text."""

@@ -14,12 +14,12 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
-from allonym.names import plain, short_forms
 from allonym.replace.cast import Cast
 from allonym.replace.naming import folded, units
 from allonym.replace.network import digits_for
 from allonym.replace.people import as_borne, family_name, made_up, unknown_initial
 from allonym.replace.who import Person, weight
+from allonym.text.names import plain, short_forms
 
 RUN = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*|\d+|[\W_]+")
 _CUT = 3  # letters that the beginning of a name needs to be told

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from allonym.kb.roman import romanised
-from allonym.names import plain
+from allonym.text.names import plain
 
 _TOKEN = re.compile(r"[Pp][Hh]\.\s?[Dd]\.?(?!\w)|(?:[^\W\d_]\.){2,}|[^\W_]+(?:['’ʼ‐‑-][^\W_]+)*\.?")
 ARTICLES = frozenset({"al", "el", "ul", "ben"})

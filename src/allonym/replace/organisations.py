@@ -18,7 +18,6 @@ from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
-from allonym.names import plain
 from allonym.replace.atlas import Atlas, patterns, walk, word_set
 from allonym.replace.cast import Cast, Renderer
 from allonym.replace.gazetteer import known_place
@@ -37,6 +36,7 @@ from allonym.replace.trade_names import (
     telling_name,
     tokenised,
 )
+from allonym.text.names import plain
 
 if TYPE_CHECKING:
     from allonym.kb import Item, KnowledgeBase

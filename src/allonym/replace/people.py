@@ -17,7 +17,6 @@ from functools import lru_cache, partial
 from itertools import permutations
 from typing import TYPE_CHECKING
 
-from allonym.names import near, plain, short_forms
 from allonym.replace.cast import Cast, Renderer
 from allonym.replace.mention import Wanted
 from allonym.replace.naming import (
@@ -39,6 +38,7 @@ from allonym.replace.naming import (
 )
 from allonym.replace.network import digits_for
 from allonym.replace.who import FAMILY, FAMILY_FIRST, GIVEN, Person, Reading, default_origin, family_origin, pieces_of
+from allonym.text.names import near, plain, short_forms
 
 if TYPE_CHECKING:
     from allonym.kb import KnowledgeBase

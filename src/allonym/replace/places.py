@@ -13,12 +13,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from allonym.names import plain
 from allonym.replace import coordinates, postal
 from allonym.replace.atlas import CODED, Atlas, listed, patterns, telling, word_set
 from allonym.replace.cast import Cast, Renderer
 from allonym.replace.gazetteer import Piece, Reading, aliases, find, read
 from allonym.replace.mention import Wanted
+from allonym.text.names import plain
 
 if TYPE_CHECKING:
     from allonym.kb import Item

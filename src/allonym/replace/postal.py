@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
-from allonym.names import plain
 from allonym.replace.atlas import Atlas, listed, patterns, region_item, word_set
+from allonym.text.names import plain
 
 if TYPE_CHECKING:
     from allonym.kb import Item

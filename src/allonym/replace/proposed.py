@@ -12,13 +12,13 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
 
-from allonym.names import plain
 from allonym.replace.cast import LEAST_WORD, Ledger, Renderer, words
 from allonym.replace.keyed import subkey
 from allonym.replace.mention import Mention, Setting, Wanted
 from allonym.replace.naming import parse, plural, recased, singular
 from allonym.replace.pseudonym import played
 from allonym.replace.pseudonym import prepare as offline_players
+from allonym.text.names import plain
 
 _WORD = re.compile(r"[^\W_]+")
 

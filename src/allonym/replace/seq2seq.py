@@ -16,7 +16,6 @@ from typing import Any, cast
 
 from allonym.document import Interval
 from allonym.errors import PolicyError
-from allonym.names import near, plain
 from allonym.replace.aligned import align, passages
 from allonym.replace.cast import LEAST_WORD, Ledger, words
 from allonym.replace.mention import Mention, Setting, Wanted, traits
@@ -24,6 +23,7 @@ from allonym.replace.naming import tables
 from allonym.replace.proposed import Players, fullest, named, offline, opened, renderers, telling
 from allonym.replace.remarks import lacked
 from allonym.replace.rewriter import load
+from allonym.text.names import near, plain
 
 KIND = "seq2seq name"
 ALIKE = 0.65

@@ -12,9 +12,9 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from allonym.names import plain
 from allonym.replace.calendars import words
 from allonym.replace.naming import tables
+from allonym.text.names import plain
 
 _WORD = re.compile(r"[^\W\d_]+")
 _RUN = re.compile(r"\d+")

@@ -17,13 +17,13 @@ from collections.abc import Sequence
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
-from allonym.names import plain
 from allonym.replace.atlas import Atlas, country_item, patterns, word_set
 from allonym.replace.cast import Cast, Renderer
 from allonym.replace.cast import words as name_words
 from allonym.replace.gazetteer import known_place
 from allonym.replace.mention import Wanted
 from allonym.replace.places import recased, shown
+from allonym.text.names import plain
 
 if TYPE_CHECKING:
     from allonym.kb import Item, KnowledgeBase

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from allonym.names import plain
 from allonym.replace.atlas import Atlas, word_set
 from allonym.replace.gazetteer import known_place
+from allonym.text.names import plain
 
 if TYPE_CHECKING:
     from allonym.kb import Item

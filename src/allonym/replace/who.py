@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from allonym.document import Span
-from allonym.names import near, plain, short_forms, sound
 from allonym.replace.cast import Cast
 from allonym.replace.mention import Wanted
 from allonym.replace.naming import (
@@ -26,6 +25,7 @@ from allonym.replace.naming import (
     title_origin,
     units,
 )
+from allonym.text.names import near, plain, short_forms, sound
 
 if TYPE_CHECKING:
     from allonym.kb import KnowledgeBase

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 
 from allonym.labels import TAXONOMY
-from allonym.names import organization, person, plain, split_name
 from allonym.replace.dates import read_date
 from allonym.restore.view import SPECIAL, View
 from allonym.restore.words import common_words, folded
+from allonym.text.names import organization, person, plain, split_name
 
 SPLIT = re.compile(r"([^\W_]+)")
 _MARKED = re.compile(r"((?:[^\W_][\u0300-\u036f]*)+)")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from allonym.names import alike, person, plain, same_person, split_name
 from allonym.replace.keyed import TOKEN
 from allonym.restore import forms
 from allonym.restore.fit import digits_of, known_date, national, style
@@ -20,6 +19,7 @@ from allonym.restore.words import (
     one_slip,
     spelled_out,
 )
+from allonym.text.names import alike, person, plain, same_person, split_name
 from allonym.vault.records import Known
 
 LEAST_SLIP = 5

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field, replace
 
 from allonym.document import Document, Entity, Span
 from allonym.labels import TAXONOMY, Taxonomy
-from allonym.names import plain
 from allonym.swap.categories import canonical
+from allonym.text.names import plain
 
 SOURCE = "acronym"
 _SCORE = 0.9

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from allonym.names import near, organization, plain
+from allonym.text.names import near, organization, plain
 
 _WORD = re.compile(r"[^\W_]+")
 _SMALL = frozenset("the a an of and for in on at de la le du des der die das und van von y e our".split())

@@ -12,12 +12,12 @@ import re
 from functools import lru_cache
 
 from allonym.labels import TAXONOMY
-from allonym.names import organization, plain
 from allonym.replace.context import article, attached, core, grown, with_article
 from allonym.replace.naming import Piece, parse, plural
 from allonym.swap.categories import label_of
 from allonym.swap.corpus import Value
 from allonym.swap.terms import stem
+from allonym.text.names import organization, plain
 
 _DETERMINER = re.compile(r"(?:an?|the|our|its|their|your|my|this|that|these|those)\s+(?=\S)", re.IGNORECASE)
 _DETERMINED = re.compile(

@@ -23,8 +23,8 @@ from allonym.detect.scan import compiled, matches
 from allonym.detect.words import word_list
 from allonym.document import Document, Span, subtract
 from allonym.labels import TAXONOMY, Label, Taxonomy
-from allonym.names import near, sound
 from allonym.policy import Policy, Rule
+from allonym.text.names import near, sound
 
 SOURCE = "protected"
 OTHER = "OTHER_IDENTIFYING_ATTRIBUTE"

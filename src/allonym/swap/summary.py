@@ -18,7 +18,7 @@ from allonym.errors import EndpointError
 from allonym.llm.answers import parsed
 from allonym.llm.client import Reply, Request
 from allonym.llm.templates import messages
-from allonym.names import plain
+from allonym.text.names import plain
 
 SHARE = 0.5
 """Share of a chunk's sentences that a summary keeps at most, one at least."""

@@ -24,10 +24,10 @@ try:
 except ImportError as error:
     raise MissingExtra("training seq2seq", "seq2seq") from error
 
-from allonym.names import plain
 from allonym.replace.aligned import align
 from allonym.replace.cast import LEAST_WORD, words
 from allonym.replace.rewriter import Rewriter
+from allonym.text.names import plain
 from allonym.train.parallel import Pair
 
 SIZES: Mapping[str, Mapping[str, int]] = {

@@ -13,7 +13,7 @@ from typing import TypeVar
 import sqlalchemy as sa
 
 from allonym.errors import UsageError, VaultError
-from allonym.names import plain
+from allonym.text.names import plain
 from allonym.vault import digests as checking
 from allonym.vault import store
 from allonym.vault.keys import Sealer

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from allonym.labels import TAXONOMY
-from allonym.names import PARTICLES, organization, person, plain
+from allonym.text.names import PARTICLES, organization, person, plain
 
 KINDS = ("whole", "part", "shortened", "edited", "initials")
 """How an original may turn up, the strongest sign first.

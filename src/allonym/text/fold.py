@@ -1,0 +1,144 @@
+"""Folding: text without the differences that do not make another name, in levels that build on each other.
+
+========== ============================================================== ====================
+level      what is folded, besides the levels before                       example
+========== ============================================================== ====================
+CASE       case, full-width and other compatibility forms                  ``ＡDA`` to ``ada``
+MARKS      diacritics, enclosing marks, invisible characters               ``Zoë`` to ``zoe``
+LETTERS    letters that Unicode does not decompose: ``ł ø đ ı ß æ þ``       ``Łódź`` to ``lodz``
+SCRIPT     decimal digits of all scripts                                   ``٤٢`` to ``42``
+========== ============================================================== ====================
+
+A few letters have a second spelling of two letters (``Müller``: ``Muller`` or ``Mueller``). :func:`spell_out` gives
+it. Two names are compared in both spellings, but only where one of them has such a letter: see :func:`fold_spellings`.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from enum import IntEnum
+
+
+class Level(IntEnum):
+    """How much is folded; each level includes those before it."""
+
+    CASE = 1
+    MARKS = 2
+    LETTERS = 3
+    SCRIPT = 4
+
+
+LETTERS = {
+    "ł": "l",
+    "ø": "o",
+    "đ": "d",
+    "ð": "d",
+    "ħ": "h",
+    "ŧ": "t",
+    "ı": "i",
+    "ȷ": "j",
+    "æ": "ae",
+    "œ": "oe",
+    "þ": "th",
+    "ß": "ss",
+    "ə": "e",
+    "ɔ": "o",
+    "ɛ": "e",
+    "ŋ": "ng",
+    "ɓ": "b",
+    "ɖ": "d",
+    "ɗ": "d",
+    "ƙ": "k",
+    "ƴ": "y",
+}
+"""Small letters that no Unicode normal form decomposes, and the letters a to z that are written in their place."""
+
+SPELLED_OUT = {"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa", "ø": "oe", "đ": "dj"}
+"""Small letters that are also written as two letters where a keyboard lacks them."""
+
+
+def _with_capitals(table: dict[str, str]) -> dict[int, str]:
+    capitals = {k.upper(): v.capitalize() for k, v in table.items() if len(k.upper()) == 1 and k not in ("ı", "ȷ")}
+    return str.maketrans({**table, **capitals, **({"ẞ": "SS"} if "ß" in table else {})})
+
+
+_ASCII_LETTERS = _with_capitals(LETTERS)
+_TWO_LETTERS = _with_capitals(SPELLED_OUT)
+_INVISIBLE = ("Mn", "Me", "Cf")
+
+
+class _Table(dict[int, str]):
+    """Maps a code point to its folded characters, for :meth:`str.translate`; filled as code points occur."""
+
+    def __init__(self, level: Level) -> None:
+        self._level = level
+
+    def __missing__(self, point: int) -> str:
+        char, level = chr(point), self._level
+        form = "NFKC" if level == Level.CASE else "NFKD"
+        folded = unicodedata.normalize(form, unicodedata.normalize(form, char).casefold())
+        if level >= Level.MARKS:
+            folded = "".join(c for c in folded if unicodedata.category(c) not in _INVISIBLE)
+        if level >= Level.LETTERS:
+            folded = "".join(LETTERS.get(c, c) for c in folded)
+        if level >= Level.SCRIPT:
+            folded = "".join(str(unicodedata.decimal(c)) if c.isdecimal() else c for c in folded)
+        folded = self[point] = unicodedata.normalize("NFC", folded)
+        return folded
+
+
+_TABLES = {level: _Table(level) for level in Level}
+
+
+def fold(text: str, level: Level = Level.LETTERS) -> str:
+    """Return the text folded to a level.
+
+    Spaces and punctuation stay. The length may change. Folding twice changes nothing.
+
+    >>> fold("Łukasz STRAUẞ"), fold("Łukasz", Level.MARKS)
+    ('lukasz strauss', 'łukasz')
+    """
+    if text.isascii():
+        return text.lower()
+    if level == Level.CASE:
+        text = unicodedata.normalize("NFKC", text)
+    return unicodedata.normalize("NFC", text.translate(_TABLES[level]))
+
+
+def spell_out(text: str) -> str:
+    """Return the text with its umlauts and the like as two letters; the same text where it has none.
+
+    >>> spell_out("Jürgen Ångström")
+    'Juergen Aangstroem'
+    """
+    return text if text.isascii() else unicodedata.normalize("NFC", text).translate(_TWO_LETTERS)
+
+
+def fold_spellings(text: str, level: Level = Level.LETTERS) -> tuple[str, ...]:
+    """Return the folded text, and as a second item its folded spelled-out form where that differs.
+
+    >>> fold_spellings("Müller"), fold_spellings("Mueller")
+    (('muller', 'mueller'), ('mueller',))
+    """
+    folded = fold(text, level)
+    if text.isascii() or (spelled := fold(spell_out(text), level)) == folded:
+        return (folded,)
+    return folded, spelled
+
+
+def is_same_spelling(a: str, b: str) -> bool:
+    """Return whether two texts agree in one of their spellings: ``Müller`` with ``Muller`` and with ``Mueller``.
+
+    ``Muller`` and ``Mueller`` do not agree: neither has a letter that could be written in both ways.
+    """
+    return not set(fold_spellings(a)).isdisjoint(fold_spellings(b))
+
+
+def to_ascii_letters(text: str) -> str:
+    """Return the letters a to z, A to Z and the digits of a text, as addresses hold them; case stays.
+
+    >>> to_ascii_letters("Łucja d'Ærø")
+    'LucjadAero'
+    """
+    decomposed = unicodedata.normalize("NFKD", text.translate(_ASCII_LETTERS))
+    return "".join(c for c in decomposed if c.isascii() and c.isalnum())
