@@ -45,7 +45,7 @@ META = {
 
 
 LAYERS = [
-    "text document labels errors checksums stats pattern",
+    "text document labels errors serial checksums stats pattern",
     "registry policy plan models vault llm schema kb",
     "detect resolve link replace restore",
     "pipeline",
@@ -65,6 +65,7 @@ NEIGHBOURS = {
     ("pattern", "errors"),
     ("text", "errors"),
     ("stats", "errors"),
+    ("stats", "serial"),  # estimates are written as JSON
     ("policy", "registry"),  # a policy names detectors
     ("schema", "policy"),  # the JSON schema is made from the policy's table of keys
     ("schema", "registry"),

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from allonym.serial import Serialisable
+
 __all__ = ["Estimate", "mean", "none"]
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class Estimate(Serialisable):
     """A measured or estimated number: no figure in a report stands alone.
 
     Attributes:
@@ -30,16 +32,6 @@ class Estimate:
         """A number that was counted or computed, not estimated."""
         return cls(value, value, value, n, "exact")
 
-    def to_dict(self) -> dict[str, object]:
-        """Plain values for JSON; what is no finite number becomes None."""
-        return {
-            "value": _finite(self.value),
-            "low": _finite(self.low),
-            "high": _finite(self.high),
-            "n": self.n,
-            "method": self.method,
-        }
-
 
 def none(reason: str, n: int = 0) -> Estimate:
     """No value, and why: where something cannot be measured, never a made-up 0 or 1."""
@@ -57,7 +49,3 @@ def mean(values: Sequence[float]) -> Estimate:
     centre = sum(values) / n
     spread = (sum((v - centre) ** 2 for v in values) / (n - 1)) ** 0.5
     return Estimate(centre, centre - spread, centre + spread, n, "mean, SD over draws")
-
-
-def _finite(value: float) -> float | None:
-    return value if value - value == 0 else None

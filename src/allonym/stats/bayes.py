@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from allonym.errors import UsageError
+from allonym.serial import Serialisable
 
 __all__ = ["SCALE", "BayesFactor", "jzs", "paired", "unpaired"]
 
@@ -23,7 +24,7 @@ _LARGEST = 709.0  # exp of more is no double
 
 
 @dataclass(frozen=True, slots=True)
-class BayesFactor:
+class BayesFactor(Serialisable):
     """Evidence of a t test.
 
     Attributes:
@@ -33,6 +34,8 @@ class BayesFactor:
         scale: of the prior.
         reason: why there is none; else empty.
     """
+
+    KEYS = ("bf10", "bf01", "log10_bf10", "t", "df", "scale", "reading", "reason")
 
     log: float
     t: float
@@ -56,6 +59,11 @@ class BayesFactor:
         return self.log / math.log(10)
 
     @property
+    def log10_bf10(self) -> float:
+        """The same under its name in JSON, where ``bf10`` is None when it is too large for a double."""
+        return self.log10
+
+    @property
     def reading(self) -> str:
         """The factor in words: beyond 3 either way evidence, beyond 10 strong (Jeffreys 1961)."""
         if math.isnan(self.log):
@@ -65,19 +73,6 @@ class BayesFactor:
             return "undecided"
         which = "changed" if self.log > 0 else "unchanged"
         return f"{which}, strong evidence" if size >= math.log(10) else which
-
-    def to_dict(self) -> dict[str, object]:
-        """Plain values for JSON; what is no finite number becomes None, so that ``log10_bf10`` is the one to plot."""
-        return {
-            "bf10": _finite(self.bf10),
-            "bf01": _finite(self.bf01),
-            "log10_bf10": _finite(self.log10),
-            "t": _finite(self.t),
-            "df": self.df,
-            "scale": self.scale,
-            "reading": self.reading,
-            "reason": self.reason,
-        }
 
 
 def jzs(t: float, n: int, m: int = 0, *, scale: float = SCALE) -> BayesFactor:
@@ -170,7 +165,3 @@ def _marginal(t: float, size: float, df: int) -> float:
     edges = sorted(max(low, e) for e in edges)
     total = sum(quad(part, a, b, epsabs=0, epsrel=1e-10, limit=200)[0] for a, b in pairwise(edges) if a < b)
     return top + math.log(total)
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

@@ -1,0 +1,73 @@
+"""Results as plain values for JSON: one serialiser for every dataclass that is written out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from dataclasses import Field, fields, is_dataclass
+from enum import Enum
+from pathlib import PurePath
+from typing import Any, ClassVar
+
+__all__ = ["Serialisable", "to_plain"]
+
+
+class Serialisable:
+    """A dataclass whose fields become the members of a JSON object, under their names and in their order.
+
+    A subclass that shows something else sets class variables (not fields):
+
+    Attributes:
+        KEYS: fields and properties in the order of the output, in place of all fields.
+        TEXT_KEYS: fields and properties that hold words of documents; they come last, and only if texts are asked for.
+    """
+
+    __slots__ = ()
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+    KEYS: ClassVar[tuple[str, ...]] = ()
+    TEXT_KEYS: ClassVar[tuple[str, ...]] = ()
+
+    def to_dict(self, texts: bool = False) -> dict[str, Any]:
+        """Return plain values for JSON; NaN and infinity become None.
+
+        Args:
+            texts: whether members that hold words of documents are included, here and in nested results.
+        """
+        keys = self.KEYS or tuple(f.name for f in fields(self) if f.name not in self.TEXT_KEYS)
+        return {key: to_plain(getattr(self, key), texts) for key in (*keys, *(self.TEXT_KEYS if texts else ()))}
+
+
+def to_plain(value: Any, texts: bool = False) -> Any:
+    """Convert a result to what :func:`json.dumps` accepts: dictionaries, lists, strings, numbers, booleans and None.
+
+    Dataclasses and named tuples become dictionaries, other tuples lists, sets sorted lists, enumerations their values,
+    paths strings, NumPy scalars and arrays Python numbers and lists. Keys of mappings become strings, floats among
+    them without trailing zeros. Numbers that are not finite become None. A class with its own ``to_dict`` uses it.
+
+    Raises:
+        TypeError: if a value has none of these forms; the message names its type only.
+    """
+    if isinstance(value, Enum):
+        return to_plain(value.value)
+    if value is None or isinstance(value, (str, int)):
+        return value
+    if isinstance(value, float):
+        return value if value - value == 0 else None
+    if isinstance(value, Serialisable):
+        return value.to_dict(texts)
+    if hasattr(value, "to_dict"):
+        return to_plain(value.to_dict())
+    if isinstance(value, Mapping):
+        return {f"{key:g}" if isinstance(key, float) else str(key): to_plain(v, texts) for key, v in value.items()}
+    if is_dataclass(value):
+        return {f.name: to_plain(getattr(value, f.name), texts) for f in fields(value)}
+    if hasattr(value, "_asdict"):
+        return to_plain(value._asdict(), texts)
+    if isinstance(value, (list, tuple)):
+        return [to_plain(v, texts) for v in value]
+    if isinstance(value, Set):
+        return [to_plain(v, texts) for v in sorted(value)]
+    if hasattr(value, "tolist"):
+        return to_plain(value.tolist())
+    if isinstance(value, PurePath):
+        return str(value)
+    raise TypeError(f"a value of type {type(value).__name__} has no form in JSON")
