@@ -36,15 +36,15 @@ def documents(count: int) -> list[Document]:
 def failing(monkeypatch):
     from allonym import pipeline
 
-    real = pipeline.replace_found
+    real = pipeline.replace_spans
 
-    def replace_found(document, *args, **options):
+    def replace_spans(document, *args, **options):
         for word, error in (("BOOM", DataError("cannot be done")), ("KRACH", LookupError(document.text))):
             if word in document.text:
                 raise error
         return real(document, *args, **options)
 
-    monkeypatch.setattr(pipeline, "replace_found", replace_found)
+    monkeypatch.setattr(pipeline, "replace_spans", replace_spans)
 
 
 def test_kernel_gives_parts_plan_and_counts():

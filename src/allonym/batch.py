@@ -134,13 +134,13 @@ def run_records(
 
 
 def find_records(documents: Iterable[Document], policy: Policy, key: Key = None) -> list[Found]:
-    """What :func:`allonym.pipeline.find` finds in each document, or why it failed there."""
-    from allonym.pipeline import find
+    """What :func:`allonym.pipeline.detect_with_key` finds in each document, or why it failed there."""
+    from allonym.pipeline import detect_with_key
 
     out: list[Found] = []
     for document in documents:
         try:
-            out.append(find(document, policy, key))
+            out.append(detect_with_key(document, policy, key))
         except UsageError:
             raise
         except (DataError, *RECORD_ERRORS) as error:
@@ -158,12 +158,12 @@ def _one(
     scope: str,
     book: Book | None,
 ) -> Result:
-    from allonym.pipeline import replace_found
+    from allonym.pipeline import replace_spans
 
     if isinstance(found, str):
         return Result(document.id, error=found, characters=_length(document))
     try:
-        done = replace_found(document, found, policy, key=key, scope=scope, book=book)
+        done = replace_spans(document, found, policy, key=key, scope=scope, book=book)
         return Result(
             document.id,
             done.parts,

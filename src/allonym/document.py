@@ -5,8 +5,10 @@ All offsets are half-open and count code points of ``Document.text``.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from types import MappingProxyType
 
 Interval = tuple[int, int]
@@ -172,19 +174,19 @@ def merge(intervals: Iterable[Interval]) -> list[Interval]:
 
 
 def subtract(interval: Interval, taken: Sequence[Interval]) -> Iterator[Interval]:
-    """What is left of ``interval`` without the sorted, disjoint intervals ``taken``.
+    """The parts of ``interval`` outside the sorted, disjoint intervals ``taken``.
 
     >>> list(subtract((0, 10), [(2, 3), (5, 12)]))
     [(0, 2), (3, 5)]
     """
-    at, end = interval
-    for a, b in taken:
-        if b <= at:
-            continue
-        if a >= end:
+    position, end = interval
+    first = bisect_right(taken, position, key=itemgetter(1))
+    for i in range(first, len(taken)):
+        start, stop = taken[i]
+        if start >= end:
             break
-        if a > at:
-            yield at, a
-        at = max(at, b)
-    if at < end:
-        yield at, end
+        if start > position:
+            yield position, start
+        position = max(position, stop)
+    if position < end:
+        yield position, end

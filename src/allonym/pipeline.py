@@ -5,25 +5,18 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from allonym import registry
-from allonym.detect import Detector
-from allonym.detect.disguise import fold, views
-from allonym.detect.echo import SCORE, echoes
-from allonym.detect.lexicon import filter_excluded
-from allonym.detect.repeats import repeats
-from allonym.detect.tagger import SOURCE as TAGGER
+from allonym.detect.candidates import find_candidates
+from allonym.detect.explanation import explain_candidates
+from allonym.detect.selection import select_findings
 from allonym.detect.turns import with_turns
-from allonym.document import Document, Span, merge, subtract
-from allonym.errors import AllonymError, DataError, UnknownNameError
+from allonym.document import Document, Span
 from allonym.link import Linked, link
 from allonym.plan import Plan, parts_after, replaced
 from allonym.policy import Policy
@@ -38,9 +31,6 @@ if TYPE_CHECKING:
 
 TextOrDocument = str | Document
 AnyPolicy = str | Path | Policy
-GIVEN_MONTHS = frozenset("April May June August January Avril Juni".split())
-"""Months that are given names as well."""
-_LEAST = 0.05  # chance from which on :func:`explain` shows what the tagger saw
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -75,36 +65,30 @@ def detect(text_or_document: TextOrDocument, policy: AnyPolicy = "default") -> t
         PolicyError, UnknownNameError: the policy is not valid or not known.
     """
     policy = Policy.load(policy)
-    document = _document(text_or_document)
-    return settle(document, policy, candidates(document, policy))
+    document = _as_document(text_or_document)
+    return resolve_candidates(document, policy, find_candidates(document, policy))
 
 
-def settle(document: Document, policy: Policy, found: Iterable[Span]) -> tuple[Span, ...]:
-    """The second half of :func:`detect`: from what :func:`candidates` saw to disjoint spans in reading order.
+def resolve_candidates(document: Document, policy: Policy, candidates: Iterable[Span]) -> tuple[Span, ...]:
+    """Resolve what :func:`~allonym.detect.candidates.find_candidates` saw to disjoint spans in reading order.
 
-    What depends on the whole document happens here: names that were found once are followed everywhere. ``found`` may
-    come from the document's parts, each looked at alone, with the offsets of the document.
+    Whatever depends on the whole document happens here: names that were found once are followed everywhere. The
+    candidates may come from searching parts of the document one by one, with the offsets of the document.
     """
-    return resolve(_wanted(document, policy, found), policy.taxonomy)
+    return resolve(select_findings(document, policy, candidates), policy.taxonomy)
 
 
 def explain(text_or_document: TextOrDocument, policy: AnyPolicy = "default") -> tuple[Decision, ...]:
-    """Every candidate that any detector sees, and what became of it: kept, clipped, absorbed, superseded
-    (a rule knew better what the tagger had found), excluded, below threshold."""
+    """List every candidate that any detector sees, and what became of it.
+
+    The outcomes are kept, clipped, absorbed, superseded (a rule knew better what the tagger found), excluded and below
+    threshold.
+    """
     policy = Policy.load(policy)
-    document = _document(text_or_document)
-    real = candidates(document, policy)
-    kept = set(_wanted(document, policy, real))
-    found = list(dict.fromkeys((*real, *candidates(document, _without_thresholds(policy)), *kept)))
-    weak = {s for s in found if s not in kept and (s.source == TAGGER or s.score < policy.threshold_for(s.label))}
-    _, decisions = decide(kept, policy.taxonomy)
-    better = {s for s in real if s.source == TAGGER and s not in kept and policy.looks_for(s.label)}
-    lost = [
-        Decision(s, "superseded" if s in better else "below threshold" if s in weak else "excluded")
-        for s in found
-        if s not in kept
-    ]
-    return tuple(sorted((*decisions, *lost), key=lambda d: d.span))
+    findings, losses = explain_candidates(_as_document(text_or_document), policy)
+    _, decisions = decide(findings, policy.taxonomy)
+    lost = (Decision(span, loss) for span, loss in losses.items())
+    return tuple(sorted((*decisions, *lost), key=lambda decision: decision.span))
 
 
 def anonymize(
@@ -133,21 +117,21 @@ def anonymize(
         VaultError: the vault cannot be written; then nothing of the document is in it.
     """
     policy = Policy.load(policy)
-    document = _document(text_or_document)
+    document = _as_document(text_or_document)
     if vault is not None:
         from allonym.vault import check_vault
 
         check_vault(vault)
         key = vault.operator_key if key is None else key
-    spans = find(document, policy, key)
+    spans = detect_with_key(document, policy, key)
     if vault is None:
-        return replace_found(document, spans, policy, key=key, scope=scope)
+        return replace_spans(document, spans, policy, key=key, scope=scope)
     with vault.book(scope, subject_of(document, policy)) as book:
-        return replace_found(document, spans, policy, key=key, scope=scope, book=book)
+        return replace_spans(document, spans, policy, key=key, scope=scope, book=book)
 
 
-def find(document: Document, policy: Policy, key: bytes | str | None) -> tuple[Span, ...]:
-    """:func:`detect` for :func:`replace_found`: a detector that asks a language model may use its answers on disk."""
+def detect_with_key(document: Document, policy: Policy, key: bytes | str | None) -> tuple[Span, ...]:
+    """Run :func:`detect`; with a key, a detector that asks a language model may use its encrypted answers on disk."""
     if key is None or not policy.llm["cache"]:
         return detect(document, policy)
     from allonym.llm import unlocked
@@ -156,7 +140,7 @@ def find(document: Document, policy: Policy, key: bytes | str | None) -> tuple[S
         return detect(document, policy)
 
 
-def replace_found(
+def replace_spans(
     document: Document,
     spans: Sequence[Span],
     policy: Policy,
@@ -175,7 +159,7 @@ def replace_found(
         book: a vault's book of the scope, open for writing.
         linked: who the mentions are, where that is known already; by default they are linked here.
     """
-    document = _document(document)
+    document = with_turns(document)
     linked = link(document, spans, policy.taxonomy) if linked is None else linked
     plan = make_plan(document, linked.entities, policy, key=key, scope=scope, notes=linked.notes, book=book)
     text = replaced(document.text, plan.edits)
@@ -227,159 +211,5 @@ def restore_many(
     )
 
 
-def _document(given: TextOrDocument) -> Document:
-    return with_turns(given if isinstance(given, Document) else Document("", given))
-
-
-@lru_cache(maxsize=64)
-def _detectors(policy: Policy) -> tuple[Detector, ...]:
-    factories = [registry.detectors.get(name) for name in policy.detectors]
-    return tuple(factory(policy) for factory in factories)  # type: ignore[operator]
-
-
-@lru_cache(maxsize=64)
-def _without_thresholds(policy: Policy) -> Policy:
-    rules = MappingProxyType({k: replace(r, threshold=None) for k, r in policy.rules.items()})
-    points = MappingProxyType({"*": _LEAST})
-    default = replace(policy.default, threshold=None)
-    return policy.with_(threshold=0.0, rules=rules, default=default, operating_points=points)
-
-
-def candidates(document: Document, policy: Policy) -> list[Span]:
-    """The first half of :func:`detect`: all that the policy's detectors see in ``document``, in no order."""
-    document = _document(document)
-    folded = fold(document.text)
-    plain = document if folded is document.text else replace(document, text=folded)
-    detectors = _detectors(policy)
-    found: list[Span] = []
-    for detector in detectors:
-        found += _run(detector, plain)
-    seen: dict[tuple[int, int, str], float] | None = None
-    readers = [d for d in detectors if getattr(d, "reads_disguise", True)]
-    for at, first, last, view in views(folded):
-        seen = seen or {(s.start, s.end, s.label): s.score for s in found}
-        hidden = Document(document.id, view.text, document.meta)
-        for detector in readers:
-            for span in _run(detector, hidden):
-                if first <= span.start and span.end <= last:
-                    start, end = view.original(span.start, span.end)
-                    start, end = start + at, end + at
-                    if seen.get((start, end, span.label), -1.0) < span.score:
-                        found.append(replace(span, start=start, end=end, source=f"{span.source}+unmasked"))
-    return found
-
-
-def _run(detector: Detector, document: Document) -> Iterable[Span]:
-    try:
-        return list(detector(document))
-    except AllonymError:
-        raise
-    except Exception as error:  # what another's detector raises may quote the text, so only its type is told
-        failure = type(error).__name__
-    raise DataError(f"a detector failed with {failure}")
-
-
-def _told_better(text: str, kept: list[Span], policy: Policy) -> list[Span]:
-    """Without what the tagger found inside another finding of the same kind, whose label says more.
-
-    Where a finding of another kind stands inside one of the tagger's, what is left beside it must hold two letters or
-    digits to be one.
-    """
-    others = [s for s in kept if s.source != TAGGER]
-    if not others or len(others) == len(kept):
-        return kept
-    others = _without_given_names(text, others, kept)
-    others.sort(key=lambda s: (s.start, -s.end))
-    reach, ends = 0, []
-    for s in others:
-        reach = max(reach, s.end)
-        ends.append(reach)
-    starts = [s.start for s in others]
-
-    def told(span: Span) -> bool:
-        i = bisect_right(starts, span.start) - 1
-        while i >= 0 and ends[i] >= span.end:
-            if others[i].end >= span.end and policy.taxonomy.related(others[i].label, span.label):
-                return True
-            i -= 1
-        return False
-
-    out = others
-    taken = merge((s.start, s.end) for s in others)
-    for span in kept:
-        if span.source == TAGGER and not told(span):
-            left = list(subtract((span.start, span.end), taken))
-            if left == [(span.start, span.end)] or any(
-                policy.taxonomy.related(o.label, span.label)
-                for o in others
-                if o.start < span.end and span.start < o.end
-            ):
-                out.append(span)
-            else:
-                for a, b in left:
-                    said = text[a:b]
-                    if sum(map(str.isalnum, said)) > 1:
-                        a, b = a + len(said) - len(said.lstrip()), b - len(said) + len(said.rstrip())
-                        out.append(replace(span, start=a, end=b))
-    return out
-
-
-def _without_given_names(text: str, others: list[Span], kept: list[Span]) -> list[Span]:
-    """Without the dates that are the given name of somebody whom the tagger found: "April Stone"."""
-    months = [s for s in others if s.end - s.start < 10 and text[s.start : s.end] in GIVEN_MONTHS]
-    if not months:
-        return others
-    people = [s for s in kept if s.source == TAGGER and s.label.startswith("PERSON")]
-    given = {m for m in months for p in people if p.start <= m.start and m.end < p.end}
-    return [s for s in others if s not in given]
-
-
-@lru_cache(maxsize=64)
-def _bars(policy: Policy) -> dict[str, float]:
-    """Label to the score it needs; over 1 for labels not looked for."""
-    return {
-        label.name: policy.threshold_for(label.name) if policy.looks_for(label.name) else 2.0
-        for label in policy.taxonomy
-    }
-
-
-def _wanted(document: Document, policy: Policy, found: Iterable[Span]) -> list[Span]:
-    bars = _bars(policy)
-    try:
-        # what has bars of its own has passed them; "not <" so that a score that is no number counts
-        kept = [s for s in found if not s.score < bars[s.label] or (s.source == TAGGER and bars[s.label] <= 1)]
-    except KeyError as error:
-        unknown = error.args[0]
-    else:
-        unknown = ""
-    if unknown:
-        raise UnknownNameError("label", unknown, bars, "a detector's finding")
-    kept = _told_better(document.text, kept, policy)
-    tagged = [s for s in kept if s.source == TAGGER]
-    if tagged:
-        kept += repeats(document.text, tagged, kept, policy.taxonomy)
-    if bars["PERSON"] <= SCORE and kept:
-        kept += echoes(document.text, kept, policy.taxonomy)
-    if tagged and bars["PERSON"] <= 1:
-        kept = _families(document.text, kept)
-    if policy.exclusions and kept:
-        kept = list(filter_excluded(document, kept, policy)[0])
-    return kept
-
-
-def _families(text: str, kept: list[Span]) -> list[Span]:
-    """With "Millers" as people where the tagger took them for an organization and somebody is called Miller."""
-    plurals = [
-        s
-        for s in kept
-        if s.source == TAGGER and s.label == "ORGANIZATION" and text[s.end - 1] == "s" and s.end - s.start > 4
-    ]
-    if not plurals:
-        return kept
-    names = {
-        text[s.start : s.end].split()[-1]
-        for s in kept
-        if s.label.startswith("PERSON") and text[s.start : s.end].split()
-    }
-    wrong = {s for s in plurals if (said := text[s.start : s.end])[:-1] in names or said.removesuffix("es") in names}
-    return [replace(s, label="PERSON") if s in wrong else s for s in kept]
+def _as_document(text_or_document: TextOrDocument) -> Document:
+    return text_or_document if isinstance(text_or_document, Document) else Document("", text_or_document)

@@ -140,20 +140,10 @@ class Policy:
         base = _preset("default")
         for label in chosen:
             base.taxonomy.get(label)
-        rules = base.rules
         if threshold is not None:
-            rules = MappingProxyType({k: replace(r, threshold=None) for k, r in base.rules.items()})
-            base = replace(base, default=replace(base.default, threshold=None), threshold=_unit(threshold, "threshold"))
-            if 0 < threshold < 1:
-                base = replace(base, operating_points=MappingProxyType({"*": float(threshold)}))
-        return replace(
-            base,
-            name="only",
-            labels=chosen,
-            every=False,
-            exclude=(),
-            rules=rules,
-        )
+            point = float(threshold) if 0 < threshold < 1 else None
+            base = base.with_threshold(_unit(threshold, "threshold"), point)
+        return replace(base, name="only", labels=chosen, every=False, exclude=())
 
     def changed(self, table: Mapping[str, object], where: str) -> Policy:
         """This policy with what a table says that is written like a policy file's and extends this one.
@@ -166,6 +156,18 @@ class Policy:
     def with_(self, **changes: Any) -> Policy:
         """A copy with some attributes changed."""
         return replace(self, **changes)
+
+    def with_threshold(self, threshold: float, operating_point: str | float | None = None) -> Policy:
+        """A copy in which all labels share one threshold, whatever their rules say.
+
+        Args:
+            threshold: score from 0 to 1 that a finding needs.
+            operating_point: the tagger's operating point for all labels; None: the points stay as they are.
+        """
+        rules = MappingProxyType({label: replace(rule, threshold=None) for label, rule in self.rules.items()})
+        points = self.operating_points if operating_point is None else MappingProxyType({"*": operating_point})
+        default = replace(self.default, threshold=None)
+        return replace(self, threshold=threshold, rules=rules, default=default, operating_points=points)
 
     def looks_for(self, label: str) -> bool:
         """Whether findings with this label are wanted."""

@@ -8,8 +8,8 @@ spaCy's ``filter_spans`` and Presidio's ``REMOVE_INTERSECTIONS`` drop such rests
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Iterable
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Literal
@@ -35,8 +35,8 @@ class Decision:
             return ""
         words = ("stronger", "longer", "surer", "earlier")
         mine, theirs = _priority(self.span), _priority(self.winner)
-        for word, own, other in zip(words, mine, theirs, strict=False):
-            if own != other:  # the first difference settles the order of the whole
+        for word, ours, other in zip(words, mine, theirs, strict=False):
+            if ours != other:  # the first difference decides the whole order
                 return word if theirs < mine else "part of a stronger one"
         return "first by name"
 
@@ -51,53 +51,63 @@ def resolve(spans: Iterable[Span], taxonomy: Taxonomy = TAXONOMY) -> tuple[Span,
 
     Idempotent, and independent of the order of ``spans``.
     """
-    out: list[Span] = []
-    heap: list[Span] = []  # spans that overlap in a chain
-    reach = 0
-    for span in sorted(set(spans), key=_ORDER):
-        if heap and span.start >= reach:
-            out += heap if len(heap) == 1 else decide(heap, taxonomy)[0]
-            heap = []
-        heap.append(span)
-        reach = max(reach, span.end)
-    out += heap if len(heap) == 1 else decide(heap, taxonomy)[0]
-    return tuple(out)
+    resolved: list[Span] = []
+    for chain in _split_chains(spans):
+        resolved += chain if len(chain) == 1 else _decide_chain(chain, taxonomy)[0]
+    return tuple(resolved)
 
 
 def decide(spans: Iterable[Span], taxonomy: Taxonomy = TAXONOMY) -> tuple[tuple[Span, ...], tuple[Decision, ...]]:
     """As :func:`resolve`, and what became of each candidate, in the order of the spans."""
+    chains = [_decide_chain(chain, taxonomy) for chain in _split_chains(spans)]
+    resolved = tuple(span for placed, _ in chains for span in placed)
+    return resolved, tuple(decision for _, decisions in chains for decision in decisions)
+
+
+def _split_chains(spans: Iterable[Span]) -> Iterator[list[Span]]:
+    """The spans in groups in which each overlaps another; no two groups overlap. One group after the other, sorted."""
+    chain: list[Span] = []
+    reach = 0
+    for span in sorted(set(spans), key=_ORDER):
+        if chain and span.start >= reach:
+            yield chain
+            chain = []
+        chain.append(span)
+        reach = max(reach, span.end)
+    if chain:
+        yield chain
+
+
+def _decide_chain(chain: Iterable[Span], taxonomy: Taxonomy) -> tuple[list[Span], list[Decision]]:
     placed: list[Span] = []  # sorted by start, disjoint
     starts: list[int] = []
     decisions: list[Decision] = []
-    for span in sorted(set(spans), key=_priority):
-        lo = max(0, bisect_right(starts, span.start) - 1)
-        hi = lo
-        while hi < len(placed) and placed[hi].start < span.end:
-            hi += 1
-        rivals = [p for p in placed[lo:hi] if p.overlaps(span)]
+    for span in sorted(chain, key=_priority):
+        lowest = max(0, bisect_right(starts, span.start) - 1)
+        rivals = [p for p in placed[lowest : bisect_left(starts, span.end)] if p.overlaps(span)]
         if not rivals:
-            at = bisect_right(starts, span.start)
-            placed.insert(at, span)
-            starts.insert(at, span.start)
+            index = bisect_right(starts, span.start)
+            placed.insert(index, span)
+            starts.insert(index, span.start)
             decisions.append(Decision(span, "kept"))
             continue
         kin = [p for p in rivals if taxonomy.related(p.label, span.label)]
-        left = list(subtract((span.start, span.end), [(p.start, p.end) for p in rivals]))
+        by_end = {rival.end: i for i, rival in enumerate(kin)}
+        by_start = {rival.start: i for i, rival in enumerate(kin)}
         clipped = False
-        for start, end in left:
-            for i, rival in enumerate(kin):
-                if rival.end == start or rival.start == end:
-                    grown = replace(rival, start=min(start, rival.start), end=max(end, rival.end))
-                    at = bisect_right(starts, rival.start) - 1
-                    placed[at] = grown
-                    starts[at] = grown.start
-                    kin[i] = grown
-                    break
-            else:
+        for start, end in subtract((span.start, span.end), [(p.start, p.end) for p in rivals]):
+            neighbour = by_end.get(start, by_start.get(end))
+            if neighbour is None:
                 clipped = True
-                at = bisect_right(starts, start)
-                placed.insert(at, replace(span, start=start, end=end))
-                starts.insert(at, start)
+                index = bisect_right(starts, start)
+                placed.insert(index, replace(span, start=start, end=end))
+                starts.insert(index, start)
+                continue
+            rival = kin[neighbour]
+            index = bisect_right(starts, rival.start) - 1
+            kin[neighbour] = grown = replace(rival, start=min(start, rival.start), end=max(end, rival.end))
+            by_end[grown.end] = neighbour
+            placed[index], starts[index] = grown, grown.start
         winner = min(kin or rivals, key=_priority)
         decisions.append(Decision(span, "clipped" if clipped else "absorbed", winner))
-    return tuple(placed), tuple(sorted(decisions, key=lambda d: d.span))
+    return placed, sorted(decisions, key=lambda decision: decision.span)

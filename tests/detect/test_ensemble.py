@@ -143,7 +143,7 @@ def test_members_that_make_no_sense(tmp_path, lines, says):
 
 
 def test_a_member_cannot_run_for_itself_too(tmp_path):
-    with pytest.raises(PolicyError, match="rules also runs for itself"):
+    with pytest.raises(PolicyError, match="rules also runs on its own"):
         build(load(tmp_path, 'members = ["rules", "spoken"]', '["ensemble", "rules"]'))
 
 

@@ -15,8 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import allonym
-from allonym.detect import Detector
-from allonym.detect.many import detect_each
+from allonym.detect import Detector, detect_each
 from allonym.detect.tagger import bars_of, build, spans, whole_names
 from allonym.document import Document, Span
 from allonym.errors import DataError, UsageError

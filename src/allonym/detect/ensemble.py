@@ -1,13 +1,13 @@
-"""The detector ``ensemble``: other detectors as one, whose findings count by union, intersection or vote.
+"""The detector ``ensemble``: several detectors as one, whose findings count by union, intersection or vote.
 
 Two findings agree where they overlap and their labels lie below the same top-level label.
 
-- ``union``: every finding counts, as it is.
-- ``vote``: a finding counts, in its own extent, where at least ``votes`` members agree on it, its own among them.
-- ``intersection``: of a finding counts what every member marks under the same top-level label.
+- ``union``: every finding counts, unchanged.
+- ``vote``: a finding counts, with its own borders, where at least ``votes`` members agree on it, including its own.
+- ``intersection``: the part of a finding counts that every member marks under the same top-level label.
 
-What is agreed on scores the mean of its members' best scores there. The mode may differ by label; that of the finding's
-own label, or of the nearest above it, holds. A label that only some members know never passes an intersection.
+The score is the mean of the members' best scores there. The mode may differ by label: the mode of the finding's label
+holds, or that of its nearest ancestor. A label that only some members know never passes an intersection.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from allonym import registry
-from allonym.detect import Detector
-from allonym.detect.many import detect_each
-from allonym.document import Document, Interval, Span, merge
+from allonym.detect import Detector, detect_each
+from allonym.detect.sweep import clip_intervals, pair_overlaps
+from allonym.document import Document, Span, merge
 from allonym.errors import PolicyError
 from allonym.policy import Policy
 
 
 def build(policy: Policy) -> Ensemble:
-    """The detector for the members that ``[detect.ensemble]`` names.
+    """Build the detector for the members that ``[detect.ensemble]`` names.
 
     Raises:
-        PolicyError: fewer than two members, one twice, the ensemble itself, one that also runs for itself, or more
-            votes than members.
-        UnknownNameError: no such member.
+        PolicyError: there are fewer than two members or more votes than members, or a member is listed twice, is the
+            ensemble itself, or also runs on its own.
+        UnknownNameError: there is no such member.
     """
     settings = policy.settings("ensemble")
     members, mode, votes, modes = (settings[key] for key in ("members", "mode", "votes", "labels"))
@@ -42,8 +42,8 @@ def build(policy: Policy) -> Ensemble:
         raise PolicyError(f"{where}.members cannot hold the ensemble itself")
     if alone := [name for name in members if name in policy.detectors]:
         raise PolicyError(
-            f"{where}.members: {', '.join(alone)} also runs for itself, so that all it finds counts anyway; take it "
-            "out of detect.detectors"
+            f"{where}.members: {', '.join(alone)} also runs on its own, so all its findings count anyway; remove it "
+            "from detect.detectors"
         )
     if votes > len(members):
         raise PolicyError(f"{where}.votes must be at most {len(members)}, the number of members, got {votes}")
@@ -67,41 +67,41 @@ class Ensemble:
         return self.many([document])[0]
 
     def many(self, documents: Sequence[Document]) -> list[list[Span]]:
-        """What counts in each document; see :mod:`allonym.detect.many`."""
-        each = [detect_each(member, documents) for member in self._members.values()]
-        return [self._combined(dict(zip(self._members, found, strict=True))) for found in zip(*each, strict=True)]
+        """What counts in each document; see :func:`allonym.detect.detect_each`."""
+        by_member = [detect_each(member, documents) for member in self._members.values()]
+        return [self._combine(dict(zip(self._members, each, strict=True))) for each in zip(*by_member, strict=True)]
 
-    def _combined(self, found: Mapping[str, Sequence[Span]]) -> list[Span]:
+    def _combine(self, spans_by_member: Mapping[str, Sequence[Span]]) -> list[Span]:
+        """The findings that count in one document, sorted. Members agree only under the same top-level label."""
         groups: dict[str, dict[str, list[Span]]] = {}
-        for member, spans in found.items():
+        for member, spans in spans_by_member.items():
             for span in spans:
                 groups.setdefault(self._taxonomy.lineage(span.label)[-1], {}).setdefault(member, []).append(span)
-        return sorted({span for group in groups.values() for span in self._counting(group)})
+        return sorted({span for group in groups.values() for span in self._count_group(group)})
 
-    def _counting(self, group: Mapping[str, Sequence[Span]]) -> Iterator[Span]:
-        marked = {member: merge((s.start, s.end) for s in spans) for member, spans in group.items()}
-        for spans in group.values():
-            for span in spans:
-                mode = next(
-                    (self._modes[a] for a in self._taxonomy.lineage(span.label) if a in self._modes), self._mode
-                )
-                if mode == "union":
-                    yield span
-                    continue
-                agreed = {m: max((s.score for s in o if s.overlaps(span)), default=None) for m, o in group.items()}
-                scores = [score for score in agreed.values() if score is not None]
-                mean = math.fsum(scores) / len(scores)
-                names = "+".join(m for m in sorted(agreed) if agreed[m] is not None)
-                if mode == "vote" and len(scores) >= self._votes:
-                    yield Span(span.start, span.end, span.label, mean, f"ensemble:{names}")
-                elif mode == "intersection" and len(scores) == len(self._members):
-                    for start, end in _shared((span.start, span.end), list(marked.values())):
-                        yield Span(start, end, span.label, mean, f"ensemble:{names}")
+    def _mode_for(self, label: str) -> str:
+        return next((self._modes[name] for name in self._taxonomy.lineage(label) if name in self._modes), self._mode)
 
-
-def _shared(interval: Interval, marked: Sequence[Sequence[Interval]]) -> list[Interval]:
-    """The stretches of ``interval`` that lie in all the sets of intervals."""
-    left = [interval]
-    for places in marked:
-        left = [(max(a, c), min(b, d)) for a, b in left for c, d in places if max(a, c) < min(b, d)]
-    return left
+    def _count_group(self, group: Mapping[str, Sequence[Span]]) -> Iterator[Span]:
+        spans = [span for spans in group.values() for span in spans]
+        debated = [span for span in spans if self._mode_for(span.label) != "union"]
+        yield from (span for span in spans if self._mode_for(span.label) == "union")
+        if not debated:
+            return
+        covers = [merge((span.start, span.end) for span in spans) for spans in group.values()]
+        scores_by_span: dict[Span, dict[str, float]] = {}
+        for member, others in group.items():
+            for span, overlapping in pair_overlaps(debated, others):
+                if overlapping:
+                    scores_by_span.setdefault(span, {})[member] = max(other.score for other in overlapping)
+        for span, scores in scores_by_span.items():
+            mode = self._mode_for(span.label)
+            mean = math.fsum(scores.values()) / len(scores)
+            source = f"ensemble:{'+'.join(sorted(scores))}"
+            if mode == "vote" and len(scores) >= self._votes:
+                yield Span(span.start, span.end, span.label, mean, source)
+            elif mode == "intersection" and len(scores) == len(self._members):
+                shared = [(span.start, span.end)]
+                for cover in covers:
+                    shared = [part for start, end in shared for part in clip_intervals(cover, start, end)]
+                yield from (Span(start, end, span.label, mean, source) for start, end in shared)

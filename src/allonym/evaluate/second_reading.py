@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from allonym import pipeline
@@ -107,17 +107,13 @@ def reading_policy(point: float = POINT, *, wide: bool = False) -> Policy:
     if not 0 < point < 1:
         raise UsageError(f"point: a number between 0 and 1 is required, got {point!r}")
     base = Policy.load("default")
-    rules = MappingProxyType({k: replace(r, threshold=None) for k, r in base.rules.items()})
     labels = tuple(label.name for label in base.taxonomy if wide or _of_table_6(label))
-    return base.with_(
+    return base.with_threshold(min(_BAR, base.threshold), float(point)).with_(
         name="second-reading",
         labels=labels,
         every=False,
         detectors=_DETECTORS,
-        threshold=min(_BAR, base.threshold),
-        rules=rules,
         exclude=_LEFT_OUT,
-        operating_points=MappingProxyType({"*": float(point)}),
         exclusions=(),
     )
 

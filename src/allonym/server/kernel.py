@@ -25,7 +25,7 @@ from typing import Any, TypeVar
 from allonym.document import Document, Span
 from allonym.errors import AllonymError, DataError, RequestError
 from allonym.link import link
-from allonym.pipeline import find, replace_found
+from allonym.pipeline import detect_with_key, replace_spans
 from allonym.plan import Plan
 from allonym.server.joining import Told, joined
 from allonym.server.policies import policy_of
@@ -49,7 +49,7 @@ class Made:
 
 def found(document: Document, source: str, key: bytes | None) -> tuple[Span, ...]:
     """What identifies, by the policy that ``source`` describes: runs in a worker."""
-    return find(document, policy_of(source), key)
+    return detect_with_key(document, policy_of(source), key)
 
 
 def made(
@@ -63,9 +63,9 @@ def made(
     """The document anonymised without a vault: runs in a worker. ``spans``: instead of what is found; ``told``: who
     is who."""
     policy = policy_of(source)
-    seen = find(document, policy, key) if spans is None else spans
+    seen = detect_with_key(document, policy, key) if spans is None else spans
     linked = joined(link(document, seen, policy.taxonomy), told) if told else None
-    done = replace_found(document, seen, policy, key=key, scope=scope, linked=linked)
+    done = replace_spans(document, seen, policy, key=key, scope=scope, linked=linked)
     return Made(seen, done.text, done.parts, done.plan, dict(done.report))
 
 
@@ -301,7 +301,7 @@ def _outcome(function: Callable[..., Any], args: tuple[Any, ...]) -> bytes:
 
 
 def _warmed(warm: str) -> None:
-    find(Document("", "Ada Brook"), policy_of(warm), None)
+    detect_with_key(Document("", "Ada Brook"), policy_of(warm), None)
 
 
 def _end_with(parent: int) -> None:

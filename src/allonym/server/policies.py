@@ -162,20 +162,10 @@ def policy_of(source: str) -> Policy:
     if operators:
         table["rules"] = {label: {"operator": operator} for label, operator in operators.items()}
     policy = base.changed(table, "policy") if len(table) > 1 else base
-    return policy if asked["confidence"] is None else sure(policy, float(asked["confidence"]))
-
-
-def sure(policy: Policy, confidence: float) -> Policy:
-    """The policy with one bar, from 0 to 1, for all that any detector finds."""
-    rules = {k: type(r)(r.operator, r.options) for k, r in policy.rules.items()}
-    default = type(policy.default)(policy.default.operator, policy.default.options)
-    points = {"*": min(max(confidence, 0.01), 0.99)}
-    return policy.with_(
-        threshold=confidence,
-        rules=MappingProxyType(rules),
-        default=default,
-        operating_points=MappingProxyType(points),
-    )
+    if asked["confidence"] is None:
+        return policy
+    confidence = float(asked["confidence"])
+    return policy.with_threshold(confidence, min(max(confidence, 0.01), 0.99))
 
 
 def _stored(toml: str, name: str) -> Policy:

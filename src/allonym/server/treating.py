@@ -13,7 +13,7 @@ from starlette.concurrency import run_in_threadpool
 from allonym.document import Document, Span
 from allonym.errors import DataError, PlanMismatch, RequestError, UsageError
 from allonym.link import link
-from allonym.pipeline import explain, replace_found
+from allonym.pipeline import explain, replace_spans
 from allonym.plan import Plan
 from allonym.replace import subject_of
 from allonym.resolve import resolve
@@ -174,7 +174,7 @@ def kept(services: Services, document: Document, spans: Sequence[Span], source: 
     policy, vault = policy_of(source), services.vault
     linked = joined(link(document, spans, policy.taxonomy), told) if told else None
     with vault.book(scope, subject_of(document, policy)) as book:
-        done = replace_found(document, spans, policy, key=vault.operator_key, scope=scope, book=book, linked=linked)
+        done = replace_spans(document, spans, policy, key=vault.operator_key, scope=scope, book=book, linked=linked)
     return Made(tuple(spans), done.text, done.parts, done.plan, dict(done.report))
 
 

@@ -19,7 +19,7 @@ from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.files.rewrite import UNCOUNTED, rewrite_path
 from allonym.link import link
 from allonym.models.encoder import encode
-from allonym.pipeline import anonymize, find
+from allonym.pipeline import anonymize, detect_with_key
 from allonym.plan import Edit, Plan, parts_after, replaced
 from allonym.policy import Policy
 from allonym.replace import make_plan
@@ -218,7 +218,7 @@ def _look(job: _Job, item: _Item) -> _Read:
     """Find and chunk in one document: the function that the workers run."""
     document, policy = item.document, job.policy
     own = mentions(document, item.value, job.kind, job.label, item.aliases)
-    spans = with_protected(document.text, find(document, policy, job.key), own, policy.taxonomy)
+    spans = with_protected(document.text, detect_with_key(document, policy, job.key), own, policy.taxonomy)
     taken = [(s.start, s.end) for s in spans]
     section = tuple(_around(item.section, taken))
     tiles = tuple(without_cuts(_sentences(document, a, b), taken) for a, b in section)

@@ -57,7 +57,7 @@ class Adapter:
         return self.many([document])[0]
 
     def many(self, documents: Sequence[Document]) -> list[list[Span]]:
-        """What stands in each document; see :mod:`allonym.detect.many`."""
+        """What stands in each document; see :func:`allonym.detect.detect_each`."""
         # C libraries stop at a NUL and UTF-8 has no lone surrogates; the stand-ins keep all offsets.
         texts = [_UNREADABLE.sub(_readable, document.text) for document in documents]
         return [self._spans(text, found) for text, found in zip(texts, self._read(texts), strict=True)]

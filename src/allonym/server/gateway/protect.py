@@ -12,9 +12,10 @@ from threading import Lock
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from allonym.detect.candidates import find_candidates
 from allonym.document import Document, Interval, Span
 from allonym.llm import unlocked
-from allonym.pipeline import Anonymized, candidates, replace_found, settle
+from allonym.pipeline import Anonymized, replace_spans, resolve_candidates
 from allonym.plan import Edit
 from allonym.policy import Policy
 from allonym.replace import subject_of
@@ -77,10 +78,10 @@ class Protector:
         document, puts, spans = self._found(passages, policy, scope)
         vault = self._vault if scope else None
         if vault is None:
-            made = replace_found(document, spans, policy, key=self._key, scope=scope)
+            made = replace_spans(document, spans, policy, key=self._key, scope=scope)
         else:
             with vault.book(scope, subject_of(document, policy)) as book:
-                made = replace_found(document, spans, policy, key=self._key, scope=scope, book=book)
+                made = replace_spans(document, spans, policy, key=self._key, scope=scope, book=book)
         restorer = Restorer.from_plan(made.plan, vault, scope)
         for piece, text in zip(puts, made.parts, strict=False):  # without any piece the whole, empty text is the part
             assert piece.put is not None
@@ -113,7 +114,7 @@ class Protector:
                         found.append(Span(at, end, "PERSON", 1.0, _NAMED))
                 at = end + len(piece.after)
         document = Document(scope, "".join(texts), parts=tuple(parts))
-        return document, puts, _within(settle(document, policy, found), parts)
+        return document, puts, _within(resolve_candidates(document, policy, found), parts)
 
     def _candidates(self, text: str, policy: Policy, fingerprint: bytes) -> tuple[Span, ...]:
         name = hmac.digest(self._secret, fingerprint + text.encode("utf-8", "surrogatepass"), "sha256")
@@ -124,7 +125,7 @@ class Protector:
                 return had
         kept = self._key is not None and policy.llm["cache"]
         with unlocked(subkey(self._key, "llm cache")) if kept else nullcontext():
-            out = tuple(candidates(Document("", text), policy))
+            out = tuple(find_candidates(Document("", text), policy))
         with self._lock:
             self._seen[name] = out
             if len(self._seen) > _KEPT:

@@ -7,20 +7,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
-from types import MappingProxyType
 from typing import Any
 
 import re2
 
+from allonym.detect.candidates import find_candidates
 from allonym.detect.rules import builtin_rules
 from allonym.detect.scan import encoded
 from allonym.document import Document, Span
 from allonym.errors import RequestError
 from allonym.integrations.presidio import entity_type
 from allonym.pattern import PatternRule
-from allonym.pipeline import candidates, settle
+from allonym.pipeline import resolve_candidates
 from allonym.policy import Policy
 from allonym.server.policies import policy_of
 from allonym.server.presidio import adhoc
@@ -96,17 +96,12 @@ def analysed(text: str, query: Query) -> list[dict[str, Any]]:
 @lru_cache(maxsize=8)
 def _all(source: str) -> Policy:
     """The policy with a threshold of 0 for everything."""
-    return _from(policy_of(source), 0.0)
+    return policy_of(source).with_threshold(0.0)
 
 
 @lru_cache(maxsize=64)
 def _settling(source: str, threshold: float) -> Policy:
-    return _from(policy_of(source), threshold)
-
-
-def _from(policy: Policy, threshold: float) -> Policy:
-    rules = MappingProxyType({label: replace(rule, threshold=None) for label, rule in policy.rules.items()})
-    return policy.with_(threshold=threshold, rules=rules, default=replace(policy.default, threshold=None))
+    return policy_of(source).with_threshold(threshold)
 
 
 def _ours(text: str, query: Query) -> list[_Found]:
@@ -115,14 +110,14 @@ def _ours(text: str, query: Query) -> list[_Found]:
     settling = looking if query.threshold is None else _settling(query.source, round(query.threshold, 2))
     lead = f"{' '.join(query.context)}: " if query.context else ""
     document = Document("", lead + text, parts=((len(lead), len(lead) + len(text)),) if lead else ())
-    seen = candidates(document, looking)
+    seen = find_candidates(document, looking)
     types: dict[str, str] = {}
     if query.entities is not None:
         for entity in reversed(query.entities):
             types.update(dict.fromkeys(labels_of(entity, looking), entity))
         seen = [span for span in seen if span.label in types]
     out = []
-    for span in settle(document, settling, seen):
+    for span in resolve_candidates(document, settling, seen):
         if span.end > len(lead):
             start, end = max(0, span.start - len(lead)), span.end - len(lead)
             entity = types.get(span.label) or entity_type(span.label, looking)

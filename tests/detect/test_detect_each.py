@@ -1,4 +1,4 @@
-from allonym.detect.many import detect_each
+from allonym.detect import detect_each
 from allonym.document import Document, Span
 
 

@@ -1,0 +1,126 @@
+"""Selection: which candidates count as findings, before :mod:`allonym.resolve` makes them disjoint.
+
+Thresholds come first. Then a rule beats the tagger where both mean the same place, names that were found once are
+followed through the document, and excluded terms are dropped. Every step is a pass over sorted spans.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import lru_cache
+
+from allonym.detect.lexicon import filter_excluded
+from allonym.detect.mentions import ECHO_SCORE, echo_names, repeat_names
+from allonym.detect.sweep import Reach, clip_intervals
+from allonym.detect.tagger import SOURCE as TAGGER
+from allonym.document import Document, Interval, Span, merge, subtract
+from allonym.errors import UnknownNameError
+from allonym.policy import Policy
+
+MONTHS_AS_NAMES = frozenset("April May June August January Avril Juni".split())
+"""Months that are given names as well."""
+_LONGEST_MONTH = 9
+_NEVER = 2.0  # a score that no finding reaches
+
+
+@lru_cache(maxsize=64)
+def needed_scores(policy: Policy) -> dict[str, float]:
+    """Label to the least score that counts; over 1 for labels that the policy does not look for."""
+    names = [label.name for label in policy.taxonomy]
+    return {name: policy.threshold_for(name) if policy.looks_for(name) else _NEVER for name in names}
+
+
+def select_findings(document: Document, policy: Policy, candidates: Iterable[Span]) -> list[Span]:
+    """The candidates that count, and further mentions of the names among them. They may overlap.
+
+    Raises:
+        UnknownNameError: a candidate's label is not in the policy's taxonomy.
+    """
+    text = document.text
+    findings = _drop_superseded(text, _drop_weak(candidates, needed_scores(policy)), policy)
+    tagged = [span for span in findings if span.source == TAGGER]
+    person_score = needed_scores(policy)["PERSON"]
+    if tagged:
+        findings += repeat_names(text, tagged, findings, policy.taxonomy)
+    if person_score <= ECHO_SCORE and findings:
+        findings += echo_names(text, findings, policy.taxonomy)
+    if tagged and person_score <= 1:
+        findings = _relabel_families(text, findings)
+    if policy.exclusions and findings:
+        findings = list(filter_excluded(document, findings, policy)[0])
+    return findings
+
+
+def _drop_weak(candidates: Iterable[Span], scores: dict[str, float]) -> list[Span]:
+    try:
+        # The tagger has applied its own operating points; "not <" so that a score that is no number counts.
+        return [s for s in candidates if not s.score < scores[s.label] or (s.source == TAGGER and scores[s.label] <= 1)]
+    except KeyError as error:
+        unknown = error.args[0]
+    raise UnknownNameError("label", unknown, scores, "a detector's finding")
+
+
+def _drop_superseded(text: str, findings: list[Span], policy: Policy) -> list[Span]:
+    """Drop the tagger's findings that lie inside another detector's of the same family, whose label says more.
+
+    Where another detector's finding of another family lies inside a finding of the tagger, what remains beside it
+    counts only where it holds two letters or digits.
+    """
+    lineage = policy.taxonomy.lineage
+    others = [span for span in findings if span.source != TAGGER]
+    if not others or len(others) == len(findings):
+        return findings
+    tagged = [span for span in findings if span.source == TAGGER]
+    others = sorted(_drop_given_names(text, others, tagged), key=lambda span: (span.start, -span.end))
+    families: dict[str, list[Span]] = {}
+    for span in others:
+        families.setdefault(lineage(span.label)[-1], []).append(span)
+    reaches = {family: Reach(spans) for family, spans in families.items()}
+    nowhere = Reach(())
+    covered = merge((span.start, span.end) for span in others)
+    selected = others
+    for span in tagged:
+        family = reaches.get(lineage(span.label)[-1], nowhere)
+        if family.contains(span.start, span.end):
+            continue
+        taken = clip_intervals(covered, span.start, span.end)
+        if not taken or family.touches(span.start, span.end):
+            selected.append(span)
+        else:
+            selected += _trim_rests(text, span, taken)
+    return selected
+
+
+def _trim_rests(text: str, span: Span, taken: Sequence[Interval]) -> Iterable[Span]:
+    """The stretches of a span outside the ``taken`` intervals that hold two letters or digits, without outer space."""
+    for start, end in subtract((span.start, span.end), taken):
+        rest = text[start:end]
+        if sum(map(str.isalnum, rest)) > 1:
+            start += len(rest) - len(rest.lstrip())
+            yield replace(span, start=start, end=start + len(rest.strip()))
+
+
+def _drop_given_names(text: str, others: list[Span], tagged: Iterable[Span]) -> list[Span]:
+    """Drop the dates that are the given name of a person whom the tagger found: "April Stone"."""
+    months = {s for s in others if len(s) <= _LONGEST_MONTH and text[s.start : s.end] in MONTHS_AS_NAMES}
+    if not months:
+        return others
+    people = Reach(span for span in tagged if span.label.startswith("PERSON"))
+    return [s for s in others if s not in months or not people.contains(s.start, s.end + 1)]
+
+
+def _relabel_families(text: str, findings: list[Span]) -> list[Span]:
+    """Relabel "Millers" as people where the tagger saw an organization and a person of the text is called Miller."""
+    plurals = {s for s in findings if s.source == TAGGER and s.label == "ORGANIZATION" and _is_plural(text, s)}
+    if not plurals:
+        return findings
+    people = (text[s.start : s.end].split() for s in findings if s.label.startswith("PERSON"))
+    names = {words[-1] for words in people if words}
+    surfaces = {span: text[span.start : span.end] for span in plurals}
+    wrong = {s for s, surface in surfaces.items() if surface[:-1] in names or surface.removesuffix("es") in names}
+    return [replace(span, label="PERSON") if span in wrong else span for span in findings]
+
+
+def _is_plural(text: str, span: Span) -> bool:
+    return text[span.end - 1] == "s" and len(span) > 4
