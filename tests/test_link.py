@@ -12,8 +12,12 @@ from allonym.link import link
 from allonym.plan import apply
 from allonym.policy import Policy
 from allonym.replace import make_plan
+from allonym.text.names import list_filing_keys, list_lookup_keys, same_person
 
 POLICY = Policy(name="tags", default=Policy.load("default").default)
+GIVEN_NAMES = (
+    "robert rob bob bobby r b william bill liam will marie maria amrie mraie j jonas joans elizabeth liz beth".split()
+)
 MARK = re.compile(r"\{([^|{}]*)\|([A-Z_]+)\}")
 
 
@@ -152,3 +156,10 @@ def test_many_people_are_not_compared_with_each_other(count):
         spans.append(Span(len(text), len(text) + len(name), "PERSON"))
         text += name + ". "
     assert len(link(Document("", text), spans).entities) == count
+
+
+@given(st.sampled_from(GIVEN_NAMES), st.sampled_from(GIVEN_NAMES))
+def test_given_names_of_one_person_share_a_key(first, second):
+    """So that a name is compared with those only whom it may fit, and not with all who bear the family name."""
+    shared = list_lookup_keys(first) & list_filing_keys(second)
+    assert shared or not same_person((first, "hart"), (second, "hart"))

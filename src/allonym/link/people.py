@@ -7,7 +7,19 @@ from bisect import bisect_right
 from collections.abc import Sequence
 
 from allonym.document import Document, Span
-from allonym.text.names import PARTICLES, Form, initials, near, same_person, short_forms, sound, split_name, swapped
+from allonym.text.names import (
+    PARTICLES,
+    Form,
+    initials,
+    list_filing_keys,
+    list_lookup_keys,
+    near,
+    same_person,
+    short_forms,
+    sound,
+    split_name,
+    swapped,
+)
 
 _INTRODUCTION = re.compile(r"\b(?:this is|it['’]?s|i['’]?m|i am|my name is|name['’]?s|here is)\s*$", re.I)
 _GREETING = re.compile(
@@ -71,7 +83,7 @@ class _Roll:
         self.people = people
         self.notes = notes
         self.groups: list[Group] = []
-        self.by_last: Table = {}  # last word of full names -> those who could be the same person
+        self.by_last: dict[tuple[str, str], list[int]] = {}  # last word and key of a given name -> numbers of groups
         self.givens: Table = {}  # given names of full names, one or several -> who bears them
         self.mixed: Table = {}  # the letters of a given name, sorted -> who bears it
         self.bearers: Table = {}  # any part of a full name -> who bears it
@@ -110,7 +122,9 @@ class _Roll:
         words, gender = form
         mentions = self.people[form]
         given, last, _ = split_name(words)
-        fits = [g for g in self.by_last.get(last[-1], ()) if all(same_person(words, f) for f in g.forms)]
+        keys = list_lookup_keys(given[0]) if given else ()
+        numbers = sorted({number for key in keys for number in self.by_last.get((last[-1], key), ())})
+        fits = [g for g in map(self.groups.__getitem__, numbers) if all(same_person(words, f) for f in g.forms)]
         if not fits and len(self.givens.get(" ".join(words), ())) == 1:  # "Mary Kay" beside "Mary Kay Mill"
             self.join(self.givens[" ".join(words)][0], form)
             return
@@ -134,7 +148,8 @@ class _Roll:
             group.forms.append(words)
         else:
             group = self.open(form, mentions)
-            self.by_last.setdefault(last[-1], []).append(group)
+            for key in list_filing_keys(given[0]) if given else ():
+                self.by_last.setdefault((last[-1], key), []).append(len(self.groups) - 1)
         for part in {*given, " ".join(given)}:
             _bear(self.givens, part, group)
         for part in given:

@@ -159,6 +159,18 @@ def _fit(a: str, b: str) -> bool:
     return a == b or (len(a) == 1 and b.startswith(a)) or (len(b) == 1 and a.startswith(b)) or alike(a, b)
 
 
+def list_filing_keys(given: str) -> set[str]:
+    """Keys to file a given name under: one that fits it has one of them among its :func:`list_lookup_keys`."""
+    _, full = _short_and_full()
+    return {given, *full.get(given, ()), f"sorted {''.join(sorted(given))}", f"initial {given[0]}"}
+
+
+def list_lookup_keys(given: str) -> set[str]:
+    """Keys to look up a given name by; see :func:`list_filing_keys`."""
+    initial = {f"initial {given}"} if len(given) == 1 else set()
+    return list_filing_keys(given) - {f"initial {given[0]}"} | {given[0]} | initial
+
+
 def same_person(a: tuple[str, ...], b: tuple[str, ...]) -> bool:
     """Whether two names of several words can be one person's."""
     given_a, last_a, mark_a = split_name(a)
