@@ -64,6 +64,7 @@ NEIGHBOURS = {
     ("checksums", "errors"),
     ("pattern", "errors"),
     ("text", "errors"),
+    ("text", "labels"),  # placeholders show labels
     ("stats", "errors"),
     ("stats", "serial"),  # estimates are written as JSON
     ("policy", "registry"),  # a policy names detectors
@@ -74,6 +75,7 @@ NEIGHBOURS = {
 }
 UPWARD = {
     ("policy", "replace"),  # the operators know their own options; imported inside a function
+    ("text", "registry"),  # the operators declare what they write; imported inside a function
 }
 
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from allonym.errors import DataError
 from allonym.evaluate import placeholders, ranks_of, removed, similarity, surface
-from allonym.evaluate.placeholders import without
 from allonym.evaluate.surface import grade_level, reading_ease, word_ranks, words
 from allonym.pipeline import anonymize
+from allonym.text.placeholders import remove_placeholders
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_placeholders_are_sorted_and_disjoint(text):
     found = placeholders(text)
     ends = [0, *(p.end for p in found)]
     assert all(a <= p.start < p.end for a, p in zip(ends, found, strict=False))
-    assert len(without(text)) >= len(text) - sum(p.end - p.start + 2 for p in found)
+    assert len(remove_placeholders(text)) >= len(text) - sum(p.end - p.start + 2 for p in found)
 
 
 @pytest.mark.parametrize("policy", ["default", "textwash", "sanitize", "reversible", "transcripts"])

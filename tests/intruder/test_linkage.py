@@ -12,8 +12,9 @@ from sklearn.linear_model import Ridge
 from allonym.errors import UsageError
 from allonym.intruder import Item, Target, open_intruder, study
 from allonym.intruder import linkage as module
-from allonym.intruder.features import Reader, Weights, placeholders, without_placeholders
+from allonym.intruder.features import Reader, Weights
 from allonym.intruder.linkage import FEATURES, Linkage
+from allonym.text.placeholders import find_placeholders, remove_placeholders
 
 PEOPLE = {
     "Orla": "keeps goats on a windy hill and carves spoons from birch wood",
@@ -147,8 +148,8 @@ def test_placeholders_are_passed_over_unless_they_are_wanted():
     text = (
         "[PERSON_1] and PERSON_FIRSTNAME_2 met <LOCATION 1>, [firstname1], MR/MS, PRONOUN [pronoun] *** XXX [REDACTED]"
     )
-    assert without_placeholders(text).split() == ["and", "met", ",", ",", ","]
-    assert placeholders("[laughter] <b> [the singer 2] Model_1 [sic]") == []
+    assert remove_placeholders(text).split() == ["and", "met", ",", ",", ","]
+    assert find_placeholders("[laughter] <b> [the singer 2] Model_1 [sic]") == []
     read, passed = Reader(tags=True), Reader()
     assert passed.read(text, "words").spans.tolist() != read.read(text, "words").spans.tolist()
     judge = learnt("both")

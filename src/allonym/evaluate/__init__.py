@@ -12,6 +12,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from allonym.errors import MissingExtra
+from allonym.text.placeholders import Placeholder
+from allonym.text.placeholders import find_placeholders as placeholders
 
 if TYPE_CHECKING:
     from allonym.evaluate.annotated import read_annotated
@@ -34,7 +36,6 @@ if TYPE_CHECKING:
     from allonym.evaluate.outputs import OutputLeaks, output_leaks
     from allonym.evaluate.people import Judgement, PeopleStudy, Truth, people_study
     from allonym.evaluate.perplexity import perplexity
-    from allonym.evaluate.placeholders import Placeholder, placeholders
     from allonym.evaluate.predicted import read_findings
     from allonym.evaluate.profiles import Subject, fictitious_people
     from allonym.evaluate.reading import Pairs, read_pairs
@@ -69,7 +70,6 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "outputs": ("OutputLeaks", "output_leaks"),
     "people": ("Judgement", "PeopleStudy", "Truth", "people_study"),
     "perplexity": ("perplexity",),
-    "placeholders": ("Placeholder", "placeholders"),
     "predicted": ("read_findings",),
     "profiles": ("Subject", "fictitious_people"),
     "reading": ("Pairs", "read_pairs"),

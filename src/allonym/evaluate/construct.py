@@ -17,11 +17,11 @@ from typing import Any
 
 from allonym.errors import DataError, MissingExtra, UsageError
 from allonym.evaluate.pairs import checked
-from allonym.evaluate.placeholders import Placeholder, placeholders
 from allonym.models.tags import PARTS
 from allonym.stats import Estimate, none
 from allonym.stats.bayes import SCALE, BayesFactor, paired, unpaired
 from allonym.stats.samples import average, difference
+from allonym.text.placeholders import Placeholder, find_placeholders
 
 __all__ = ["Construct", "Count", "construct_loss", "counts_of", "open_tagger"]
 
@@ -121,7 +121,7 @@ def construct_loss(
         raise UsageError(f"construct loss: a scale above 0 is required, got {scale:g}")
     read, name = (open_tagger(tagger), tagger) if isinstance(tagger, str) else (tagger, "given")
     pairs: list[tuple[str, list[Placeholder]]] = [(t, []) for t in original]
-    pairs += [(t, placeholders(t)) for t in anonymised]
+    pairs += [(t, find_placeholders(t)) for t in anonymised]
     found = _read(read, pairs, threads, advance)
     before, after = [f[1] for f in found[:n]], found[n:]
     test = unpaired if independent else paired

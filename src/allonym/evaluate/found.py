@@ -9,10 +9,10 @@ from difflib import SequenceMatcher
 from allonym.document import Interval, Span
 from allonym.errors import PlanMismatch
 from allonym.evaluate.pairs import checked
-from allonym.evaluate.placeholders import placeholders
 from allonym.pipeline import AnyPolicy, detect
 from allonym.plan import Plan, digest
 from allonym.policy import Policy
+from allonym.text.placeholders import find_placeholders
 
 __all__ = ["found_between", "found_by", "found_in_plans"]
 
@@ -92,7 +92,7 @@ def _changes(before: str, after: str) -> list[Span]:
 
 def _signs(text: str) -> tuple[list[Interval], dict[int, str]]:
     """Words, signs and placeholders of a text, and the labels of the placeholders by their number."""
-    marks = placeholders(text)
+    marks = find_placeholders(text)
     out: list[Interval] = []
     labels: dict[int, str] = {}
     at = 0

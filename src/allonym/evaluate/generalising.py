@@ -13,8 +13,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from allonym.evaluate.placeholders import placeholders
 from allonym.models.pos import parts_of_speech
+from allonym.text.placeholders import find_placeholders
 
 __all__ = ["Word", "choices", "words_of"]
 
@@ -53,7 +53,7 @@ class Word:
 
 def words_of(text: str) -> tuple[Word, ...]:
     """The words and punctuation marks of a text in reading order; each placeholder is one word."""
-    held = placeholders(text)
+    held = find_placeholders(text)
     out: list[Word] = [Word(p.start, p.end, text[p.start : p.end], p.part, p.label) for p in held]
     at = 0
     for start, end, part in parts_of_speech(text):

@@ -17,10 +17,11 @@ from wordfreq import zipf_frequency
 
 from allonym.document import Span
 from allonym.evaluate.pairs import checked
-from allonym.intruder.features import Reader, Weights, placeholders
+from allonym.intruder.features import Reader, Weights
 from allonym.labels import TAXONOMY
 from allonym.pipeline import detect_many
 from allonym.stats.partition import fit_partition, frequencies, log_stay
+from allonym.text.placeholders import find_placeholders
 
 __all__ = ["TRAITS", "leftovers"]
 
@@ -73,7 +74,7 @@ def leftovers(
     n = checked(anonymised, anonymised, *(() if entities is None else (entities,)), least=0)
     reader = Reader((1, 1))
     found = entities if entities is not None else _detected(anonymised, policy, advance)
-    hidden = [placeholders(text) for text in anonymised]
+    hidden = [[(p.start, p.end) for p in find_placeholders(text)] for text in anonymised]
     kept = [_outside(spans, covers) for spans, covers in zip(found, hidden, strict=True)]
     said = [[text[a:b].lower() for a, b in reader.spans(text)] for text in anonymised]
     held = [

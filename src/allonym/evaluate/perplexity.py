@@ -16,8 +16,8 @@ from typing import Any
 
 from allonym.errors import DataError, MissingExtra, UsageError
 from allonym.evaluate.pairs import checked
-from allonym.evaluate.placeholders import placeholders
 from allonym.evaluate.surface import Change
+from allonym.text.placeholders import find_placeholders
 
 __all__ = ["KneserNey", "perplexities", "perplexity"]
 
@@ -153,7 +153,7 @@ def _tokens(text: str) -> list[str]:
 
     out: list[str] = []
     at = 0
-    for one in placeholders(text):
+    for one in find_placeholders(text):
         out += [text[a + at : b + at].lower() for a, b in words(text[at : one.start])]
         out.append(_BREAK)
         at = one.end

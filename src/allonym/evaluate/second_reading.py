@@ -23,12 +23,12 @@ from allonym.document import Document, Interval, Span, merge, subtract
 from allonym.errors import DataError, UsageError
 from allonym.evaluate.marking import Mark, Marked, marks_to
 from allonym.evaluate.pairs import checked
-from allonym.evaluate.placeholders import Placeholder, placeholders
 from allonym.evaluate.residual import ResidualRisk, residual_risk
 from allonym.evaluate.scoring import Scoring
 from allonym.labels import TAXONOMY, Label
 from allonym.policy import Policy
 from allonym.text.names import plain
+from allonym.text.placeholders import Placeholder, find_placeholders
 
 POINT = 0.02
 """Least probability that the tagger must give a finding; the presets ask for three times as much, and more."""
@@ -46,9 +46,10 @@ _NAME = re.compile(r"(?<![\w'’])[A-Z][\w&]*(?:['’.-][\w&]+)*")
 _SENTENCE = re.compile(r"(?:^|[.!?:;…\n\"“”‘(\[>])\s*\Z")
 _BEFORE_SPEAKER = re.compile(
     r"(?:\b(?:calling|speaking|here|works?|working|welcome|behalf) (?:from|with|at|for|of|to)"
-    r"|\b(?:thank you|thanks) for calling|\]|\w_\d+ (?:from|with|at))(?: (?:from|with|at))?(?: the)?\s+\Z",
+    r"|\b(?:thank you|thanks) for calling)(?: (?:from|with|at))?(?: the)?\s+\Z",
     re.IGNORECASE,
 )
+_AFTER_PLACEHOLDER = re.compile(r"(?: (?:from|with|at))?(?: the)?\s+", re.IGNORECASE)
 _AFTER_SPEAKER = re.compile(r",? (?:this is|my name is|how (?:can|may)|\S+ speaking)\b", re.IGNORECASE)
 _TURN_START = re.compile(r"(?:^|\n)(?:[^\n:]{0,40}:)?\s*\Z")
 _TOUCHING = re.compile(r"[ \t.,'’@-]{0,3}\Z")
@@ -158,7 +159,7 @@ def second_reading(
     inside = elsewhere = 0
     for i, text in enumerate(anonymised):
         name = ids[i] if ids else str(i + 1)
-        gone = placeholders(text)
+        gone = find_placeholders(text)
         marks = []
         for span in _candidates(text, name, chosen, gone, capitals):
             left = _left(text, span, gone)
@@ -236,7 +237,7 @@ def _mark(text: str, start: int, end: int, span: Span, gone: Sequence[Placeholde
     related = beside is not None and bool(beside.label) and TAXONOMY.related(beside.label, label)
     cut = any(p.start < span.end and span.start < p.end for p in gone)
     part = related or cut or (TAXONOMY.within(label, "PERSON") and " " not in text[start:end])
-    if label in ("ORGANIZATION", "PRODUCT") and _of_speaker(text, start, end):
+    if label in ("ORGANIZATION", "PRODUCT") and _is_of_speaker(text, start, end, gone):
         label += "_SPEAKER"
     return Mark(start, end, label, part, "", None, span.score, span.source)
 
@@ -248,9 +249,12 @@ def _beside(text: str, start: int, end: int, one: Placeholder) -> bool:
     return near and _TOUCHING.match(between) is not None
 
 
-def _of_speaker(text: str, start: int, end: int) -> bool:
+def _is_of_speaker(text: str, start: int, end: int, placeholders: Sequence[Placeholder]) -> bool:
     """Whether the words around an organization or product tell that it is a speaker's (P2, section 4.1)."""
     if _BEFORE_SPEAKER.search(text, max(0, start - 60), start):
+        return True
+    before = next((p.end for p in reversed(placeholders) if p.end <= start), None)
+    if before is not None and _AFTER_PLACEHOLDER.fullmatch(text, before, start):
         return True
     return bool(_AFTER_SPEAKER.match(text, end) and _TURN_START.search(text, max(0, start - 60), start))
 

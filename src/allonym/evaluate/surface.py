@@ -14,9 +14,9 @@ from pathlib import Path
 
 from allonym.errors import DataError
 from allonym.evaluate.pairs import checked
-from allonym.evaluate.placeholders import placeholders, without
 from allonym.stats import Estimate, none
 from allonym.stats.samples import average, difference
+from allonym.text.placeholders import find_placeholders, remove_placeholders
 
 __all__ = ["Change", "Surface", "grade_level", "ranks_of", "reading_ease", "removed", "surface", "word_ranks", "words"]
 
@@ -90,7 +90,7 @@ class Surface:
 
 def words(text: str) -> list[str]:
     """The words of a text without its placeholders: letters and digits, apostrophes and hyphens inside them."""
-    return _WORD.findall(without(text))
+    return _WORD.findall(remove_placeholders(text))
 
 
 def removed(original: Sequence[str], anonymised: Sequence[str]) -> list[float]:
@@ -201,7 +201,7 @@ class _Read:
         if not found:
             return cls(found, NAN, NAN)
         ends = len(_END.findall(text)) + (text.rstrip()[-1:] not in _CLOSING)
-        held = len(placeholders(text))
+        held = len(find_placeholders(text))
         return cls(found, (len(found) + held) / max(1, ends), sum(map(_syllables, found)) / len(found))
 
     @property

@@ -8,7 +8,6 @@ pseudonymised texts are learnt too, by P4's model as by this one: it is a measur
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,6 +21,7 @@ from allonym.errors import UsageError
 from allonym.evaluate.pairs import checked
 from allonym.stats import Estimate, none
 from allonym.stats.samples import bootstrap
+from allonym.text.placeholders import find_placeholders
 
 FOLDS = 5
 ALWAYS = 2 / 3
@@ -29,7 +29,6 @@ ALWAYS = 2 / 3
 KINDS = ("name or capitalised word", "lower-case word", "number", "tag", "punctuation")
 _LEAST = 2  # texts that a feature must be in to be learnt
 _SHOWN = 40
-_TAG = re.compile(r"[A-Z][A-Z_]*_\d+|\[[A-Z_]+|[A-Z]{2,}_[A-Z_]*\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +120,7 @@ def syntheticity(
     if parts < 2:
         return _nothing("two different texts that have changed are required", len(kept), unchanged)
     fold = _folds(groups, parts, seed)
-    counted, names = _counted([*old, *new])
+    counted, terms, in_tags = _count_features(old, new)
     margins = np.zeros((2, len(kept)))
     sums: dict[int, float] = {}
     seen: dict[int, int] = {}
@@ -131,28 +130,35 @@ def syntheticity(
         )
         if advance is not None:
             advance(part + 1, parts)
-    told = [(names(k), weight, seen[k]) for k, weight in sums.items()]
-    return _measured(margins, groups, told, unchanged, parts, seed)
+    features = [(terms[k], "tag" if k in in_tags else _kind_of(terms[k]), w, seen[k]) for k, w in sums.items()]
+    return _measured(margins, groups, features, unchanged, parts, seed)
 
 
-def _counted(texts: Sequence[str]) -> tuple[list[Any], Callable[[int], str]]:
-    """Counts of words and of runs of characters, and what names a column of the two side by side."""
+def _count_features(old: Sequence[str], new: Sequence[str]) -> tuple[list[Any], list[str], frozenset[int]]:
+    """Counts of words and of runs of characters, the names of their columns side by side, and those of tags.
+
+    A feature is a tag's where it stands in placeholders and in no original.
+    """
     views = [
         CountVectorizer(lowercase=False, ngram_range=(1, 2), token_pattern=r"\w+", min_df=_LEAST),
         CountVectorizer(lowercase=False, ngram_range=(3, 5), analyzer="char", min_df=_LEAST),
     ]
+    placeholders = {f" {text[p.start : p.end]} " for text in new for p in find_placeholders(text)}
     counts: list[Any] = []
-    terms: list[list[str]] = []
-    for view in views:
+    terms: list[str] = []
+    in_tags: list[int] = []
+    for view, show in zip(views, (str, repr), strict=True):
         try:
-            counts.append(view.fit_transform(texts))
+            counts.append(view.fit_transform([*old, *new]))
         except ValueError:  # nothing is in two texts
-            counts.append(csr_matrix((len(texts), 0)))
-            terms.append([])
+            counts.append(csr_matrix((len(old) + len(new), 0)))
             continue
-        terms.append(view.get_feature_names_out().tolist())
-    words, runs = terms
-    return counts, lambda k: words[k] if k < len(words) else repr(runs[k - len(words)])
+        if placeholders:
+            only_new = counts[-1][: len(old)].getnnz(axis=0) == 0
+            columns = np.flatnonzero(only_new & (view.transform(sorted(placeholders)).getnnz(axis=0) > 0))
+            in_tags += (columns + len(terms)).tolist()
+        terms += map(show, view.get_feature_names_out().tolist())
+    return counts, terms, frozenset(in_tags)
 
 
 def _judge(counted: list[Any], train: Any, test: Any, sums: dict[int, float], seen: dict[int, int]) -> Any:
@@ -191,7 +197,7 @@ def _tell(apart: Any, weights: Any, columns: Any, sums: dict[int, float], seen: 
 
 
 def _measured(
-    margins: Any, groups: list[int], told: list[tuple[str, float, int]], unchanged: int, folds: int, seed: int
+    margins: Any, groups: list[int], features: list[tuple[str, str, float, int]], unchanged: int, folds: int, seed: int
 ) -> Syntheticity:
     called = margins > 0
     members = [np.flatnonzero(np.array(groups) == g) for g in range(max(groups) + 1)]
@@ -210,10 +216,10 @@ def _measured(
 
     n = margins.shape[1]
     by_kind = dict.fromkeys(KINDS, 0.0)
-    for name, weight, _ in told:
-        by_kind[_kind(name)] += abs(weight)
+    for _, kind, weight, _ in features:
+        by_kind[kind] += abs(weight)
     whole = sum(by_kind.values())
-    best = sorted(told, key=lambda t: (-abs(t[1]), t[0]))[:_SHOWN]
+    best = sorted(features, key=lambda f: (-abs(f[2]), f[0]))[:_SHOWN]
     return Syntheticity(
         precision=ratio(lambda t: (t[0], t[0] + t[1])),
         recall=ratio(lambda t: (t[0], t[2])),
@@ -226,7 +232,7 @@ def _measured(
         kinds=tuple((k, v / whole) for k, v in by_kind.items()) if whole else (),
         signs=tuple(
             Sign(name, "pseudonymised" if weight > 0 else "original", abs(weight) / n, differs)
-            for name, weight, differs in best
+            for name, _, weight, differs in best
         ),
     )
 
@@ -236,10 +242,8 @@ def _won(margins: Any) -> Any:
     return (margins[1] > margins[0]) + 0.5 * (margins[1] == margins[0])
 
 
-def _kind(name: str) -> str:
-    """The kind of a feature (:data:`KINDS`)."""
-    if _TAG.search(name):
-        return "tag"
+def _kind_of(name: str) -> str:
+    """The kind of a feature (:data:`KINDS`) that is not a tag's."""
     if any(c.isdigit() for c in name):
         return "number"
     if any(c.isupper() for c in name):

@@ -8,25 +8,17 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from allonym.labels import SCHEMES, TAXONOMY
+from allonym.text.placeholders import find_placeholders, remove_placeholders
 
 Ids = NDArray[np.int64]
 
 _WORD = re.compile(r"\w+")
-_PLACEHOLDER = re.compile(
-    r"[\[<{](?P<inside>[A-Za-z][A-Za-z/_-]*(?: [A-Za-z/_-]+){0,3})[ _#:-]?(?P<id>\d*)[\]>}]"
-    r"|(?<![A-Za-z0-9])(?P<numbered>[A-Z]{2,}(?:_[A-Z]+)*)_\d+"
-    r"|(?<!\w)(?P<bare>PRONOUN|MR/MS)(?!\w)"
-    r"|\*{3,}|[\u2588\u25a0]+|(?<![A-Za-z])X{3,}(?![A-Za-z])"
-)
-_SHORT = frozenset(["FIRSTNAME", "LASTNAME", "NAME", "ORGANISATION", "NUMBER", "OTHERATTRIBUTE", "REDACTED", "REMOVED"])
 _KEPT = 20_000  # texts whose features are kept
 
 
@@ -103,7 +95,7 @@ class Reader:
         from allonym.models.encoder import WIDTH, load_encoder
 
         missing = [t for t in dict.fromkeys(texts) if t not in self._vectors]
-        plain = missing if self._tags else [without_placeholders(t) for t in missing]
+        plain = missing if self._tags else [remove_placeholders(t) for t in missing]
         made = dict(zip(missing, load_encoder().encode(plain), strict=True)) if missing else {}
         found = self._vectors | made
         if keep and len(found) <= _KEPT:
@@ -113,15 +105,16 @@ class Reader:
     def spans(self, text: str) -> list[tuple[int, int]]:
         """Start and end of the words of a text that are looked at."""
         words = [m.span() for m in _WORD.finditer(text)]
-        if self._tags or not (hidden := placeholders(text)):
+        placeholders = [] if self._tags else find_placeholders(text)
+        if not placeholders:
             return words
-        out, k = [], 0
-        for a, b in words:
-            while k < len(hidden) and hidden[k][1] <= a:
+        spans, k = [], 0
+        for start, end in words:
+            while k < len(placeholders) and placeholders[k].end <= start:
                 k += 1
-            if k == len(hidden) or b <= hidden[k][0]:
-                out.append((a, b))
-        return out
+            if k == len(placeholders) or end <= placeholders[k].start:
+                spans.append((start, end))
+        return spans
 
     def _word_grams(self, said: Sequence[str]) -> tuple[Ids, Ids, Ids]:
         numbers = self._numbers["words"]
@@ -154,32 +147,6 @@ class Reader:
             found = np.array([numbers.setdefault(name, len(numbers)) for name in names], np.int64)
             self._grams[word] = found
         return found
-
-
-def placeholders(text: str) -> list[tuple[int, int]]:
-    """Start and end of what stands where something was removed: labels that the taxonomy knows in brackets, labels in
-    capitals with a number, and what is only covered. Words in brackets that are no labels are none."""
-    return [m.span() for m in _PLACEHOLDER.finditer(text) if _is_one(m)]
-
-
-def without_placeholders(text: str) -> str:
-    """The text with a blank in place of each placeholder."""
-    out, at = [], 0
-    for a, b in placeholders(text):
-        out.append(text[at:a])
-        at = b
-    return " ".join((*out, text[at:]))
-
-
-def _is_one(found: re.Match[str]) -> bool:
-    named = found["inside"]
-    return named is None or _is_label(named) or (named.isupper() and bool(found["id"]))
-
-
-@cache
-def _is_label(named: str) -> bool:
-    name = named.strip(" _").upper().replace(" ", "_").replace("-", "_")
-    return name in _SHORT or name in TAXONOMY or any(TAXONOMY.from_scheme(name, scheme) for scheme in SCHEMES)
 
 
 def _lower(character: str) -> str:

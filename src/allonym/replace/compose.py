@@ -25,7 +25,6 @@ from typing import TYPE_CHECKING, Protocol
 
 from allonym.document import Document, Entity, Span
 from allonym.errors import AllonymError, DataError
-from allonym.labels import SCHEMES
 from allonym.plan import Edit, Plan, digest, replaced
 from allonym.replace.context import article, attached, core, grown, removed, with_article
 from allonym.replace.keyed import LOOSE_TOKEN, require_key, seal
@@ -39,6 +38,7 @@ from allonym.replace.mention import (
     Wanted,
     check_options,
     get_operator,
+    tag_form,
     traits_of,
 )
 
@@ -84,12 +84,7 @@ def _way(policy: Policy, label: str) -> _Way:
     check_options(rule.operator, rule.options, f"policy {policy.name}: rule for {label}")
     operator = get_operator(rule.operator)
     about = traits_of(operator)
-    names = rule.options.get("names")
-    scheme = names if isinstance(names, str) and names in ("", *SCHEMES) else policy.names
-    shown = policy.taxonomy.to_scheme(label, scheme) if scheme and label in policy.taxonomy else None
-    shown = shown or label
-    own = rule.options.get("style")
-    style = own if isinstance(own, str) else about.style or policy.style
+    shown, style = tag_form(policy, label)
     shape = style.format(label=shown, n=0)
     numbered = shape != style.format(label=shown, n=1)
     prefix = style.partition("{n")[0].format(label=shown).lower() if numbered else None

@@ -14,7 +14,7 @@ from allonym.plan import digest
 from allonym.replace.calendars import named as named_as
 from allonym.replace.calendars import words, written
 from allonym.replace.keyed import subkey
-from allonym.replace.mention import Mention, Setting, traits
+from allonym.replace.mention import Mention, Setting, declare_surrogates, traits
 
 MONTHS = (
     "January",
@@ -260,7 +260,7 @@ def _check(options: Mapping[str, Any], where: str) -> None:
         raise PolicyError(f"{where}.max_days must be from {least} to 36500 days, got {days!r}")
 
 
-@traits(keyed=True, check=_check)
+@traits(keyed=True, check=_check, grammar=declare_surrogates)
 def shift_dates(
     mention: Mention,
     setting: Setting,

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from allonym.errors import PolicyError
 from allonym.replace.dates import MONTHS, read_date
-from allonym.replace.mention import Mention, Setting, traits
+from allonym.replace.mention import Mention, Setting, declare_surrogates, traits
 
 LONGEST = 64
 
@@ -56,7 +56,7 @@ def _check(options: Mapping[str, Any], where: str) -> None:
         raise PolicyError(f"{where}.top must be from 18 to 120 years, got {top!r}")
 
 
-@traits(repeats=True, lossy=True, check=_check)
+@traits(repeats=True, lossy=True, check=_check, grammar=declare_surrogates)
 def generalise(
     mention: Mention,
     setting: Setting,

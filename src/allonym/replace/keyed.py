@@ -1,8 +1,8 @@
-"""Operators that need a key, and the keys they use.
+"""Operators that need a key, and how their keys are derived.
 
 All keys derive from the caller's one secret by HKDF (RFC 5869, SHA-512), separately for each purpose, so that no output
-of one operator helps against another. A secret in bytes is taken as random. A secret in a str is taken as a
-passphrase and goes through scrypt first (about 50 ms, once per process and passphrase). Both need 16 bytes.
+of one operator helps against another. Secrets of type bytes are taken as random. Secrets of type str are passphrases
+and go through scrypt first (about 50 ms, once per process and passphrase). Both need 16 bytes.
 """
 
 from __future__ import annotations
@@ -17,16 +17,18 @@ from typing import TYPE_CHECKING, Any
 
 from allonym.errors import PolicyError, UsageError
 from allonym.replace.mention import Mention, Setting, traits
+from allonym.text.placeholders import Grammar
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 
 MIN_KEY_BYTES = 16
 MARK = ":e1:"
-TOKEN = re.compile(r"\[(\w{1,64}):[eE]1:([A-Za-z2-7]{26,})\]")
+_BASE32 = "[A-Za-z2-7]{26,}"
+TOKEN = re.compile(rf"\[(\w{{1,64}}):[eE]1:({_BASE32})\]")
 """Everything that looks like an encrypted mention: ``[LABEL:e1:BASE32]``. Case does not matter when it is read."""
 
-LOOSE_TOKEN = re.compile(r"\[(\w{1,64}):[eE]1:([A-Za-z2-7]{26,})\]|\w{1,64}\s{0,3}:\s{0,3}[eE]1\s{0,3}:")
+LOOSE_TOKEN = re.compile(TOKEN.pattern + r"|\w{1,64}\s{0,3}:\s{0,3}[eE]1\s{0,3}:")
 """The same, and the beginning of one that lost its brackets, which restoring reads as well."""
 
 _NOT_WORD = re.compile(r"\W+")
@@ -34,10 +36,10 @@ _BLOCK = 16
 
 
 def require_key(key: bytes | str | None, operator: str) -> bytes | str:
-    """The key, if it will do.
+    """Return the key if it is long enough.
 
     Raises:
-        UsageError: there is none, or it is shorter than 16 bytes. The message does not show it.
+        UsageError: there is no key, or it is shorter than 16 bytes. The message does not show it.
     """
     if key is None:
         raise UsageError(
@@ -54,25 +56,25 @@ def require_key(key: bytes | str | None, operator: str) -> bytes | str:
 
 
 @lru_cache(maxsize=8)
-def _root(key: bytes | str) -> bytes:
+def _root_key(key: bytes | str) -> bytes:
     if isinstance(key, str):
         key = scrypt(key.encode("utf-8", "surrogatepass"), salt=b"allonym passphrase 1", n=2**14, r=8, p=1, dklen=64)
     return hmac.digest(b"allonym 1", key, "sha512")
 
 
 @lru_cache(maxsize=64)
-def _derived(key: bytes | str, purpose: str, scope: str) -> bytes:
+def _derive_subkey(key: bytes | str, purpose: str, scope: str) -> bytes:
     info = b"\0".join((purpose.encode(), scope.encode("utf-8", "surrogatepass")))
-    return hmac.digest(_root(key), info + b"\1", "sha512")
+    return hmac.digest(_root_key(key), info + b"\1", "sha512")
 
 
 def subkey(key: bytes | str | None, operator: str, scope: str = "") -> bytes:
-    """64 bytes for one operator and scope, derived from the caller's secret.
+    """Derive 64 bytes for one operator and scope from the caller's secret.
 
     Raises:
         UsageError: there is no key, or it is too short.
     """
-    return _derived(require_key(key, operator), operator, scope)
+    return _derive_subkey(require_key(key, operator), operator, scope)
 
 
 def _check_hash(options: Mapping[str, Any], where: str) -> None:
@@ -81,9 +83,9 @@ def _check_hash(options: Mapping[str, Any], where: str) -> None:
         raise PolicyError(f"{where}.length must be from 8 to 64 hexadecimal digits, got {length!r}")
 
 
-@traits(keyed=True, check=_check_hash)
+@traits(keyed=True, check=_check_hash, grammar=lambda options: Grammar(("[{label}:{code}]",), code="[0-9a-f]{8,64}"))
 def hash(mention: Mention, setting: Setting, *, length: int = 16) -> str:
-    """A keyed fingerprint, ``[PERSON:5f0c...]``: HMAC-SHA256 of the entity's key and family.
+    """Write a keyed fingerprint, ``[PERSON:5f0c...]``: HMAC-SHA256 of the entity's key and family.
 
     The same name, key and scope give the same fingerprint in every document; without the key nobody can look it up.
 
@@ -96,9 +98,13 @@ def hash(mention: Mention, setting: Setting, *, length: int = 16) -> str:
     return f"[{mention.label}:{value[:length]}]"
 
 
-@traits(keyed=True, exact=True)
+def _encrypt_grammar(options: Mapping[str, Any]) -> Grammar:
+    return Grammar(("[{label}:{code}]",), code=f"[eE]1:{_BASE32}", specific=True)
+
+
+@traits(keyed=True, exact=True, grammar=_encrypt_grammar)
 def encrypt(mention: Mention, setting: Setting) -> str:
-    """The text itself, encrypted: ``[PERSON:e1:BASE32]``, which the key alone brings back.
+    """Write the text itself, encrypted: ``[PERSON:e1:BASE32]``. The key alone restores it.
 
     AES-256-SIV (RFC 5297): the same text, label and key give the same token; a changed token is refused. Label and
     version are authenticated. Texts are padded to a multiple of 16 bytes, so that a token tells little of its length.
@@ -107,29 +113,29 @@ def encrypt(mention: Mention, setting: Setting) -> str:
 
 
 def seal(text: str, label: str, key: bytes | str | None) -> str:
-    """The token that stands for ``text``; ``label`` shows in it."""
+    """Encrypt a text into a token, in which ``label`` is readable."""
     name = _NOT_WORD.sub("_", label)[:64] or "_"
     plain = text.encode("utf-8", "surrogatepass") + b"\x80"
     plain += bytes(-len(plain) % _BLOCK)
-    sealed = _cipher(subkey(key, "encrypt")).encrypt(plain, _associated(name))
+    sealed = _cipher(subkey(key, "encrypt")).encrypt(plain, _associated_data(name))
     return f"[{name}{MARK}{b32encode(sealed).decode().rstrip('=')}]"
 
 
 def unseal(token: re.Match[str], key: bytes | str) -> str | None:
-    """The text that a match of :data:`TOKEN` stands for; None where the key does not fit or the token was changed."""
+    """Decrypt a match of :data:`TOKEN`; None where the key does not fit or the token was changed."""
     from cryptography.exceptions import InvalidTag
 
     code = token[2].upper()
     try:
         sealed = b32decode(code + "=" * (-len(code) % 8))
-        plain = _cipher(subkey(key, "encrypt")).decrypt(sealed, _associated(token[1]))
+        plain = _cipher(subkey(key, "encrypt")).decrypt(sealed, _associated_data(token[1]))
         text, mark, padding = plain.rpartition(b"\x80")
         return text.decode("utf-8", "surrogatepass") if mark and not padding.strip(b"\0") else None
     except (InvalidTag, ValueError):
         return None
 
 
-def _associated(name: str) -> list[bytes]:
+def _associated_data(name: str) -> list[bytes]:
     return [b"allonym:e1", name.upper().encode("utf-8", "surrogatepass")]
 
 

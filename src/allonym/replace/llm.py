@@ -25,7 +25,7 @@ from allonym.plan import digest
 from allonym.replace.cast import Ledger, Renderer, words
 from allonym.replace.covering import strays
 from allonym.replace.keyed import subkey
-from allonym.replace.mention import Mention, Setting, Wanted, traits
+from allonym.replace.mention import Mention, Setting, Wanted, declare_surrogates, traits
 from allonym.replace.proposed import (
     Players,
     family_of,
@@ -122,7 +122,7 @@ def prepare(wanted: Sequence[Wanted], setting: Setting, remarks: list[str]) -> P
     return Players(renderers(valued, setting), _offline(company, lacking, remarks))
 
 
-@traits(keyed=True, repeats=True, prepare=prepare)
+@traits(keyed=True, repeats=True, prepare=prepare, grammar=declare_surrogates)
 def llm(
     mention: Mention,
     setting: Setting,

@@ -1,19 +1,23 @@
-"""What an operator sees, what may be said about an operator, and how its options are checked."""
+"""The protocol of operators: what one sees, what it declares about itself, and how its options are checked."""
 
 from __future__ import annotations
 
 import inspect
+import string
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, cast
 
 from allonym import registry
 from allonym.document import Document, Entity, Span
 from allonym.errors import PolicyError, UnknownNameError, UsageError
+from allonym.labels import SCHEMES
+from allonym.text.placeholders import SURROGATES, Grammar
 
 if TYPE_CHECKING:
     from allonym.policy import Policy
@@ -21,16 +25,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """One place of a document that is about to be replaced.
+    """A mention that is about to be replaced.
 
     Attributes:
-        text: what stands there, without a possessive ending or the sentence's own punctuation. Hidden from ``repr``.
-        span: the place that was detected.
+        text: its surface, without a possessive ending or the punctuation of the sentence. Hidden from ``repr``.
+        span: the span that was detected.
         entity: the referent; all its mentions should get the same replacement where the operator allows it.
         number: the entity's number among those whose tags look alike, in reading order, from 1; 0 where a vault
-            numbers those alone that get a tag.
+            numbers only the entities that get a tag.
         label: the label as the policy's tags write it.
-        tag: the tag that the policy writes for this entity, e.g. ``[PERSON_1]``; what to return where all else fails.
+        tag: the policy's tag for this entity, such as ``[PERSON_1]``; what to return where nothing else is possible.
         index: which of the entity's mentions this is, from 0.
     """
 
@@ -50,11 +54,11 @@ class Setting:
     Attributes:
         document: the whole document. Hidden from ``repr``, as is the key.
         policy: the policy in force.
-        key: the caller's secret as it was given, or None; see :func:`allonym.replace.keyed.subkey`.
-        scope: names the release; keyed values of two scopes cannot be linked.
-        book: the scope's pages of a vault, open for writing; None where there is none.
-        places: where anything is about to be replaced, as (start, end) in reading order.
-        prepared: what each operator's ``prepare`` made of the document, by the operator's name.
+        key: the caller's secret, or None; see :func:`allonym.replace.keyed.subkey`.
+        scope: name of the release; keyed values of two scopes cannot be linked.
+        book: the vault's book of the scope, open for writing; None without a vault.
+        places: spans that are about to be replaced, as (start, end) in reading order.
+        prepared: results of the operators' ``prepare`` for this document, by the operator's name.
     """
 
     document: Document = field(repr=False)
@@ -67,47 +71,47 @@ class Setting:
 
 
 class Book(Protocol):
-    """One scope of a vault, inside the transaction that belongs to a document.
+    """One scope of a vault, within the transaction of one document.
 
-    ``kind`` names a space of values (``tag:[PERSON_{n}]``, ``family name``): within a kind, no two keys share a value.
+    ``kind`` names a space of values (``tag:[PERSON_{n}]``, ``family name``): no two keys of a kind share a value.
     """
 
     def about(self, subject: str) -> None:
-        """Say whom what follows is about; empty: nobody."""
+        """Set the data subject of what follows; empty: nobody."""
 
     def recall(self, kind: str, key: str) -> str | None:
-        """The value of ``key``; None where it has none yet."""
+        """Return the value of ``key``; None where it has none yet."""
 
     def enter(self, kind: str, key: str, value: str) -> bool:
-        """Give ``key`` a value; False, and nothing happens, where another key of the kind has it already."""
+        """Give ``key`` a value. Returns False and changes nothing where another key of the kind has that value."""
 
     def number(self, kind: str) -> int:
-        """The kind's next number, from 1; no number comes twice."""
+        """Return the kind's next number, from 1. No number comes twice."""
 
     def remember(self, replacement: str, original: str, label: str, operator: str, entity: str) -> None:
-        """Keep that ``replacement`` stands for ``original``, so that the vault can bring it back."""
+        """Store that ``replacement`` stands for ``original``, so that the vault can restore it."""
 
 
 class Keeper(Protocol):
-    """What keeps books: a vault, or one pass over a corpus."""
+    """Something that keeps books: a vault, or one pass over a corpus."""
 
     @property
     def operator_key(self) -> bytes | str | None:
-        """Secret of the keyed operators where the caller names none."""
+        """Secret of the keyed operators where the caller passes none."""
 
     def book(self, scope: str, subject: str = "") -> AbstractContextManager[Book]:
-        """The scope's book, for one transaction."""
+        """Open the scope's book for one transaction."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """An entity that is about to be replaced by an operator that prepares itself.
+    """An entity that an operator with a ``prepare`` is about to replace.
 
     Attributes:
         entity: the referent.
-        options: the options of the rule that holds for its label.
+        options: the options of the rule for its label.
         number, label, tag: as in :class:`Mention`.
-        surfaces: its mentions' texts in reading order, as in ``Mention.text``. Hidden from ``repr``.
+        surfaces: texts of its mentions in reading order, as in ``Mention.text``. Hidden from ``repr``.
     """
 
     entity: Entity
@@ -124,21 +128,31 @@ class Operator(Protocol):
     def __call__(self, mention: Mention, setting: Setting, /) -> str: ...
 
 
+F = TypeVar("F", bound=Callable[..., str])
+
+
+def declare_surrogates(options: Mapping[str, Any]) -> Grammar:
+    """The grammar of an operator that writes no placeholders, apart from the policy's tag where it has nothing else."""
+    return SURROGATES
+
+
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """What the planner needs to know about an operator. A plain function has the defaults.
+    """What an operator declares about itself; as a decorator it attaches itself. A plain function has the defaults.
 
     Attributes:
-        version: stands in plans after the name, e.g. ``tag@1``.
+        version: stands in plans after the name, as in ``tag@1``.
         keyed: needs a key.
         keeps: leaves the text as it is; no edit is made.
-        repeats: may return the very text that it was given, e.g. the year of a date that is only a year.
+        repeats: may return the very text it was given, for instance the year of a date that is only a year.
         exact: can be undone from the replacement alone, so that nothing beside it may be adapted.
-        lossy: many originals share a replacement, so that none can be looked up.
-        style: how its tags are written where neither the rule nor anything else says so; None: as the policy says.
+        lossy: several originals share a replacement, so that none can be restored.
+        style: style of its tags where the rule sets none; None: the policy's.
         prepare: called once per document with all entities that the operator is about to replace, in reading order,
-            and before any of them is; what it returns is found in ``Setting.prepared``. Its remarks go into the plan.
-        check: looks at the options' values; raises :class:`PolicyError`, given the options and where they stand.
+            before any of them is replaced; its result is in ``Setting.prepared``. Its remarks go into the plan.
+        check: checks the options' values, given the options and where they stand; raises :class:`PolicyError`.
+        grammar: how the operator writes placeholders with given options, so that evaluation, intruders and restoring
+            recognise them; see :mod:`allonym.text.placeholders`. By default it writes surrogates.
     """
 
     version: int = 1
@@ -150,52 +164,89 @@ class Traits:
     style: str | None = None
     prepare: Callable[[Sequence[Wanted], Setting, list[str]], object] | None = None
     check: Callable[[Mapping[str, Any], str], None] | None = None
+    grammar: Callable[[Mapping[str, Any]], Grammar] = declare_surrogates
 
+    @property
+    def writes_placeholders(self) -> bool:
+        """Whether the operator declares a grammar of placeholders."""
+        return self.grammar is not declare_surrogates
 
-PLAIN = Traits()
-F = TypeVar("F", bound=Callable[..., str])
-
-
-def traits(
-    *,
-    version: int = 1,
-    keyed: bool = False,
-    keeps: bool = False,
-    repeats: bool = False,
-    exact: bool = False,
-    lossy: bool = False,
-    style: str | None = None,
-    prepare: Callable[[Sequence[Wanted], Setting, list[str]], object] | None = None,
-    check: Callable[[Mapping[str, Any], str], None] | None = None,
-) -> Callable[[F], F]:
-    """Decorates an operator with its :class:`Traits`."""
-
-    def decorate(operator: F) -> F:
-        operator.traits = Traits(  # type: ignore[attr-defined]
-            version, keyed, keeps, repeats, exact, lossy, style, prepare, check
-        )
+    def __call__(self, operator: F) -> F:
+        """Attach these traits to an operator."""
+        operator.traits = self  # type: ignore[attr-defined]
         return operator
 
-    return decorate
+
+traits = Traits
+"""Decorator of an operator: ``@traits(keyed=True)``."""
+
+PLAIN = Traits()
 
 
 def traits_of(operator: object) -> Traits:
-    """The operator's traits; the defaults for a plain function."""
-    found = getattr(operator, "traits", PLAIN)
-    return found if isinstance(found, Traits) else PLAIN
+    """Return the operator's traits; the defaults for a plain function."""
+    declared = getattr(operator, "traits", PLAIN)
+    return declared if isinstance(declared, Traits) else PLAIN
+
+
+def traits_named(operator: str) -> Traits:
+    """Return the traits of an operator by its name in a plan, such as ``tag@1``; the defaults for an unknown one."""
+    try:
+        return traits_of(registry.operators.get(operator.partition("@")[0]))
+    except UnknownNameError:
+        return PLAIN
 
 
 def get_operator(name: str, where: str = "") -> Operator:
-    """The operator called ``name``; raises :class:`UnknownNameError` with near matches."""
-    found = registry.operators.get(name, where)
-    if not callable(found):
-        raise UsageError(f"operator {name!r} must be a function, got {type(found).__name__}")
-    return cast(Operator, found)
+    """Return the operator with this name; raises :class:`UnknownNameError` with near matches."""
+    operator = registry.operators.get(name, where)
+    if not callable(operator):
+        raise UsageError(f"operator {name!r} must be a function, got {type(operator).__name__}")
+    return cast(Operator, operator)
 
 
-def _options(operator: Operator) -> Mapping[str, object]:
-    signature = inspect.signature(operator, eval_str=True)
-    return {p.name: p.annotation for p in signature.parameters.values() if p.kind is p.KEYWORD_ONLY}
+# Tags and grammars under a policy
+
+
+def tag_form(policy: Policy, label: str) -> tuple[str, str]:
+    """Return the name that a policy's tags give to a label, and their style."""
+    rule = policy.rule(label)
+    scheme = rule.options.get("names")
+    if not isinstance(scheme, str) or scheme not in ("", *SCHEMES):
+        scheme = policy.names
+    name = policy.taxonomy.to_scheme(label, scheme) if scheme and label in policy.taxonomy else None
+    style = rule.options.get("style")
+    if not isinstance(style, str):
+        style = traits_of(get_operator(rule.operator)).style or policy.style
+    return name or label, style
+
+
+@lru_cache(maxsize=64)
+def policy_grammars(policy: Policy) -> tuple[Grammar, ...]:
+    """Return the grammars of what a policy writes, with its own labels, styles and options."""
+    names: dict[Grammar, set[str]] = {}
+    for label in policy.taxonomy:
+        rule = policy.rule(label.name)
+        name, style = tag_form(policy, label.name)
+        declared = traits_of(get_operator(rule.operator)).grammar({**rule.options, "style": style})
+        for grammar in (Grammar((style,)), replace(declared, least=1)):
+            names.setdefault(grammar, set()).add(name)
+    return tuple(replace(grammar, labels=frozenset(known)) for grammar, known in names.items())
+
+
+# Templates and options
+
+
+def read_template(template: str, **sample: object) -> tuple[list[str], str]:
+    """Return the fields of a template, and the template filled with ``sample``; ``[""]`` where it cannot be filled."""
+    try:
+        parsed = string.Formatter().parse(template)
+        fields = [
+            f"{name}!{conversion}" if conversion else name for _, name, _, conversion in parsed if name is not None
+        ]
+        return fields, template.format(**sample)
+    except (ValueError, KeyError, IndexError, AttributeError):
+        return [""], ""
 
 
 def check_options(operator: str, options: Mapping[str, object], where: str) -> None:
@@ -203,36 +254,37 @@ def check_options(operator: str, options: Mapping[str, object], where: str) -> N
 
     Args:
         operator: a name from ``allonym.registry.operators``.
-        options: what the policy says.
+        options: the options in the policy.
         where: the place in the policy, for the message.
 
     Raises:
         UnknownNameError: no such operator or option; names the nearest.
         PolicyError: an option has the wrong type or a value out of range.
     """
-    found = get_operator(operator, where)
-    known = _options(found)
+    function = get_operator(operator, where)
+    parameters = inspect.signature(function, eval_str=True).parameters.values()
+    types_of_options = {p.name: p.annotation for p in parameters if p.kind is p.KEYWORD_ONLY}
     for name, value in options.items():
-        if name not in known:
-            if not known:
+        if name not in types_of_options:
+            if not types_of_options:
                 raise PolicyError(f"{where}: operator {operator!r} takes no options, got {name!r}")
-            raise UnknownNameError("option", name, known, f"{where}: operator {operator!r}")
-        if not _fits(value, known[name]):
-            raise PolicyError(f"{where}.{name} must be {_said(known[name])}, got {value!r}")
-    check = traits_of(found).check
+            raise UnknownNameError("option", name, types_of_options, f"{where}: operator {operator!r}")
+        if not _has_type(value, types_of_options[name]):
+            raise PolicyError(f"{where}.{name} must be {_describe_type(types_of_options[name])}, got {value!r}")
+    check = traits_of(function).check
     if check is not None:
         check(options, where)
 
 
-def _fits(value: object, wanted: object) -> bool:
-    if wanted in (inspect.Parameter.empty, Any):
+def _has_type(value: object, annotation: object) -> bool:
+    if annotation in (inspect.Parameter.empty, Any):
         return True
-    origin = typing.get_origin(wanted)
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is Literal:
-        return value in typing.get_args(wanted)
+        return value in arguments
     if origin in (typing.Union, types.UnionType):
-        return any(_fits(value, one) for one in typing.get_args(wanted))
-    kind = origin or wanted
+        return any(_has_type(value, alternative) for alternative in arguments)
+    kind = origin or annotation
     if not isinstance(kind, type):
         return True
     if isinstance(value, bool):
@@ -240,20 +292,21 @@ def _fits(value: object, wanted: object) -> bool:
     if kind is float:
         return isinstance(value, (int, float))
     if issubclass(kind, (list, tuple)) and isinstance(value, (list, tuple)):
-        inner = [one for one in typing.get_args(wanted) if one is not Ellipsis]
-        return not inner or all(_fits(one, inner[0]) for one in value)
+        items = [argument for argument in arguments if argument is not Ellipsis]
+        return not items or all(_has_type(item, items[0]) for item in value)
     return isinstance(value, kind)
 
 
-_SAID = {int: "an integer", str: "a string", float: "a number", bool: "true or false", list: "a list", tuple: "a list"}
+_TYPE_NAMES = {
+    int: "an integer", str: "a string", float: "a number", bool: "true or false", list: "a list", tuple: "a list"
+}  # fmt: skip
 
 
-def _said(wanted: object) -> str:
-    origin = typing.get_origin(wanted)
-    arguments = typing.get_args(wanted)
+def _describe_type(annotation: object) -> str:
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is Literal:
-        return "one of " + ", ".join(repr(a) for a in arguments)
+        return "one of " + ", ".join(map(repr, arguments))
     if origin in (typing.Union, types.UnionType):
-        return " or ".join(_said(a) for a in arguments if a is not type(None))
-    kind = origin or wanted
-    return _SAID.get(kind, getattr(kind, "__name__", str(kind))) if isinstance(kind, type) else str(kind)
+        return " or ".join(_describe_type(a) for a in arguments if a is not type(None))
+    kind = origin or annotation
+    return _TYPE_NAMES.get(kind, getattr(kind, "__name__", str(kind))) if isinstance(kind, type) else str(kind)

@@ -1,29 +1,34 @@
-"""Operators that need no key: keep, suppress, tag, mask."""
+"""Operators that need no key: keep, suppress, tag, sanitize, mask."""
 
 from __future__ import annotations
 
-import string
 import unicodedata
 from collections.abc import Mapping
 from typing import Any
 
 from allonym.errors import PolicyError, UnknownNameError
 from allonym.labels import SCHEMES
-from allonym.replace.mention import Mention, Setting, traits
+from allonym.replace.mention import Mention, Setting, read_template, traits
+from allonym.text.placeholders import Grammar
 
 
 @traits(keeps=True, repeats=True)
 def keep(mention: Mention, setting: Setting) -> str:
-    """Leaves the text as it is. Only a rule that says so keeps anything."""
+    """Leave the text as it is. Nothing is kept unless a rule says so."""
     return mention.text
 
 
-@traits(repeats=True, lossy=True)
+def _suppress_grammar(options: Mapping[str, Any]) -> Grammar:
+    replacement = str(options.get("replacement", "")).strip()
+    return Grammar((replacement.replace("{", "{{").replace("}", "}}"),) if replacement else ())
+
+
+@traits(repeats=True, lossy=True, grammar=_suppress_grammar)
 def suppress(mention: Mention, setting: Setting, *, replacement: str = "") -> str:
-    """Removes the text, or puts the same words for everything.
+    """Remove the text, or put the same words in place of every mention.
 
     Args:
-        replacement: what stands there afterwards; where it is empty, a space that would be left over goes as well.
+        replacement: the words; where it is empty, a space that would be left over goes as well.
     """
     return replacement
 
@@ -37,35 +42,36 @@ def _check_tag(options: Mapping[str, Any], where: str) -> None:
 
 
 def check_style(style: str, where: str) -> None:
-    """Raise :class:`PolicyError` where a tag style holds anything in braces but ``{label}`` and ``{n}``."""
-    try:
-        fields = [(name, bang) for _, name, _, bang in string.Formatter().parse(style) if name is not None]
-        shown = style.format(label="LABEL", n=1)
-    except (ValueError, KeyError, IndexError, AttributeError):
-        fields, shown = [("", None)], ""
-    if any(name not in ("label", "n") or bang for name, bang in fields):
+    """Raise :class:`PolicyError` where a tag style has any other field than ``{label}`` and ``{n}``, or is empty."""
+    fields, tag = read_template(style, label="LABEL", n=1)
+    if not {"label", "n"}.issuperset(fields):
         raise PolicyError(f"{where}: only {{label}} and {{n}} may stand in braces, got {style!r}")
-    if not shown.strip():
+    if not tag.strip():
         raise PolicyError(f"{where}: a tag must not be empty; use operator 'suppress' to remove text")
 
 
-@traits(repeats=True, check=_check_tag)
+def _tag_grammar(options: Mapping[str, Any]) -> Grammar:
+    style = options.get("style")
+    return Grammar((style,) if style else ("[{label}_{n}]", "[{label} {n}]", "[{label}]", "<{label} {n}>"))
+
+
+@traits(repeats=True, check=_check_tag, grammar=_tag_grammar)
 def tag(mention: Mention, setting: Setting, *, style: str | None = None, names: str | None = None) -> str:
-    """A tag with the label and the entity's number, such as ``[PERSON_1]``.
+    """Write a tag with the label and the entity's number, such as ``[PERSON_1]``.
 
     Args:
-        style: how this label's tags are written, with ``{label}`` and ``{n}``; by default as the policy says.
-        names: the scheme that names the label; by default as the policy says.
+        style: form of this label's tags, with ``{label}`` and ``{n}``; by default the policy's.
+        names: scheme whose name for the label is written; by default the policy's.
     """
     return mention.tag
 
 
-@traits(repeats=True, style="{label}_{n}", check=_check_tag)
+@traits(repeats=True, style="{label}_{n}", check=_check_tag, grammar=lambda options: Grammar(("{label}_{n}",)))
 def sanitize(mention: Mention, setting: Setting, *, names: str | None = None) -> str:
-    """A label and the entity's number without any brackets, ``PERSON_1``: the enumerated placeholders of P4 (NER-S).
+    """Write the label and the entity's number without brackets, ``PERSON_1``: the placeholders of P4 (NER-S).
 
     Args:
-        names: the scheme that names the label; by default as the policy says.
+        names: scheme whose name for the label is written; by default the policy's.
     """
     return mention.tag
 
@@ -79,26 +85,30 @@ def _check_mask(options: Mapping[str, Any], where: str) -> None:
             raise PolicyError(f"{where}.{name} must be 0 or more, got {options[name]!r}")
 
 
-@traits(repeats=True, lossy=True, check=_check_mask)
+def _mask_grammar(options: Mapping[str, Any]) -> Grammar:
+    return Grammar(signs=options.get("char", "*"))
+
+
+@traits(repeats=True, lossy=True, check=_check_mask, grammar=_mask_grammar)
 def mask(mention: Mention, setting: Setting, *, char: str = "*", keep_first: int = 0, keep_last: int = 0) -> str:
-    """Hides letters and digits and keeps the shape: ``4111-1111`` becomes ``****-****``.
+    """Cover letters and digits and keep the shape: ``4111-1111`` becomes ``****-****``.
 
     Args:
-        char: what stands for a letter or a digit.
+        char: the sign that covers a letter or a digit.
         keep_first: letters and digits left readable at the start.
-        keep_last: likewise at the end. At most half of all letters and digits stay readable; the end gives way first.
+        keep_last: the same at the end. At most half of all letters and digits stay readable; the end gives way first.
     """
     text = mention.text
     places = [i for i, c in enumerate(text) if c.isalnum()]
     if not places:
         return "".join(c if c.isspace() else char for c in text)
-    room = len(places) // 2
-    first = min(keep_first, room)
-    last = min(keep_last, room - first)
-    hidden = set(places[first : len(places) - last])
-    # What belongs to a letter (marks, joiners) tells the letter, so it goes too.
+    most = len(places) // 2
+    first = min(keep_first, most)
+    last = min(keep_last, most - first)
+    covered = set(places[first : len(places) - last])
+    # Marks and joiners that belong to a letter would tell the letter, so they go too.
     return "".join(
-        char if i in hidden else c
+        char if i in covered else c
         for i, c in enumerate(text)
-        if c.isascii() or i in hidden or unicodedata.category(c)[0] not in "MC"
+        if c.isascii() or i in covered or unicodedata.category(c)[0] not in "MC"
     )

@@ -19,7 +19,7 @@ from allonym.errors import PolicyError
 from allonym.kb import KnowledgeBase
 from allonym.replace.apart import kept_apart
 from allonym.replace.cast import Cast, Renderer, by_family
-from allonym.replace.mention import Mention, Setting, Wanted, traits
+from allonym.replace.mention import Mention, Setting, Wanted, declare_surrogates, traits
 from allonym.replace.staying import is_age, is_time, is_title
 
 ORDER = (
@@ -96,7 +96,7 @@ def _check(options: Mapping[str, Any], where: str) -> None:
         KnowledgeBase.open(str(options["kb"]))  # what is missing or damaged is said now, not at the first name
 
 
-@traits(keyed=True, repeats=True, prepare=prepare, check=_check)
+@traits(keyed=True, repeats=True, prepare=prepare, check=_check, grammar=declare_surrogates)
 def pseudonym(
     mention: Mention,
     setting: Setting,

@@ -18,7 +18,7 @@ from allonym.document import Interval
 from allonym.errors import PolicyError
 from allonym.replace.aligned import align, passages
 from allonym.replace.cast import LEAST_WORD, Ledger, words
-from allonym.replace.mention import Mention, Setting, Wanted, traits
+from allonym.replace.mention import Mention, Setting, Wanted, declare_surrogates, traits
 from allonym.replace.naming import tables
 from allonym.replace.proposed import Players, fullest, named, offline, opened, renderers, telling
 from allonym.replace.remarks import lacked
@@ -83,7 +83,7 @@ def _check(options: Mapping[str, Any], where: str) -> None:
             raise PolicyError(f"{where}.{name} must be from 1 to {most}, got {options[name]!r}")
 
 
-@traits(keyed=True, repeats=True, prepare=prepare, check=_check)
+@traits(keyed=True, repeats=True, prepare=prepare, check=_check, grammar=declare_surrogates)
 def seq2seq(
     mention: Mention,
     setting: Setting,

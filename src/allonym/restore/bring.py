@@ -13,6 +13,7 @@ from allonym.errors import RestoreError, UsageError
 from allonym.plan import Edit, Plan, invert
 from allonym.replace.context import article, with_article
 from allonym.replace.keyed import require_key
+from allonym.replace.mention import traits_named
 from allonym.restore.hits import Match
 from allonym.restore.index import Index
 from allonym.restore.scan import Scan
@@ -23,9 +24,6 @@ from allonym.vault.records import Known, scope_names
 
 if TYPE_CHECKING:
     from allonym.vault import Vault
-
-_NO_TOKENS = frozenset({"suppress", "mask", "generalise", "article"})
-"""Operators whose replacements may stand for anything, so that a rewritten text does not tell what stood there."""
 
 _OUTER = " \n\r\t.,;:!?'’sS"
 _ORDINARY = "numbers and other ordinary words that are known as replacements were left"
@@ -363,7 +361,7 @@ def _sources(
         if all(e.original is not None for e in plan.edits):
             known += (one for _, one in _tokens(plan))
             known += _articles(plan)
-            lost = sum(_lost(e) for e in plan.edits)
+            lost = sum(_is_lost(e) for e in plan.edits)
         elif vault is None and key is None:
             raise RestoreError(
                 "this plan holds no originals (it was written without them) and so cannot restore; "
@@ -386,16 +384,18 @@ def _check_scope(vault: Vault, scope: str) -> None:
         raise RestoreError(f"this vault knows nothing in scope {scope!r}; it has: {scope_names(names)}")
 
 
-def _lost(edit: Edit) -> bool:
-    name = edit.operator.partition("@")[0]
-    return name != "article" and (name in _NO_TOKENS or not edit.replacement.strip())
+def _is_lost(edit: Edit) -> bool:
+    """Whether an edit's replacement may stand for anything, so that a rewritten text does not tell the original."""
+    return not edit.operator.startswith(_ARTICLE) and (
+        traits_named(edit.operator).lossy or not edit.replacement.strip()
+    )
 
 
 def _tokens(plan: Plan) -> list[tuple[int, Known]]:
     """The plan's replacements that can be looked for."""
     out = []
     for i, e in enumerate(plan.edits):
-        if e.operator.partition("@")[0] in _NO_TOKENS or not e.replacement.strip() or e.original is None:
+        if e.operator.startswith(_ARTICLE) or _is_lost(e) or e.original is None:
             continue
         token, original = _bare(e.replacement, e.original)
         whose = str(e.entity) if e.entity else f"@{e.start}"
@@ -423,7 +423,7 @@ def _bare(replacement: str, original: str) -> tuple[str, str]:
 
 
 def _inverted(original: str, plan: Plan) -> Restored:
-    found = tuple(Found(e.start, e.end, "exact", e.label) for e in plan.edits if e.operator != "article@1")
+    found = tuple(Found(e.start, e.end, "exact", e.label) for e in plan.edits if not e.operator.startswith(_ARTICLE))
     return Restored(original, len(found), found=found)
 
 

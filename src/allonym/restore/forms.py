@@ -12,6 +12,7 @@ from functools import lru_cache
 
 from allonym.labels import TAXONOMY
 from allonym.replace.dates import read_date
+from allonym.replace.mention import traits_named
 from allonym.restore.view import SPECIAL, View
 from allonym.restore.words import common_words, folded
 from allonym.text.names import organization, person, plain, split_name
@@ -22,7 +23,6 @@ _COMBINING = re.compile(r"[\u0300-\u036f]")
 _NAME_WORD = re.compile(r"[^\W_]+(?:[-'’.](?=[^\W_])[^\W_]+)*")
 _CODE = re.compile(r"[+(#]?[A-Z0-9][A-Z0-9 \-./(),\u00a0\u2011\u2013]*[A-Z0-9)]")
 _DIGITS = re.compile(r"[0-9]")
-_TAG_OPERATORS = frozenset({"tag", "sanitize", "wild_tag", "hash", "encrypt"})
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]")
 OPENING, CLOSING = "[({<⟦⟨«‹【「『", "])}>⟧⟩»›】」』"
 
@@ -90,8 +90,9 @@ def family(label: str) -> str:
 
 def kind_of(replacement: str, original: str, label: str, operator: str) -> str:
     """What sort of thing a replacement is."""
-    name = operator.partition("@")[0]
-    if name in _TAG_OPERATORS or (replacement[:1] in OPENING and replacement[-1:] in CLOSING and replacement):
+    declared = traits_named(operator)
+    is_tag = declared.writes_placeholders and not declared.lossy
+    if is_tag or (replacement[:1] in OPENING and replacement[-1:] in CLOSING and replacement):
         return TAG
     if "@" in replacement or "://" in replacement:
         return ADDRESS

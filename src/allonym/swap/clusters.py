@@ -11,12 +11,12 @@ import numpy as np
 
 from allonym.swap.corpus import Corpus
 from allonym.swap.results import Cluster
+from allonym.text.placeholders import remove_placeholders
 
 WORDS = 6
 """Words named per cluster."""
 
 _WORD = re.compile(r"[^\W\d_]{3,}")
-_TAG = re.compile(r"\[[^\[\]\n]{1,60}\]|<[^<>\n]{1,60}>")
 _CLEAR = 1.5  # least log odds ratio, in standard errors
 
 
@@ -83,7 +83,7 @@ def standing_out(corpus: Corpus, labels: Any, count: int) -> tuple[tuple[str, ..
     homes: dict[str, set[int]] = {}
     total: Counter[str] = Counter()
     for chunk, label in zip(corpus.chunks, labels.tolist(), strict=True):
-        words = sorted({w.lower() for w in _WORD.findall(_TAG.sub(" ", chunk.text))} - named)
+        words = sorted({w.lower() for w in _WORD.findall(remove_placeholders(chunk.text))} - named)
         inside[label].update(words)
         total.update(words)
         for word in words:

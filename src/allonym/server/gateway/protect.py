@@ -20,8 +20,10 @@ from allonym.plan import Edit
 from allonym.policy import Policy
 from allonym.replace import subject_of
 from allonym.replace.keyed import subkey
+from allonym.replace.mention import policy_grammars, traits_named
 from allonym.restore import Restorer
 from allonym.server.gateway.pieces import Passage, Piece
+from allonym.text.placeholders import is_placeholder
 
 if TYPE_CHECKING:
     from allonym.vault import Vault
@@ -87,7 +89,7 @@ class Protector:
             assert piece.put is not None
             if text != piece.text:
                 piece.put(text)
-        tag = next((e.replacement.strip() for e in made.plan.edits if _is_placeholder(e)), "")
+        tag = next((e.replacement.strip() for e in made.plan.edits if _is_reversible_placeholder(e, policy)), "")
         return Protected(restorer, _labels(made), tag)
 
     def _found(
@@ -149,9 +151,9 @@ def _within(spans: Sequence[Span], parts: Sequence[Interval]) -> list[Span]:
     return out
 
 
-def _is_placeholder(edit: Edit) -> bool:
-    """Whether its original can come back from what the model reads, and the model must be told how to keep that."""
-    return edit.operator.partition("@")[0] in ("tag", "wild_tag", "encrypt")
+def _is_reversible_placeholder(edit: Edit, policy: Policy) -> bool:
+    """Whether a replacement is a placeholder whose original can be restored, so that the model must keep it."""
+    return not traits_named(edit.operator).lossy and is_placeholder(edit.replacement, policy_grammars(policy))
 
 
 def _labels(made: Anonymized) -> Mapping[str, int]:
