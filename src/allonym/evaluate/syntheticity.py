@@ -147,7 +147,7 @@ def _count_features(old: Sequence[str], new: Sequence[str]) -> tuple[list[Any], 
     counts: list[Any] = []
     terms: list[str] = []
     in_tags: list[int] = []
-    for view, show in zip(views, (str, repr), strict=True):
+    for view in views:
         try:
             counts.append(view.fit_transform([*old, *new]))
         except ValueError:  # nothing is in two texts
@@ -157,7 +157,7 @@ def _count_features(old: Sequence[str], new: Sequence[str]) -> tuple[list[Any], 
             only_new = counts[-1][: len(old)].getnnz(axis=0) == 0
             columns = np.flatnonzero(only_new & (view.transform(sorted(placeholders)).getnnz(axis=0) > 0))
             in_tags += (columns + len(terms)).tolist()
-        terms += map(show, view.get_feature_names_out().tolist())
+        terms += [repr(name) if view.analyzer == "char" else name for name in view.get_feature_names_out().tolist()]
     return counts, terms, frozenset(in_tags)
 
 

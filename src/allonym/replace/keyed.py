@@ -25,10 +25,11 @@ if TYPE_CHECKING:
 MIN_KEY_BYTES = 16
 MARK = ":e1:"
 _BASE32 = "[A-Za-z2-7]{26,}"
-TOKEN = re.compile(rf"\[(\w{{1,64}}):[eE]1:({_BASE32})\]")
+_TOKEN = rf"\[(\w{{1,64}}):[eE]1:({_BASE32})\]"
+TOKEN = re.compile(_TOKEN)
 """Everything that looks like an encrypted mention: ``[LABEL:e1:BASE32]``. Case does not matter when it is read."""
 
-LOOSE_TOKEN = re.compile(TOKEN.pattern + r"|\w{1,64}\s{0,3}:\s{0,3}[eE]1\s{0,3}:")
+LOOSE_TOKEN = re.compile(_TOKEN + r"|\w{1,64}\s{0,3}:\s{0,3}[eE]1\s{0,3}:")
 """The same, and the beginning of one that lost its brackets, which restoring reads as well."""
 
 _NOT_WORD = re.compile(r"\W+")
