@@ -11,7 +11,8 @@ from allonym.report import html, markdown, swap_page
 from allonym.report.numbers import write
 from allonym.report.page import Notice, Reader, Settings, Table, Text
 from allonym.report.plots import Chart
-from allonym.report.swap.given import estimate, readable
+from allonym.report.swap.values import shorten_powers
+from allonym.report.values import estimate
 
 PARTS = sorted(set(result(steps=2, outcomes=2)) - {"title"})
 
@@ -222,7 +223,7 @@ def test_estimates_are_read_from_plain_values():
     assert estimate({"value": 1, "low": 0, "high": 2, "n": 3, "method": "x"}).high == 2
     assert estimate({"value": None, "low": None, "high": None, "n": 0, "method": "x"}).n == 0
     assert estimate(3).value == 3 and estimate(None).value != estimate(None).value
-    assert readable("N = 1e+06 to 1e+18, 2.5e+07") == "N = 10⁶ to 10¹⁸, 2.5\u00a0×\u00a010⁷"
+    assert shorten_powers("N = 1e+06 to 1e+18, 2.5e+07") == "N = 10⁶ to 10¹⁸, 2.5\u00a0×\u00a010⁷"
 
 
 def words_of(page):

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
-from typing import ClassVar, Literal
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
 
+from allonym.serial import Serialisable
 from allonym.stats import Estimate
 
 Tone = Literal["", "good", "bad", "warn", "muted"]
@@ -41,19 +42,19 @@ Facts = tuple[tuple[str, Cell], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class Block(Serialisable):
     """Anything that stands on a page. ``kind`` names what draws it."""
 
     kind: ClassVar[str] = ""
 
-    def to_dict(self) -> dict[str, object]:
+    def to_dict(self, texts: bool = False) -> dict[str, Any]:
         """Plain values for JSON: the kind, and the fields by name."""
-        return {"block": self.kind, **{f.name: plain(getattr(self, f.name)) for f in fields(self)}}
+        return {"block": self.kind, **Serialisable.to_dict(self, texts)}
 
     @property
     def inside(self) -> tuple[Block, ...]:
         """The blocks that this one holds."""
-        return ()
+        return getattr(self, "blocks", ())
 
     def walk(self) -> Iterator[Block]:
         """This block and all that it holds, in reading order."""
@@ -70,11 +71,6 @@ class Section(Block):
     title: str
     blocks: tuple[Block, ...]
     anchor: str = ""
-
-    @property
-    def inside(self) -> tuple[Block, ...]:
-        """The blocks that this one holds."""
-        return self.blocks
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,11 +223,6 @@ class Details(Block):
     title: str
     blocks: tuple[Block, ...]
 
-    @property
-    def inside(self) -> tuple[Block, ...]:
-        """The blocks that this one holds."""
-        return self.blocks
-
 
 @dataclass(frozen=True, slots=True)
 class Tabs(Block):
@@ -255,14 +246,9 @@ class Beside(Block):
     kind: ClassVar[str] = "beside"
     blocks: tuple[Block, ...]
 
-    @property
-    def inside(self) -> tuple[Block, ...]:
-        """The blocks that this one holds."""
-        return self.blocks
-
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class Page(Serialisable):
     """A whole report.
 
     Attributes:
@@ -277,10 +263,6 @@ class Page:
     lead: tuple[Block, ...] = ()
     footer: str = ""
 
-    def to_dict(self) -> dict[str, object]:
-        """Plain values for JSON; what is no finite number becomes None."""
-        return {f.name: plain(getattr(self, f.name)) for f in fields(self)}
-
     def to_json(self) -> str:
         """:meth:`to_dict` as indented JSON with a final line end."""
         return json.dumps(self.to_dict(), ensure_ascii=False, indent=2) + "\n"
@@ -289,18 +271,3 @@ class Page:
         """Every block, also those inside others, in reading order."""
         for block in (*self.lead, *self.sections):
             yield from block.walk()
-
-
-def plain(value: object) -> object:
-    """Blocks and what they hold as dictionaries, lists and scalars that JSON knows."""
-    if isinstance(value, (Block, Estimate)):
-        return value.to_dict()
-    if isinstance(value, Mapping):
-        return {str(k): plain(v) for k, v in value.items()}
-    if isinstance(value, (tuple, list)):
-        return [plain(v) for v in value]
-    if isinstance(value, float):
-        return value if value - value == 0 else None
-    if hasattr(value, "__dataclass_fields__"):
-        return {name: plain(getattr(value, name)) for name in value.__dataclass_fields__}
-    return value if isinstance(value, (str, int)) or value is None else str(value)

@@ -19,7 +19,7 @@ from allonym.report.numbers import show
 from allonym.report.page import Block, Facts, Kind, Page, Tabs
 from allonym.report.plots import Axis, Bar, Bars, Chart, Group, Multiples, Point, Series
 from allonym.report.swap import swap_page
-from allonym.report.swap.given import Plain, estimate, known, part
+from allonym.report.values import Plain, estimate, known, part
 from allonym.stats import Estimate
 
 MIME = "application/vnd.vegalite.v5+json"

@@ -41,7 +41,7 @@ def test_what_the_section_holds(told):
     (leaks,) = (t for t in blocks(section, Table) if t.title == "Leak rates")
     assert [c.name for c in leaks.columns] == ["Type", "Not covered", "Untouched", "Still in the text"]
     assert len(blocks(section, Bars)) == 1
-    assert any(f.label == "Names that still stand there" for f in blocks(section, Figures)[0].figures)
+    assert any(f.label == "Names still in the text" for f in blocks(section, Figures)[0].figures)
 
 
 def test_right_answers_lie_on_the_diagonal_and_none_comes_next(told):

@@ -237,7 +237,7 @@ def _show(versions: Mapping[str, Mapping[str, Any]]) -> None:
     """The headlines as a table, a column for each version."""
     from allonym.report.evaluate.verdict import kind_of
     from allonym.report.numbers import show
-    from allonym.report.swap.given import estimate
+    from allonym.report.values import estimate
 
     rows: dict[str, list[str]] = {}
     for number, one in enumerate(versions.values()):

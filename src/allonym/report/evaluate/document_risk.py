@@ -2,64 +2,51 @@
 
 from __future__ import annotations
 
-from allonym.report.page import Block, Cell, Column, Details, Figure, Figures, Notice, Row, Section, Table, Text
+from collections.abc import Iterator
+
+from allonym.report.page import Block
 from allonym.report.plots import Axis, Bar, Bars, Chart, Group, Guide, Point, Series
-from allonym.report.swap.given import Plain, estimate, part, rows
+from allonym.report.sections import Folded, KeyFigures, Paragraph, SectionSpec, ValueTable, Warn
+from allonym.report.values import Plain, estimate, part, rows
 
 _RISKY, _REST = 3, 0
+_LEAD = (
+    "Each document's probability that the intruder of this report finds whom it is about, from what is left in it: "
+    "entities, rare words, sets that nobody else has, the nearest other document. Every probability comes from models "
+    "that were fitted and calibrated without the document."
+)
+_LIMITS = (
+    "An intruder who knows more finds more; one who knows less finds less. The probabilities hold for documents like "
+    "these, and for this intruder."
+)
+_FIGURES = """
+    Found by the intruder | rate      | share.1  | of the documents it judged
+    Brier score           | brier     | number.3 | mean squared error; lower is better
+    … of the rate for all | reference | number.3 | what it has to beat
+    Calibration error     | error     | share.1  | mean distance in ten bins
+    AUC                   | auc       | number.3 | 0.5: no better than chance
+"""
+_REVIEW = {
+    "share": "Documents that go to review",
+    "caught": "Of the documents that the intruder found, among them",
+    "left": "Of the documents without review, found by the intruder",
+}
+_TRAITS = """
+    What is left | meaning
+    Weight       | weight | number.2 | Log-odds of being found, per standard deviation
+"""
+_TRAITS_NOTE = (
+    "Traits that occur together share their weight, and a sign may turn: the model ranks, it shows no causes."
+)
 
 
-def document_risk_section(result: Plain, *, texts: bool = False) -> Section | None:
-    """Document risk's part of a report. It shows no text, whatever ``texts`` says.
-
-    Args:
-        result: as :meth:`allonym.evaluate.document_risk.DocumentRisk.to_dict` gives it.
-    """
-    counts = result.get("histogram")
-    if not counts or not sum(counts):
-        return None
-    review, sure = part(result, "review"), bool(result.get("calibrated"))
-    blocks: list[Block] = []
-    if sure:
-        blocks += [
-            Text(
-                "Each document's probability that the intruder of this report finds whose it is, from what is left in "
-                "it: entities, rare words, sets that nobody else has, the nearest other document. Every probability "
-                "comes from models that were fitted and set right without the document."
-            ),
-            _figures(result),
-            Text(
-                "An intruder who knows more finds more; one who knows less finds less. The probabilities hold for "
-                "documents like these, and for this intruder.",
-                "muted",
-            ),
-            _reliability(rows(result, "bins")),
-        ]
-    else:
-        blocks.append(
-            Notice(f"These are no probabilities, only an order: {result.get('reason') or 'not calibrated'}.", "warning")
-        )
-    blocks.append(_histogram(counts, review.get("above"), sure))
-    if review:
-        blocks.append(_review(review))
-    if weights := rows(result, "traits"):
-        blocks.append(_weights(weights))
-    return Section("Document risk", tuple(blocks), "document-risk")
+def _count_documents(result: Plain) -> int:
+    return sum(result.get("histogram") or ())
 
 
-def _figures(result: Plain) -> Figures:
-    return Figures(
-        (
-            Figure("Found by the intruder", estimate(result.get("rate")), "of the documents it judged", "share", 1),
-            Figure("Brier score", estimate(result.get("brier")), "mean squared error; lower is better", "number", 3),
-            Figure("… of the rate for all", estimate(result.get("reference")), "what it has to beat", "number", 3),
-            Figure("Calibration error", estimate(result.get("error")), "mean distance in ten bins", "share", 1),
-            Figure("AUC", estimate(result.get("auc")), "0.5: no better than chance", "number", 3),
-        )
-    )
-
-
-def _reliability(bins: list[Plain]) -> Chart:
+def _draw_reliability(result: Plain) -> Iterator[Block]:
+    if not result.get("calibrated"):
+        return
     points = tuple(
         Point(
             float(b["predicted"]),
@@ -68,9 +55,9 @@ def _reliability(bins: list[Plain]) -> Chart:
             (("predicted", float(b["predicted"])), ("found", estimate(b.get("observed")))),
             "frontier",
         )
-        for b in bins
+        for b in rows(result, "bins")
     )
-    return Chart(
+    yield Chart(
         "Reliability: predicted and true rates",
         Axis("Predicted probability", "share", 0, 1),
         Axis("Share that the intruder found", "share", 0, 1),
@@ -81,41 +68,57 @@ def _reliability(bins: list[Plain]) -> Chart:
     )
 
 
-def _histogram(counts: list[int], above: object, sure: bool) -> Bars:
+def _draw_histogram(result: Plain) -> Iterator[Block]:
+    counts, calibrated = result["histogram"], bool(result.get("calibrated"))
+    above = part(result, "review").get("above")
     limit = float(above) if isinstance(above, (int, float)) else None
     width = 1 / len(counts)
-    merged = [(i * width, sum(counts[i : i + 2])) for i in range(0, len(counts), 2)]
     groups = []
-    for low, count in merged:
-        risky = limit is not None and low >= limit - 1e-9
-        name = f"{low:.0%} to {low + 2 * width:.0%}" if sure else f"{low:.1f} to {low + 2 * width:.1f}"
-        groups.append(
-            Group(name, (Bar("Goes to review" if risky else "Documents", float(count), _RISKY if risky else _REST),))
-        )
-    said = "" if limit is None else f"Limit of review: {limit:.0%}. A bin that the limit cuts is drawn as below it."
-    return Bars(
-        "Documents by " + ("probability" if sure else "place in the order"),
+    for i in range(0, len(counts), 2):
+        low, high = i * width, i * width + 2 * width
+        name = f"{low:.0%} to {high:.0%}" if calibrated else f"{low:.1f} to {high:.1f}"
+        series, slot = ("Goes to review", _RISKY) if limit is not None and low >= limit - 1e-9 else ("Documents", _REST)
+        groups.append(Group(name, (Bar(series, float(sum(counts[i : i + 2])), slot),)))
+    yield Bars(
+        "Documents by " + ("probability" if calibrated else "place in the order"),
         Axis("Documents", "count", 0),
         tuple(groups),
-        "",
-        "How many documents have which risk.",
-        said,
+        description="How many documents have which risk.",
+        note="" if limit is None else f"Limit of review: {limit:.0%}. A bin that the limit cuts is drawn as below it.",
     )
 
 
-def _review(review: Plain) -> Table:
-    lines: list[tuple[Cell, ...]] = [
-        ("Documents that go to review", estimate(review.get("share"))),
-        ("Of the documents that the intruder found, among them", estimate(review.get("caught"))),
-        ("Of the documents without review, found by the intruder", estimate(review.get("left"))),
-    ]
-    columns = (Column(f"Above {float(review.get('above') or 0):.0%}"), Column("Share", "share", 1))
-    return Table("Review before release", columns, tuple(Row(line) for line in lines))
+def _list_review(result: Plain) -> list[Plain]:
+    review = part(result, "review")
+    return [{"name": name, "value": review.get(key)} for key, name in _REVIEW.items()]
 
 
-def _weights(weights: list[Plain]) -> Details:
-    columns = (Column("What is left"), Column("Weight", "number", 2, "Log-odds of being found, per standard deviation"))
-    order = sorted(weights, key=lambda w: -abs(float(w.get("weight") or 0)))
-    body = tuple(Row((str(w.get("meaning") or w.get("name")), float(w.get("weight") or 0))) for w in order)
-    note = "Traits that go together share their weight, and a sign may turn: the model is for ranking, not for causes."
-    return Details("What speaks for being found", (Table("", columns, body, note),))
+def _list_traits(result: Plain) -> list[Plain]:
+    order = sorted(rows(result, "traits"), key=lambda trait: -abs(float(trait.get("weight") or 0)))
+    return [{**trait, "meaning": str(trait.get("meaning") or trait.get("name"))} for trait in order]
+
+
+document_risk_section = SectionSpec(
+    "Document risk",
+    "document-risk",
+    _count_documents,
+    (
+        Paragraph(_LEAD, when="calibrated"),
+        KeyFigures(_FIGURES, when="calibrated"),
+        Paragraph(_LIMITS, "muted", when="calibrated"),
+        _draw_reliability,
+        Warn(
+            "These are no probabilities, only an order: {reason}.",
+            "warning",
+            when=lambda result: not result.get("calibrated"),
+        ),
+        _draw_histogram,
+        ValueTable(
+            "Review before release",
+            _list_review,
+            "Above {review.above:.0%} | name \n Share | value | share.1",
+            when="review",
+        ),
+        Folded("What speaks for being found", (ValueTable("", _list_traits, _TRAITS, _TRAITS_NOTE),), when="traits"),
+    ),
+)

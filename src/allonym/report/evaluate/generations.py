@@ -2,116 +2,116 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable
 
-from allonym.report.numbers import write
-from allonym.report.page import Block, Cell, Column, Details, Figure, Figures, Notice, Row, Section, Table, Tag, Text
-from allonym.report.swap.given import Plain, estimate, part, rows
+from allonym.report.page import Tag, Tone
+from allonym.report.sections import Folded, KeyFigures, Paragraph, RowMark, SectionSpec, ValueTable, Warn
+from allonym.report.values import Plain, part, read, rows
 
 _SHOWN = 25
-_KINDS = {
+_FORMS = {
     "whole": "all of it",
     "part": "a part",
     "shortened": "shortened",
     "edited": "one letter another",
     "initials": "initials alone",
 }
-
-
-def generations_section(result: Mapping[str, Any]) -> Section | None:
-    """The section of :meth:`allonym.evaluate.GenerationLeaks.to_dict`; None where there is none. It shows no text."""
-    whole, direct = part(result, "all"), part(result, "direct")
-    if not whole:
-        return None
-    blocks: list[Block] = [
-        Text(
-            f"{result.get('outputs', 0):,} outputs of a model were searched for {whole.get('originals', 0):,} "
-            "originals by keyed digests: in any case and grouping, in part, shortened, with one letter another.",
-            "lead",
-        ),
-        _figures(result, whole, direct),
-    ]
-    if not whole.get("occurrences"):
-        high = write(estimate(whole.get("outputs")).high, "share", 2)
-        blocks.append(Notice(f"No original was found. Up to {high} of such outputs may hold one, by the interval."))
-    blocks += [_labels(result, whole, direct), _forms(result, whole), _places(result)]
-    blocks.append(Details("How to read this", (Text(_READING),)))
-    return Section("Originals in generations", tuple(blocks), "generations")
-
-
-def _figures(result: Plain, whole: Plain, direct: Plain) -> Figures:
-    found = whole.get("occurrences")
-    shown = [
-        Figure("Outputs with an original", estimate(whole.get("outputs")), "0 is wanted", "share", 1, _tone(found)),
-        Figure("With one that identifies alone", estimate(direct.get("outputs")), "direct identifiers", "share", 1,
-               _tone(direct.get("occurrences"))),
-        Figure("Originals that turn up", estimate(whole.get("leaked")), f"of {whole.get('originals', 0):,}", "share",
-               1),
-    ]  # fmt: skip
-    if result.get("baseline"):
-        note = f"less the {result['baseline']:,} texts that never saw the data"
-        shown.append(Figure("Beyond the baseline", estimate(whole.get("excess")), note, "share", 1))
-    return Figures(tuple(shown))
-
-
-def _tone(found: object) -> Any:
-    return "bad" if found else "good"
-
-
-def _labels(result: Plain, whole: Plain, direct: Plain) -> Table:
-    compared = bool(result.get("baseline"))
-    columns = [
-        Column("Label"),
-        Column("Originals", "count"),
-        Column("Of them leaked", "share", 1, "In part only where no other original has that part"),
-        Column("Outputs with one", "share", 1),
-        *([Column("Baseline", "share", 1), Column("Difference", "share", 1)] if compared else []),
-        Column("Places", "count"),
-        Column("By chance", "number", 2, "Places that word frequencies alone would lead one to expect"),
-        Column("Common words", "count", None, "Not in the numbers before"),
-        Column("Initials", "count", None, "In capitals, alone; not in the numbers before"),
-    ]
-    body = []
-    for row in (*rows(result, "labels"), direct, whole):
-        cells: list[Cell] = [str(row.get("label", "")), row.get("originals")]
-        cells += [estimate(row.get(n)) if row.get("originals") else None for n in ("leaked", "outputs")]
-        cells += [estimate(row.get(n)) for n in ("baseline", "excess")] if compared else []
-        cells += [row.get(n) for n in ("occurrences", "chance", "common", "initials")]
-        body.append(Row(tuple(cells), "chosen" if row is whole else ""))
-    return Table("By label", tuple(columns), tuple(body), shown=_SHOWN)
-
-
-def _forms(result: Plain, whole: Plain) -> Table:
-    counts = part(whole, "kinds")
-    body = tuple(Row((said, counts[kind])) for kind, said in _KINDS.items() if counts.get(kind))
-    return Table("In which form", (Column("Form"), Column("Places", "count")), body, "" if body else "None.")
-
-
-def _places(result: Plain) -> Table:
-    columns = (
-        Column("Output"),
-        Column("From", "count"),
-        Column("To", "count"),
-        Column("Label"),
-        Column("Form"),
-        Column(""),
-    )
-    body = []
-    for row in rows(result, "places"):
-        aside = row.get("common") or row.get("kind") == "initials"
-        cells: list[Cell] = [str(row.get("output", "")), row.get("start"), row.get("end"), str(row.get("label", ""))]
-        cells += [_KINDS.get(str(row.get("kind")), ""), Tag("counted apart", "muted") if aside else Tag("leak", "bad")]
-        body.append(Row(tuple(cells)))
-    more = int(result.get("found") or 0) - len(body)
-    return Table("Where", columns, tuple(body), f"{more:,} more are not listed." if more > 0 else "", _SHOWN)
-
-
+_LEAD = (
+    "{outputs:,} outputs of a model were searched for {all.originals:,} originals by keyed digests: in any case and "
+    "grouping, in part, shortened, with one letter another."
+)
+_NONE = "No original was found. Up to {all.outputs.high:share.2} of such outputs may hold one, by the interval."
+_FIGURES = """
+    Outputs with an original       | all.outputs    | share.1 | 0 is wanted
+    With one that identifies alone | direct.outputs | share.1 | direct identifiers
+    Originals that turn up         | all.leaked     | share.1 | of {all.originals:,}
+    Beyond the baseline | all.excess | share.1 | less the {baseline:,} texts that never saw the data | baseline
+"""
+_LABELS = """
+    Label          | label
+    Originals      | originals   | count
+    Of them leaked | leaked      | share.1  | In part only where no other original has that part
+    Outputs with one | outputs   | share.1
+    Baseline       | baseline    | share.1  | | baseline
+    Difference     | excess      | share.1  | | baseline
+    Places         | occurrences | count
+    By chance      | chance      | number.2 | Places that word frequencies alone would lead one to expect
+    Common words   | common      | count    | Not in the numbers before
+    Initials       | initials    | count    | In capitals, alone; not in the numbers before
+"""
+_PLACES = """
+    Output | output
+    From   | start | count
+    To     | end   | count
+    Label  | label
+    Form   | form
+           | tag
+"""
 _READING = (
-    "An original is in an output where a stretch of its words has the digest of the original or of a variant. Case, "
-    "diacritics and marks do not matter, and digits may be said. With one letter another, words that a dictionary "
-    "knows do not count. What is a common word, or made of common ones, and initials alone are counted apart: they "
-    "stand in any text. A rare name may still stand there by chance, or because the prompt held it: compare with a "
-    "model that never saw the data. Only what the vault keeps is looked for: what was suppressed, masked or hashed is "
-    "not in it."
+    "An original is in an output where some words have the digest of the original or of a variant. Case, diacritics "
+    "and punctuation do not matter, and digits may be spoken. With one letter another, words that a dictionary knows "
+    "do not count. What is a common word, or made of common ones, and initials alone are counted apart: they occur in "
+    "any text. A rare name may still be there by chance, or because the prompt held it: compare with a model that "
+    "never saw the data. Only what the vault keeps is looked for: what was suppressed, masked or hashed is not in it."
+)
+
+
+def _colour_count(path: str) -> Callable[[Plain], Tone]:
+    return lambda result: "bad" if read(result, path) else "good"
+
+
+def _list_labels(result: Plain) -> list[Plain]:
+    lines = [*rows(result, "labels"), part(result, "direct"), {**part(result, "all"), "total": True}]
+    return [row if row.get("originals") else {**row, "leaked": None, "outputs": None} for row in lines]
+
+
+def _mark_total(row: Plain) -> RowMark:
+    return "chosen" if row.get("total") else ""
+
+
+def _list_forms(result: Plain) -> list[Plain]:
+    counts = part(result, "all.kinds")
+    return [{"name": name, "count": counts[form]} for form, name in _FORMS.items() if counts.get(form)]
+
+
+def _list_places(result: Plain) -> list[Plain]:
+    return [
+        {**row, "form": _FORMS.get(str(row.get("kind")), ""), "tag": _tag_place(row)} for row in rows(result, "places")
+    ]
+
+
+def _tag_place(row: Plain) -> Tag:
+    apart = row.get("common") or row.get("kind") == "initials"
+    return Tag("counted apart", "muted") if apart else Tag("leak", "bad")
+
+
+def _count_unlisted(result: Plain) -> str:
+    more = int(result.get("found") or 0) - len(rows(result, "places"))
+    return f"{more:,} more are not listed." if more > 0 else ""
+
+
+generations_section = SectionSpec(
+    "Originals in generations",
+    "generations",
+    "all",
+    (
+        Paragraph(_LEAD, "lead"),
+        KeyFigures(
+            _FIGURES,
+            {
+                "Outputs with an original": _colour_count("all.occurrences"),
+                "With one that identifies alone": _colour_count("direct.occurrences"),
+            },
+        ),
+        Warn(_NONE, when=lambda result: not read(result, "all.occurrences")),
+        ValueTable("By label", _list_labels, _LABELS, shown=_SHOWN, mark=_mark_total),
+        ValueTable(
+            "In which form",
+            _list_forms,
+            "Form | name \n Places | count | count",
+            lambda result: "" if _list_forms(result) else "None.",
+        ),
+        ValueTable("Where", _list_places, _PLACES, _count_unlisted, _SHOWN),
+        Folded("How to read this", (Paragraph(_READING),)),
+    ),
 )

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from allonym.report.numbers import write
-from allonym.report.page import Block, Cell, Column, Figure, Figures, Notice, Row, Section, Table, Tag, Text, Tone
+from allonym.report.page import Block, Cell, Notice, Tag, Tone
 from allonym.report.plots import Axis, Bar, Bars, Group
-from allonym.report.swap.given import NAN, Plain, estimate, known, part, rows
+from allonym.report.sections import BarChart, KeyFigures, Paragraph, SectionSpec, ValueTable
+from allonym.report.values import NAN, Plain, estimate, known, missing_reason, part, read, rows
 from allonym.stats import Estimate
 
 BEFORE, AFTER, MAPPED = 7, 0, 1
 _EDGE = 10.0
+_EVIDENCE = math.log10(3)
 _PARTS = {
     "WORDS": "words",
     "ADJ": "adjectives",
@@ -34,225 +35,225 @@ _PARTS = {
     "VERB": "verbs",
     "X": "other",
 }
+_FIGURES = """
+    Utility loss | points          | number.2 | points of accuracy, before minus after, same splits | utility
+    Removed      | surface.removed | share.1  | share of words, placeholders not counted | surface
+    Meaning left | similarity.mean | number.2 | cosine; unrelated texts: {similarity.chance:number.2} | similarity
+    Parts of speech unchanged | unchanged | text | placeholders as what they stand for; BF01 of 3 or more | construct
+"""
+_CLASSIFIER = (
+    "A classifier ({utility.model}) learns {utility.classes} classes from one version of {utility.texts:,} texts and "
+    "is tested on the same version, in {utility.repeats} random splits that both versions share. {reading}."
+)
+_TEST = (
+    "Counts of parts of speech per text are compared by a Bayesian t test ({construct.test}, JZS prior of scale "
+    "{construct.scale:number}), tagger: {construct.tagger}. It can speak for no difference as well as for one: beyond "
+    "3 to 1 it is evidence, between it is undecided. {construct.placeholders:,} placeholders."
+)
+_COUNTS = """
+    Part of speech  | name
+    Before          | before      | number.2 | Mean count per text
+    After           | after       | number.2 | Placeholders count as the tagger reads them
+    BF10            | bf10        | power    | Odds that the counts differ
+    BF01            | bf01        | power    | Odds that they do not
+    Reading         | reading
+    Mapped          | mapped      | number.2 | Each placeholder counts as the part of speech that it stands for | {0}
+    BF10, mapped    | mapped_bf10 | power    | | {0}
+    BF01, mapped    | mapped_bf01 | power    | | {0}
+    Reading, mapped | mapped_reading |       | | {0}
+""".replace("{0}", "construct.placeholders")
+_WORDING = {
+    "surface.rank": "Frequency rank of the words",
+    "surface.listed": "Words that are in the list, %",
+    "surface.ease": "Reading ease (Flesch)",
+    "surface.grade": "Grade level (Flesch-Kincaid)",
+    "perplexity": "Perplexity",
+}
+_VARIABLES = """
+    Variable   | name
+    Before     | before     | number
+    After      | after      | number
+    Difference | difference | number | Text by text
+"""
+_CONTRASTS = """
+    Variable       | name
+    Not identified | hidden          | number   | Mean of the texts that nobody identified
+    SD             | hidden_sd.value | number
+    Texts          | hidden.n        | count
+    Identified     | found           | number   | Mean of the identified ones
+    SD             | found_sd.value  | number
+    Texts          | found.n         | count
+    Cohen's d      | d               | number.2 | Above 0: higher in texts that nobody identified
+    Reading        | reading
+"""
 
 
-def information_section(result: Mapping[str, Any], *, texts: bool = False) -> Section | None:
-    """The section of :func:`allonym.evaluate.information_loss`'s plain values; it shows numbers, never a text."""
-    if not any(part(result, name) for name in ("surface", "similarity", "perplexity", "construct", "utility")):
-        return None
-    blocks: list[Block] = [_figures(result)]
+def _is_measured(result: Plain) -> bool:
+    return any(part(result, name) for name in ("surface", "similarity", "perplexity", "construct", "utility"))
+
+
+def _draw_figures(result: Plain) -> Iterator[Block]:
+    counts = [c for c in rows(part(result, "construct"), "counts") if c.get("part") != "WORDS"]
+    unchanged = sum(_read_log(count, "mapped_bayes") <= -_EVIDENCE for count in counts)
+    points = _to_percent(read(result, "utility.loss"))
+    values = {"points": points, "unchanged": f"{unchanged} of {len(counts)}"}
+    yield KeyFigures(_FIGURES, {"Utility loss": _colour_loss}).draw({**result, **values})
+
+
+def _to_percent(share: object) -> Estimate:
+    value = estimate(share)
+    return Estimate(100 * value.value, 100 * value.low, 100 * value.high, value.n, value.method)
+
+
+def _colour_loss(result: Plain) -> Tone:
+    return "bad" if estimate(read(result, "utility.loss")).low > 0 else ""
+
+
+def _list_skipped(result: Plain) -> Iterator[Block]:
     if skipped := part(result, "skipped"):
-        blocks.append(Notice("Not measured", "note", tuple(f"{name}: {why}" for name, why in skipped.items())))
-    if utility := part(result, "utility"):
-        blocks += _utility(utility)
-    if construct := part(result, "construct"):
-        blocks += _construct(construct)
-    if found := _wording(result):
-        blocks.append(found)
-    if contrasts := rows(result, "contrasts"):
-        blocks += _contrasts(contrasts)
-    return Section("Information loss", tuple(blocks), "information")
+        yield Notice("Not measured", "note", tuple(f"{name}: {reason}" for name, reason in skipped.items()))
 
 
-def _figures(result: Plain) -> Figures:
-    surface, similarity, utility = (part(result, n) for n in ("surface", "similarity", "utility"))
-    figures = []
-    if utility:
-        loss = estimate(utility.get("loss"))
-        figures.append(
-            Figure(
-                "Utility loss",
-                _points(loss),
-                "points of accuracy, before minus after, same splits",
-                "number",
-                2,
-                _tone(loss),
-            )
+def _draw_utility(result: Plain) -> Iterator[Block]:
+    utility = part(result, "utility")
+    if utility and not known(utility.get("loss")):
+        yield Notice(f"Utility loss was not measured: {missing_reason(utility.get('loss'))}")
+    elif utility:
+        reading = str(utility.get("reading", ""))
+        yield Paragraph(_CLASSIFIER).draw({**result, "reading": reading[:1].upper() + reading[1:]})
+        yield _ACCURACY.draw(utility)
+
+
+def _list_accuracies(utility: Plain) -> list[Plain]:
+    macro = {end: utility.get(f"macro_{end}") for end in ("before", "after")}
+    return [{**utility, "name": "Accuracy"}, {**macro, "name": "Macro F1"}]
+
+
+_ACCURACY = BarChart(
+    "A classifier before and after",
+    Axis("Right", "share", 0, 1),
+    _list_accuracies,
+    f"Originals | before | .{BEFORE} \n Anonymised | after | .{AFTER}",
+    "chance",
+    "the most frequent class for all",
+    "Whiskers: 95 %, corrected for the overlap of the splits (Nadeau and Bengio 2003).",
+)
+
+
+def _name_part(row: Plain) -> str:
+    return f"{row.get('part', '')}, {_PARTS.get(str(row.get('part')), '')}"
+
+
+def _draw_evidence(result: Plain) -> Iterator[Block]:
+    counts = rows(part(result, "construct"), "counts")
+    if not counts:
+        return
+    bars = [("bayes", "as the tagger reads them", AFTER)]
+    if read(result, "construct.placeholders"):
+        bars.append(("mapped_bayes", "mapped back", MAPPED))
+    groups = (
+        Group(
+            _name_part(row),
+            tuple(Bar(name, _clip_log(row, key), slot, _list_facts(row, key)) for key, name, slot in bars),
         )
-    if surface:
-        removed = estimate(surface.get("removed"))
-        figures.append(Figure("Removed", removed, "share of a text's words, placeholders not counted", "share", 1))
-    if similarity:
-        chance = write(estimate(similarity.get("chance")).value, "number", 2)
-        note = f"cosine of sentence vectors; unrelated texts reach {chance}"
-        figures.append(Figure("Meaning left", estimate(similarity.get("mean")), note, "number", 2))
-    if construct := part(result, "construct"):
-        counts = [c for c in rows(construct, "counts") if c.get("part") != "WORDS"]
-        kept = sum(_log(c, "mapped_bayes") <= -math.log10(3) for c in counts)
-        note = "with each placeholder counted as what it stands for; BF01 of 3 or more"
-        figures.append(Figure("Parts of speech shown unchanged", f"{kept} of {len(counts)}", note, "text"))
-    return Figures(tuple(figures))
+        for row in counts
+    )
+    least = min((_read_log(row, key) for row in counts for key in ("bayes", "mapped_bayes")), default=0.0)
+    yield Bars(
+        "Evidence that parts of speech changed",
+        Axis("log₁₀ BF10", "number", -_EDGE if least < -_EDGE else None, _EDGE + 1),
+        tuple(groups),
+        description="To the right: changed. To the left: unchanged. Between the lines: undecided.",
+        note=f"Bars end at {write(_EDGE)}: for {write(_EDGE)} read that or more. 0: as likely changed as not.",
+        guides=(("3 to 1 for a change", _EVIDENCE), ("3 to 1 for none", -_EVIDENCE)),
+    )
 
 
-def _points(loss: Estimate) -> Estimate:
-    return Estimate(100 * loss.value, 100 * loss.low, 100 * loss.high, loss.n, loss.method)
-
-
-def _tone(loss: Estimate) -> Tone:
-    return "bad" if loss.low > 0 else ""
-
-
-def _utility(utility: Plain) -> list[Block]:
-    if not known(utility.get("loss")):
-        return [Notice(f"Utility loss was not measured: {estimate(utility.get('loss')).method.removeprefix('none: ')}")]
-    bars = []
-    for name, stem in (("Accuracy", ""), ("Macro F1", "macro_")):
-        first, second = estimate(utility.get(f"{stem}before")), estimate(utility.get(f"{stem}after"))
-        pair = (Bar("Originals", first, BEFORE), Bar("Anonymised", second, AFTER))
-        chance = utility.get("chance")
-        bars.append(Group(name, pair, estimate(chance).value if known(chance) and not stem else None))
-    told = str(utility.get("reading", ""))
-    return [
-        Text(
-            f"A classifier ({utility.get('model')}) learns {utility.get('classes')} classes from one version of "
-            f"{utility.get('texts'):,} texts and is tested on the same version, in {utility.get('repeats')} random "
-            f"splits that both versions share. {told[:1].upper()}{told[1:]}."
-        ),
-        Bars(
-            "A classifier before and after",
-            Axis("Right", "share", 0, 1),
-            tuple(bars),
-            "the most frequent class for all",
-            "Whiskers: 95 %, corrected for the overlap of the splits (Nadeau and Bengio 2003).",
-        ),
-    ]
-
-
-def _construct(construct: Plain) -> list[Block]:
-    counts = rows(construct, "counts")
-    held = int(construct.get("placeholders") or 0)
-    groups, body = [], []
-    for row in counts:
-        name = str(row.get("part", ""))
-        named = f"{name}, {_PARTS.get(name, '')}"
-        bars = [Bar("as the tagger reads them", _clipped(row, "bayes"), AFTER, _facts(row, "bayes"))]
-        if held:
-            bars.append(Bar("mapped back", _clipped(row, "mapped_bayes"), MAPPED, _facts(row, "mapped_bayes")))
-        groups.append(Group(named, tuple(bars)))
-        cells: list[Cell] = [named, estimate(row.get("before")), estimate(row.get("after"))]
-        cells += [_factor(row, "bayes", 1), _factor(row, "bayes", -1), _verdict(row, "bayes")]
-        if held:
-            cells += [estimate(row.get("mapped")), _factor(row, "mapped_bayes", 1), _factor(row, "mapped_bayes", -1)]
-            cells.append(_verdict(row, "mapped_bayes"))
-        body.append(Row(tuple(cells)))
-    columns = [
-        Column("Part of speech"),
-        Column("Before", "number", 2, "Mean count per text"),
-        Column("After", "number", 2, "Placeholders count as the tagger reads them"),
-        Column("BF10", "power", None, "Odds that the counts differ"),
-        Column("BF01", "power", None, "Odds that they do not"),
-        Column("Reading"),
-    ]
-    if held:
-        columns += [
-            Column("Mapped", "number", 2, "Each placeholder counts as the part of speech of what it stands for"),
-            Column("BF10, mapped", "power"),
-            Column("BF01, mapped", "power"),
-            Column("Reading, mapped"),
-        ]
-    scale = write(float(construct.get("scale") or NAN), "number")
-    return [
-        Text(
-            f"Counts of parts of speech per text are compared by a Bayesian t test ({construct.get('test')}, JZS prior "
-            f"of scale {scale}), tagger: {construct.get('tagger')}. It can speak for no difference as well as for one: "
-            f"beyond 3 to 1 it is evidence, between it is undecided. {held:,} placeholders."
-        ),
-        Bars(
-            "Evidence that parts of speech changed",
-            Axis("log₁₀ BF10", "number", -_EDGE if _least(counts) < -_EDGE else None, _EDGE + 1),
-            tuple(groups),
-            "",
-            "To the right: changed. To the left: unchanged. Between the lines: undecided.",
-            f"Bars end at {write(_EDGE)}: for {write(_EDGE)} read that or more. 0: as likely changed as not.",
-            (("3 to 1 for a change", math.log10(3)), ("3 to 1 for none", -math.log10(3))),
-        ),
-        Table("Parts of speech before and after (P3, Table 2)", tuple(columns), tuple(body)),
-    ]
-
-
-def _log(row: Plain, name: str) -> float:
+def _read_log(row: Plain, name: str) -> float:
     value = part(row, name).get("log10_bf10")
     return float(value) if isinstance(value, (int, float)) else NAN
 
 
-def _least(counts: list[Plain]) -> float:
-    return min((v for c in counts for n in ("bayes", "mapped_bayes") if (v := _log(c, n)) == v), default=0.0)
-
-
-def _clipped(row: Plain, name: str) -> float:
-    value = _log(row, name)
+def _clip_log(row: Plain, name: str) -> float:
+    value = _read_log(row, name)
     return round(max(-_EDGE, min(_EDGE, value)), 2) if value == value else NAN
 
 
-def _facts(row: Plain, name: str) -> tuple[tuple[str, Cell], ...]:
-    found = part(row, name)
-    return (("log₁₀ BF10", _log(row, name)), ("t", found.get("t")), ("reading", str(found.get("reading", ""))))
+def _list_facts(row: Plain, name: str) -> tuple[tuple[str, Cell], ...]:
+    factor = part(row, name)
+    return (("log₁₀ BF10", _read_log(row, name)), ("t", factor.get("t")), ("reading", str(factor.get("reading", ""))))
 
 
-def _factor(row: Plain, name: str, sign: int) -> float | str | None:
+def _list_counts(result: Plain) -> Iterator[Plain]:
+    for row in rows(part(result, "construct"), "counts"):
+        cells: dict[str, Cell] = {"name": _name_part(row)}
+        for key, stem in (("bayes", ""), ("mapped_bayes", "mapped_")):
+            cells[f"{stem}bf10"] = _format_factor(row, key, 1)
+            cells[f"{stem}bf01"] = _format_factor(row, key, -1)
+            cells[f"{stem}reading"] = _tag_reading(part(row, key))
+        yield {**row, **cells}
+
+
+def _format_factor(row: Plain, name: str, sign: int) -> float | str | None:
     """BF10 or BF01; beyond what a number can hold, as a power of ten."""
-    found = part(row, name)
-    value = found.get("bf10" if sign > 0 else "bf01")
+    value = part(row, name).get("bf10" if sign > 0 else "bf01")
     if isinstance(value, (int, float)) and value > 0:
         return float(f"{value:.3g}")
-    size = sign * _log(row, name)
+    size = sign * _read_log(row, name)
     return f"10^{write(size, 'number', 0)}" if size == size else None
 
 
-def _verdict(row: Plain, name: str) -> Tag:
-    found = part(row, name)
-    told = str(found.get("reading") or "")
-    if told == "not measured":
-        return Tag(str(found.get("reason") or told), "muted")
-    return Tag(told, "good" if told.startswith("unchanged") else "bad" if told.startswith("changed") else "muted")
+def _tag_reading(factor: Plain) -> Tag:
+    reading = str(factor.get("reading") or "")
+    if reading == "not measured":
+        return Tag(str(factor.get("reason") or reading), "muted")
+    tones: dict[str, Tone] = {"unchanged": "good", "changed": "bad"}
+    return Tag(reading, tones.get(reading.partition(",")[0], "muted"))
 
 
-def _wording(result: Plain) -> Table | None:
-    surface = part(result, "surface")
-    named = (
-        ("Frequency rank of the words", part(surface, "rank"), "number"),
-        ("Words that are in the list", part(surface, "listed"), "share"),
-        ("Reading ease (Flesch)", part(surface, "ease"), "number"),
-        ("Grade level (Flesch-Kincaid)", part(surface, "grade"), "number"),
-        (f"Perplexity ({result.get('perplexity_model')})", part(result, "perplexity"), "number"),
-    )
-    body = []
-    for name, change, kind in named:
-        if change:
-            values = [estimate(change.get(n)) for n in ("before", "after", "difference")]
-            if kind == "share":
-                values = [_points(v) for v in values]
-                name = f"{name}, %"
-            body.append(Row((name, *values)))
-    if not body:
-        return None
-    columns = (Column("Variable"), Column("Before", "number"), Column("After", "number"))
-    note = "Means over the texts, 95 % intervals below. Ranks: higher is rarer. Ease: higher is easier."
-    return Table("Wording", (*columns, Column("Difference", "number", None, "Text by text")), tuple(body), note)
+def _list_wording(result: Plain) -> list[Plain]:
+    lines: list[Plain] = []
+    for path, name in _WORDING.items():
+        if change := part(result, path):
+            if name.endswith("%"):
+                change = {key: _to_percent(value) for key, value in change.items()}
+            if path == "perplexity":
+                name += f" ({result.get('perplexity_model')})"
+            lines.append({**change, "name": name})
+    return lines
 
 
-def _contrasts(contrasts: list[Plain]) -> list[Block]:
-    body = []
-    for row in contrasts:
-        hidden, found = estimate(row.get("hidden")), estimate(row.get("found"))
+def _list_contrasts(result: Plain) -> list[Plain]:
+    lines: list[Plain] = []
+    for row in rows(result, "contrasts"):
         d = estimate(row.get("d"))
-        spread = (estimate(row.get(n)).value for n in ("hidden_sd", "found_sd"))
-        first, second = spread
-        apart = d.low > 0 or d.high < 0
-        told = Tag("apart", "warn") if apart else Tag("not apart" if d.value == d.value else d.method, "muted")
-        body.append(Row((str(row.get("name", "")), hidden, first, hidden.n, found, second, found.n, d, told)))
-    columns = (
-        Column("Variable"),
-        Column("Not identified", "number", None, "Mean of the texts that nobody identified"),
-        Column("SD", "number"),
-        Column("Texts", "count"),
-        Column("Identified", "number", None, "Mean of the identified ones"),
-        Column("SD", "number"),
-        Column("Texts", "count"),
-        Column("Cohen's d", "number", 2, "Above 0: higher in texts that nobody identified"),
-        Column("Reading"),
-    )
-    return [
-        Text("What sets texts that an intruder identified apart from the others, on each variable."),
-        Table("Identified texts against the others (P3, Table 9)", columns, tuple(body)),
-    ]
+        differ = d.low > 0 or d.high < 0
+        reading = Tag("apart", "warn") if differ else Tag("not apart" if known(d) else d.method, "muted")
+        lines.append({**row, "reading": reading})
+    return lines
+
+
+information_section = SectionSpec(
+    "Information loss",
+    "information",
+    _is_measured,
+    (
+        _draw_figures,
+        _list_skipped,
+        _draw_utility,
+        Paragraph(_TEST, when="construct"),
+        _draw_evidence,
+        ValueTable("Parts of speech before and after (P3, Table 2)", _list_counts, _COUNTS, when="construct"),
+        ValueTable(
+            "Wording",
+            _list_wording,
+            _VARIABLES,
+            "Means over the texts, 95 % intervals below. Ranks: higher is rarer. Ease: higher is easier.",
+            when=_list_wording,
+        ),
+        Paragraph(
+            "What sets texts that an intruder identified apart from the others, on each variable.", when="contrasts"
+        ),
+        ValueTable("Identified texts against the others (P3, Table 9)", _list_contrasts, _CONTRASTS, when="contrasts"),
+    ),
+)

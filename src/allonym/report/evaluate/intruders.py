@@ -2,87 +2,76 @@
 
 from __future__ import annotations
 
-from allonym.report.page import Block, Cell, Column, Details, Row, Section, Table, Text
-from allonym.report.plots import Axis, Bar, Bars, Group
-from allonym.report.swap.given import Plain, estimate, part, rows
+from allonym.report.plots import Axis
+from allonym.report.sections import BarChart, Folded, Paragraph, Parts, SectionSpec, ValueTable
+from allonym.report.values import Plain, part, read_rows, rows
 
-_COLUMNS = (
-    Column("Texts", "count"),
-    Column("Similarity", "number", 2, "Mean similarity of the guess with the truth, 0 to 1, over the texts"),
-    Column("SD", "number", 2, "Standard deviation of the similarity over the texts"),
-    Column("Identified", "share", 2, "Share of texts whose subject was found, with Wilson's interval"),
-    Column("SE", "share", 2, "Standard error of that share: SD (n - 1) / √n"),
+_RATES = """
+    Texts      | texts      | count
+    Similarity | similarity | number.2 | Mean similarity of the guess with the truth, 0 to 1, over the texts
+    SD         | spread     | number.2 | Standard deviation of the similarity over the texts
+    Identified | identified | share.2  | Share of texts whose subject was found, with Wilson's interval
+    SE         | error      | share.2  | Standard error of that share: SD (n - 1) / √n
+"""
+_ATTRIBUTES = """
+    Attribute                    | name
+    Texts                        | texts      | count
+    Guessed                      | guessed    | share.1 | Share of texts with a guess at all
+    First right                  | first      | share.1 | Share whose first guess is right
+    First right or less precise  | first_less | share.1 | Such as the country of a city
+    Any right                    | any        | share.1 | Share with a right guess among all
+    Any right or less precise    | any_less   | share.1
+"""
+_ATTRIBUTES_LEAD = (
+    "What can be inferred about people whom nobody names: guesses for each attribute, scored by rules (Staab et al. "
+    "2023). Compare with the same on the original texts, and with guessing the most frequent value."
 )
 
 
-def results_blocks(result: Plain) -> tuple[Block, ...]:
-    """The table of all texts and groups, a picture of it, top-k where guesses are ranked, subjects folded."""
-    whole, groups, subjects = part(result, "all"), rows(result, "groups"), rows(result, "subjects")
-    if not whole:
-        return ()
-    lines = [*(_row(g, str(g.get("name") or "no group")) for g in groups), _row(whole, "all texts")]
-    blocks: list[Block] = [Table("How often the subject was found", (Column("Group"), *_COLUMNS), tuple(lines))]
-    if groups:
-        drawn = tuple(
-            Group(str(g.get("name") or "no group"), (Bar("Identified", estimate(g.get("identified")), 0),))
-            for g in groups
-        )
-        blocks.append(
-            Bars("Texts whose subject was found", Axis("Identified", "share", 0), drawn, "", "Whiskers: Wilson, 95 %.")
-        )
-    ranks = part(result, "ranks")
-    if ranks:
-        told = tuple(Row((f"first {k}" if k != "1" else "first", estimate(v))) for k, v in ranks.items())
-        blocks.append(Table("Within how many guesses", (Column("Guesses"), Column("Found", "share", 2)), told))
-    if subjects:
-        with_group = any(s.get("group") for s in subjects)
-        head = (Column("Subject"), *((Column("Group"),) if with_group else ()), *_COLUMNS)
-        lines = [_row(s, str(s.get("name", "")), *((str(s.get("group", "")),) if with_group else ())) for s in subjects]
-        table = Table("Subject by subject", head, tuple(lines), shown=20)
-        blocks.append(Details("Every subject", (table,)))
-    return tuple(blocks)
+def _list_groups(result: Plain) -> list[Plain]:
+    return [{**group, "name": str(group.get("name") or "no group")} for group in rows(result, "groups")]
 
 
-def attributes_section(result: Plain, *, texts: bool = False) -> Section | None:
-    """What an intruder inferred about people it did not name (Staab et al. 2023)."""
-    lines = [*rows(result, "attributes"), *([part(result, "all")] if part(result, "all") else [])]
-    if not lines:
-        return None
-    columns = (
-        Column("Attribute"),
-        Column("Texts", "count"),
-        Column("Guessed", "share", 1, "Share of texts with a guess at all"),
-        Column("First right", "share", 1, "Share whose first guess is right"),
-        Column("First right or less precise", "share", 1, "Such as the country of a city"),
-        Column("Any right", "share", 1, "Share with a right guess among all"),
-        Column("Any right or less precise", "share", 1),
-    )
-    numbers = ("guessed", "first", "first_less", "any", "any_less")
-    told = tuple(
-        Row((str(one.get("attribute") or "all"), int(one.get("texts") or 0), *(estimate(one.get(n)) for n in numbers)))
-        for one in lines
-    )
-    return Section(
-        "Attributes",
-        (
-            Text(
-                "What can be told of a person whom nobody names: guesses for each attribute, scored by rules. Compare "
-                "with the same on the original texts, and with what guessing the most frequent value would reach."
-            ),
-            Table("How often attributes were inferred", columns, told),
-        ),
-        "attributes",
-    )
+def _list_groups_and_all(result: Plain) -> list[Plain]:
+    return [*_list_groups(result), {**part(result, "all"), "name": "all texts"}]
 
 
-def _row(rate: Plain, *names: Cell) -> Row:
-    return Row(
-        (
-            *names,
-            int(rate.get("texts") or 0),
-            estimate(rate.get("similarity")),
-            rate.get("spread"),
-            estimate(rate.get("identified")),
-            rate.get("error"),
-        )
-    )
+def _list_ranks(result: Plain) -> list[Plain]:
+    names = {"1": "first"}
+    return [{**row, "name": names.get(row["name"], f"first {row['name']}")} for row in read_rows(result, "ranks")]
+
+
+def _list_attributes(result: Plain) -> list[Plain]:
+    lines = [*rows(result, "attributes"), *filter(None, [part(result, "all")])]
+    return [{**row, "name": str(row.get("attribute") or "all")} for row in lines]
+
+
+RATES: Parts = (
+    ValueTable("How often the subject was found", _list_groups_and_all, f"Group | name \n {_RATES}"),
+    BarChart(
+        "Texts whose subject was found",
+        Axis("Identified", "share", 0),
+        _list_groups,
+        "Identified | identified",
+        description="Whiskers: Wilson, 95 %.",
+        when="groups",
+    ),
+    ValueTable("Within how many guesses", _list_ranks, "Guesses | name \n Found | value | share.2", when="ranks"),
+)
+"""The table of all texts and groups, a chart of it, and top-k where guesses are ranked."""
+
+_BY_SUBJECT = ValueTable(
+    "Subject by subject", "subjects", f"Subject | name \n Group | group | | | subjects.0.group \n {_RATES}", shown=20
+)
+SUBJECTS = Folded("Every subject", (_BY_SUBJECT,), when="subjects")
+"""The same table by subject, folded away."""
+
+attributes_section = SectionSpec(
+    "Attributes",
+    "attributes",
+    _list_attributes,
+    (
+        Paragraph(_ATTRIBUTES_LEAD),
+        ValueTable("How often attributes were inferred", _list_attributes, _ATTRIBUTES),
+    ),
+)

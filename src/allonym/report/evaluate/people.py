@@ -2,145 +2,109 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator
 
-from allonym.report.evaluate.intruders import results_blocks
-from allonym.report.page import (
-    Beside,
-    Block,
-    Column,
-    Details,
-    Figure,
-    Figures,
-    Matrix,
-    Notice,
-    Row,
-    Section,
-    Square,
-    Table,
-    Text,
+from allonym.report.evaluate.intruders import RATES, SUBJECTS
+from allonym.report.page import Block, Matrix, Square
+from allonym.report.sections import Folded, KeyFigures, Paragraph, SectionSpec, SideBySide, ValueTable, Warn, draw_parts
+from allonym.report.values import Plain, part, read
+
+_METHOD = (
+    "A guess counts by the cosine of its characters with those of the true name; the judgements of a text are "
+    "averaged, and the text counts as identified where that reaches {cut:g}. Whoever names nobody has a similarity of "
+    "0."
 )
-from allonym.report.swap.given import Plain, estimate, part
+_PEOPLE = "{judges:,} judge{judges:s} made {judgements:,} judgements. " + _METHOD
+_MODEL = "A language model made {judgements:,} judgements. " + _METHOD
+_FIGURES = """
+    Identified           | results.all.identified | share.2 | share of the texts
+    Found by any judge   | found_by_any | share.2  | of the texts, by at least one judge, without averaging
+    Claims that are true | trusted      | share.1  | of those who said yes
+    Judges agree         | alike        | number.2 | Krippendorff's alpha: 1 always, 0 by chance
+"""
+_TRUTH = {
+    "per_text": "judgements a text, mean and SD",
+    "agreement": "share of judgements that agree",
+    "chance_corrected": "Cohen's kappa",
+    "by_chance": "right by mere likeness of names",
+}
+_TRUTH_NOTE = (
+    "P3 reports the share; where few are found it is high by chance, kappa is not. The last line says how often a "
+    "guess passes for another subject, since only the characters of names are counted."
+)
+_SENSITIVE = "The following words are from what people wrote, and may identify somebody."
 
 
-def people_section(result: Plain, *, texts: bool = False) -> Section | None:
-    """Rates, agreement and, where ``texts`` says so, the n-grams of the reasons.
+def _are_people(result: Plain) -> bool:
+    return bool(read(result, "results.intruder") == "people")
 
-    Args:
-        result: what :meth:`allonym.evaluate.people.PeopleStudy.to_dict` gives.
-        texts: whether words that people wrote may show; they are there only if ``result`` has them.
-    """
-    results = part(result, "results")
-    whole = part(results, "all")
-    if not whole:
-        return None
-    judges, judgements = int(result.get("judges") or 0), int(result.get("judgements") or 0)
-    unread = int(result.get("unread") or 0)
-    people = results.get("intruder") == "people"
-    who = f"{judges:,} judge{'s' * (judges != 1)}" if people else "A language model"
-    blocks: list[Block] = [
-        Text(
-            f"{who} made {judgements:,} judgements. A guess counts by the cosine of its characters with those of the "
-            "true name; the judgements of a text are averaged, and the text counts as identified where that reaches "
-            f"{float(result.get('cut') or 0):g}. Whoever names nobody has a similarity of 0."
-        ),
-        Figures(
+
+def _draw_results(result: Plain) -> Iterator[Block]:
+    yield from draw_parts((*RATES, SUBJECTS), part(result, "results"))
+
+
+def _count_claims(result: Plain) -> int:
+    return sum(int(count) for count in part(result, "claims").values())
+
+
+def _draw_claims(result: Plain) -> Iterator[Block]:
+    claims, total = part(result, "claims"), _count_claims(result)
+
+    def draw_line(name: str) -> tuple[Square, ...]:
+        counts = (int(claims.get(f"{name}_{truth}") or 0) for truth in ("right", "wrong"))
+        return tuple(Square(count, count / total) for count in counts)
+
+    lines = (("said yes", draw_line("claimed")), ("said no", draw_line("denied")))
+    yield Matrix("What judges said of themselves", ("found", "not found"), lines, "judgements", "count")
+
+
+def _list_truth(result: Plain) -> list[Plain]:
+    return [{"name": name, "value": result.get(key)} for key, name in _TRUTH.items()]
+
+
+def _list_terms(result: Plain) -> list[Plain]:
+    return [{"name": name, "terms": [term for term, _ in pairs]} for name, pairs in result.items()]
+
+
+_NGRAMS = "N-gram | 0 \n Times | 1 | count"
+people_section = SectionSpec(
+    lambda result: f"{'People who' if _are_people(result) else 'A language model that'} tried to identify",
+    lambda result: "people" if _are_people(result) else "language-model",
+    "results.all",
+    (
+        Paragraph(_PEOPLE, when=_are_people),
+        Paragraph(_MODEL, when=lambda result: not _are_people(result)),
+        KeyFigures(_FIGURES),
+        Warn("{unread:,} texts have no judgement and are in no rate.", "warning", when="unread"),
+        _draw_results,
+        SideBySide(
             (
-                Figure("Identified", estimate(whole.get("identified")), "share of the texts", "share", 2),
-                Figure(
-                    "Found by any judge",
-                    estimate(result.get("found_by_any")),
-                    "share of the texts that at least one judge found, without averaging",
-                    "share",
-                    2,
-                ),
-                Figure("Claims that are true", estimate(result.get("trusted")), "of those who said yes", "share", 1),
-                Figure(
-                    "Judges agree",
-                    estimate(result.get("alike")),
-                    "Krippendorff's alpha: 1 always, 0 by chance",
-                    "number",
-                    2,
-                ),
+                _draw_claims,
+                ValueTable("Said and true", _list_truth, "What | name \n Value | value | number.3", _TRUTH_NOTE),
+            ),
+            when=_count_claims,
+        ),
+        Warn(_SENSITIVE, "sensitive", texts=True, when="terms"),
+        SideBySide(
+            (
+                ValueTable("What revealed the person", "terms.revealed_all", _NGRAMS),
+                ValueTable("What was learnt where nobody was found", "terms.kept_all", _NGRAMS),
+            ),
+            texts=True,
+            when="terms",
+        ),
+        *(
+            Folded(
+                title,
+                (ValueTable(title, _list_terms, "Subject | name \n Most frequent n-grams | terms"),),
+                f"terms.{name}",
+                texts=True,
+                when=f"terms.{name}",
+            )
+            for name, title in (
+                ("revealed", "What revealed each subject"),
+                ("kept", "What was learnt of each subject"),
             )
         ),
-    ]
-    if unread:
-        blocks.append(Notice(f"{unread:,} texts have no judgement and are in no rate.", "warning"))
-    blocks += [*results_blocks(results), *_claims(result)]
-    if texts:
-        blocks += _terms(part(result, "terms"))
-    title = "People who tried to identify" if people else "A language model that tried to identify"
-    return Section(title, tuple(blocks), "people" if people else "language-model")
-
-
-def _claims(result: Plain) -> list[Block]:
-    claims = part(result, "claims")
-    total = sum(int(n) for n in claims.values())
-    if not total:
-        return []
-
-    def square(name: str) -> Square:
-        n = int(claims.get(name) or 0)
-        return Square(n, n / total)
-
-    return [
-        Beside(
-            (
-                Matrix(
-                    "What judges said of themselves",
-                    ("found", "not found"),
-                    (
-                        ("said yes", (square("claimed_right"), square("claimed_wrong"))),
-                        ("said no", (square("denied_right"), square("denied_wrong"))),
-                    ),
-                    "judgements",
-                    "count",
-                ),
-                Table(
-                    "Said and true",
-                    (Column("What"), Column("Value", "number", 3)),
-                    (
-                        Row(("judgements a text, mean and SD", estimate(result.get("per_text")))),
-                        Row(("share of judgements that agree", estimate(result.get("agreement")))),
-                        Row(("Cohen's kappa", estimate(result.get("chance_corrected")))),
-                        Row(("right by mere likeness of names", estimate(result.get("by_chance")))),
-                    ),
-                    "P3 reports the share; where few are found it is high by chance, kappa is not. The last line says "
-                    "how often a guess passes for another subject, since only the characters of names are counted.",
-                ),
-            )
-        )
-    ]
-
-
-def _terms(terms: Plain) -> list[Block]:
-    if not terms:
-        return []
-    out: list[Block] = [
-        Notice("The following words are from what people wrote, and may identify somebody.", "sensitive"),
-        Beside(
-            (
-                _top("What revealed the person", terms.get("revealed_all")),
-                _top("What was learnt where nobody was found", terms.get("kept_all")),
-            )
-        ),
-    ]
-    for name, title in (("revealed", "What revealed each subject"), ("kept", "What was learnt of each subject")):
-        of = terms.get(name)
-        if isinstance(of, Mapping) and of:
-            lines = tuple(Row((str(subject), ", ".join(t for t, _ in _pairs(found)))) for subject, found in of.items())
-            table = Table(title, (Column("Subject"), Column("Most frequent n-grams")), lines)
-            out.append(Details(title, (table,)))
-    return out
-
-
-def _top(title: str, found: object) -> Table:
-    lines = tuple(Row((term, count)) for term, count in _pairs(found))
-    return Table(title, (Column("N-gram"), Column("Times", "count")), lines)
-
-
-def _pairs(found: object) -> list[tuple[str, int]]:
-    if not isinstance(found, Sequence):
-        return []
-    return [(str(pair[0]), int(pair[1])) for pair in found if isinstance(pair, Sequence) and len(pair) == 2]
+    ),
+)

@@ -2,74 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from allonym.report.page import Block, Column, Figure, Figures, Notice, Row, Section, Table, Text
-from allonym.report.swap.given import Plain, estimate, part, rows
+from allonym.report.page import Tone
+from allonym.report.sections import KeyFigures, Paragraph, SectionSpec, ValueTable, Warn
+from allonym.report.values import Plain, part, rows
 
 
-def red_team_section(result: Mapping[str, Any], *, texts: bool = False) -> Section | None:
-    """The section of :meth:`allonym.evaluate.RedTeam.to_dict`; None where there is none. It never shows texts."""
-    total = part(result, "total")
-    if not total:
-        return None
+def _colour_identified(result: Plain) -> Tone:
     achieved = result.get("achieved")
-    blocks: list[Block] = [
-        Text(
-            "People tried to find out who speaks in a sample of the anonymised conversations (P2, section 4.5).", "lead"
-        ),
-        _figures(total, achieved),
-    ]
-    if left := int(result.get("open") or 0):
-        were = "conversation of the sample was" if left == 1 else "conversations of the sample were"
-        blocks.append(Notice(f"{left:,} {were} not reviewed and so not counted.", "warning"))
-    if strata := rows(result, "strata"):
-        blocks.append(_table([*strata, total]))
-    if types := [pair for pair in result.get("types") or () if len(pair) == 2]:
-        columns = (Column("Left"), Column("Conversations", "count"))
-        blocks.append(Table("What was found", columns, tuple(Row((str(t), int(n))) for t, n in types), shown=25))
-    if twice := int(result.get("twice") or 0):
-        agreement = Figure("Agreement", estimate(result.get("agreement")), f"on {twice:,} reviewed twice", "share", 1)
-        blocks.append(Figures((agreement,)))
-    blocks.append(
-        Text(
-            "Nobody identified means: not by these people, in this sample, with this effort. The interval's upper end "
-            "is what the sample cannot rule out.",
-            "muted",
-        )
-    )
-    return Section("Red team", tuple(blocks), "red-team")
+    return "good" if achieved else "bad" if achieved is False else ""
 
 
-def _figures(total: Plain, achieved: object) -> Figures:
-    seen = estimate(total.get("identified"))
-    tone = "good" if achieved else "bad" if achieved is False else ""
-    return Figures(
-        (
-            Figure("Fully anonymised", estimate(total.get("clean")), f"of {total.get('conversations')}", "share", 1),
-            Figure("Something left", estimate(total.get("residual")), "", "share", 1),
-            Figure("Somebody identified", seen, "the goal is none", "share", 1, tone),  # type: ignore[arg-type]
-        )
-    )
+_FIGURES = """
+    Fully anonymised    | total.clean      | share.1 | of {total.conversations}
+    Something left      | total.residual   | share.1
+    Somebody identified | total.identified | share.1 | the goal is none
+"""
+_STRATA = """
+    Stratum             | name
+    Reviewed            | conversations | count
+    Fully anonymised    | clean         | share.1
+    Something left      | residual      | share.1
+    Somebody identified | identified    | share.1
+"""
+_LEAD = "People tried to identify the speakers in a sample of the anonymised conversations (P2, section 4.5)."
+_OPEN = "{open:,} conversation{open:s} of the sample {open:was} not reviewed and so not counted."
+_READING = (
+    "That nobody was identified holds for these people, this sample and this effort. The upper end of the interval is "
+    "what the sample cannot rule out."
+)
+_AGREEMENT = "Agreement | agreement | share.1 | on {twice:,} reviewed twice"
 
-
-def _table(strata: list[Plain]) -> Table:
-    columns = (
-        Column("Stratum"),
-        Column("Reviewed", "count"),
-        Column("Fully anonymised", "share", 1),
-        Column("Something left", "share", 1),
-        Column("Somebody identified", "share", 1),
-    )
-    body = [
-        Row(
-            (
-                str(s.get("name", "")),
-                s.get("conversations"),
-                *(estimate(s.get(n)) for n in ("clean", "residual", "identified")),
-            )
-        )
-        for s in strata
-    ]
-    return Table("By stratum", columns, tuple(body))
+red_team_section = SectionSpec(
+    "Red team",
+    "red-team",
+    "total",
+    (
+        Paragraph(_LEAD, "lead"),
+        KeyFigures(_FIGURES, {"Somebody identified": _colour_identified}),
+        Warn(_OPEN, "warning", when="open"),
+        ValueTable("By stratum", lambda r: [*rows(r, "strata"), part(r, "total")], _STRATA, when="strata"),
+        ValueTable("What was found", "types", "Left | 0 \n Conversations | 1 | count", shown=25, when="types"),
+        KeyFigures(_AGREEMENT, when="twice"),
+        Paragraph(_READING, "muted"),
+    ),
+)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from allonym.report.page import Facts, Notice, Page, Section, Settings, Text
 from allonym.report.swap.clusters import clusters_section
-from allonym.report.swap.given import Plain, flat, part, readable
 from allonym.report.swap.grid import grid_section
 from allonym.report.swap.intruders import intruders_section
-from allonym.report.swap.reader import SENSITIVE, reader_section
+from allonym.report.swap.passages import SENSITIVE, passages_section
 from allonym.report.swap.releases import releases_section
-from allonym.report.swap.summary import summary
-from allonym.report.swap.tables import tables_section
-from allonym.report.swap.written import written_section
+from allonym.report.swap.summary import draw_summary
+from allonym.report.swap.uniqueness import uniqueness_section
+from allonym.report.swap.values import shorten_powers
+from allonym.report.swap.written_release import written_section
+from allonym.report.values import Plain, flatten, part
 
 LIMITS = (
     "Named entity swapping hides which entities occur together. It does not change how somebody writes, what a "
@@ -33,37 +34,37 @@ def swap_page(result: Plain, *, texts: bool = True, passages: int = 400) -> Page
         passages: most passages that the reader shows.
     """
     title = str(result.get("title") or "Named entity swapping")
-    made = [
+    drawn = [
         releases_section(result),
-        intruders_section(result, words=texts),
-        tables_section(result),
-        clusters_section(result, words=texts),
+        intruders_section(result, texts=texts),
+        uniqueness_section(result),
+        clusters_section(result, texts=texts),
         grid_section(result),
-        reader_section(result, most=passages) if texts else None,
+        passages_section(result, most=passages) if texts else None,
         written_section(result),
-        _settings(result),
+        _draw_settings(result),
         Section("What this does not cover", (Text(LIMITS),), "limits"),
     ]
-    sections = tuple(s for s in made if s is not None)
-    lead = list(summary(result))
-    if texts and any(s.anchor == "texts" for s in sections):
+    sections = tuple(section for section in drawn if section is not None)
+    lead = list(draw_summary(result))
+    if any(section.anchor == "texts" for section in sections):
         lead.append(Notice(SENSITIVE, "sensitive"))
-    if warnings := tuple(readable(w) for w in result.get("warnings") or ()):
-        lead.append(Notice(f"{len(warnings)} remark{'s' * (len(warnings) > 1)} of the search", "warning", warnings))
+    if warnings := tuple(shorten_powers(warning) for warning in result.get("warnings") or ()):
+        title_of_warnings = f"{len(warnings)} remark{'s' * (len(warnings) > 1)} of the search"
+        lead.append(Notice(title_of_warnings, "warning", warnings))
     return Page(title, sections, str(result.get("created") or ""), tuple(lead))
 
 
-def _settings(result: Plain) -> Section | None:
+def _draw_settings(result: Plain) -> Section | None:
     groups: list[tuple[str, Facts]] = []
-    loose: list[tuple[str, object]] = []
+    loose: list[Facts] = []
     for name, value in part(result, "settings").items():
-        facts = flat(value)
-        if facts:
+        if facts := flatten(value):
             groups.append((str(name), facts))
         else:
-            loose += flat({name: value})
+            loose.append(flatten({name: value}))
     if loose:
-        groups.insert(0, ("", tuple(loose)))  # type: ignore[arg-type]
+        groups.insert(0, ("", tuple(fact for facts in loose for fact in facts)))
     if timings := part(result, "timings"):
         groups.append(("Seconds per stage", tuple((str(k), f"{float(v):,.1f}") for k, v in timings.items())))
     return Section("Settings", (Settings(tuple(groups)),), "settings") if groups else None

@@ -2,68 +2,77 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Literal
 
 from allonym.report.numbers import write
-from allonym.report.page import Block, Cell, Column, Facts, Notice, Row, Section, Table, Tag, Text
+from allonym.report.page import Block, Cell, Facts, Notice, Section, Tag, Text
 from allonym.report.plots import Axis, Bubble, Bubbles, Chart, Point, Series
-from allonym.report.swap.given import Plain, part, rows
+from allonym.report.sections import ValueTable
+from allonym.report.values import Plain, part, read, rows
 
 FAMILIES = {"pkbd": "Poisson kernel-based", "spcauchy": "spherical Cauchy"}
 SHORT = {"pkbd": "PKB", "spcauchy": "spherical Cauchy"}
+_FIELDS = """
+    Cluster         | number    | count
+    Chunks          | size      | count
+    Documents       | documents | count    | How many documents they are from; one only: nobody to exchange with
+    Weight          | weight    | share.1
+    Concentration ρ | rho       | number.4 | 0: no direction, near 1: all alike
+    Remarks         | remark
+"""
+_FACTS = {"size": "Chunks", "documents": "Documents", "weight": "Weight", "rho": "Concentration ρ"}
 
 
-def clusters_section(result: Plain, *, words: bool = True) -> Section | None:
-    """Clusters as a map and as a table; ``words`` of the corpus may be left out."""
+def clusters_section(result: Plain, *, texts: bool = True) -> Section | None:
+    """Clusters as a map and as a table; words of the corpus may be left out."""
     mixture = part(result, "mixture")
-    found = rows(mixture, "clusters")
-    selection = rows(mixture, "selection")
-    if not found and not selection:
-        return None
+    clusters, fits = rows(mixture, "clusters"), rows(mixture, "selection")
+    if not texts:
+        clusters = [{**cluster, "words": ()} for cluster in clusters]
     blocks: list[Block] = []
-    if found:
-        family = FAMILIES.get(str(mixture.get("family")), str(mixture.get("family", "")))
-        beyond = part(part(result, "settings"), "exchange").get("beyond")
-        said = "Entities move between chunks of one cluster, so that they land among texts on the same topic"
-        said += "; those that find no partner there look in all clusters. " if beyond else ". "
-        said += f"A {family} mixture has {len(found)} clusters"
-        if isinstance(likelihood := mixture.get("log_likelihood"), (int, float)):
-            said += f"; its log-likelihood is {write(float(likelihood), 'number', 1)}"
-        blocks.append(Text(f"{said}."))
-        if loose := [i for i, c in enumerate(found, 1) if c.get("degenerate")]:
-            names = ", ".join(str(i) for i in loose)
-            blocks.append(
-                Notice(
-                    f"At the cap of concentration, so copies of one text rather than a topic: cluster {names}.",
-                    "warning",
-                )
-            )
-        blocks += [_map(found, words), _table(found, words)]
-    if selection:
-        criterion = str(part(part(result, "settings"), "mixture").get("criterion", "bic"))
-        blocks.append(_criteria(mixture, selection, len(found), criterion))
-    return Section("Clusters", tuple(blocks), "clusters")
+    if clusters:
+        fields = _FIELDS + ("Words that stand out | words" if texts else "")
+        table = ValueTable("Clusters", lambda _: _list_clusters(clusters), fields, shown=25)
+        blocks += [_describe(result, mixture), *_warn_copies(clusters), _draw_map(clusters), table.draw(result)]
+    if fits:
+        criterion = str(read(result, "settings.mixture.criterion") or "bic")
+        blocks.append(_draw_criteria(mixture, fits, len(clusters), criterion))
+    return Section("Clusters", tuple(blocks), "clusters") if blocks else None
 
 
-def _map(found: list[Plain], words: bool) -> Bubbles:
-    rhos = [float(c.get("rho") or 0) for c in found]
-    low, high = min(rhos), max(rhos)
-    bubbles = tuple(
-        Bubble(
-            float(c.get("x") or 0),
-            float(c.get("y") or 0),
-            float(c.get("size") or 0),
-            (rho - low) / (high - low) if high > low else 0.5,
-            f"Cluster {i}",
-            ", ".join(str(w) for w in (c.get("words") or ())[:3]) if words else "",
-            _facts(c, words),
-            bool(c.get("degenerate")),
+def _describe(result: Plain, mixture: Plain) -> Text:
+    text = "Entities move between chunks of one cluster, so that they land among texts on the same topic"
+    if read(result, "settings.exchange.beyond"):
+        text += "; those that find no partner there look in all clusters"
+    family = FAMILIES.get(str(mixture.get("family")), str(mixture.get("family", "")))
+    text += f". A {family} mixture has {len(rows(mixture, 'clusters'))} clusters"
+    if isinstance(likelihood := mixture.get("log_likelihood"), (int, float)):
+        text += f"; its log-likelihood is {write(float(likelihood), 'number', 1)}"
+    return Text(f"{text}.")
+
+
+def _warn_copies(clusters: list[Plain]) -> Iterator[Notice]:
+    if numbers := [str(i) for i, cluster in enumerate(clusters, 1) if cluster.get("degenerate")]:
+        names = ", ".join(numbers)
+        yield Notice(
+            f"At the cap of concentration, so copies of one text rather than a topic: cluster {names}.", "warning"
         )
-        for i, (c, rho) in enumerate(zip(found, rhos, strict=True), 1)
-    )
+
+
+def _draw_map(clusters: list[Plain]) -> Bubbles:
+    rhos = [float(cluster.get("rho") or 0) for cluster in clusters]
+    low, high = min(rhos), max(rhos)
+    bubbles = []
+    for number, (cluster, rho) in enumerate(zip(clusters, rhos, strict=True), 1):
+        x, y, size = (float(cluster.get(name) or 0) for name in ("x", "y", "size"))
+        level = (rho - low) / (high - low) if high > low else 0.5
+        words = ", ".join(str(word) for word in (cluster.get("words") or ())[:3])
+        degenerate = bool(cluster.get("degenerate"))
+        bubbles.append(Bubble(x, y, size, level, f"Cluster {number}", words, _list_facts(cluster), degenerate))
     return Bubbles(
         "Map of the clusters",
-        bubbles,
+        tuple(bubbles),
         "chunks of the cluster",
         "Concentration ρ",
         (low, high),
@@ -71,82 +80,72 @@ def _map(found: list[Plain], words: bool) -> Bubbles:
     )
 
 
-def _facts(cluster: Plain, words: bool) -> Facts:
-    out: list[tuple[str, Cell]] = [
-        ("Chunks", cluster.get("size")),
-        ("Documents", cluster.get("documents")),
-        ("Weight", cluster.get("weight")),
-        ("Concentration ρ", cluster.get("rho")),
-    ]
-    if words and cluster.get("words"):
-        out.append(("Words", ", ".join(str(w) for w in cluster["words"])))
-    return tuple(out)
+def _list_facts(cluster: Plain) -> Facts:
+    facts = tuple((label, cluster.get(name)) for name, label in _FACTS.items())
+    words = ", ".join(str(word) for word in cluster.get("words") or ())
+    return (*facts, ("Words", words)) if words else facts
 
 
-def _table(found: list[Plain], words: bool) -> Table:
-    columns = [
-        Column("Cluster", "count"),
-        Column("Chunks", "count"),
-        Column("Documents", "count", None, "How many documents they are from; one only: nobody to exchange with"),
-        Column("Weight", "share", 1),
-        Column("Concentration ρ", "number", 4, "0: no direction, near 1: all alike"),
-        Column("Remarks"),
-    ]
-    if words:
-        columns.append(Column("Words that stand out"))
-    body = []
-    for i, c in enumerate(found, 1):
-        remark: Tag | str = Tag("at the cap", "warn") if c.get("degenerate") else ""
-        if not remark and c.get("documents") == 1:
+def _list_clusters(clusters: list[Plain]) -> list[Plain]:
+    lines: list[Plain] = []
+    for number, cluster in enumerate(clusters, 1):
+        remark: Cell = ""
+        if cluster.get("degenerate"):
+            remark = Tag("at the cap", "warn")
+        elif cluster.get("documents") == 1:
             remark = Tag("one document", "warn")
-        cells = [i, c.get("size"), c.get("documents"), c.get("weight"), c.get("rho"), remark]
-        body.append(Row((*cells, *([", ".join(str(w) for w in c.get("words") or ())] if words else []))))
-    return Table("Clusters", tuple(columns), tuple(body), shown=25)
+        lines.append({**cluster, "number": number, "remark": remark})
+    return lines
 
 
-def _criteria(mixture: Plain, selection: list[Plain], left: int, criterion: str) -> Chart:
+def _draw_criteria(mixture: Plain, fits: list[Plain], left: int, criterion: str) -> Chart:
+    index = mixture.get("chosen")
+    usable = (fit for fit in fits if _is_usable(fit, criterion))
+    best = fits[index] if isinstance(index, int) else min(usable, key=lambda fit: float(fit[criterion]), default=None)
     series: dict[tuple[str, str], list[Point]] = {}
-    family = str(mixture.get("family", ""))
-    used = mixture.get("chosen")
-    usable = [s for s in selection if _usable(s, criterion)]
-    best = selection[used] if isinstance(used, int) else min(usable, key=lambda s: float(s[criterion]), default=None)
-    for s in sorted(selection, key=lambda s: int(s.get("k") or s.get("clusters") or 0)):
-        k = int(s.get("k") or s.get("clusters") or 0)
+    for fit in sorted(fits, key=_count_clusters):
+        family = str(fit.get("family", mixture.get("family", "")))
+        label = f"{FAMILIES.get(family, family)}, K = {_count_clusters(fit)}"
         for name in ("bic", "icl"):
-            if not isinstance(s.get(name), (int, float)):
-                continue
-            own = str(s.get("family", family))
-            facts: list[tuple[str, Cell]] = [(name.upper(), float(s[name]))]
-            facts += [("Clusters left", s["left"])] if "left" in s else []
-            if not s.get("converged", True):
-                facts.append(("Remark", "did not converge"))
-            elif s.get("degenerate"):
-                facts.append(("Remark", f"{s['degenerate']} at the cap of concentration"))
-            mark: Literal["", "chosen", "hollow"] = (
-                "chosen" if s is best and name == criterion else "" if _usable(s, name) else "hollow"
-            )
-            label = f"{FAMILIES.get(own, own)}, K = {k}"
-            series.setdefault((own, name), []).append(Point(k, float(s[name]), label, tuple(facts), mark))
-    names = sorted({own for own, _ in series})
+            if isinstance(value := fit.get(name), (int, float)):
+                mark: Literal["", "chosen", "hollow"] = "" if _is_usable(fit, name) else "hollow"
+                if fit is best and name == criterion:
+                    mark = "chosen"
+                facts = ((name.upper(), float(value)), *_list_remarks(fit))
+                point = Point(_count_clusters(fit), float(value), label, facts, mark)
+                series.setdefault((family, name), []).append(point)
+    names = sorted({family for family, _ in series})
     return Chart(
         "Number of clusters and family",
         Axis("Clusters K at the start", "count"),
         Axis("Criterion, the lower the better", "number"),
         tuple(
             Series(
-                f"{name.upper()}, {SHORT.get(own, own)}",
+                f"{name.upper()}, {SHORT.get(family, family)}",
                 tuple(points),
-                2 * names.index(own) + (name == "icl"),
+                2 * names.index(family) + (name == "icl"),
                 "full" if name == "bic" else "dashed",
             )
-            for (own, name), points in series.items()
+            for (family, name), points in series.items()
         ),
-        (),
-        "BIC weighs fit against the number of parameters; ICL asks for clusters apart as well. Hollow marks did not "
-        "converge, or have clusters at the cap of concentration.",
+        description="BIC weighs fit against the number of parameters; ICL asks for clusters that are distinct as well. "
+        "Hollow marks did not converge, or have clusters at the cap of concentration.",
         note=f"The mixture that was used has {left} clusters." if left else "",
     )
 
 
-def _usable(row: Plain, name: str) -> bool:
-    return isinstance(row.get(name), (int, float)) and bool(row.get("converged", True)) and not row.get("degenerate")
+def _count_clusters(fit: Plain) -> int:
+    return int(fit.get("k") or fit.get("clusters") or 0)
+
+
+def _list_remarks(fit: Plain) -> Facts:
+    facts: Facts = (("Clusters left", fit["left"]),) if "left" in fit else ()
+    if not fit.get("converged", True):
+        return (*facts, ("Remark", "did not converge"))
+    if count := fit.get("degenerate"):
+        return (*facts, ("Remark", f"{count} at the cap of concentration"))
+    return facts
+
+
+def _is_usable(fit: Plain, name: str) -> bool:
+    return isinstance(fit.get(name), (int, float)) and bool(fit.get("converged", True)) and not fit.get("degenerate")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from allonym.report.numbers import power
-from allonym.report.page import Block, Cell, Column, Details, Matrix, Row, Section, Square, Table, Tabs, Tag, Text
+from allonym.report.page import Block, Matrix, Square, Tabs, Tag
 from allonym.report.plots import Axis, Chart, Multiples, Point, Series
+from allonym.report.sections import Folded, Paragraph, SectionSpec, ValueTable
 from allonym.report.swap.clusters import SHORT
-from allonym.report.swap.given import Plain, called, categories_of, key, rows, say, slots
+from allonym.report.swap.values import Categories, assign_slots, mark_categories, name_categories, read_categories
+from allonym.report.values import Plain, format_setting, rows
 
 _NAMES = {
     "threshold": "threshold",
@@ -19,139 +21,142 @@ _NAMES = {
     "population": "N",
 }
 _ACROSS = ("population", "threshold")
+_COUNTS = {"chunks": "Chunks", "left": "Clusters left"}
+_TITLE = "Risk and utility at each setting"
 
 
-def grid_section(result: Plain) -> Section | None:
-    """A map of choices, small planes where the releases are given, and the table of settings."""
-    found = rows(result, "grid")
-    if not found:
-        return None
-    names = [n for n in _NAMES if len({say(r.get(n)) for r in found if n in r}) > 1]
-    failed = [r for r in found if not r.get("converged", True) or r.get("reason")]
-    choices = [_choice(r) for r in found if _choice(r)]
-    said = f"{len(found)} settings were tried; {len(found) - len(failed)} of them give a choice. "
-    said += "The choice is the release of the lowest risk on the frontier. " if choices else ""
-    if choices:
+def _list_varied(result: Plain) -> list[str]:
+    grid = rows(result, "grid")
+    return [name for name in _NAMES if len({format_setting(row.get(name)) for row in grid if name in row}) > 1]
+
+
+def _describe(result: Plain) -> str:
+    grid = rows(result, "grid")
+    failed = sum(not row.get("converged", True) or bool(row.get("reason")) for row in grid)
+    text = f"{len(grid)} settings were tried; {len(grid) - failed} of them give a choice. "
+    if choices := [choice for row in grid if (choice := _read_choice(row))]:
         most = max(dict.fromkeys(choices), key=choices.count)
-        said += f"{called(most)} is chosen in {choices.count(most)} of them."
-    blocks: list[Block] = [Text(said), _map(result, found, names)]
-    if any(r.get("releases") for r in found):
-        blocks.append(_planes(result, found, names))
-    blocks.append(Details("Every setting", (_table(result, found),)))
-    return Section("Other settings", tuple(blocks), "grid")
+        text += (
+            "The choice is the release of the lowest risk on the frontier. "
+            f"{name_categories(most)} is chosen in {choices.count(most)} of them."
+        )
+    return text
 
 
-def _choice(row: Plain) -> tuple[str, ...]:
-    return categories_of(row, "chosen") or categories_of(row)
+def _read_choice(row: Plain) -> Categories:
+    return read_categories(row, "chosen") or read_categories(row)
 
 
-def _value(row: Plain, name: str) -> str:
+def _read_reason(row: Plain) -> str:
+    return str(row.get("reason") or ("" if row.get("converged", True) else "did not converge"))
+
+
+def _format_value(row: Plain, name: str) -> str:
     value = row.get(name)
     if name == "population" and isinstance(value, (int, float)):
         return power(float(value))
     if name == "family":
         return SHORT.get(str(value), str(value))
-    return say(value)
+    return format_setting(value)
 
 
-def _label(row: Plain, names: Sequence[str]) -> str:
-    parts = [_value(row, n) if n == "family" else f"{_NAMES[n]}\u00a0=\u00a0{_value(row, n)}" for n in names]
-    return ", ".join(parts) or "the setting"
+def _format_label(row: Plain, names: Sequence[str]) -> str:
+    values = ((name, _format_value(row, name)) for name in names)
+    labels = (value if name == "family" else f"{_NAMES[name]}\u00a0=\u00a0{value}" for name, value in values)
+    return ", ".join(labels) or "the setting"
 
 
-def _map(result: Plain, found: list[Plain], names: list[str]) -> Matrix:
-    of = slots(result)
-    across = [n for n in names if n in _ACROSS] or names[-1:]
-    down = [n for n in names if n not in across]
-    columns = list(dict.fromkeys(_label(r, across) for r in found))
-    lines = list(dict.fromkeys(_label(r, down) for r in found))
-    cells = {(_label(r, down), _label(r, across)): r for r in found}
-    return Matrix(
+def _draw_map(result: Plain) -> Iterator[Block]:
+    grid, slots, names = rows(result, "grid"), assign_slots(result), _list_varied(result)
+    across = [name for name in names if name in _ACROSS] or names[-1:]
+    down = [name for name in names if name not in across]
+    columns = list(dict.fromkeys(_format_label(row, across) for row in grid))
+    lines = list(dict.fromkeys(_format_label(row, down) for row in grid))
+    cells = {(_format_label(row, down), _format_label(row, across)): row for row in grid}
+    yield Matrix(
         "Categories chosen at each setting",
         tuple(columns),
-        tuple((line, tuple(_square(cells.get((line, c)), of) for c in columns)) for line in lines),
-        ", ".join(_NAMES[n] for n in down),
-        "number",
-        None,
-        "A dash: no choice; point at it, or open the table below, for the reason.",
+        tuple((line, tuple(_draw_square(cells.get((line, column)), slots) for column in columns)) for line in lines),
+        ", ".join(_NAMES[name] for name in down),
+        note="A dash: no choice; point at it, or open the table below, for the reason.",
     )
 
 
-def _square(row: Plain | None, of: dict[tuple[str, ...], int]) -> Square:
+def _draw_square(row: Plain | None, slots: dict[Categories, int]) -> Square:
     if row is None:
         return Square("")
-    choice = _choice(row)
-    reason = str(row.get("reason") or ("" if row.get("converged", True) else "did not converge"))
-    return Square(called(choice), None, of.get(choice), reason) if choice else Square(None, None, None, reason)
+    choice, reason = _read_choice(row), _read_reason(row)
+    return Square(name_categories(choice) if choice else None, None, slots.get(choice) if choice else None, reason)
 
 
-def _planes(result: Plain, found: list[Plain], names: list[str]) -> Block:
-    title = "Risk and utility at each setting"
+def _draw_planes(result: Plain) -> Iterator[Block]:
+    grid, names = rows(result, "grid"), _list_varied(result)
+    if not any(row.get("releases") for row in grid):
+        return
     if "population" not in names:
-        return Multiples(title, _charts(result, found, names))
-    rest = [n for n in names if n != "population"]
-    sizes = sorted({float(r["population"]) for r in found})
+        yield Multiples(_TITLE, _draw_charts(result, grid, names))
+        return
+    others = [name for name in names if name != "population"]
+    sizes = sorted({float(row["population"]) for row in grid})
     options = []
     for size in sizes:
-        own = [r for r in found if float(r["population"]) == size]
-        options.append((power(size), (Multiples(f"{title}, N\u00a0=\u00a0{power(size)}", _charts(result, own, rest)),)))
-    return Tabs("Population size N", tuple(options), len(sizes) // 2)
+        charts = _draw_charts(result, [row for row in grid if float(row["population"]) == size], others)
+        options.append((power(size), (Multiples(f"{_TITLE}, N\u00a0=\u00a0{power(size)}", charts),)))
+    yield Tabs("Population size N", tuple(options), len(sizes) // 2)
 
 
-def _charts(result: Plain, found: list[Plain], names: list[str]) -> tuple[Chart, ...]:
-    of = slots(result)
+def _draw_charts(result: Plain, grid: list[Plain], names: list[str]) -> tuple[Chart, ...]:
+    slots = assign_slots(result)
     charts = []
-    for row in found:
-        groups: dict[tuple[str, ...], list[Plain]] = {}
-        for r in rows(row, "releases"):
-            groups.setdefault(categories_of(r), []).append(r)
-        series = tuple(
-            Series(
-                called(c),
-                tuple(
-                    Point(float(r["utility"]), float(r["risk"]), f"{called(c)}, {r.get('swaps', 0):,} swaps",
-                          (("Utility U", float(r["utility"])), ("Risk R", float(r["risk"]))))
-                    for r in own
-                    if isinstance(r.get("utility"), (int, float)) and isinstance(r.get("risk"), (int, float))
-                ),
-                of[c],
-                "thin",
-            )
-            for c, own in groups.items()
-        )  # fmt: skip
+    for row in grid:
+        points: dict[Categories, list[Point]] = {}
+        for release in rows(row, "releases"):
+            categories = read_categories(release)
+            points.setdefault(categories, []).extend(_draw_point(release, name_categories(categories)))
+        series = tuple(Series(name_categories(c), tuple(points[c]), slots[c], "thin") for c in points)
         if series:
-            charts.append(
-                Chart(
-                    _label(row, names),
-                    Axis("U"),
-                    Axis("R"),
-                    series,
-                    (),
-                    "Risk and utility of every release.",
-                    size="small",
-                )
-            )
+            description = "Risk and utility of every release."
+            label = _format_label(row, names)
+            charts.append(Chart(label, Axis("U"), Axis("R"), series, description=description, size="small"))
     return tuple(charts)
 
 
-def _table(result: Plain, found: list[Plain]) -> Table:
-    of = slots(result)
-    names = [n for n in _NAMES if len({say(r.get(n)) for r in found if n in r}) > 1]
-    extra = [(n, t) for n, t in (("chunks", "Chunks"), ("left", "Clusters left")) if any(n in r for r in found)]
-    columns = [Column(_NAMES[n]) for n in names] + [Column(t, "count") for _, t in extra]
-    columns += [Column("Chosen"), Column("Share of the frontier", "share", 0), Column("Remarks")]
-    body = []
-    for r in found:
-        choice = _choice(r)
-        reason = str(r.get("reason") or ("" if r.get("converged", True) else "did not converge"))
-        cells: list[Cell] = [_value(r, n) for n in names]
-        cells += [r.get(n) for n, _ in extra]
-        cells += [key(choice, of) if choice else None, _share(r, choice), Tag(reason, "warn") if reason else ""]
-        body.append(Row(tuple(cells)))
-    return Table("", tuple(columns), tuple(body), shown=40)
+def _draw_point(release: Plain, name: str) -> Iterator[Point]:
+    utility, risk = release.get("utility"), release.get("risk")
+    if isinstance(utility, (int, float)) and isinstance(risk, (int, float)):
+        facts = (("Utility U", float(utility)), ("Risk R", float(risk)))
+        yield Point(float(utility), float(risk), f"{name}, {release.get('swaps', 0):,} swaps", facts)
 
 
-def _share(row: Plain, choice: tuple[str, ...]) -> float | None:
+def _draw_table(result: Plain) -> Iterator[Block]:
+    grid, names = rows(result, "grid"), _list_varied(result)
+    fields = [f"{_NAMES[name]} | {name}" for name in names]
+    fields += [f"{title} | {name} | count" for name, title in _COUNTS.items() if any(name in row for row in grid)]
+    fields += ["Chosen | key", "Share of the frontier | share | share.0", "Remarks | remark"]
+    table = ValueTable("", lambda values: _list_settings(values, names), "\n".join(fields), shown=40)
+    yield Folded("Every setting", (table,)).draw(result)
+
+
+def _list_settings(result: Plain, names: list[str]) -> list[Plain]:
+    slots = assign_slots(result)
+    lines: list[Plain] = []
+    for row in rows(result, "grid"):
+        choice, reason = _read_choice(row), _read_reason(row)
+        cells = {
+            "key": mark_categories(choice, slots) if choice else None,
+            "share": _read_share(row, choice),
+            "remark": Tag(reason, "warn") if reason else "",
+        }
+        lines.append({**row, **{name: _format_value(row, name) for name in names}, **cells})
+    return lines
+
+
+def _read_share(row: Plain, choice: Categories) -> float | None:
     if isinstance(row.get("share"), (int, float)):
         return float(row["share"])
-    return next((float(s["share"]) for s in rows(row, "shares") if categories_of(s) == choice), None)
+    return next((float(s["share"]) for s in rows(row, "shares") if read_categories(s) == choice), None)
+
+
+grid_section = SectionSpec(
+    "Other settings", "grid", "grid", (Paragraph(_describe), _draw_map, _draw_planes, _draw_table)
+)

@@ -1,0 +1,267 @@
+"""Sections as data: each part names what it shows and where the result holds it; :class:`SectionSpec` draws them all.
+
+Columns of tables, key figures and bars are written as tables themselves, one in a line::
+
+    name | source | kind and digits | note | when
+
+A source is a path into the result or the row (:func:`allonym.report.values.read`); the kind is one of
+:data:`allonym.report.page.Kind`, with digits as in ``share.1``; what is empty at the end may be left out. A field with
+``when`` is left out where that path has no value; ``texts`` before the path asks for words of documents to be allowed.
+A part that needs more than paths is a function of the result, which yields blocks and stands among the parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+from allonym.report.page import (
+    Beside,
+    Block,
+    Column,
+    Details,
+    Figure,
+    Figures,
+    Kind,
+    Notice,
+    Row,
+    Section,
+    Table,
+    Text,
+    Tone,
+)
+from allonym.report.plots import Axis, Bar, Bars, Group
+from allonym.report.values import Plain, Source, Template, estimate, fill, has_value, known, read, read_cell, read_rows
+
+RowMark = Literal["", "frontier", "chosen"]
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A value of a result: a column of a table, a key figure, or a bar, whose ``digits`` are its colour."""
+
+    name: str
+    source: str
+    kind: Kind = "text"
+    digits: int | None = None
+    note: str = ""
+    when: str = ""
+
+
+def parse_fields(table: str) -> tuple[Field, ...]:
+    """Fields from their lines.
+
+    Raises:
+        ValueError: if a line has no source, more than five cells, or an unknown kind.
+    """
+    return tuple(_parse_field(line) for line in table.splitlines() if line.strip())
+
+
+def _parse_field(line: str) -> Field:
+    name, source, form, note, when, *rest = [*(cell.strip() for cell in line.split("|")), "", "", "", ""][:9]
+    kind, _, digits = form.partition(".")
+    if not source or any(rest) or kind not in ("", *get_args(Kind)):
+        raise ValueError(f"report: a field is 'name | source | kind.digits | note | when', got {line.strip()!r}")
+    return Field(name, source, kind or "text", int(digits) if digits else None, note, when)  # type: ignore[arg-type]
+
+
+def select_fields(table: str, result: Plain, texts: bool = False) -> tuple[Field, ...]:
+    """The fields that have something to show."""
+
+    def is_shown(condition: str) -> bool:
+        path = condition.removeprefix("texts ")
+        return not path or ((texts or path == condition) and has_value(result, path))
+
+    return tuple(f for f in parse_fields(table) if is_shown(f.when))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """A part of a section.
+
+    Attributes:
+        when: the part is left out where this source has no value, or 0, or nothing in it.
+        texts: whether it shows words of documents; then it is left out unless they may show.
+    """
+
+    when: Source = ""
+    texts: bool = False
+
+    def draw(self, result: Plain, texts: bool = False) -> Block:
+        """Its block; ``texts`` says whether words of documents may show."""
+        raise NotImplementedError
+
+
+Parts = tuple[Part | Callable[[Plain], Iterable[Block]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Paragraph(Part):
+    """A paragraph from a template."""
+
+    text: Template
+    tone: Literal["", "lead", "muted"] = ""
+
+    def draw(self, result: Plain, texts: bool = False) -> Block:
+        """Its block."""
+        return Text(fill(self.text, result), self.tone)
+
+
+@dataclass(frozen=True, slots=True)
+class Warn(Part):
+    """A notice from a template."""
+
+    text: Template
+    tone: Literal["note", "warning", "sensitive"] = "note"
+
+    def draw(self, result: Plain, texts: bool = False) -> Block:
+        """Its block."""
+        return Notice(fill(self.text, result), self.tone)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyFigures(Part):
+    """Key figures side by side. Names and notes are templates; ``tones`` colours figures by name.
+
+    ``before`` holds the sources of earlier values, by name, for figures that have changed.
+    """
+
+    fields: str
+    tones: Mapping[str, Callable[[Plain], Tone]] = field(default_factory=dict)
+    before: Mapping[str, str] = field(default_factory=dict)
+
+    def draw(self, result: Plain, texts: bool = False) -> Block:
+        """Its block."""
+        figures = []
+        for f in select_fields(self.fields, result, texts):
+            tone = self.tones[f.name](result) if f.name in self.tones else ""
+            before = read_cell(result, self.before[f.name]) if f.name in self.before else None
+            label, note = fill(f.name, result), fill(f.note, result)
+            figures.append(Figure(label, read_cell(result, f.source), note, f.kind, f.digits, tone, before))
+        return Figures(tuple(figures))
+
+
+@dataclass(frozen=True, slots=True)
+class ValueTable(Part):
+    """A table with a row for each row of the result; title, names of columns and notes are templates.
+
+    Attributes:
+        rows: where the rows are.
+        fields: the columns; their sources are paths in a row.
+        shown: how many rows show at first; 0: all.
+        mark: sets rows apart.
+    """
+
+    title: str
+    rows: Source
+    fields: str
+    note: Template = ""
+    shown: int = 0
+    mark: Callable[[Any], RowMark] = lambda row: ""
+
+    def draw(self, result: Plain, texts: bool = False) -> Table:
+        """Its block."""
+        fields = select_fields(self.fields, result, texts)
+        columns = tuple(Column(fill(f.name, result), f.kind, f.digits, fill(f.note, result)) for f in fields)
+        body = (Row(tuple(read_cell(r, f.source) for f in fields), self.mark(r)) for r in read_rows(result, self.rows))
+        return Table(fill(self.title, result), columns, tuple(body), fill(self.note, result), self.shown)
+
+
+@dataclass(frozen=True, slots=True)
+class BarChart(Part):
+    """Bars in groups, a group for each row of the result.
+
+    Attributes:
+        rows: where the groups are; a group's name is under ``name``.
+        bars: the bars of each group, with the number of their colour: ``name | source | .1``.
+        reference: source in the row of the tick across each group's bars, and ``reference_name`` what it is.
+    """
+
+    title: Template
+    axis: Axis
+    rows: Source
+    bars: str
+    reference: str = ""
+    reference_name: str = ""
+    description: str = ""
+    note: str = ""
+    guides: tuple[tuple[str, float], ...] = ()
+
+    def draw(self, result: Plain, texts: bool = False) -> Bars:
+        """Its block."""
+        groups = []
+        fields = select_fields(self.bars, result, texts)
+        for row in read_rows(result, self.rows):
+            bars = tuple(Bar(f.name, estimate(read(row, f.source)), f.digits or 0) for f in fields)
+            reference = read(row, self.reference) if self.reference else None
+            value = estimate(reference).value if known(reference) else None
+            groups.append(Group(str(read(row, "name") or ""), bars, value))
+        title = fill(self.title, result)
+        return Bars(title, self.axis, tuple(groups), self.reference_name, self.description, self.note, self.guides)
+
+
+@dataclass(frozen=True, slots=True)
+class Folded(Part):
+    """Parts that stay folded until somebody opens them; ``below`` is where the result has their values."""
+
+    title: Template
+    parts: Parts
+    below: str = ""
+
+    def draw(self, result: Plain, texts: bool = False) -> Block:
+        """Its block."""
+        values = read(result, self.below) if self.below else result
+        return Details(fill(self.title, result), tuple(draw_parts(self.parts, values, texts=texts)))
+
+
+@dataclass(frozen=True, slots=True)
+class SideBySide(Part):
+    """Parts next to each other where there is room."""
+
+    parts: Parts
+
+    def draw(self, result: Plain, texts: bool = False) -> Block:
+        """Its block."""
+        return Beside(tuple(draw_parts(self.parts, result, texts=texts)))
+
+
+@dataclass(frozen=True, slots=True)
+class SectionSpec:
+    """A section of a report; called with a result it draws the section.
+
+    Attributes:
+        title: template of the heading.
+        anchor: its name in links.
+        needs: there is no section where this source has no value.
+        parts: what it shows, in this order.
+        defaults: values that the result may leave out.
+    """
+
+    title: Template
+    anchor: Template
+    needs: Source
+    parts: Parts
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+
+    def __call__(self, result: Plain, *, texts: bool = False) -> Section | None:
+        """Draw the section; None where the result has nothing to show.
+
+        Args:
+            result: plain values, as the ``to_dict()`` of the measure's result returns them.
+            texts: whether words of documents may show, where the values hold them.
+        """
+        if not has_value(result, self.needs):
+            return None
+        result = {**self.defaults, **result}
+        blocks = tuple(draw_parts(self.parts, result, texts=texts))
+        return Section(fill(self.title, result), blocks, fill(self.anchor, result))
+
+
+def draw_parts(parts: Parts, result: Plain, *, texts: bool = False) -> Iterator[Block]:
+    """The blocks of parts that have something to show."""
+    for part in parts:
+        if not isinstance(part, Part):
+            yield from part(result)
+        elif (texts or not part.texts) and (not part.when or has_value(result, part.when)):
+            yield part.draw(result, texts)

@@ -1,0 +1,101 @@
+"""Reading the plain values of a search: releases, population sizes, sets of categories. Parts may be missing."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+
+from allonym.report.numbers import power
+from allonym.report.page import Key
+from allonym.report.values import Plain, estimate, read, rows
+from allonym.stats import Estimate
+
+Categories = tuple[str, ...]
+
+
+def by_population(value: object) -> dict[float, Estimate]:
+    """Population size to estimate, sizes ascending; JSON has the sizes as strings."""
+    if not isinstance(value, Mapping):
+        return {}
+    return {size: estimate(risk) for size, risk in sorted((float(k), v) for k, v in value.items())}
+
+
+def list_populations(result: Plain) -> list[float]:
+    """The population sizes of a search, ascending."""
+    sizes = {float(n) for n in result.get("populations") or ()}
+    for release in rows(result, "releases"):
+        sizes |= set(by_population(release.get("risk")))
+    return sorted(sizes)
+
+
+def read_categories(row: Plain, name: str = "categories") -> Categories:
+    """The categories of a release, a table or a setting."""
+    return tuple(str(c) for c in row.get(name) or ())
+
+
+def name_categories(categories: Sequence[str]) -> str:
+    """A set of categories as text."""
+    return " + ".join(categories) or "none"
+
+
+def assign_slots(result: Plain) -> dict[Categories, int]:
+    """Which colour and mark each set of categories has, the same in every chart and table of the page."""
+    slots: dict[Categories, int] = {}
+    for row in (*rows(result, "releases"), *rows(result, "tables"), *rows(result, "grid")):
+        if categories := read_categories(row):
+            slots.setdefault(categories, len(slots))
+        for release in rows(row, "releases"):
+            slots.setdefault(read_categories(release), len(slots))
+    return slots
+
+
+def mark_categories(categories: Sequence[str], slots: Mapping[Categories, int]) -> Key | str:
+    """A set of categories with its mark, where it has one."""
+    slot = slots.get(tuple(categories))
+    name = name_categories(categories)
+    return name if slot is None else Key(name, slot)
+
+
+def name_risk(result: Plain) -> str:
+    """Which risk the releases are judged by: ``risk`` with p of (2.15), or ``bounded`` with p*."""
+    return "bounded" if read(result, "settings.search.risk") == "bounded" else "risk"
+
+
+def is_asymptotic(result: Plain) -> bool:
+    """Whether population uniques were estimated by (2.14), as in the paper."""
+    return bool(read(result, "settings.search.risk") == "paper")
+
+
+def read_risks(release: Plain, result: Plain) -> dict[float, Estimate]:
+    """Population size to the risk that a release is judged by."""
+    return by_population(release.get(name_risk(result))) or by_population(release.get("risk"))
+
+
+def find_chosen(result: Plain) -> Plain | None:
+    """The chosen release."""
+    index = result.get("chosen")
+    if index is None:
+        return None
+    return next((r for r in rows(result, "releases") if r.get("index") == index), None)
+
+
+def find_population(result: Plain) -> float | None:
+    """The population size of the choice; else the middle one."""
+    size, sizes = result.get("population"), list_populations(result)
+    if isinstance(size, (int, float)):
+        return float(size)
+    return sizes[len(sizes) // 2] if sizes else None
+
+
+def find_frontier(result: Plain, size: float) -> set[int]:
+    """The numbers of the releases on the frontier at a population size."""
+    frontier = result.get("frontier")
+    if not isinstance(frontier, Mapping):
+        return set()
+    return {int(i) for k, v in frontier.items() if math.isclose(float(k), size, rel_tol=1e-9) for i in v}
+
+
+def shorten_powers(sentence: object) -> str:
+    """A sentence with its round population sizes as powers of ten: 1e+06 becomes 10⁶."""
+    return re.sub(r"\b\d(?:\.\d+)?e\+\d+\b", lambda m: power(float(m[0])), str(sentence))
