@@ -98,7 +98,7 @@ def _explain_other_scoring(result: Plain) -> str:
 
 
 def _list_groups(result: Plain) -> list[Plain]:
-    tags = {True: Tag("yes", "good"), False: Tag("no", "bad")}
+    tags: dict[object, Tag] = {True: Tag("yes", "good"), False: Tag("no", "bad")}
     groups = [*rows(result, "groups"), {**part(result, "total"), "all": True}]
     return [{**group, "passes": tags.get(group.get("passes"), Tag("–", "muted"))} for group in groups]
 
