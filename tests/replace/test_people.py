@@ -19,8 +19,9 @@ from allonym.link import link
 from allonym.policy import Policy, Rule
 from allonym.replace.cast import Cast, CorpusBook
 from allonym.replace.mention import Setting, Wanted
-from allonym.replace.naming import folded, for_woman, parse, plural
+from allonym.replace.naming import for_woman, parse, plural
 from allonym.replace.people import _forms, family_name, recast
+from allonym.text.fold import to_ascii_letters
 from allonym.text.names import plain
 
 KEYS = [KEY, b"another key for the tests 32 byte", b"a third key for the tests, 32 byt"]
@@ -33,13 +34,13 @@ KINDS |= {"hyphen": r"[^\W\d_]+-[^\W\d_]+", "host": "[a-z]+", "HOST": "[A-Z]+", 
 def made_of(how, value):
     """What a slot's value must look like elsewhere."""
     if how == "i":
-        return {folded(value)[0].upper()}
+        return {to_ascii_letters(value)[0].upper()}
     if how == "j":
-        return {folded(value)[0].lower()}
+        return {to_ascii_letters(value)[0].lower()}
     if how == "ih":
-        return {"-".join(folded(p)[0] + "." for p in value.split("-"))}
+        return {"-".join(to_ascii_letters(p)[0] + "." for p in value.split("-"))}
     if how == "l":
-        return {value.lower(), folded(value).lower(), folded(value.replace("'", "")).lower()}
+        return {value.lower(), to_ascii_letters(value).lower(), to_ascii_letters(value.replace("'", "")).lower()}
     if how in ("sp", "ss"):
         return {("-" if how == "sp" else " ").join(c for c in value.upper() if c.isalnum())}
     if how == "w":

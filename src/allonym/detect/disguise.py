@@ -119,7 +119,7 @@ def fold(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Layer:
+class Layer:
     """Replacements made at once: where each starts and ends in the view and in what lies below it."""
 
     starts: tuple[int, ...]
@@ -145,7 +145,7 @@ class View:
     """
 
     text: str = field(repr=False)
-    _layers: tuple[_Layer, ...] = field(repr=False)
+    _layers: tuple[Layer, ...] = field(repr=False)
 
     def original(self, start: int, end: int) -> tuple[int, int]:
         """The smallest span of the disguised text that holds the characters ``start:end`` of the view.
@@ -210,10 +210,10 @@ def unmask(text: str) -> View | None:
     """
     if _ANY.search(encoded(text)) is None:
         return None
-    layers: list[_Layer] = []
+    layers: list[Layer] = []
     for step in (_characters, _characters, _signs, _spaced, _broken_lines):
         if changes := step(text):
-            text, layer = _apply(text, changes)
+            text, layer = apply_changes(text, changes)
             layers.append(layer)
     return View(text, tuple(layers)) if layers else None
 
@@ -242,7 +242,8 @@ def views(text: str) -> Iterator[tuple[int, int, int, View]]:
             yield a, 0 if a == 0 else _EDGE, last, view
 
 
-def _apply(text: str, changes: Iterable[Change]) -> tuple[str, _Layer]:
+def apply_changes(text: str, changes: Iterable[Change]) -> tuple[str, Layer]:
+    """The text with some stretches exchanged, and the way back; the changes are in order and disjoint."""
     pieces: list[str] = []
     starts: list[int] = []
     ends: list[int] = []
@@ -257,7 +258,7 @@ def _apply(text: str, changes: Iterable[Change]) -> tuple[str, _Layer]:
         below.append((start, end))
         at = end
     pieces.append(text[at:])
-    return "".join(pieces), _Layer(tuple(starts), tuple(ends), tuple(below))
+    return "".join(pieces), Layer(tuple(starts), tuple(ends), tuple(below))
 
 
 def _characters(text: str) -> list[Change]:

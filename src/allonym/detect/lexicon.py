@@ -13,16 +13,18 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from allonym.detect import Detector
-from allonym.detect.disguise import fold
+from allonym.detect.disguise import Change, View, apply_changes, fold
 from allonym.detect.scan import MANY, matches, occurrences, uncached
 from allonym.detect.words import word_list
 from allonym.document import Document, Span
 from allonym.errors import DataError, PolicyError
 from allonym.policy import Policy
+from allonym.text.fold import LETTERS, SPELLED_OUT, expand_letters, spell_out
+from allonym.text.words import WORD
 
 _SCORE = 0.95
 _MAX_GAP = 8  # code points that may stand between two words of a term
@@ -41,7 +43,8 @@ class _Bases(dict[int, str]):
     def __missing__(self, point: int) -> str:
         char = chr(point)
         base = unicodedata.normalize("NFD", char)[0] if char.isalnum() else " "
-        self[point] = base
+        letters = expand_letters(base)
+        base = self[point] = letters if len(letters) == 1 else base
         return base
 
 
@@ -55,8 +58,11 @@ def worded(text: str) -> str:
     return text.lower().translate(_BLANKS) if text.isascii() else text.translate(_BASES).lower()
 
 
-_PIECE = re.compile(r"[^\W_]+")
-
+_MARKED = "[^\\W\\d_][\u0300-\u036f]+"
+_EXPANDED = "".join(letter + letter.upper() for letter, letters in LETTERS.items() if len(letters) > 1)
+_SPELLED_OUT = "".join(letter + letter.upper() for letter in SPELLED_OUT)
+_FIRST_SPELLING = re.compile(f"{_MARKED}|[{_EXPANDED}]")
+_SECOND_SPELLING = re.compile(f"{_MARKED}|[{_EXPANDED}{_SPELLED_OUT}]")
 
 _ONE_BY_ONE = 2_000_000  # words times characters up to which one search a word is the quickest
 
@@ -82,6 +88,42 @@ class _Term:
     kind: Kind
 
 
+@dataclass(frozen=True, slots=True, repr=False)
+class Reading:
+    """A text as terms are looked for in it: letters such as ``ß`` written as several letters, and the way back."""
+
+    text: str
+    plain: str
+    words: Sequence[str]
+    view: View | None
+
+    @classmethod
+    def of(cls, text: str, changes: Sequence[Change] = ()) -> Reading:
+        """Make the reading of a text after some changes."""
+        view = None
+        if changes:
+            text, layer = apply_changes(text, changes)
+            view = View(text, (layer,))
+        plain = worded(text)
+        return cls(text, plain, plain.split(), view)
+
+
+def read_spellings(text: str) -> tuple[Reading, ...]:
+    """The readings of a text: one, or two where it has letters with a second spelling, such as ``ü`` and ``ue``."""
+    if text.isascii():
+        return (Reading.of(text),)
+    first = [(*m.span(), _strip_marks(expand_letters(m[0]))) for m in _FIRST_SPELLING.finditer(text)]
+    second = [(*m.span(), _strip_marks(expand_letters(spell_out(m[0])))) for m in _SECOND_SPELLING.finditer(text)]
+    readings = [Reading.of(text, first)]
+    if second != first:
+        readings.append(Reading.of(text, second))
+    return tuple(readings)
+
+
+def _strip_marks(text: str) -> str:
+    return "".join(c for c in unicodedata.normalize("NFD", text) if not unicodedata.combining(c))
+
+
 def _gap(text: str) -> str:
     """What separates two words, without blanks and the marks that writers set or leave out."""
     return "".join(c for c in text if c not in " \t\r\n.,-")
@@ -90,16 +132,20 @@ def _gap(text: str) -> str:
 _Row = tuple[str, Kind]
 
 
+def _clean(raw: str) -> str:
+    return raw if raw.isascii() else expand_letters(fold(unicodedata.normalize("NFC", raw)))
+
+
 def _split(raw: str) -> list[str]:
     """The words that a term is compared by; none where it is too short to be looked for."""
-    text = raw if raw.isascii() else fold(unicodedata.normalize("NFC", raw))
+    text = _clean(raw)
     return worded(text).split() if len(text.strip()) > 1 else []
 
 
 def _term(raw: str, kind: Kind) -> _Term:
-    text = fold(unicodedata.normalize("NFC", raw)).strip()
+    text = _clean(raw).strip()
     plain = worded(text)
-    places = [m.span() for m in _PIECE.finditer(plain)]
+    places = [m.span() for m in WORD.finditer(plain)]
     words = tuple(plain[a:b] for a, b in places)
     single = len(words) == 1
     exact = single and (len(words[0]) <= 3 or (text.isupper() and words[0] in AMBIGUOUS))
@@ -108,16 +154,17 @@ def _term(raw: str, kind: Kind) -> _Term:
         tuple(_gap(text[places[i][1] : places[i + 1][0]]) for i in range(len(places) - 1)),
         text[: places[0][0]],
         text[places[-1][1] :].rstrip("."),
-        text[slice(*places[0])] if exact else "",
+        _strip_marks(text[slice(*places[0])]) if exact else "",
         kind.capital or (single and words[0] in AMBIGUOUS and any(c.isupper() for c in text)),
         kind,
     )
 
 
 class Index:
-    """Terms by their rarest word. They are taken apart only when that word is met."""
+    """Terms by their rarest word, in both spellings. They are taken apart only when that word is met."""
 
     def __init__(self, rows: Sequence[_Row]) -> None:
+        rows = [*rows, *((spell_out(raw), kind) for raw, kind in rows if spell_out(raw) != raw)]
         counts = Counter(word for raw, _ in rows for word in _split(raw))
         self._table: dict[str, _Row | list[_Row]] = {}
         for row in rows:
@@ -136,15 +183,23 @@ class Index:
             terms = self._terms[word] = [_term(*row) for row in (rows if isinstance(rows, list) else [rows])]
         return terms
 
-    def find(self, text: str, plain: str, words: Sequence[str]) -> Iterator[Span]:
-        """All occurrences of all terms; ``plain`` is ``worded(text)`` and ``words`` its words."""
-        table = self._table
-        if table.keys().isdisjoint(words):
-            return
-        met = sorted(table.keys() & set(words))
-        for word, at in _positions(met, plain):
+    def find(self, readings: Sequence[Reading]) -> Iterator[Span]:
+        """All occurrences of all terms in a text, given its readings."""
+        spans: set[Span] = set()
+        for reading in readings:
+            for span in self._find(reading):
+                if reading.view is not None:
+                    start, end = reading.view.original(span.start, span.end)
+                    span = replace(span, start=start, end=end)
+                if span not in spans:
+                    spans.add(span)
+                    yield span
+
+    def _find(self, reading: Reading) -> Iterator[Span]:
+        words = self._table.keys() & set(reading.words)
+        for word, position in _positions(sorted(words), reading.plain):
             for term in self._filed(word):
-                span = _match(term, term.words.index(word), at, text, plain)
+                span = _match(term, term.words.index(word), position, reading.text, reading.plain)
                 if span is not None:
                     yield span
 
@@ -192,7 +247,7 @@ def _match(term: _Term, anchor: int, at: int, text: str, plain: str) -> Span | N
         if _gap(text[b:start]) != term.gaps[i]:
             return None
         start = a
-    if term.exact and text[start:end] != term.exact:
+    if term.exact and _strip_marks(expand_letters(text[start:end])) != term.exact:
         return None
     if term.capital and not text[start].isupper():
         return None
@@ -323,12 +378,10 @@ def build(policy: Policy) -> Detector:
         named = _names(document, policy) if policy.metadata and document.meta else ()
         if dictionary is None and not named:
             return ()
-        text = document.text
-        plain = worded(text)
-        words = plain.split()
-        spans = list(dictionary.find(text, plain, words)) if dictionary is not None else []
+        readings = read_spellings(document.text)
+        spans = list(dictionary.find(readings)) if dictionary is not None else []
         if named:
-            spans += _listed(policy, named).find(text, plain, words)
+            spans += _listed(policy, named).find(readings)
         return spans
 
     return detect
@@ -341,21 +394,24 @@ def _exclusions(policy: Policy) -> dict[str, frozenset[str]]:
         if listed.label != "*":
             policy.taxonomy.get(listed.label, "exclusions")
         for i, raw in enumerate(listed.terms, 1):
-            term = _same(raw)
-            if not term:
+            names = _spell_name(raw)
+            if not names[0]:
                 raise PolicyError(
                     f"exclusions.{listed.label}: term {i} of {len(listed.terms)} must hold a letter or a digit"
                 )
-            out.setdefault(listed.label, set()).add(term)
+            out.setdefault(listed.label, set()).update(names)
     return {label: frozenset(terms) for label, terms in out.items()}
 
 
-def _same(text: str) -> str:
-    """Equal for texts that are the same name: without case, diacritics, punctuation and possessive."""
-    folded = fold(unicodedata.normalize("NFC", text)).strip()
-    if folded.endswith(("'s", "'S")):
-        folded = folded[:-2]
-    return " ".join(worded(folded).split())
+def _spell_name(text: str) -> list[str]:
+    """A name in its one or two spellings, without case, diacritics, punctuation and possessive."""
+    names: dict[str, None] = {}
+    for spelling in (text, spell_out(text)):
+        folded = _clean(spelling).strip()
+        if folded.endswith(("'s", "'S")):
+            folded = folded[:-2]
+        names[" ".join(worded(folded).split())] = None
+    return list(names)
 
 
 def filter_excluded(
@@ -376,7 +432,8 @@ def filter_excluded(
     dropped: list[Span] = []
     everywhere = excluded.get("*", frozenset())
     for span in spans:
-        name = _same(document.text[span.start : span.end])
-        out = name in everywhere or any(name in excluded.get(a, ()) for a in policy.taxonomy.lineage(span.label))
+        names = _spell_name(document.text[span.start : span.end])
+        terms = (everywhere, *(excluded.get(label, frozenset()) for label in policy.taxonomy.lineage(span.label)))
+        out = any(not some.isdisjoint(names) for some in terms)
         (dropped if out else kept).append(span)
     return tuple(kept), tuple(dropped)

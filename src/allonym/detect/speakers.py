@@ -15,7 +15,7 @@ from functools import cache
 import re2
 
 from allonym.detect import Detector
-from allonym.detect.lexicon import AMBIGUOUS, PARTICLES, TITLES, Index, Kind, letters_of, person_forms, worded
+from allonym.detect.lexicon import AMBIGUOUS, PARTICLES, TITLES, Index, Kind, letters_of, person_forms, read_spellings
 from allonym.detect.scan import compiled, encoded, matches
 from allonym.detect.words import word_list
 from allonym.document import Document, Interval, Span
@@ -140,8 +140,7 @@ def _of_speakers(document: Document) -> Iterator[Span]:
     for start, end in labels:
         yield Span(start, end, "PERSON", 0.9, "speakers:label")
     if names:
-        plain = worded(text)
-        for span in _mentions(tuple(sorted(names))).find(text, plain, plain.split()):
+        for span in _mentions(tuple(sorted(names))).find(read_spellings(text)):
             i = bisect_right(labels, (span.start, len(text))) - 1
             if (i < 0 or span.start >= labels[i][1]) and _is_mention(text, span):
                 yield span

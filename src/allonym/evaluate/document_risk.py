@@ -31,6 +31,7 @@ from allonym.intruder.protocol import Item
 from allonym.intruder.study import fold_of
 from allonym.stats import Estimate, none
 from allonym.stats.samples import average, bootstrap, share
+from allonym.text.fold import Level, fold_surface
 
 __all__ = ["Bin", "DocumentRisk", "Review", "document_risk"]
 
@@ -296,7 +297,7 @@ def _hindrance(intruder: Reidentification | None, y: NDArray[np.int64]) -> str:
 
 def _home(texts: Sequence[str], y: NDArray[np.int64], judged: NDArray[np.int64], folds: int, seed: int) -> Any:
     """The fold of each judged document; copies share one, and found ones are spread evenly."""
-    items = [Item(" ".join(texts[i].casefold().split())) for i in judged.tolist()]
+    items = [Item(fold_surface(texts[i], Level.CASE)) for i in judged.tolist()]
     return fold_of(items, y.tolist(), folds, seed)
 
 

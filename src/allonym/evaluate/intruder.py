@@ -22,6 +22,7 @@ from allonym.intruder.table import Results, Row, tabulate
 from allonym.stats import Estimate, none
 from allonym.stats.paired import McNemar, mcnemar
 from allonym.stats.samples import average, difference, share
+from allonym.text.fold import Level, fold_surface
 
 __all__ = ["Linked", "Reidentification", "SubjectTerms", "reidentification"]
 
@@ -272,8 +273,8 @@ class _Run:
 
     def judge(self, part: _Part, subjects: Sequence[str]) -> None:
         """Learn, and judge both versions of the part's texts."""
-        hidden = {_plain(t) for i in part.judged for t in (self._original[i], self._anonymised[i])}
-        known = [pair for pair in self._known(part, subjects) if _plain(pair[0]) not in hidden]
+        hidden = {fold_surface(t, Level.CASE) for i in part.judged for t in (self._original[i], self._anonymised[i])}
+        known = [pair for pair in self._known(part, subjects) if fold_surface(pair[0], Level.CASE) not in hidden]
         classes = sorted({name for _, name in known})
         place = {name: k for k, name in enumerate(classes)}
         judge = self._intruder.learn([Item(text) for text, _ in known], [place[name] for _, name in known], classes)
@@ -325,12 +326,12 @@ def _folds(
     """The parts of a group, each judged by what learns from the others; texts that nobody can link are in none."""
     texts: dict[str, set[str]] = {}
     for i in members:
-        texts.setdefault(subjects[i], set()).add(_plain(original[i]))
+        texts.setdefault(subjects[i], set()).add(fold_surface(original[i], Level.CASE))
     mine = [i for i in members if len(texts[subjects[i]]) > 1]
     if len({subjects[i] for i in mine}) < 2:
         return []
     place = {name: k for k, name in enumerate(dict.fromkeys(subjects[i] for i in mine))}
-    items = [Item(_plain(original[i])) for i in mine]
+    items = [Item(fold_surface(original[i], Level.CASE)) for i in mine]
     count = folds or len({item.text for item in items})
     home = dict(zip(mine, fold_of(items, [place[subjects[i]] for i in mine], count, seed).tolist(), strict=True))
     out = []
@@ -388,8 +389,3 @@ def _strongest(weights: Mapping[str, float], most: int) -> tuple[tuple[str, floa
     total = sum(weights.values())
     best = sorted(weights.items(), key=lambda pair: (-pair[1], pair[0]))[:most]
     return tuple((term, weight / total) for term, weight in best) if total > 0 else ()
-
-
-def _plain(text: str) -> str:
-    """What makes two texts copies: the same but for case and spaces."""
-    return " ".join(text.casefold().split())

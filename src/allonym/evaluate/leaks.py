@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 
 from allonym.document import merge
-from allonym.evaluate.matching import Found, Mention, bare, folded, touching
+from allonym.evaluate.matching import Found, Mention, bare, touching
 from allonym.stats import Estimate
 from allonym.stats.resampling import Draws
+from allonym.text.fold import fold_surface
 
 __all__ = ["Leak", "Leaks"]
 
@@ -76,9 +77,9 @@ def counts(
         nothing = leaks and not touching(place, cover)
         table[row, :3] += (1, leaks, nothing)
         if any(c.isalnum() for c in text[slice(*place)]):
-            surfaces.add((mention.name, folded(text[slice(*place)])))
+            surfaces.add((mention.name, fold_surface(text[slice(*place)])))
     if after is not None:
-        left = folded(after)
+        left = fold_surface(after)
         for name, surface in sorted(surfaces):
             table[number[name], 3:] += (1, stands(surface, left))
     return table

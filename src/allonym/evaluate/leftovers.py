@@ -21,6 +21,7 @@ from allonym.intruder.features import Reader, Weights
 from allonym.labels import TAXONOMY
 from allonym.pipeline import detect_many
 from allonym.stats.partition import fit_partition, frequencies, log_stay
+from allonym.text.fold import fold_surface
 from allonym.text.placeholders import find_placeholders
 
 __all__ = ["TRAITS", "leftovers"]
@@ -78,7 +79,7 @@ def leftovers(
     kept = [_outside(spans, covers) for spans, covers in zip(found, hidden, strict=True)]
     said = [[text[a:b].lower() for a, b in reader.spans(text)] for text in anonymised]
     held = [
-        {(_kind(s.label), " ".join(text[s.start : s.end].casefold().split())) for s in spans}
+        {(_kind(s.label), fold_surface(text[s.start : s.end])) for s in spans}
         for text, spans in zip(anonymised, kept, strict=True)
     ]
     documents = Counter(e for own in held for e in own)

@@ -23,6 +23,7 @@ import numpy as np
 from allonym.document import Interval, Span, merge, subtract
 from allonym.evaluate.classes import NAME_PARTS, Classes
 from allonym.models.words import words
+from allonym.text.fold import fold_surface
 from allonym.train.records import outermost
 
 LEVELS = ("token", "strict", "overlap", "entity")
@@ -69,11 +70,6 @@ class Names:
     def any(self) -> int:
         """The number of the row for any type; also that of no span in the confusion matrix."""
         return len(self.gold) + len(self.beyond)
-
-
-def folded(text: str) -> str:
-    """A surface without regard to case and white space."""
-    return " ".join(text.casefold().split())
 
 
 def tokens(text: str) -> list[Interval]:
@@ -296,7 +292,7 @@ def _entities(
     by_type: dict[tuple[str, str], list[Interval]] = {}
     by_text: dict[str, list[Interval]] = {}
     for k, finding in enumerate(found):
-        place, surface = (finding.start, finding.end), folded(text[finding.start : finding.end])
+        place, surface = (finding.start, finding.end), fold_surface(text[finding.start : finding.end])
         by_type.setdefault((finding.name, surface), []).append(place)
         if counted[k]:
             by_text.setdefault(surface, []).append(place)
@@ -312,7 +308,9 @@ def referents(text: str, gold: Iterable[Mention]) -> dict[tuple[str, str], list[
     """The mentions of each referent: by its id, else by class and folded text."""
     out: dict[tuple[str, str], list[Mention]] = {}
     for mention in gold:
-        key = ("", mention.entity) if mention.entity else (mention.name, folded(text[mention.start : mention.end]))
+        key = (
+            ("", mention.entity) if mention.entity else (mention.name, fold_surface(text[mention.start : mention.end]))
+        )
         out.setdefault(key, []).append(mention)
     return out
 

@@ -6,10 +6,11 @@ order does not count, so that a cut of 0.75 forgives typos, and also lets some o
 
 from __future__ import annotations
 
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable
 from math import sqrt
+
+from allonym.text.fold import Level, fold
 
 CUT = 0.75
 """The similarity from which on a name counts as found (P3)."""
@@ -39,4 +40,4 @@ def closest(guess: str, names: Iterable[str]) -> float:
 
 
 def _counts(name: str) -> Counter[str]:
-    return Counter(c for c in unicodedata.normalize("NFC", name).casefold() if not c.isspace())
+    return Counter(c for c in fold(name, Level.CASE) if not c.isspace())

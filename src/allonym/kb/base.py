@@ -43,13 +43,12 @@ _UNSEEN = 0.02  # weight of an origin that does not have a name, so that one odd
 _FAMILY = 1.25  # how much more the last word tells than the others
 _HOME = 2.0  # how much likelier the default origin is than any other, before the words are looked at
 
-# Letters that Unicode does not take apart into a Latin letter and a mark.
-_LETTERS = str.maketrans({"ł": "l", "ø": "o", "đ": "d", "ð": "d", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th", "ə": "e"})
+_UNFOLDED = "ħŧȷɔɛŋɓɖɗƙƴ"  # letters that the look-up keys of knowledge base files hold as they are
 
 
 def fold(text: str) -> str:
     """The plain form by which a knowledge base is searched: case folded, no diacritics, ``ł`` as ``l`` and so on."""
-    return plain(text).translate(_LETTERS) if text else ""
+    return plain(text, keep=_UNFOLDED) if text else ""
 
 
 class Item(NamedTuple):

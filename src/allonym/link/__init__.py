@@ -1,7 +1,8 @@
-"""From spans to entities: one referent of a document, one entity, whatever its surfaces.
+"""From spans to entities: all mentions of one referent of a document become one entity, whatever their surfaces.
 
-Two mentions are one referent where their normalised texts are equal (case, diacritics, width, spaces, possessives) and
-their labels are of one family; identifiers are compared by their letters and digits. Beyond that:
+Two mentions have one referent where their normal forms are equal (case, diacritics, letters such as ``ł``, width,
+spaces, possessives) and their labels are of one family; identifiers are compared by their letters and digits. A letter
+with a second spelling of two letters (``Müller``, ``Mueller``) equals both. Beyond that:
 
 - People: titles and suffixes do not count; a part of a name, initials, ``Last, First``, a missing middle name, letters
   spelled one by one and a spelling that sounds the same join the one person that they fit. ``Mr Hart`` and ``Mrs Hart``
@@ -22,9 +23,9 @@ from operator import attrgetter
 
 from allonym.document import Document, Entity, Span
 from allonym.labels import TAXONOMY, Taxonomy
-from allonym.link.people import Group, link_people, note
-from allonym.text.names import Form, address, characters, organization, person, plain, titled
-from allonym.text.names import spelled as spell
+from allonym.link.people import Group, link_people, write_note
+from allonym.text.fold import spell_out
+from allonym.text.names import Form, address, characters, organization, person, plain, spelled, titled
 
 __all__ = ["Linked", "link"]
 
@@ -43,6 +44,7 @@ _BY_CHARACTERS = frozenset(
 )
 _ADDRESSES = frozenset({"EMAIL_ADDRESS", "ONLINE_ID"})
 _SMALL_WORDS = frozenset({"of", "and", "the", "for", "in", "on", "de", "&"})
+_ORGANIZATION = "ORGANIZATION:"
 
 
 def link(document: Document, spans: Sequence[Span], taxonomy: Taxonomy = TAXONOMY) -> Linked:
@@ -60,8 +62,9 @@ def link(document: Document, spans: Sequence[Span], taxonomy: Taxonomy = TAXONOM
     text = document.text
     groups: dict[str, Group] = {}
     people: dict[Form, list[Span]] = {}
-    spelled: dict[str, list[Span]] = {}
-    companies = False
+    spelled_words: dict[str, list[Span]] = {}
+    second_keys: dict[str, str] = {}  # key of a second spelling -> key of the first
+    second_words: dict[str, str] = {}  # the same for words of people's names
     lineage = taxonomy.lineage
     for span in sorted(spans, key=_start):
         label = span.label
@@ -69,95 +72,98 @@ def link(document: Document, spans: Sequence[Span], taxonomy: Taxonomy = TAXONOM
         family = chain[-1]
         surface = text[span.start : span.end]
         if family == "PERSON" and label != "TITLE":
-            bare = plain(surface)
-            letters = spell(bare, 3)
-            if letters:
-                spelled.setdefault(letters, []).append(span)
-            else:
-                form = person(bare)
-                if not form[1] and (gender := titled(text, span.start)):
-                    form = form[0], gender
-                people.setdefault(form, []).append(span)
+            normal = plain(surface)
+            if letters := spelled(normal, 3):
+                spelled_words.setdefault(letters, []).append(span)
+                continue
+            form = person(normal)
+            if not surface.isascii() and (second := plain(spell_out(surface))) != normal:
+                second_words |= {b: a for a, b in zip(form[0], person(second)[0], strict=False) if a != b}
+            if not form[1] and (gender := titled(text, span.start)):
+                form = form[0], gender
+            people.setdefault(form, []).append(span)
             continue
         if family == "SPELLED_WORD":
-            bare = plain(surface)
-            spelled.setdefault(spell(bare, 2) or bare, []).append(span)
+            normal = plain(surface)
+            spelled_words.setdefault(spelled(normal, 2) or normal, []).append(span)
             continue
-        if family == "ORGANIZATION":
-            companies = True
-            norm = organization(plain(surface))
-        elif family in _BY_CHARACTERS or "POSTAL_CODE" in chain:
-            norm = characters(surface)
-        elif family in _ADDRESSES:
-            norm = address(surface)
-        elif family == "SECRET":
-            norm = surface
-        elif label == "TITLE":
-            family, norm = "TITLE", plain(surface).rstrip(".")
-        else:
-            norm = plain(surface)
-        key = f"{family}:{norm}"
+        if label == "TITLE":
+            family = label
+        key = f"{family}:{_normalize(surface, family, chain)}"
+        if not surface.isascii() and family != "SECRET":
+            second_keys[f"{family}:{_normalize(spell_out(surface), family, chain)}"] = key
         group = groups.get(key)
         if group is None:
             group = groups[key] = Group(key)
         group.spans.append(span)
-    found = list(groups.values())
+    for second, key in second_keys.items():
+        if second != key and second in groups and key in groups:
+            groups[key].spans += groups.pop(second).spans
+    linked = list(groups.values())
     notes: list[str] = []
-    if companies and len(found) > 1:
-        found = _acronyms(text, found, notes)
-    if people or spelled:
-        found += link_people(document, people, spelled, notes)
-    for group in found:
+    if len(linked) > 1:
+        linked = _join_acronyms(text, linked, notes)
+    if people or spelled_words:
+        linked += link_people(document, people, spelled_words, second_words, notes)
+    for group in linked:
         if len(group.spans) > 1:
             group.spans.sort(key=_start)
-    entities = [Entity(g.key, _label(g.spans), tuple(g.spans)) for g in found]
-    entities.sort(key=_first)
+    entities = [Entity(g.key, _choose_label(g.spans), tuple(g.spans)) for g in linked]
+    entities.sort(key=_get_first_start)
     return Linked(tuple(entities), tuple(notes))
 
 
 _start = attrgetter("start")
 
 
-def _first(entity: Entity) -> int:
+def _get_first_start(entity: Entity) -> int:
     return entity.spans[0].start
 
 
-def _label(spans: list[Span]) -> str:
+def _normalize(surface: str, family: str, lineage: tuple[str, ...]) -> str:
+    """What two mentions of a family, other than people, must share to have one referent."""
+    if family == "ORGANIZATION":
+        return organization(plain(surface))
+    if family in _BY_CHARACTERS or "POSTAL_CODE" in lineage:
+        return characters(surface)
+    if family in _ADDRESSES:
+        return address(surface)
+    if family == "SECRET":
+        return surface
+    return plain(surface).rstrip(".") if family == "TITLE" else plain(surface)
+
+
+def _choose_label(spans: list[Span]) -> str:
     first = spans[0].label
-    if len(spans) == 1:
-        return first
-    for span in spans:
-        if span.label != first:
-            break
-    else:
+    if all(span.label == first for span in spans):
         return first
     counts = Counter(s.label for s in spans if s.label != "SPELLED_WORD")
-    roles = [label for label in counts if label in _ROLES]
-    return roles[0] if roles else counts.most_common(1)[0][0]
+    return next((label for label in counts if label in _ROLES), counts.most_common(1)[0][0])
 
 
-def _acronyms(text: str, groups: list[Group], notes: list[str]) -> list[Group]:
+def _may_abbreviate(word: str, surfaces: list[str]) -> bool:
+    return 2 <= len(word) <= 8 and any(surface.strip("().,").isupper() for surface in surfaces)
+
+
+def _join_acronyms(text: str, groups: list[Group], notes: list[str]) -> list[Group]:
+    """The groups, with those of acronyms joined to the one organisation that each abbreviates."""
     by_letters: dict[str, dict[str, Group]] = {}
-    short: list[Group] = []
+    acronyms: list[Group] = []
     for group in groups:
-        if not group.key.startswith("ORGANIZATION:"):
+        if not group.key.startswith(_ORGANIZATION):
             continue
-        words = group.key[13:].replace("-", " ").split()
+        words = group.key.removeprefix(_ORGANIZATION).replace("-", " ").split()
         if len(words) > 1:
             for letters in {"".join(w[0] for w in words), "".join(w[0] for w in words if w not in _SMALL_WORDS)}:
                 by_letters.setdefault(letters, {})[group.key] = group
-        elif (
-            words
-            and 2 <= len(words[0]) <= 8
-            and any(text[s.start : s.end].strip("().,").isupper() for s in group.spans)
-        ):
-            short.append(group)
+        elif words and _may_abbreviate(words[0], [text[s.start : s.end] for s in group.spans]):
+            acronyms.append(group)
     joined: set[int] = set()
-    for group in short:
-        fits = list(by_letters.get(group.key[13:], {}).values())
+    for group in acronyms:
+        fits = list(by_letters.get(group.key.removeprefix(_ORGANIZATION), {}).values())
         if len(fits) == 1:
             fits[0].spans += group.spans
             joined.add(id(group))
         elif fits:
-            notes.append(note(group.spans, [f.spans[0] for f in fits]))
-    return [g for g in groups if id(g) not in joined] if joined else groups
+            notes.append(write_note(group.spans, [f.spans[0] for f in fits]))
+    return [g for g in groups if id(g) not in joined]

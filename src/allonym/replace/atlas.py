@@ -72,7 +72,8 @@ def listed(*path: str) -> tuple[str, ...]:
 
 @cache
 def word_set(*path: str) -> frozenset[str]:
-    return frozenset(listed(*path))
+    """The entries of a word list, as they are written and in plain form."""
+    return frozenset(form for word in listed(*path) for form in (word, plain(word)))
 
 
 def walk(cast: Cast, pools: Sequence[Sequence[Item]], kind: str, key: str, attempt: int) -> Item | None:

@@ -41,6 +41,7 @@ from allonym.replace.mention import (
     tag_form,
     traits_of,
 )
+from allonym.replace.older_keys import with_older_keys
 
 if TYPE_CHECKING:
     from allonym.policy import Policy
@@ -195,6 +196,8 @@ def make_plan(
     inner = _scope(document, policy, scope)
     if book is not None and inner != scope:
         book = _Pages(book, digest(inner))
+    if book is not None:
+        book = with_older_keys(book, text)
     numbers = _Numbers(text, book)
     items = _items(entities, policy, numbers, book is not None, given)
     _check_apart(text, items)

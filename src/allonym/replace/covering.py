@@ -11,12 +11,12 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from itertools import pairwise
 
 from allonym.document import Interval, merge, subtract
 from allonym.replace.cast import LEAST_WORD
 from allonym.replace.naming import parse
+from allonym.text.fold import Level, fold, spell_out
 
 LONGEST = 64
 """Letters of a surface that are looked for; the rest of a longer one is covered by its words."""
@@ -28,8 +28,6 @@ GAP = 3
 """Signs between two letters or digits that belong together, at most, if the mention has no more there itself."""
 
 _WIDE = "\0"
-_LETTERS = str.maketrans({"ł": "l", "ø": "o", "đ": "d", "ð": "d", "æ": "ae", "œ": "oe", "ı": "i"})
-_UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"})
 _SPELLED = re.compile(r"ae|oe|ue|aa")
 _WORD = re.compile(r"[^\W_]+")
 _NUMBER = re.compile(r"\d(?:\W{0,3}\d)*")
@@ -40,22 +38,6 @@ _POSSESSIVE = re.compile(r"['’ʼ]s$", re.IGNORECASE)
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u2e80-\ud7ff\uf900-\ufaff\U0001b000-\U0003ffff]+"
 )
-
-
-@lru_cache(maxsize=4096)
-def _fold(sign: str) -> str:
-    """A character in plain form; empty for marks and for what is not seen."""
-    if sign.isascii():
-        return sign.lower()
-    out = ""
-    for c in unicodedata.normalize("NFKD", sign):
-        if unicodedata.category(c) not in ("Mn", "Me", "Cf"):
-            out += str(unicodedata.decimal(c)) if c.isdecimal() else c.casefold().translate(_LETTERS)
-    return out
-
-
-def _folded(text: str) -> str:
-    return "".join(map(_fold, text))
 
 
 @dataclass(slots=True, repr=False)
@@ -76,7 +58,7 @@ class _Read:
         before = -1  # where the last letter ended
         inside = False
         for i in range(start, end):
-            folded = _fold(text[i])
+            folded = fold(text[i], Level.SCRIPT)
             if not folded:
                 continue  # a mark, or nothing that is seen: the word goes on
             if not any(map(str.isalnum, folded)):
@@ -109,21 +91,23 @@ class _Told:
 
     def add(self, surface: str) -> None:
         surface = _POSSESSIVE.sub("", surface.strip().rstrip(".,;:!?\"'()[]"))
-        composed = unicodedata.normalize("NFC", surface).lower()
-        plain = _folded(surface)
-        forms = {plain, _folded(composed.translate(_UMLAUTS)), _SPELLED.sub(lambda m: m[0][0], plain)}
+        spelled = spell_out(surface).lower()
+        plain = fold(surface, Level.SCRIPT)
+        forms = {plain, fold(spelled, Level.SCRIPT), _SPELLED.sub(lambda m: m[0][0], plain)}
         for form in forms:
             found = tuple(_WORD.findall(form))
             self.whole.add("".join(found)[:LONGEST])
             self.divided.add(found)
             self.parts.update(w[:LONGEST] for w in found if len(w) >= LEAST_WORD)
-        for form in (surface, composed.translate(_UMLAUTS), _SPELLED.sub(lambda m: m[0][0], composed)):
+        for form in (surface, spelled, _SPELLED.sub(lambda m: m[0][0], unicodedata.normalize("NFC", surface).lower())):
             read = _Read.of(form, 0, len(form)).plain
             if _WIDE in read:  # 12.......34
                 self.whole.add(read[:LONGEST].rstrip(_WIDE))
         self.whole.update(run[:LONGEST] for run in _IDEOGRAPHS.findall(plain))
         if _SHORT.search(surface):
-            self.parts.update(_folded(p.text) for p in parse(surface) if p.kind == "name" and p.text[:1].isupper())
+            self.parts.update(
+                fold(p.text, Level.SCRIPT) for p in parse(surface) if p.kind == "name" and p.text[:1].isupper()
+            )
         self.whole.update("".join(filter(str.isdigit, number))[:LONGEST] for number in _NUMBER.findall(plain))
         self.whole.add("".join(filter(str.isdigit, plain))[:LONGEST])
 

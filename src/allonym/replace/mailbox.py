@@ -15,17 +15,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 from allonym.replace.cast import Cast
-from allonym.replace.naming import folded, units
+from allonym.replace.naming import units
 from allonym.replace.network import digits_for
 from allonym.replace.people import as_borne, family_name, made_up, unknown_initial
 from allonym.replace.who import Person, weight
+from allonym.text.fold import spell_out, to_ascii_letters
 from allonym.text.names import plain, short_forms
 
 RUN = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*|\d+|[\W_]+")
 _CUT = 3  # letters that the beginning of a name needs to be told
 _LONGEST = 64
 _SINGLE = 12  # choices of one word; those after them are two joined
-_UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa", "ø": "oe"})
 
 
 @lru_cache(maxsize=1)
@@ -69,7 +69,7 @@ class Mailboxes:
             seen.add(id(person))
             for word in _spellings(person):
                 self._by_start.setdefault(word[:_CUT], []).append(person)
-            initials = "".join(folded(w)[:1].lower() for w in (*person.given[:1], *person.family[-1:]))
+            initials = "".join(to_ascii_letters(w)[:1].lower() for w in (*person.given[:1], *person.family[-1:]))
             if len(initials) == 2:
                 self._by_start.setdefault(f"={initials}", []).append(person)
 
@@ -129,7 +129,7 @@ class Mailboxes:
                 return part.text
             return unknown_initial(self.cast, person, part.text).lower()
         new = person.new[part.word]
-        new = folded(as_borne(self.cast, person, new) if person.is_family(part.word) else new).lower()
+        new = to_ascii_letters(as_borne(self.cast, person, new) if person.is_family(part.word) else new).lower()
         return new if part.whole else new[: len(part.text)]
 
     def _neutral(self, run: str) -> str:
@@ -250,7 +250,7 @@ def _spellings(person: Person) -> Iterable[str]:
 @lru_cache(maxsize=4096)
 def _in_letters(written: str) -> tuple[str, ...]:
     lower = written.lower()
-    return tuple(dict.fromkeys((folded(lower).lower(), folded(lower.translate(_UMLAUTS)).lower())))
+    return tuple(dict.fromkeys((to_ascii_letters(lower).lower(), to_ascii_letters(spell_out(lower)).lower())))
 
 
 def _spelled(person: Person, word: str) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from allonym.kb.roman import romanised
+from allonym.text.fold import Level
 from allonym.text.names import plain
 
 _TOKEN = re.compile(r"[Pp][Hh]\.\s?[Dd]\.?(?!\w)|(?:[^\W\d_]\.){2,}|[^\W_]+(?:['’ʼ‐‑-][^\W_]+)*\.?")
@@ -215,7 +216,7 @@ def title_gender(pieces: tuple[Piece, ...]) -> tuple[str, str]:
     found = [w for w in found if w != "the"]
     suffix = {plain(p.text).replace(".", "") for p in pieces if p.kind == "suffix"}
     gender = next((tables().titles[w] for w in found if tables().titles[w]), "")
-    gender = gender or ("f" if suffix & {"hanim", "hanım"} else "m" if "bey" in suffix else "")
+    gender = gender or ("f" if "hanim" in suffix else "m" if "bey" in suffix else "")
     return next(reversed(found), "") or next(iter(sorted(suffix & tables().joined)), ""), gender
 
 
@@ -266,21 +267,10 @@ def recased(new: str, old: str) -> str:
     return new
 
 
-def folded(text: str) -> str:
-    """A name in the letters a to z that addresses are made of."""
-    out = text.translate(_LETTERS)
-    return "".join(c for c in unicodedata.normalize("NFKD", out) if c.isascii() and c.isalnum())
-
-
-_LETTERS = str.maketrans(
-    dict(zip("łŁøØđĐðÐıßæÆœŒþÞəƏɔƆ", "l L o O d D d D i ss ae Ae oe Oe th Th e E o O".split(), strict=True))
-)
-
-
-def family_key(word: str) -> str:
+def family_key(word: str, level: Level = Level.LETTERS) -> str:
     """The key of a family name: one for its form for men and that for women."""
     lower = word.casefold()
-    key = plain(word)
+    key = plain(word, level)
     if lower.endswith("ová") and len(key) > 5:
         return key[:-3]
     if lower.endswith("á") and len(key) > 4:
@@ -313,13 +303,6 @@ def plural(word: str) -> str:
     """``the Connors``, ``the Joneses``."""
     last = plain(word)
     return word + ("es" if last.endswith(("s", "x", "z", "ch", "sh")) else "s")
-
-
-def singular(word: str) -> tuple[str, ...]:
-    """What a plural or genitive in plain form may be one of."""
-    if len(word) < 4 or word[-1] != "s":
-        return ()
-    return (word[:-1], word[:-2]) if word.endswith("es") else (word[:-1],)
 
 
 def letters_of(surface: str, least: int = 2) -> str:

@@ -25,20 +25,19 @@ from allonym.replace.naming import (
     ROMAN,
     Piece,
     family_key,
-    folded,
     for_woman,
     letters_of,
     of_man,
     plural,
     recased,
-    singular,
     spelled_like,
     tables,
     units,
 )
 from allonym.replace.network import digits_for
 from allonym.replace.who import FAMILY, FAMILY_FIRST, GIVEN, Person, Reading, default_origin, family_origin, pieces_of
-from allonym.text.names import near, plain, short_forms
+from allonym.text.fold import to_ascii_letters
+from allonym.text.names import near, plain, short_forms, singular
 
 if TYPE_CHECKING:
     from allonym.kb import KnowledgeBase
@@ -504,7 +503,7 @@ def _word(cast: Cast, person: Person, text: str) -> str | None:
             return _word(cast, person, bare)
         new, known = _family(cast, bare or text, person.origin), None
         return None if new is None else recased(new, text)
-    many = known != word and known in singular(word)
+    many = known != word and known in [person.spellings.get(base, base) for base in singular(word)]
     family = known is not None and person.is_family(known)
     if family and not many and not of_man(text):
         new = as_borne(cast, person, new)
@@ -521,7 +520,7 @@ def _initials(cast: Cast, person: Person, word: str) -> str | None:
     olds = list(person.words())
     for some in (olds, olds[:1] + olds[-1:]):
         if word == "".join(w[0] for w in some) and all(w in person.new for w in some):
-            return "".join(folded(person.new[w])[:1] for w in some).upper()
+            return "".join(to_ascii_letters(person.new[w])[:1] for w in some).upper()
     return "".join(unknown_initial(cast, person, letter) for letter in word)
 
 
@@ -551,7 +550,7 @@ def _initial(cast: Cast, person: Person, text: str, names: Sequence[Piece], at: 
         rest = given[at : at + 1] + [w for i, w in enumerate(given) if i != at]
         families = () if any(_names_family(person, p) for p in names) else person.family
         place = next((w for w in (*rest, *families) if w[:1] == letter), None)
-    new = folded(person.new[place])[:1] if place is not None and place in person.new else ""
+    new = to_ascii_letters(person.new[place])[:1] if place is not None and place in person.new else ""
     new = new or unknown_initial(cast, person, letter)
     return (new.lower() if text[:1].islower() else new.upper()) + text[1:]
 

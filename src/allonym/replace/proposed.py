@@ -15,10 +15,10 @@ from importlib.resources import files
 from allonym.replace.cast import LEAST_WORD, Ledger, Renderer, words
 from allonym.replace.keyed import subkey
 from allonym.replace.mention import Mention, Setting, Wanted
-from allonym.replace.naming import parse, plural, recased, singular
+from allonym.replace.naming import parse, plural, recased
 from allonym.replace.pseudonym import played
 from allonym.replace.pseudonym import prepare as offline_players
-from allonym.text.names import plain
+from allonym.text.names import plain, singular
 
 _WORD = re.compile(r"[^\W_]+")
 

@@ -37,7 +37,7 @@ def _known(kind: Literal["times", "ages"]) -> frozenset[str]:
 
 
 def _words(text: str) -> list[str]:
-    return _WORD.findall(plain(text).replace("ł", "l"))
+    return _WORD.findall(plain(text))
 
 
 def only_time(text: str) -> bool:

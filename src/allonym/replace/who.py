@@ -18,14 +18,14 @@ from allonym.replace.naming import (
     letters_of,
     parse,
     script_of,
-    singular,
     tables,
     title_before,
     title_gender,
     title_origin,
     units,
 )
-from allonym.text.names import near, plain, short_forms, sound
+from allonym.text.fold import spell_out
+from allonym.text.names import near, plain, short_forms, singular, sound
 
 if TYPE_CHECKING:
     from allonym.kb import KnowledgeBase
@@ -57,6 +57,7 @@ class Person:
         short: short or full forms of its given names that stand for them elsewhere, to these.
         plural: it is a whole family.
         turned: its family name stands first, as its language has it.
+        spellings: second spelling of a word, such as ``mueller``, to the word, ``muller``.
     """
 
     key: str = field(repr=False)
@@ -72,6 +73,7 @@ class Person:
     short: dict[str, str] = field(default_factory=dict, repr=False)
     plural: bool = False
     turned: bool = False
+    spellings: dict[str, str] = field(default_factory=dict, repr=False)
 
     def words(self) -> Iterator[str]:
         """The original's words that initials stand for, in order; hyphenated ones taken apart."""
@@ -81,6 +83,7 @@ class Person:
     def known(self, word: str) -> str | None:
         """Which of the person's words ``word`` is, or a plural, part or misspelling of; None: none of them."""
         among = (*self.given, *self.family, *self.short)
+        word = self.spellings.get(word, word)
         if word in among:
             return word
         if word[:2] in ("d'", "l'") and word[2:] in among:
@@ -89,7 +92,7 @@ class Person:
             if "-" in part and word in units(part):
                 return word
         for base in singular(word):
-            if base in among:
+            if (base := self.spellings.get(base, base)) in among:
                 return base
         if len(word) >= 4 and word.isalpha():
             alike = [w for w in among if len(w) >= 4 and near(word, w) and sound(word) == sound(w)]
@@ -128,7 +131,10 @@ class Reading:
         for pieces, *_ in bits:
             for piece in pieces:
                 if piece.kind == "name":
-                    self.person.written.setdefault(plain(piece.text), piece.text)
+                    word = plain(piece.text)
+                    self.person.written.setdefault(word, piece.text)
+                    if (second := plain(spell_out(piece.text))) != word:
+                        self.person.spellings[second] = word
         fullest = max((_names(p) for p, *_ in bits), key=len, default=[])
         told = [title_origin(pieces, before[0]) for pieces, _, _, before in bits]
         self.home = next((t for t in told if t), "") or default_origin(cast)
@@ -137,6 +143,10 @@ class Reading:
             self._read(pieces, surface, span, before)
         if self.entity.key.endswith((" (f)", " (m)")):
             self.told = self.told or self.entity.key[-2]
+
+    def _plain_word(self, text: str) -> str:
+        """A word of the name in plain form; the first spelling of two."""
+        return self.person.spellings.get(plain(text), plain(text))
 
     def _read(self, pieces: tuple[Piece, ...], surface: str, span: Span, before: tuple[str, str]) -> None:
         if (letters := letters_of(surface, 3)) and surface.count(".") < 2:
@@ -153,7 +163,7 @@ class Reading:
         person.particles = person.particles or " ".join(plain(p.text) for p in pieces if p.kind == "particle")
         roles = _roles(self.cast.kb, pieces, self.origin)
         if len(names) == 1:
-            word = plain(names[0].text)
+            word = self._plain_word(names[0].text)
             title = titled or (before[0] if before[0] != "the" else "")
             kind = FAMILY if title or roles == [FAMILY] else ""
             if title in tables().before_given and roles != [FAMILY]:
@@ -169,7 +179,7 @@ class Reading:
         if roles[0] == FAMILY and FAMILY not in roles[1:] and self.origin in FAMILY_FIRST:
             person.turned = True
         for piece, role in zip(names, roles, strict=True):
-            word = plain(piece.text)
+            word = self._plain_word(piece.text)
             if piece.kind == "initial" and role == GIVEN and plain(piece.text)[:1] not in {g[0] for g in person.given}:
                 person.middle.add(word[:1])
             if piece.kind != "name" or person.known(word) is not None:

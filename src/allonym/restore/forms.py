@@ -14,7 +14,8 @@ from allonym.labels import TAXONOMY
 from allonym.replace.dates import read_date
 from allonym.replace.mention import traits_named
 from allonym.restore.view import SPECIAL, View
-from allonym.restore.words import common_words, folded
+from allonym.restore.words import common_words
+from allonym.text.fold import fold
 from allonym.text.names import organization, person, plain, split_name
 
 SPLIT = re.compile(r"([^\W_]+)")
@@ -76,7 +77,7 @@ class Form:
         shown = text if SPECIAL.search(text) is None else View(text).text
         split = pieces(shown)
         self.words = split[1::2]
-        self.keys = tuple([folded(w) for w in self.words])
+        self.keys = tuple([fold(w) for w in self.words])
         self.gaps = split[2:-1:2]
         self.head = split[0]
         self.tail = split[-1] if len(split) > 1 else ""
@@ -265,7 +266,7 @@ def _with(words: Sequence[str], old: str, new: str) -> str:
 
 
 def _telling(words: Sequence[str]) -> bool:
-    return any(len(w) > 3 and w[0].isupper() and folded(w.strip(".,")) not in common_words() for w in words)
+    return any(len(w) > 3 and w[0].isupper() and fold(w.strip(".,")) not in common_words() for w in words)
 
 
 def acronym(words: Sequence[str]) -> str:

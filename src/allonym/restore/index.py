@@ -14,11 +14,9 @@ from allonym.restore.words import (
     Ending,
     bases,
     common_words,
-    folded,
-    lowered,
     one_slip,
-    spelled_out,
 )
+from allonym.text.fold import Level, fold, fold_spellings
 from allonym.text.names import alike, person, plain, same_person, split_name
 from allonym.vault.records import Known
 
@@ -188,9 +186,9 @@ class Index:
                 if kind == forms.ORGANIZATION and len(keys) > 2:
                     letters = forms.acronym(forms.core_words(form.text))
                     if len(letters) > 2:
-                        self._starting.add(folded(letters))
+                        self._starting.add(fold(letters))
                         self._acronyms.setdefault(letters, []).append(form)
-                        self.vocabulary.setdefault(folded(letters), _NAME)
+                        self.vocabulary.setdefault(fold(letters), _NAME)
             elif kind == CODE and not form.ordinary:
                 self._add_code(form, one)
             elif kind == DATE:
@@ -234,9 +232,8 @@ class Index:
                 self.longest = len(key)
             word = form.words[i]
             if not word.isascii():
-                self._accented.add(lowered(word))
-                other = spelled_out(word)
-                if other:
+                self._accented.add(fold(word, Level.CASE))
+                for other in fold_spellings(word)[1:]:
                     self._aliases[other] = key
 
     def _add_code(self, form: Form, one: Known) -> None:
@@ -310,11 +307,11 @@ class Index:
 
     def _readings(self, word: str) -> tuple[Reading, ...]:
         if len(word) == 1 and word.isupper():
-            first = folded(word)
+            first = fold(word)
             return (Reading(first),) if first in self.letters or first in self.vocabulary else ()
-        low = lowered(word)
+        low = fold(word, Level.CASE)
         ascii_only = low.isascii()
-        key = low if ascii_only else folded(word)
+        key = low if ascii_only else fold(word)
         vocabulary = self.vocabulary
         if key in vocabulary and (ascii_only or low in self._accented):
             exact = Reading(key)
@@ -329,7 +326,7 @@ class Index:
                 for base, ending in bases(low):
                     known = base in vocabulary if base.isascii() else base in self._accented
                     if known and len(base) > 2 and base.isalpha():
-                        bare = folded(base)
+                        bare = fold(base)
                         if vocabulary.get(bare, 0) & _NAME and bare not in found:
                             if ending.kept:
                                 ending = ending._replace(kept=word[len(word) - len(ending.kept) :])

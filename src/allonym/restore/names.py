@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from allonym.restore import fit, gaps
 from allonym.restore.forms import ADDRESS, CLOSING, OPENING, PERSON, Form, pieces
 from allonym.restore.hits import Hit
-from allonym.restore.words import Ending, common_words, folded, lowered
+from allonym.restore.words import Ending, common_words
+from allonym.text.fold import Level, fold
 
 _BEFORE, _AFTER = 300, 40
 _SENTENCE = re.compile(r"[.!?\n]")
@@ -53,7 +54,7 @@ def name_hit(
         return weighed(Hit(start, end, last, form, rules, endings, seen))
     words = form.words if seen == form.text else pieces(seen)[1::2]
     if not any(endings) and not any(r in ("typo", "spacing", "hyphenation", "diacritics") for r in rules):
-        same = words == form.words or list(map(lowered, words)) == list(map(lowered, form.words))
+        same = words == form.words or [fold(w, Level.CASE) for w in words] == [fold(w, Level.CASE) for w in form.words]
         if not same and len(words) == len(form.words):
             rules = [*rules, "diacritics"]
     if fit.style(seen) != fit.style(form.text) and seen.lower() != seen.upper():
@@ -100,21 +101,21 @@ def sure(form: Form, seen: str, rules: list[str]) -> bool:
     if "typo" in rules:
         if single and len(keys[0]) < 5:
             return False
-        slipped = [w for w in pieces(seen)[1::2] if folded(w) in common]
-        if any(folded(w) not in keys for w in slipped) and (single or seen.islower() or len(rules) > 1):
+        slipped = [w for w in pieces(seen)[1::2] if fold(w) in common]
+        if any(fold(w) not in keys for w in slipped) and (single or seen.islower() or len(rules) > 1):
             return False
     if form.rule == "initials":
         capital = pieces(seen)[1::2]
         if any(len(w) == 1 and not w.isupper() for w in capital):
             return False
-        if "." not in seen and any(len(w) == 1 and folded(w) in common for w in capital):
+        if "." not in seen and any(len(w) == 1 and fold(w) in common for w in capital):
             return False
         if all(len(w) == 1 for w in capital):
             return seen == form.text or seen.replace(" ", "") == form.text
     if form.rule == "acronym":
         return seen == form.text
     if form.rule == "shortened" and single:
-        if folded(seen) in common or len(keys[0]) < 3:
+        if fold(seen) in common or len(keys[0]) < 3:
             return False
         if form.kind != PERSON and "typo" in rules:
             return False

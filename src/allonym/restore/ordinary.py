@@ -8,7 +8,8 @@ from importlib.resources import files
 
 from allonym.replace.calendars import named
 from allonym.restore.forms import family
-from allonym.restore.words import common_words, folded
+from allonym.restore.words import common_words
+from allonym.text.fold import fold
 
 _LONGEST = 60
 _MOST_DIGITS = 4
@@ -26,7 +27,7 @@ _COMMON_NOUNS = frozenset(
 def number_words() -> frozenset[str]:
     """Words of ``numbers.txt``, folded."""
     lines = (files("allonym.restore") / "numbers.txt").read_text(encoding="utf-8").splitlines()
-    return frozenset(folded(w) for line in lines if not line.startswith("#") for w in line.split())
+    return frozenset(fold(w) for line in lines if not line.startswith("#") for w in line.split())
 
 
 def is_ordinary(replacement: str, label: str) -> bool:
@@ -40,7 +41,7 @@ def is_ordinary(replacement: str, label: str) -> bool:
         return sum(map(str.isdigit, bare)) <= _MOST_DIGITS
     if not _WORDS.fullmatch(bare):
         return False
-    words = [folded(w) for w in _BETWEEN.split(bare)]
+    words = [fold(w) for w in _BETWEEN.split(bare)]
     small, plain = bare.islower(), family(label) in _COMMON_NOUNS
     if (small or plain) and number_words().issuperset(words):
         return True
@@ -53,7 +54,7 @@ def is_rare(replacement: str) -> bool:
     """Whether what is ordinary is a word that few texts hold, such as that for an occupation: a text that was made of
     one with it in place of a name has it from there.
     """
-    word = folded(replacement.strip())
+    word = fold(replacement.strip())
     return word.isalpha() and not (word in common_words() or word in number_words() or _of_calendar(word))
 
 

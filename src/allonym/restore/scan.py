@@ -17,7 +17,8 @@ from allonym.restore.names import name_hit
 from allonym.restore.sealed import Opener, sealed_match
 from allonym.restore.tags import tag_hit, unknown
 from allonym.restore.view import View, escaped
-from allonym.restore.words import AFTER_APOSTROPHE, Ending, common_words, folded
+from allonym.restore.words import AFTER_APOSTROPHE, Ending, common_words
+from allonym.text.fold import fold
 
 _HYPHEN_BREAK = re.compile(r"[-\u00ad‐‑]?-?[ \t]*\r?\n[ \t>]*\Z")
 _BROKEN = re.compile(r"[-\u2010\u2011][ \t]*\r?\n")
@@ -35,7 +36,7 @@ class Scan:
         split = pieces(self.text)
         self.gaps = split[0::2]
         self.words = split[1::2]
-        self.lows = list(map({w: folded(w) for w in set(self.words)}.__getitem__, self.words))
+        self.lows = list(map({w: fold(w) for w in set(self.words)}.__getitem__, self.words))
         self.joined: frozenset[int] = frozenset()
         ends = list(accumulate(map(len, split)))
         self.starts = ends[0::2][: len(self.words)]
@@ -245,7 +246,7 @@ class Scan:
             gap = self.gaps[i + 1]
             if len(gap) <= gaps.LONGEST_GAP and (not gap.strip() or _HYPHEN_BREAK.match(gap)):
                 both = self.words[i] + self.words[i + 1]
-                key = folded(both)
+                key = fold(both)
                 broken = bool(gap.strip())
                 if gap.count("\n") > 1:
                     return
@@ -264,7 +265,7 @@ class Scan:
             return False
         if gap.strip():
             return bool(_HYPHEN_BREAK.match(gap) or _HYPHEN_BREAK.match(gap + "\n"))
-        return self.index.begins(folded(self.words[i]))
+        return self.index.begins(fold(self.words[i]))
 
     def _one_word(self, i: int, key: str) -> bool:
         """Whether two words are one that a space got into."""
@@ -272,7 +273,7 @@ class Scan:
         if self.index.is_label(key):
             return True
         common = common_words()
-        if len(key) < 5 or (folded(a) in common and folded(b) in common):
+        if len(key) < 5 or (fold(a) in common and fold(b) in common):
             return False
         return b.islower() or b.isdigit() or (a.isupper() and b.isupper())
 
@@ -365,7 +366,7 @@ class Scan:
                     for reading in index.readings(other):
                         index.expand(reading.key)
                     break
-                index.expand_initials(folded(word), folded(other[0]))
+                index.expand_initials(fold(word), fold(other[0]))
                 j += 1
             if j >= self.count:
                 self.short = True

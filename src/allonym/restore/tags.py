@@ -8,7 +8,8 @@ from allonym.restore import gaps
 from allonym.restore.forms import OPENING, Form, pieces
 from allonym.restore.hits import Hit, Match
 from allonym.restore.view import View
-from allonym.restore.words import Ending, folded
+from allonym.restore.words import Ending
+from allonym.text.fold import fold
 
 if TYPE_CHECKING:
     from allonym.restore.scan import Scan
@@ -56,7 +57,7 @@ def tag_hit(
     )
     letters, own = "".join(words), "".join(form.words)
     if letters != own and not {"typo", "spacing", "hyphenation"} & set(rules):
-        rules = [*rules, "case" if folded(letters) == folded(own) else "diacritics"]
+        rules = [*rules, "case" if fold(letters) == fold(own) else "diacritics"]
     if rule:
         rules = [*rules, rule]
     plain = text[a:b]
@@ -68,7 +69,7 @@ def tag_hit(
 def _grown_word(form: Form, seen: str) -> bool:
     """Whether what looks like a slip is a word of the tag with a letter before or after it."""
     return any(
-        len(a) > len(b) and (folded(a).startswith(b) or folded(a).endswith(b))
+        len(a) > len(b) and (fold(a).startswith(b) or fold(a).endswith(b))
         for a, b in zip(pieces(seen)[1::2], form.keys, strict=False)
     )
 
@@ -78,11 +79,11 @@ def unknown(scan: Scan, i: int, done: int) -> Match | None:
     index = scan.index
     if not index.labels or not index.readings(scan.words[i]):
         return None
-    for length in index.heads.get(folded(scan.words[i]), ()):
+    for length in index.heads.get(fold(scan.words[i]), ()):
         last = i + length - 1
         if length < 2 or last >= scan.count:
             continue
-        shapes = index.labels.get(tuple(folded(w) for w in scan.words[i:last]))
+        shapes = index.labels.get(tuple(fold(w) for w in scan.words[i:last]))
         word = scan.words[last]
         code = len(word) >= 6 and len(word) in index.id_sizes and set(word.upper()) <= _HEX
         if not shapes or not (word.isdigit() or code):

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
 from importlib.resources import files
 from typing import NamedTuple
 
-_STROKES = str.maketrans(
-    {"ł": "l", "ø": "o", "đ": "d", "ħ": "h", "ı": "i", "œ": "oe", "æ": "ae", "þ": "th", "ð": "d", "ŧ": "t"}
-)
-_SPELLED_OUT = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa"})
+from allonym.text.fold import fold
+
 LONGEST_ENDING = 6
 AFTER_APOSTROPHE = {
     "a": 0,
@@ -31,25 +28,6 @@ AFTER_APOSTROPHE |= {"ie": 4, "ów": 0, "om": 1, "ami": 3, "ach": 4}
 """Endings that Polish puts to foreign names after an apostrophe, and their cases."""
 
 
-def folded(word: str) -> str:
-    """A word without case and diacritics."""
-    if word.isascii():
-        return word.lower()
-    bare = unicodedata.normalize("NFKD", word.casefold())
-    return "".join(c for c in bare if unicodedata.category(c) != "Mn").translate(_STROKES)
-
-
-def lowered(word: str) -> str:
-    """A word without case, its diacritics composed."""
-    return word.lower() if word.isascii() else unicodedata.normalize("NFC", word.casefold())
-
-
-def spelled_out(word: str) -> str:
-    """A folded word with its umlauts in two letters (``Müller``: ``mueller``); empty where it has none."""
-    out = lowered(word).translate(_SPELLED_OUT)
-    return folded(out) if out != lowered(word) else ""
-
-
 def one_slip(a: str, b: str) -> bool:
     """Whether one letter too many, too few, another or two neighbours swapped make one of the other."""
     if abs(len(a) - len(b)) > 1 or a == b:
@@ -66,7 +44,7 @@ def one_slip(a: str, b: str) -> bool:
 def common_words() -> frozenset[str]:
     """Words of ``common.txt``, folded."""
     lines = (files("allonym.restore") / "common.txt").read_text(encoding="utf-8").splitlines()
-    return frozenset(folded(w) for line in lines if not line.startswith("#") for w in line.split())
+    return frozenset(fold(w) for line in lines if not line.startswith("#") for w in line.split())
 
 
 class Ending(NamedTuple):

@@ -9,6 +9,7 @@ from allonym.errors import DataError, UsageError
 from allonym.intruder import TOLD, Item, Study, open_intruder, study
 from allonym.swap.corpus import Corpus, Placed, Slot
 from allonym.swap.results import Attack
+from allonym.text.fold import fold
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,8 +158,8 @@ def item_after(corpus: Corpus, chunk: int, run: Changed) -> Item:
 
 def stands(forms: Sequence[str], text: str) -> bool:
     """Whether one of these forms stands in a text, not inside of a word; case does not count."""
-    folded = text.casefold()
-    return any(_stands(form.casefold(), folded) for form in forms)
+    folded = fold(text)
+    return any(_stands(fold(form), folded) for form in forms)
 
 
 def _stands(form: str, text: str) -> bool:

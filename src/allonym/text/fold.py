@@ -5,7 +5,7 @@ level      what is folded, besides the levels before                       examp
 ========== ============================================================== ====================
 CASE       case, full-width and other compatibility forms                  ``ＡDA`` to ``ada``
 MARKS      diacritics, enclosing marks, invisible characters               ``Zoë`` to ``zoe``
-LETTERS    letters that Unicode does not decompose: ``ł ø đ ı ß æ þ``       ``Łódź`` to ``lodz``
+LETTERS    letters that Unicode does not decompose: ``ł ø đ ð ı æ œ þ``     ``Łódź`` to ``lodz``
 SCRIPT     decimal digits of all scripts                                   ``٤٢`` to ``42``
 ========== ============================================================== ====================
 
@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import unicodedata
 from enum import IntEnum
+from functools import cache
 
 
 class Level(IntEnum):
@@ -70,30 +71,38 @@ _INVISIBLE = ("Mn", "Me", "Cf")
 class _Table(dict[int, str]):
     """Maps a code point to its folded characters, for :meth:`str.translate`; filled as code points occur."""
 
-    def __init__(self, level: Level) -> None:
+    def __init__(self, level: Level, keep: str) -> None:
         self._level = level
+        self._letters = {k: v for k, v in LETTERS.items() if k not in keep}
 
     def __missing__(self, point: int) -> str:
         char, level = chr(point), self._level
-        form = "NFKC" if level == Level.CASE else "NFKD"
-        folded = unicodedata.normalize(form, unicodedata.normalize(form, char).casefold())
+        folded = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", char).casefold())
         if level >= Level.MARKS:
             folded = "".join(c for c in folded if unicodedata.category(c) not in _INVISIBLE)
         if level >= Level.LETTERS:
-            folded = "".join(LETTERS.get(c, c) for c in folded)
+            folded = "".join(self._letters.get(c, c) for c in folded)
         if level >= Level.SCRIPT:
             folded = "".join(str(unicodedata.decimal(c)) if c.isdecimal() else c for c in folded)
         folded = self[point] = unicodedata.normalize("NFC", folded)
         return folded
 
 
-_TABLES = {level: _Table(level) for level in Level}
+@cache
+def _table(level: Level, keep: str) -> _Table:
+    return _Table(level, keep)
 
 
-def fold(text: str, level: Level = Level.LETTERS) -> str:
+def fold(text: str, level: Level = Level.LETTERS, keep: str = "") -> str:
     """Return the text folded to a level.
 
     Spaces and punctuation stay. The length may change. Folding twice changes nothing.
+
+    Args:
+        text: any text.
+        level: what is folded.
+        keep: small letters of :data:`LETTERS` that stay as they are, for keys that were stored before these letters
+            were folded.
 
     >>> fold("Łukasz STRAUẞ"), fold("Łukasz", Level.MARKS)
     ('lukasz strauss', 'łukasz')
@@ -102,7 +111,12 @@ def fold(text: str, level: Level = Level.LETTERS) -> str:
         return text.lower()
     if level == Level.CASE:
         text = unicodedata.normalize("NFKC", text)
-    return unicodedata.normalize("NFC", text.translate(_TABLES[level]))
+    return unicodedata.normalize("NFC", text.translate(_table(level, keep)))
+
+
+def fold_surface(text: str, level: Level = Level.LETTERS) -> str:
+    """Return the folded text with single spaces between its words and none around it."""
+    return " ".join(fold(text, level).split())
 
 
 def spell_out(text: str) -> str:
@@ -134,11 +148,20 @@ def is_same_spelling(a: str, b: str) -> bool:
     return not set(fold_spellings(a)).isdisjoint(fold_spellings(b))
 
 
+def expand_letters(text: str) -> str:
+    """Return the text with letters a to z for those of :data:`LETTERS`; case stays, as do diacritics.
+
+    >>> expand_letters("Æsa Strauß")
+    'Aesa Strauss'
+    """
+    return text if text.isascii() else unicodedata.normalize("NFC", text).translate(_ASCII_LETTERS)
+
+
 def to_ascii_letters(text: str) -> str:
     """Return the letters a to z, A to Z and the digits of a text, as addresses hold them; case stays.
 
     >>> to_ascii_letters("Łucja d'Ærø")
     'LucjadAero'
     """
-    decomposed = unicodedata.normalize("NFKD", text.translate(_ASCII_LETTERS))
+    decomposed = unicodedata.normalize("NFKD", expand_letters(text))
     return "".join(c for c in decomposed if c.isascii() and c.isalnum())

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import unicodedata
 from functools import cache
 from importlib.resources import files
+
+from allonym.text.fold import Level, fold
 
 Form = tuple[tuple[str, ...], str]
 """A person's name words, and the gender that a title tells (``m``, ``f`` or empty)."""
@@ -23,15 +24,17 @@ _LEGAL = frozenset(
 )
 
 
-def plain(surface: str) -> str:
-    """Folded case, no diacritics, no invisible characters, single spaces, no possessive, no outer punctuation."""
-    if surface.isascii():
-        out = surface.lower()
-    else:
-        decomposed = unicodedata.normalize("NFKD", surface.replace("’", "'").replace("ʼ", "'"))
-        kept = (c for c in decomposed if unicodedata.category(c) not in ("Mn", "Cf"))
-        out = unicodedata.normalize("NFC", "".join(kept).casefold())
-    out = " ".join(out.split())
+def plain(surface: str, level: Level = Level.LETTERS, keep: str = "") -> str:
+    """Return the normal form of a surface: folded, single spaces, no possessive, no outer punctuation.
+
+    Args:
+        surface: a name, or any other mention.
+        level: how far letters are folded. Keys in vaults of the first versions were folded to ``Level.MARKS``.
+        keep: letters that are not folded, see :func:`allonym.text.fold.fold`.
+    """
+    if not surface.isascii():
+        surface = surface.replace("’", "'").replace("ʼ", "'")
+    out = " ".join(fold(surface, level, keep).split())
     bare = out.strip(" .,;:!?\"'()[]")
     if bare.endswith("'s") and len(bare) > 2:
         bare = bare[:-2]
@@ -120,13 +123,20 @@ def split_name(words: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]
     return words[:at], words[at:end], words[end:]
 
 
+def singular(word: str) -> tuple[str, ...]:
+    """Return what a plural or genitive in plain form may be one of: ``hart`` for ``harts``."""
+    if len(word) < 4 or word[-1] != "s":
+        return ()
+    return (word[:-1], word[:-2]) if word.endswith("es") else (word[:-1],)
+
+
 @cache
 def _short_and_full() -> tuple[dict[str, frozenset[str]], dict[str, frozenset[str]]]:
     short: dict[str, frozenset[str]] = {}
     full: dict[str, set[str]] = {}
     for line in files("allonym").joinpath("nicknames.tsv").read_text(encoding="utf-8").splitlines():
         if line and line[0] != "#":
-            name, _, listed = line.partition("\t")
+            name, _, listed = fold(line).partition("\t")
             short[name] = frozenset(listed.split(","))
             for one in short[name]:
                 full.setdefault(one, set()).add(name)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 import tomllib
-import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -24,6 +23,8 @@ from types import MappingProxyType
 from allonym.errors import DataError, UnknownNameError
 from allonym.labels import SCHEMES, TAXONOMY
 from allonym.models.tags import LABELS
+from allonym.text.fold import fold
+from allonym.text.words import find_words
 
 Targets = frozenset[str] | None
 """The labels of the tagger that may be meant, or None: ignore the span."""
@@ -160,9 +161,7 @@ def _table(lines: Mapping[str, str], sets: Mapping[str, frozenset[str]]) -> dict
 
 def _words(name: str) -> list[str]:
     """The words of a name in lower case without accents; digits stay with the letters before them, as in wnut17."""
-    plain = unicodedata.normalize("NFKD", name).casefold()
-    plain = "".join(c for c in plain if not unicodedata.combining(c)).replace("ł", "l")
-    return [word for word in re.split(r"[\W_]+", plain) if word]
+    return find_words(fold(name))
 
 
 def _fold(name: str) -> str:

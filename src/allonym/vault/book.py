@@ -13,6 +13,7 @@ from typing import TypeVar
 import sqlalchemy as sa
 
 from allonym.errors import UsageError, VaultError
+from allonym.text.fold import Level
 from allonym.text.names import plain
 from allonym.vault import digests as checking
 from allonym.vault import store
@@ -90,7 +91,7 @@ def open_known(sealer: Sealer, scope: str, digest: str, token: str, sealed: obje
 
 def token_digest(sealer: Sealer, scope: str, replacement: str) -> str:
     """What a replacement is looked up by: its normal form, in the scope with this digest."""
-    return sealer.digest("token", scope, plain(replacement) if replacement else "")
+    return sealer.digest("token", scope, plain(replacement, Level.MARKS) if replacement else "")
 
 
 @dataclass(slots=True)

@@ -9,11 +9,11 @@ in Chinese, Japanese and Thai, a name within a sentence is not found.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from allonym.labels import TAXONOMY
+from allonym.text.fold import Level, fold, spell_out
 from allonym.text.names import PARTICLES, organization, person, plain
 
 KINDS = ("whole", "part", "shortened", "edited", "initials")
@@ -43,11 +43,8 @@ _WORD = re.compile(
     r"\u0670\u06d6-\u06ed\u0900-\u0963\u0981-\u0df3\u0e31-\u0e3a\u0e47-\u0e4e\u1ab0-\u1aff\u1dc0-\u1dff\u200b-\u200d\u2060"
     r"\u20d0-\u20f0\ufe00-\ufe0f\ufe20-\ufe2f\ufeff])*"
 )
-_BARE = str.maketrans({"ł": "l", "ø": "o", "đ": "d", "ð": "d", "ħ": "h", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th"})
-"""Letters that no normal form takes a stroke from, as they are written without it."""
-_SPELLED = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa", "ø": "oe", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue"})
-_SPELLED |= str.maketrans({"Å": "Aa", "Ø": "Oe"})
-"""How these are written where a keyboard lacks them."""
+_UNFOLDED = "ŧȷəɔɛŋɓɖɗƙƴ"
+"""Letters that stay as they are, as they did when the digests of the first version were made."""
 _LEAST_PART = 3
 _LEAST_LETTERS, _LEAST_DIGITS = 3, 4
 _NO_EDITS = frozenset({"DATE_TIME", "AGE", "NUMERIC", "PRONOUN", "GENDER", "TITLE"})
@@ -74,12 +71,7 @@ def folded(word: str) -> str:
     """A word without case and diacritics; one word stays one."""
     if word.isascii():
         return word.lower()
-    bare = unicodedata.normalize("NFKD", word.casefold())
-    return "".join(_digit(c) for c in bare.translate(_BARE) if c.isalnum()) or word.lower()
-
-
-def _digit(c: str) -> str:
-    return str(unicodedata.decimal(c)) if c.isdecimal() else c
+    return "".join(filter(str.isalnum, fold(word, Level.SCRIPT, _UNFOLDED))) or word.lower()
 
 
 def joined(words: list[str]) -> str:
@@ -131,8 +123,7 @@ def forms_of(original: str, label: str) -> Forms:
     >>> forms_of("Jörg", "PERSON").by_kind["whole"]
     ('jorg', 'joerg')
     """
-    composed = unicodedata.normalize("NFC", original)
-    own, other = _forms(original, label), _forms(composed.translate(_SPELLED), label)
+    own, other = _forms(original, label), _forms(spell_out(original), label)
     kept: dict[str, tuple[str, ...]] = {}
     seen: set[str] = set()
     for kind in ("whole", "part", "shortened", "initials"):
@@ -150,7 +141,7 @@ def _forms(original: str, label: str) -> Forms:
     """The same for one way to spell it; forms may be there twice."""
     lineage = TAXONOMY.lineage(label)
     family = lineage[-1]
-    bare = plain(original)
+    bare = plain(original, Level.MARKS)
     words = [w.text for w in words_of(bare)[:MOST_WORDS]]
     letters = joined(words)
     if len(letters) < (_LEAST_DIGITS if letters.isdecimal() else _LEAST_LETTERS):

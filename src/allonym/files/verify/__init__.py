@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import re
-import unicodedata
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from importlib import import_module
 from itertools import pairwise
 
 from allonym.errors import AllonymError, DataError, RefusedContent
+from allonym.text.fold import Level, fold
 
 _OFFICE = tuple(f"allonym.files.verify.office:{name}_texts" for name in ("office", "rejected", "raw"))
 VIEWS: Mapping[str, tuple[str, ...]] = {
@@ -69,7 +69,7 @@ class _Squeezed:
     @classmethod
     def of(cls, text: str) -> _Squeezed:
         text = _BROKEN.sub("", text)
-        text = unicodedata.normalize("NFKC", text).casefold()
+        text = fold(text, Level.CASE)
         pieces: list[str] = []
         borders: list[int] = []
         at = 0

@@ -8,6 +8,7 @@ from pathlib import PurePosixPath
 
 from allonym.errors import DataError
 from allonym.files import format_of, get_format
+from allonym.text.fold import Level, fold
 
 MOST = 120
 """Characters of a name that is shown."""
@@ -80,7 +81,7 @@ def apart(name: str, taken: Container[str]) -> str:
 
 def folded(name: str) -> str:
     """By which two names are the same to somebody or to some file system."""
-    return unicodedata.normalize("NFKC", name).casefold()
+    return fold(name, Level.CASE)
 
 
 def stored(name: str, number: int, format: str | None = None) -> str:
