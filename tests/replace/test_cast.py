@@ -59,7 +59,7 @@ def test_nothing_is_given_when_nothing_fits():
 
 
 def test_words_are_folded():
-    assert words("Jean-Luc O’Neill, Łódź 12") == ("jean", "luc", "o", "neill", "łodz", "12")
+    assert words("Jean-Luc O’Neill, Łódź 12") == ("jean", "luc", "o", "neill", "lodz", "12")
 
 
 @settings(max_examples=40, deadline=None)

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import chain
 
 from allonym.detect import Detector
 from allonym.detect.disguise import Change, View, apply_changes, fold
@@ -23,7 +24,7 @@ from allonym.detect.words import word_list
 from allonym.document import Document, Span
 from allonym.errors import DataError, PolicyError
 from allonym.policy import Policy
-from allonym.text.fold import LETTERS, SPELLED_OUT, expand_letters, spell_out
+from allonym.text.fold import EXPANDED, UMLAUTS, expand_letters, spell_out
 from allonym.text.words import WORD
 
 _SCORE = 0.95
@@ -59,10 +60,8 @@ def worded(text: str) -> str:
 
 
 _MARKED = "[^\\W\\d_][\u0300-\u036f]+"
-_EXPANDED = "".join(letter + letter.upper() for letter, letters in LETTERS.items() if len(letters) > 1)
-_SPELLED_OUT = "".join(letter + letter.upper() for letter in SPELLED_OUT)
-_FIRST_SPELLING = re.compile(f"{_MARKED}|[{_EXPANDED}]")
-_SECOND_SPELLING = re.compile(f"{_MARKED}|[{_EXPANDED}{_SPELLED_OUT}]")
+_FIRST_SPELLING = re.compile(f"{_MARKED}|[{EXPANDED}]")
+_SECOND_SPELLING = re.compile(f"{_MARKED}|[{EXPANDED}{UMLAUTS}]")
 
 _ONE_BY_ONE = 2_000_000  # words times characters up to which one search a word is the quickest
 
@@ -90,28 +89,38 @@ class _Term:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Reading:
-    """A text as terms are looked for in it: letters such as ``ß`` written as several letters, and the way back."""
+    """A text as terms are looked for in it: letters such as ``ß`` written as several letters, and the way back.
+
+    Attributes:
+        text: the text after the changes.
+        plain: the same as :func:`worded`.
+        view: the way back; None where nothing is changed.
+        changed: the words that hold a change.
+    """
 
     text: str
     plain: str
-    words: Sequence[str]
-    view: View | None
+    view: View | None = None
+    changed: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, text: str, changes: Sequence[Change] = ()) -> Reading:
+    def of(cls, text: str, changes: Sequence[Change]) -> Reading:
         """Make the reading of a text after some changes."""
-        view = None
-        if changes:
-            text, layer = apply_changes(text, changes)
-            view = View(text, (layer,))
+        if not changes:
+            return cls(text, worded(text))
+        text, layer = apply_changes(text, changes)
         plain = worded(text)
-        return cls(text, plain, plain.split(), view)
+        words: set[str] = set()
+        for start, end in zip(layer.starts, layer.ends, strict=True):
+            stop = plain.find(" ", end)
+            words.add(plain[plain.rfind(" ", 0, start) + 1 : stop if stop >= 0 else len(plain)])
+        return cls(text, plain, View(text, (layer,)), frozenset(words))
 
 
 def read_spellings(text: str) -> tuple[Reading, ...]:
     """The readings of a text: one, or two where it has letters with a second spelling, such as ``ü`` and ``ue``."""
     if text.isascii():
-        return (Reading.of(text),)
+        return (Reading(text, worded(text)),)
     first = [(*m.span(), _strip_marks(expand_letters(m[0]))) for m in _FIRST_SPELLING.finditer(text)]
     second = [(*m.span(), _strip_marks(expand_letters(spell_out(m[0])))) for m in _SECOND_SPELLING.finditer(text)]
     readings = [Reading.of(text, first)]
@@ -164,7 +173,7 @@ class Index:
     """Terms by their rarest word, in both spellings. They are taken apart only when that word is met."""
 
     def __init__(self, rows: Sequence[_Row]) -> None:
-        rows = [*rows, *((spell_out(raw), kind) for raw, kind in rows if spell_out(raw) != raw)]
+        rows = [*rows, *((spell_out(raw), kind) for raw, kind in rows if _clean(spell_out(raw)) != _clean(raw))]
         counts = Counter(word for raw, _ in rows for word in _split(raw))
         self._table: dict[str, _Row | list[_Row]] = {}
         for row in rows:
@@ -185,21 +194,23 @@ class Index:
 
     def find(self, readings: Sequence[Reading]) -> Iterator[Span]:
         """All occurrences of all terms in a text, given its readings."""
-        spans: set[Span] = set()
-        for reading in readings:
-            for span in self._find(reading):
-                if reading.view is not None:
+        spans = self._find(readings[0], None)
+        if len(readings) == 1:
+            return spans
+        spans = chain(spans, *(self._find(r, r.changed) for r in readings[1:]))  # the first has what holds no change
+        return iter(dict.fromkeys(spans))
+
+    def _find(self, reading: Reading, changed: frozenset[str] | None) -> Iterator[Span]:
+        """The occurrences in one reading; ``changed``: of those terms only that have one of these words."""
+        terms = {word: self._filed(word) for word in sorted(self._table.keys() & set(reading.plain.split()))}
+        if changed is not None:
+            terms = {word: [t for t in some if not changed.isdisjoint(t.words)] for word, some in terms.items()}
+        for word, position in _positions([word for word, some in terms.items() if some], reading.plain):
+            for term in terms[word]:
+                span = _match(term, term.words.index(word), position, reading.text, reading.plain)
+                if span is not None and reading.view is not None:
                     start, end = reading.view.original(span.start, span.end)
                     span = replace(span, start=start, end=end)
-                if span not in spans:
-                    spans.add(span)
-                    yield span
-
-    def _find(self, reading: Reading) -> Iterator[Span]:
-        words = self._table.keys() & set(reading.words)
-        for word, position in _positions(sorted(words), reading.plain):
-            for term in self._filed(word):
-                span = _match(term, term.words.index(word), position, reading.text, reading.plain)
                 if span is not None:
                     yield span
 

@@ -21,7 +21,7 @@ from allonym.document import merge
 from allonym.evaluate.matching import Found, Mention, bare, touching
 from allonym.stats import Estimate
 from allonym.stats.resampling import Draws
-from allonym.text.fold import fold_surface
+from allonym.text.fold import fold_spellings
 
 __all__ = ["Leak", "Leaks"]
 
@@ -70,19 +70,25 @@ def counts(
     """What one text adds, ``(classes, 5)``: mentions, those that leak, those untouched, surfaces, those that stand."""
     table = np.zeros((len(number), _WIDTH), np.int64)
     cover = merge((f.start, f.end) for f in found)
-    surfaces: set[tuple[str, str]] = set()
+    surfaces: dict[tuple[str, str], tuple[str, ...]] = {}
     for mention in gold:
         row, place = number[mention.name], (mention.start, mention.end)
         leaks = bare(text, [place], cover)
         nothing = leaks and not touching(place, cover)
         table[row, :3] += (1, leaks, nothing)
         if any(c.isalnum() for c in text[slice(*place)]):
-            surfaces.add((mention.name, fold_surface(text[slice(*place)])))
+            spellings = _spell_surface(text[slice(*place)])
+            surfaces[mention.name, spellings[0]] = spellings
     if after is not None:
-        left = fold_surface(after)
-        for name, surface in sorted(surfaces):
-            table[number[name], 3:] += (1, stands(surface, left))
+        texts = _spell_surface(after)
+        for (name, _), spellings in surfaces.items():
+            left = any(stands(surface, rest) for surface in spellings for rest in texts)
+            table[number[name], 3:] += (1, left)
     return table
+
+
+def _spell_surface(text: str) -> tuple[str, ...]:
+    return tuple(" ".join(spelling.split()) for spelling in fold_spellings(text))
 
 
 def stands(surface: str, text: str) -> bool:

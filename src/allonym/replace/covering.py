@@ -50,7 +50,8 @@ class _Read:
     spans: Sequence[Sequence[int]]  # of the words
 
     @classmethod
-    def of(cls, text: str, start: int, end: int) -> _Read:
+    def of(cls, text: str, start: int, end: int, *, spelled_out: bool = False) -> _Read:
+        """Read a stretch of text; ``spelled_out``: with two letters for umlauts and the like."""
         letters: list[str] = []
         at: list[int] = []
         word: list[int] = []
@@ -58,7 +59,7 @@ class _Read:
         before = -1  # where the last letter ended
         inside = False
         for i in range(start, end):
-            folded = fold(text[i], Level.SCRIPT)
+            folded = fold(spell_out(text[i]) if spelled_out else text[i], Level.SCRIPT)
             if not folded:
                 continue  # a mark, or nothing that is seen: the word goes on
             if not any(map(str.isalnum, folded)):
@@ -145,11 +146,13 @@ def strays(text: str, mentions: Sequence[Interval]) -> Iterable[Interval]:
     if not told.lengths:
         return []
     gaps = subtract((0, len(text)), merge(mentions))
-    return merge(place for a, b in gaps for place in _found(text, a, b, told))
+    ways = (False, True) if spell_out(text) != text else (False,)
+    return merge(
+        place for a, b in gaps for way in ways for place in _found(_Read.of(text, a, b, spelled_out=way), text, told)
+    )
 
 
-def _found(text: str, start: int, end: int, told: _Told) -> Iterator[Interval]:
-    read = _Read.of(text, start, end)
+def _found(read: _Read, text: str, told: _Told) -> Iterator[Interval]:
     plain, at, word, spans = read.plain, read.at, read.word, read.spans
     for i in range(len(plain) - 1):
         for size in told.lengths.get(plain[i : i + 2], ()):

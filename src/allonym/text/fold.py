@@ -65,6 +65,12 @@ def _with_capitals(table: dict[str, str]) -> dict[int, str]:
 
 _ASCII_LETTERS = _with_capitals(LETTERS)
 _TWO_LETTERS = _with_capitals(SPELLED_OUT)
+EXPANDED = "".join(chr(point) for point, letters in _ASCII_LETTERS.items() if len(letters) > 1)
+"""The letters, small and capital, that :func:`expand_letters` makes into several."""
+
+UMLAUTS = "".join(map(chr, _TWO_LETTERS))
+"""The letters, small and capital, that :func:`spell_out` makes into two."""
+
 _INVISIBLE = ("Mn", "Me", "Cf")
 
 

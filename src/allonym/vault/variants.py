@@ -9,11 +9,11 @@ in Chinese, Japanese and Thai, a name within a sentence is not found.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from allonym.labels import TAXONOMY
-from allonym.text.fold import Level, fold, spell_out
+from allonym.text.fold import Level, expand_letters, fold, spell_out
 from allonym.text.names import PARTICLES, organization, person, plain
 
 KINDS = ("whole", "part", "shortened", "edited", "initials")
@@ -123,21 +123,19 @@ def forms_of(original: str, label: str) -> Forms:
     >>> forms_of("Jörg", "PERSON").by_kind["whole"]
     ('jorg', 'joerg')
     """
-    own, other = _forms(original, label), _forms(spell_out(original), label)
-    kept: dict[str, tuple[str, ...]] = {}
-    seen: set[str] = set()
+    spellings = dict.fromkeys((original, spell_out(original), expand_letters(original)))
+    all_forms = [_make_forms(spelling, label) for spelling in spellings]
+    by_kind: dict[str, tuple[str, ...]] = {}
+    entered = {""}
     for kind in ("whole", "part", "shortened", "initials"):
-        found = own.by_kind.get(kind, ()) + other.by_kind.get(kind, ())
-        kept[kind] = tuple(form for form in dict.fromkeys(found) if form and form not in seen)
-        seen.update(kept[kind])
-    return Forms({kind: forms for kind, forms in kept.items() if forms}, _once(own.editable + other.editable))
+        forms = dict.fromkeys(form for some in all_forms for form in some.by_kind.get(kind, ()))
+        by_kind[kind] = tuple(form for form in forms if form not in entered)
+        entered.update(forms)
+    editable = dict.fromkeys(form for some in all_forms for form in some.editable)
+    return Forms({kind: forms for kind, forms in by_kind.items() if forms}, tuple(editable))
 
 
-def _once(forms: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(forms))
-
-
-def _forms(original: str, label: str) -> Forms:
+def _make_forms(original: str, label: str) -> Forms:
     """The same for one way to spell it; forms may be there twice."""
     lineage = TAXONOMY.lineage(label)
     family = lineage[-1]
