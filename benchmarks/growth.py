@@ -28,7 +28,7 @@ from allonym.plan import apply
 from allonym.policy import Policy
 from allonym.replace import make_plan
 
-STAGES = ("candidates", "settle", "link", "plan", "total")
+STAGES = ("detect", "resolve", "link", "plan", "total")
 MONTHS = ("April", "May", "June", "August", "January", "March", "October", "December")
 GIVEN_NAMES = "April May June August Anna Boris Carla David Elena Farid Greta Hugo Ines Jonas Karim Lucia Marek".split()
 STEMS = "Stone Hart Beck Miller Novak Weber Rossi Kowal Lind Moreau Okafor Petrov Quinn Reyes Silva Tanaka".split()

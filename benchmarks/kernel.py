@@ -25,6 +25,7 @@ import allonym
 from allonym.batch import anonymize_batch, run_records
 from allonym.document import Document
 from allonym.models.tagger import load
+from allonym.plan import Anonymized
 from allonym.policy import Policy
 
 ROWS = 256
@@ -47,8 +48,8 @@ def main() -> int:
     def kernel() -> list[str]:
         made: list[str] = []
         for at in range(0, len(texts), ROWS):
-            results = run_records([Document("", t) for t in texts[at : at + ROWS]], policy, plans=False)
-            made += ["".join(result.parts or ()) for result in results]
+            results = run_records([Document("", t) for t in texts[at : at + ROWS]], policy)
+            made += [result.text if isinstance(result, Anonymized) else "" for result in results]
         return made
 
     def arrow() -> list[str]:

@@ -166,7 +166,7 @@ def finals(some: Sequence[Case], policy: Policy) -> tuple[Counter[str], list[Sta
     counts: Counter[str] = Counter()
     stays: list[Stay] = []
     for case in some:
-        done = pipeline.replace_spans(case.document, case.spans, policy, key=KEY, scope=case.document.id)
+        done = pipeline.replace_found(case.document, case.spans, policy, key=KEY, scope=case.document.id)
         counts.update(leaked(case, done.text))
         stays += stayed(case, done.plan, policy)
         for note in done.plan.notes:

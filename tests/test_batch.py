@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import allonym
 from allonym.batch import (
-    Result,
+    Failure,
     anonymize_batch,
     lead_in,
     named_parts,
@@ -36,34 +37,32 @@ def documents(count: int) -> list[Document]:
 def failing(monkeypatch):
     from allonym import pipeline
 
-    real = pipeline.replace_spans
+    real = pipeline.replace_found
 
-    def replace_spans(document, *args, **options):
+    def replace_found(document, *args, **options):
         for word, error in (("BOOM", DataError("cannot be done")), ("KRACH", LookupError(document.text))):
             if word in document.text:
                 raise error
         return real(document, *args, **options)
 
-    monkeypatch.setattr(pipeline, "replace_spans", replace_spans)
+    monkeypatch.setattr(pipeline, "replace_found", replace_found)
 
 
 def test_kernel_gives_parts_plan_and_counts():
     (result,) = run_records(documents(1), POLICY)
     assert result.parts == (MAIL, "x", f"{MAIL} [EMAIL_ADDRESS_2]")
-    assert result.labels == {"EMAIL_ADDRESS": 3} and result.operators == {"tag": 3} and result.error is None
-    import json
-
-    assert result.plan is not None
-    assert apply_parts(documents(1)[0], Plan.from_dict(json.loads(result.plan))) == result.parts
+    assert result.report.labels == {"EMAIL_ADDRESS": 3} and result.report.operators == {"tag": 3}
+    assert result.id == "d0" and result.plan.covered == tuple((s.start, s.end) for s in result.spans)
+    assert apply_parts(documents(1)[0], Plan.from_dict(result.plan.to_dict())) == result.parts
     assert "example" not in repr(result) and pickle.loads(pickle.dumps(result)) == result
 
 
 def test_failure_says_why_without_text(failing):
     docs = [Document("1", "BOOM secret"), Document("2", "fine a@example.com"), Document("3", "KRACH secret")]
     one, two, three = run_records(docs, POLICY)
-    assert (one.parts, one.error) == (None, "cannot be done")
+    assert one == Failure("1", 0, "cannot be done")
     assert two.parts == (f"fine {MAIL}",)
-    assert three.parts is None and three.error == "LookupError while processing it"
+    assert three == Failure("3", 0, "LookupError while processing it")
     assert "secret" not in repr((one, three))
 
 
@@ -186,5 +185,10 @@ def test_arrow_is_optional(monkeypatch):
         anonymize_batch(None, POLICY, columns=[])
 
 
-def test_result_of_a_failure_has_no_parts():
-    assert Result("x", error="no").parts is None
+def test_a_report_can_be_read_like_a_mapping():
+    report = allonym.anonymize("Write to a@example.com").report
+    assert report["labels"] == report.labels == {"EMAIL_ADDRESS": 1}
+    assert dict(report) == report == pickle.loads(pickle.dumps(report))
+    assert list(report) == ["characters", "entities", "mentions", "labels", "operators", "offline"]
+    with pytest.raises(KeyError):
+        report["text"]

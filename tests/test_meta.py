@@ -19,7 +19,7 @@ import pytest
 
 import allonym
 from allonym import registry
-from allonym.batch import run_records
+from allonym.batch import Failure, run_records
 from allonym.labels import TAXONOMY
 from allonym.policy import Policy, TermList, presets
 
@@ -409,9 +409,9 @@ def test_an_operator_or_detector_that_fails_tells_nothing(monkeypatch):
     assert MARKER not in "".join(traceback.format_exception_only(caught.value))
     for policy in (failing, base.with_(detectors=("burst",))):
         (result,) = run_records([allonym.Document("one", MARKED[0])], policy)
-        assert result.parts is None
-        assert result.error
-        assert MARKER not in shown(result) + result.error
+        assert isinstance(result, Failure)
+        assert result.reason
+        assert MARKER not in shown(result) + result.reason
 
 
 BROKEN = {

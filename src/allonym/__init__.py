@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from allonym.errors import AllonymError, DataError, UsageError
     from allonym.labels import from_scheme, to_scheme
     from allonym.pipeline import (
-        Anonymized,
         anonymize,
         anonymize_many,
         detect,
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
         explain,
         restore_many,
     )
-    from allonym.plan import Edit, Plan
+    from allonym.plan import Anonymized, Edit, Plan
     from allonym.policy import Policy
     from allonym.report.display import display
     from allonym.restore import Restored, restore, restore_stream
@@ -40,7 +39,6 @@ _HOMES = {
     "errors": ("AllonymError", "DataError", "UsageError"),
     "labels": ("from_scheme", "to_scheme"),
     "pipeline": (
-        "Anonymized",
         "anonymize",
         "anonymize_many",
         "detect",
@@ -48,7 +46,7 @@ _HOMES = {
         "explain",
         "restore_many",
     ),
-    "plan": ("Edit", "Plan"),
+    "plan": ("Anonymized", "Edit", "Plan"),
     "policy": ("Policy",),
     "report.display": ("display",),
     "restore": ("Restored", "restore", "restore_stream"),

@@ -1,7 +1,7 @@
-"""Many documents: one pure kernel, its Arrow face, and the local process pool.
+"""Many documents: one pure kernel, its Arrow interface, and the local process pool.
 
-The kernel keeps no state between documents, so that splitting the work otherwise changes no byte of what comes out.
-A document that cannot be processed yields a reason and no text; the others go on.
+The kernel keeps no state between documents, so splitting the work in another way changes no byte of the output. A
+document that cannot be processed yields a reason and no text; the others continue.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from allonym.document import Document, Span
 from allonym.errors import AllonymError, DataError, MissingExtra, UnknownNameError, UsageError, VaultError
+from allonym.plan import Anonymized
 from allonym.policy import Policy
 
 if TYPE_CHECKING:
@@ -31,55 +32,42 @@ if TYPE_CHECKING:
 
     from allonym.replace import Book, Keeper
 
+T = TypeVar("T")
+R = TypeVar("R")
+C = TypeVar("C")
 Key = bytes | str | None
-Found = tuple[Span, ...] | str
-"""What was found in a document, or why it failed."""
 
 RECORD_ERRORS = (ValueError, TypeError, LookupError, ArithmeticError, RecursionError, MemoryError)
-"""What may go wrong in one document without ending the run; all else does end it, and so does a :class:`UsageError`."""
+"""Errors in one document that do not end the run. All others end it, as does a :class:`UsageError`."""
 
 TEXT_KEYS = frozenset(("text", "content", "value", "utterance", "message", "body"))
 """Names of fields that hold running text and say nothing about it."""
 
 MAX_NAMED = 200
-"""Code points of a text that its field's name is put before, at most."""
-
-_NOTHING: Mapping[str, int] = MappingProxyType({})
+"""Length in code points up to which a text is preceded by its field's name."""
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
-    """What became of one document.
+class Failure:
+    """A document that is left out.
 
     Attributes:
-        id: the document's id.
-        parts: its parts after the edits, as many as it had; None where it failed. Hidden from ``repr``.
-        plan: its plan as JSON, by default without originals; None where it failed or no plan was asked for.
-        error: why it failed; None where it did not. Never quotes the document.
-        labels, operators: how many mentions of each label, how many edits by each operator.
-        characters: code points of its parts.
-        offline: how many entities got an offline pseudonym because a model had no usable value for them.
-        covered: where the document's text was replaced, as half-open code points.
+        id: the document's id; empty where it has none.
+        line: its line, from 1, within the chunk that holds it; 0 where it comes from no chunk.
+        reason: why it failed. Never quotes the document.
     """
 
     id: str
-    parts: tuple[str, ...] | None = field(default=None, repr=False)
-    plan: str | None = field(default=None, repr=False)
-    error: str | None = None
-    labels: Mapping[str, int] = field(default_factory=lambda: _NOTHING)
-    operators: Mapping[str, int] = field(default_factory=lambda: _NOTHING)
-    characters: int = 0
-    offline: int = 0
-    covered: tuple[tuple[int, int], ...] = field(default=(), repr=False)
+    line: int
+    reason: str
 
-    def __reduce__(self) -> tuple[object, ...]:
-        counts = (dict(self.labels), dict(self.operators))
-        rest = (self.characters, self.offline, self.covered)
-        return (Result, (self.id, self.parts, self.plan, self.error, *counts, *rest))
+
+Findings = tuple[Span, ...] | Failure
+Outcome = Anonymized | Failure
 
 
 def reason(error: Exception) -> str:
-    """Why a document failed, in words that cannot hold any of it: foreign errors are named by their class alone."""
+    """Why a document failed, without any of its text: errors from outside allonym are named by their class alone."""
     return str(error) if isinstance(error, AllonymError) else f"{type(error).__name__} while processing it"
 
 
@@ -88,105 +76,71 @@ def run_records(
     policy: str | Path | Policy = "default",
     key: Key = None,
     *,
-    plans: bool = True,
-    originals: bool = False,
     vault: Keeper | None = None,
     scope: str = "",
-    found: Sequence[Found] | None = None,
-) -> list[Result]:
-    """Anonymise documents one by one: pure, stateless, order kept.
+    findings: Sequence[Findings] | None = None,
+) -> list[Outcome]:
+    """Anonymise documents one by one: pure, stateless, in order.
 
     Args:
-        documents: each is numbered for itself; its parts share the numbering.
+        documents: each is numbered on its own; its parts share the numbering.
         policy: a preset's name, a TOML file's path, or a :class:`Policy`.
         key: secret of the keyed operators.
-        plans: whether results carry their plan.
-        originals: whether these plans hold what was replaced, so that they can undo it.
-        vault: keeps what stands for what; these documents are one transaction of it.
-        scope: names the project or release.
-        found: what :func:`find_records` found in these documents; by default they are searched here.
+        vault: stores originals and replacements; these documents are one transaction of it.
+        scope: name of the project or release.
+        findings: the result of :func:`find_records` for these documents; by default they are searched here.
+
+    Returns:
+        For each document its result, or why it failed.
 
     Raises:
-        UsageError: the policy or the key is not valid; whatever is wrong with a document goes into its result.
+        UsageError: the policy or the key is not valid.
         VaultError: the vault cannot be written.
     """
     from allonym.replace import subject_of
 
-    loaded = Policy.load(policy)
-    listed = list(documents)
+    policy = Policy.load(policy)
+    documents = list(documents)
     if key is None and vault is not None:
         key = vault.operator_key
-    spans = find_records(listed, loaded, key) if found is None else found
+    findings = find_records(documents, policy, key) if findings is None else findings
     if vault is None:
-        return [_one(d, s, loaded, key, plans, originals, scope, None) for d, s in zip(listed, spans, strict=True)]
-    out: list[Result] = []
-    rows: list[tuple[str, Document, Found]] = []
-    for document, seen in zip(listed, spans, strict=True):
-        try:
-            rows.append((subject_of(document, loaded), document, seen))
-        except DataError as error:
-            rows.append(("", document, reason(error)))
+        return [_replace_record(d, f, policy, key, scope, None) for d, f in zip(documents, findings, strict=True)]
+    subjects = [_attempt(document, lambda d: subject_of(d, policy)) for document in documents]
+    outcomes: list[Outcome] = []
     with vault.book(scope) as book:
-        for subject, document, seen in rows:
-            book.about(subject)
-            out.append(_one(document, seen, loaded, key, plans, originals, scope, book))
-    return out
+        for document, subject, spans in zip(documents, subjects, findings, strict=True):
+            book.about(subject if isinstance(subject, str) else "")
+            spans = subject if isinstance(subject, Failure) else spans
+            outcomes.append(_replace_record(document, spans, policy, key, scope, book))
+    return outcomes
 
 
-def find_records(documents: Iterable[Document], policy: Policy, key: Key = None) -> list[Found]:
-    """What :func:`allonym.pipeline.detect_with_key` finds in each document, or why it failed there."""
+def find_records(documents: Iterable[Document], policy: Policy, key: Key = None) -> list[Findings]:
+    """Run :func:`allonym.pipeline.detect_with_key` on each document; a failure takes the place of its findings."""
     from allonym.pipeline import detect_with_key
 
-    out: list[Found] = []
-    for document in documents:
-        try:
-            out.append(detect_with_key(document, policy, key))
-        except UsageError:
-            raise
-        except (DataError, *RECORD_ERRORS) as error:
-            out.append(reason(error))
-    return out
+    return [_attempt(document, lambda d: detect_with_key(d, policy, key)) for document in documents]
 
 
-def _one(
-    document: Document,
-    found: Found,
-    policy: Policy,
-    key: Key,
-    plans: bool,
-    originals: bool,
-    scope: str,
-    book: Book | None,
-) -> Result:
-    from allonym.pipeline import replace_spans
+def _replace_record(
+    document: Document, findings: Findings, policy: Policy, key: Key, scope: str, book: Book | None
+) -> Outcome:
+    from allonym.pipeline import replace_found
 
-    if isinstance(found, str):
-        return Result(document.id, error=found, characters=_length(document))
+    if isinstance(findings, Failure):
+        return findings
+    return _attempt(document, lambda d: replace_found(d, findings, policy, key=key, scope=scope, book=book))
+
+
+def _attempt(document: Document, function: Callable[[Document], T]) -> T | Failure:
+    """The function's value for the document, or why it failed there."""
     try:
-        done = replace_spans(document, found, policy, key=key, scope=scope, book=book)
-        return Result(
-            document.id,
-            done.parts,
-            done.plan.to_json(originals=originals) if plans else None,
-            None,
-            MappingProxyType(_counts(done.report, "labels")),
-            MappingProxyType(_counts(done.report, "operators")),
-            _length(document),
-            cast(int, done.report["offline"]),
-            tuple((e.start, e.end) for e in done.plan.edits if e.start < e.end),
-        )
+        return function(document)
     except (UsageError, VaultError):
         raise
     except (DataError, *RECORD_ERRORS) as error:
-        return Result(document.id, error=reason(error), characters=_length(document))
-
-
-def _length(document: Document) -> int:
-    return sum(b - a for a, b in document.parts) if document.parts else len(document.text)
-
-
-def _counts(report: Mapping[str, object], name: str) -> dict[str, int]:
-    return dict(cast(Mapping[str, int], report.get(name, _NOTHING)))
+        return Failure(document.id, 0, reason(error))
 
 
 def anonymize_batch(
@@ -201,21 +155,21 @@ def anonymize_batch(
 ) -> pa.RecordBatch:
     """The kernel for Arrow: a record batch in, a record batch out.
 
-    The text columns of one row form one document. A row that fails has its text columns null and a reason in the
-    error column. Other columns and the schema's metadata stay as they are.
+    The text columns of one row form one document. In a row that fails the text columns are null and the error column
+    holds the reason. Other columns and the schema's metadata stay as they are.
 
     Args:
         batch: the rows; never changed.
         policy: as in :func:`run_records`.
-        columns: the columns to treat, of a string type (dictionary-encoded too).
+        columns: the columns to anonymise, of a string type (dictionary-encoded too).
         id_column: the column that names the rows in errors; by default their number.
         key: secret of the keyed operators.
         plan_column: name of the added column with plans as JSON; None: no such column.
-        error_column: name of the added column with reasons; null where all went well.
+        error_column: name of the added column with reasons; null in rows without an error.
 
     Raises:
-        UnknownNameError: no such column.
-        UsageError: a column to treat holds no text, or an added column exists already.
+        UnknownNameError: there is no such column.
+        UsageError: a column to anonymise holds no text, or an added column exists already.
     """
     arrow = import_arrow()
     names = list(batch.schema.names)
@@ -225,29 +179,31 @@ def anonymize_batch(
     for name in (plan_column, error_column):
         if name in names:
             raise UsageError(f"column {name!r} exists already; choose another name for the added column")
-    texts = [_strings(arrow, batch, name) for name in columns]
+    texts = [_read_strings(arrow, batch, name) for name in columns]
     ids = batch.column(names.index(id_column)).to_pylist() if id_column else range(batch.num_rows)
     documents = [
         named_parts(str(ids[row]), [(n, column[row] or "", "\n") for n, column in zip(columns, texts, strict=True)])
         for row in range(batch.num_rows)
     ]
-    results = run_records(documents, policy, key, plans=plan_column is not None)
+    outcomes = run_records(documents, policy, key)
+    results = [outcome if isinstance(outcome, Anonymized) else None for outcome in outcomes]
     arrays = list(batch.columns)
     schema = batch.schema
-    for at, name in enumerate(columns):
+    for number, (name, originals) in enumerate(zip(columns, texts, strict=True)):
         index = names.index(name)
-        before = texts[at]
-        values = [None if r.parts is None or before[row] is None else r.parts[at] for row, r in enumerate(results)]
+        parts = [result and result.parts[number] for result in results]
+        values = [None if text is None else part for text, part in zip(originals, parts, strict=True)]
         kind = batch.schema.field(index).type
         flat = kind.value_type if arrow.types.is_dictionary(kind) else kind
-        # Failing rows become null, so the column must allow that whatever the input's schema said.
+        # Failing rows become null, so the column must allow that whatever the input's schema says.
         schema = schema.set(index, schema.field(index).with_type(flat).with_nullable(True))
         arrays[index] = arrow.array(values, flat)
     if plan_column is not None:
         schema = schema.append(arrow.field(plan_column, arrow.string()))
-        arrays.append(arrow.array([r.plan for r in results], arrow.string()))
+        arrays.append(arrow.array([result and result.plan.to_json() for result in results], arrow.string()))
+    reasons = [outcome.reason if isinstance(outcome, Failure) else None for outcome in outcomes]
     schema = schema.append(arrow.field(error_column, arrow.string()))
-    arrays.append(arrow.array([r.error for r in results], arrow.string()))
+    arrays.append(arrow.array(reasons, arrow.string()))
     return arrow.RecordBatch.from_arrays(arrays, schema=schema)
 
 
@@ -268,7 +224,7 @@ def text_type(arrow: Any, kind: Any) -> bool:
     return bool(arrow.types.is_string(kind) or arrow.types.is_large_string(kind) or view(kind))
 
 
-def _strings(arrow: Any, batch: Any, name: str) -> list[str | None]:
+def _read_strings(arrow: Any, batch: Any, name: str) -> list[str | None]:
     column = batch.column(batch.schema.names.index(name))
     if not text_type(arrow, column.type):
         raise UsageError(f"column {name!r} holds {column.type}, and text is required")
@@ -280,46 +236,42 @@ def named_parts(
     parts: Iterable[tuple[str, str, str]],
     meta: Mapping[str, object] = MappingProxyType({}),
 ) -> Document:
-    """A document of (field's name, text, what follows but at the end) whose texts are the parts.
+    """Build a document whose parts are the texts of (field's name, text, separator); the last separator is dropped.
 
     A short text is preceded by its field's name, which tells a detector that nine digits are a tax number. Names of
     fields are no parts, so they never change.
     """
     pieces: list[str] = []
-    places: list[tuple[int, int]] = []
-    at = 0
-    for name, text, after in parts:
+    intervals: list[tuple[int, int]] = []
+    length = 0
+    for name, text, separator in parts:
         lead = lead_in(name, text)
-        start = at + len(lead)
-        at = start + len(text) + len(after)
-        places.append((start, start + len(text)))
-        pieces += (lead, text, after)
-    return Document(id, "".join(pieces[:-1]), meta, tuple(places))
+        start = length + len(lead)
+        length = start + len(text) + len(separator)
+        intervals.append((start, start + len(text)))
+        pieces += (lead, text, separator)
+    return Document(id, "".join(pieces[:-1]), meta, tuple(intervals))
 
 
 def lead_in(name: str, text: str) -> str:
-    """What is put before a field's text: its name as words and a colon; nothing before long or running text."""
-    takes = name and text and len(text) <= MAX_NAMED and "\n" not in text and name.lower() not in TEXT_KEYS
-    return f"{as_words(name)}: " if takes else ""
+    """The words before a field's text: its name and a colon; empty for long or running text."""
+    is_named = name and text and len(text) <= MAX_NAMED and "\n" not in text and name.lower() not in TEXT_KEYS
+    return f"{as_words(name)}: " if is_named else ""
 
 
 @lru_cache(maxsize=1024)
 def as_words(name: str) -> str:
     """A field's name as words: ``firstName`` and ``first_name`` are both ``first name``."""
-    parted = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
-    return re.sub(r"[\s_.\-]+", " ", parted).strip().lower()
+    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
+    return re.sub(r"[\s_.\-]+", " ", spaced).strip().lower()
 
-
-T = TypeVar("T")
-R = TypeVar("R")
-C = TypeVar("C")
 
 IN_FLIGHT = 3
 """Batches per worker that are under way at most; bounds the memory of a run."""
 
 
 def run_ordered(task: Callable[[C, T], R], items: Iterable[T], context: C, workers: int = 1) -> Iterator[R]:
-    """``task(context, item)`` for each item, results in the items' order.
+    """Run ``task(context, item)`` for each item; the results come in the order of the items.
 
     Workers start from a clean server process, not as forks of this one: a fork of a program with threads (progress
     bars, Arrow) may hang. Each gets ``context`` once. At most ``IN_FLIGHT`` items per worker are read ahead.
@@ -343,11 +295,11 @@ def run_ordered(task: Callable[[C, T], R], items: Iterable[T], context: C, worke
 def _run_pool(task: Callable[[C, T], R], items: Iterable[T], context: C, workers: int) -> Iterator[R]:
     clean = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
     processes = multiprocessing.get_context(clean)
-    pool = ProcessPoolExecutor(workers, mp_context=processes, initializer=_start, initargs=(task, context))
+    pool = ProcessPoolExecutor(workers, mp_context=processes, initializer=_start_worker, initargs=(task, context))
     pending: deque[Future[Any]] = deque()
     try:
         for item in items:
-            pending.append(pool.submit(_work, item))
+            pending.append(pool.submit(_run_task, item))
             if len(pending) >= workers * IN_FLIGHT:
                 yield pending.popleft().result()
         while pending:
@@ -364,7 +316,7 @@ def _run_pool(task: Callable[[C, T], R], items: Iterable[T], context: C, workers
 _task: tuple[Callable[[Any, Any], Any], Any] | None = None
 
 
-def _start(task: Callable[[Any, Any], Any], context: Any) -> None:
+def _start_worker(task: Callable[[Any, Any], Any], context: Any) -> None:
     global _task
     _task = (task, context)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
@@ -379,7 +331,7 @@ def _follow_parent() -> None:
         os._exit(1)
 
 
-def _work(item: Any) -> Any:
+def _run_task(item: Any) -> Any:
     assert _task is not None
     task, context = _task
     return task(context, item)

@@ -1,4 +1,4 @@
-"""The composition: detect, anonymize, restore, for one text and for many. No logic of its own.
+"""The pipeline: detect, anonymize and restore, for one text and for many. It composes and has no logic of its own.
 
 ``Document -detect-> Span* -resolve-> Span* -link-> Entity* -plan-> Plan -apply-> text``
 """
@@ -6,10 +6,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from allonym.detect.candidates import find_candidates
@@ -18,7 +16,8 @@ from allonym.detect.selection import select_findings
 from allonym.detect.turns import with_turns
 from allonym.document import Document, Span
 from allonym.link import Linked, link
-from allonym.plan import Plan, parts_after, replaced
+from allonym.plan import Anonymized as Anonymized
+from allonym.plan import Plan, Report, parts_after, replaced
 from allonym.policy import Policy
 from allonym.replace import Book, make_plan, subject_of
 from allonym.replace.keyed import subkey
@@ -33,29 +32,8 @@ TextOrDocument = str | Document
 AnyPolicy = str | Path | Policy
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Anonymized:
-    """What :func:`anonymize` made of one document.
-
-    Attributes:
-        text: the anonymised text.
-        parts: the document's parts after the edits; the whole text where it has none.
-        plan: the edits that were made; it holds the originals in memory.
-        report: additive counts without any text: ``labels``, ``operators``, ``mentions``, ``entities``, ``characters``,
-            and ``offline``: entities for which a model had no usable value, so that they got an offline pseudonym.
-    """
-
-    text: str
-    parts: tuple[str, ...]
-    plan: Plan
-    report: Mapping[str, object]
-
-    def __repr__(self) -> str:
-        return f"Anonymized({len(self.text)} characters, {len(self.plan.edits)} edits)"
-
-
 def detect(text_or_document: TextOrDocument, policy: AnyPolicy = "default") -> tuple[Span, ...]:
-    """What identifies somebody or something in a text, as disjoint spans in reading order.
+    """Find what identifies somebody or something in a text, as disjoint spans in reading order.
 
     Args:
         text_or_document: a text or a :class:`Document`.
@@ -99,17 +77,17 @@ def anonymize(
     vault: Vault | None = None,
     scope: str = "",
 ) -> Anonymized:
-    """Replace what identifies. Any failure raises; the original text is never returned in its place.
+    """Replace what identifies in a text. Every failure raises; the original text is never returned instead.
 
     Args:
         text_or_document: a text or a :class:`Document`.
         policy: a preset's name, a TOML file's path, or a :class:`Policy`.
         key: secret for keyed operators (``pseudonym``, ``wild_tag``, ``hash``, ``encrypt``, ``shift_dates``), at least
             16 bytes. By default the vault's own.
-        vault: keeps what stands for what, so that entities keep their replacement in all documents of a scope, no two
-            share one, and :func:`restore` can bring the originals back.
-        scope: names the project or release: the same entity is replaced alike within it, and cannot be linked to
-            another scope.
+        vault: stores originals and replacements, so that an entity keeps its replacement in all documents of a scope,
+            no two entities share one, and :func:`restore` can bring the originals back.
+        scope: name of the project or release. An entity has one replacement within a scope, which cannot be linked to
+            its replacement in another scope.
 
     Raises:
         UsageError: the policy is not valid, or it needs a key and none was given.
@@ -125,9 +103,9 @@ def anonymize(
         key = vault.operator_key if key is None else key
     spans = detect_with_key(document, policy, key)
     if vault is None:
-        return replace_spans(document, spans, policy, key=key, scope=scope)
+        return replace_found(document, spans, policy, key=key, scope=scope)
     with vault.book(scope, subject_of(document, policy)) as book:
-        return replace_spans(document, spans, policy, key=key, scope=scope, book=book)
+        return replace_found(document, spans, policy, key=key, scope=scope, book=book)
 
 
 def detect_with_key(document: Document, policy: Policy, key: bytes | str | None) -> tuple[Span, ...]:
@@ -140,7 +118,7 @@ def detect_with_key(document: Document, policy: Policy, key: bytes | str | None)
         return detect(document, policy)
 
 
-def replace_spans(
+def replace_found(
     document: Document,
     spans: Sequence[Span],
     policy: Policy,
@@ -150,34 +128,34 @@ def replace_spans(
     book: Book | None = None,
     linked: Linked | None = None,
 ) -> Anonymized:
-    """The second half of :func:`anonymize`: from what :func:`detect` found in ``document`` to what is made of it.
+    """Replace the findings in a document; the second half of :func:`anonymize`.
 
     Args:
         document: as :func:`detect` saw it.
-        spans: disjoint.
+        spans: disjoint findings.
         policy, key, scope: as in :func:`anonymize`.
         book: a vault's book of the scope, open for writing.
-        linked: who the mentions are, where that is known already; by default they are linked here.
+        linked: the mentions grouped into entities; by default they are linked here.
     """
     document = with_turns(document)
     linked = link(document, spans, policy.taxonomy) if linked is None else linked
     plan = make_plan(document, linked.entities, policy, key=key, scope=scope, notes=linked.notes, book=book)
     text = replaced(document.text, plan.edits)
     parts = tuple(parts_after(document.text, document.parts, plan.edits)) if document.parts else (text,)
-    labels = Counter(s.label for e in linked.entities for s in e.spans)
-    report = {
-        "characters": len(document.text),
-        "entities": len(linked.entities),
-        "mentions": sum(labels.values()),
-        "labels": dict(sorted(labels.items())),
-        "operators": dict(sorted(Counter(e.operator.partition("@")[0] for e in plan.edits).items())),
-        "offline": without_model(plan.notes),
-    }
-    return Anonymized(text, parts, plan, MappingProxyType(report))
+    labels = Counter(span.label for entity in linked.entities for span in entity.spans)
+    report = Report(
+        characters=len(document.text),
+        entities=len(linked.entities),
+        mentions=labels.total(),
+        labels=dict(sorted(labels.items())),
+        operators=dict(sorted(Counter(edit.operator.partition("@")[0] for edit in plan.edits).items())),
+        offline=without_model(plan.notes),
+    )
+    return Anonymized(text, parts, plan, report, document.id, tuple(spans))
 
 
 def detect_many(texts: Iterable[TextOrDocument], policy: AnyPolicy = "default") -> Iterator[tuple[Span, ...]]:
-    """:func:`detect` for each text, lazily, in order."""
+    """Run :func:`detect` on each text, lazily, in order."""
     loaded = Policy.load(policy)
     return (detect(text, loaded) for text in texts)
 
@@ -190,7 +168,7 @@ def anonymize_many(
     vault: Vault | None = None,
     scope: str = "",
 ) -> Iterator[Anonymized]:
-    """:func:`anonymize` for each text, lazily, in order. Without a vault texts share nothing: numbering begins anew."""
+    """Run :func:`anonymize` on each text, lazily, in order. Without a vault each text is numbered from 1 again."""
     loaded = Policy.load(policy)
     return (anonymize(text, loaded, key=key, vault=vault, scope=scope) for text in texts)
 
@@ -203,7 +181,7 @@ def restore_many(
     key: bytes | str | None = None,
     scope: str = "",
 ) -> Iterator[Restored]:
-    """:func:`restore` for each text, lazily, in order, with its plan, or with one vault or key for all."""
+    """Run :func:`restore` on each text, lazily, in order, with its own plan, or with one vault or key for all."""
     if plans is None:
         return (restore(text, vault=vault, key=key, scope=scope) for text in texts)
     return (

@@ -1,4 +1,4 @@
-"""The plan: what will be put where. Dry run, review, vault, audit and cluster workers all share it.
+"""The plan of a document's edits, and the result of making them. Every part of allonym shares these two types.
 
 A plan is bound to a keyless digest of its text and refuses any other. It may hold the originals in memory, so that it
 can undo itself; they show in no ``repr`` and are written only when a caller asks for them by name.
@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from hashlib import blake2b
 
-from allonym.document import Document
+from allonym.document import Document, Interval, Span
 from allonym.errors import PlanMismatch
 
 SCHEMA = 1
@@ -68,28 +68,17 @@ class Plan:
                 raise PlanMismatch(f"edits must be sorted and disjoint; the one at {edit.start} is not")
             end = edit.end
 
+    @property
+    def covered(self) -> tuple[Interval, ...]:
+        """The intervals of the original text that are replaced, as half-open code points; insertions cover nothing."""
+        return tuple((edit.start, edit.end) for edit in self.edits if edit.start < edit.end)
+
     def to_dict(self, *, originals: bool = False) -> dict[str, object]:
-        """A plain dictionary for JSON. With ``originals`` it holds what was replaced: keep it as safe as the source."""
-        edits: list[dict[str, object]] = []
-        for e in self.edits:
-            row: dict[str, object] = {
-                "start": e.start,
-                "end": e.end,
-                "replacement": e.replacement,
-                "label": e.label,
-                "entity": e.entity,
-                "operator": e.operator,
-            }
-            if originals:
-                row["original"] = e.original
-            edits.append(row)
-        return {
-            "schema": SCHEMA,
-            "digest": self.digest,
-            "result": self.result,
-            "edits": edits,
-            "notes": list(self.notes),
-        }
+        """A plain dictionary for JSON. With ``originals`` it holds the replaced text: keep it as safe as the source."""
+        names = [name for name in _EDIT_FIELDS if originals or name != "original"]
+        edits = [{name: getattr(edit, name) for name in names} for edit in self.edits]
+        notes = list(self.notes)
+        return {"schema": SCHEMA, "digest": self.digest, "result": self.result, "edits": edits, "notes": notes}
 
     def to_json(self, *, originals: bool = False) -> str:
         """:meth:`to_dict` as one line of JSON."""
@@ -97,31 +86,87 @@ class Plan:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, object]) -> Plan:
-        """The plan that :meth:`to_dict` wrote. Raises :class:`PlanMismatch` where it is not one."""
+        """Read the plan that :meth:`to_dict` wrote.
+
+        Raises:
+            PlanMismatch: the data is not a plan, or one of another schema.
+        """
         try:
             if data["schema"] != SCHEMA:
                 raise PlanMismatch(f"this plan has schema {data['schema']!r}; {SCHEMA} is required")
-            rows = data["edits"]
-            assert isinstance(rows, list)
-            edits = tuple(
-                Edit(
-                    int(r["start"]),
-                    int(r["end"]),
-                    str(r["replacement"]),
-                    str(r["label"]),
-                    int(r["entity"]),
-                    str(r["operator"]),
-                    r.get("original"),
-                )
-                for r in rows
-            )
-            notes = data.get("notes", [])
-            assert isinstance(notes, list)
-            return cls(str(data["digest"]), edits, tuple(str(n) for n in notes), str(data.get("result", "")))
+            rows, notes = data["edits"], data.get("notes", [])
+            assert isinstance(rows, list) and isinstance(notes, list)
+            edits = tuple(_read_edit(row) for row in rows)
+            return cls(str(data["digest"]), edits, tuple(str(note) for note in notes), str(data.get("result", "")))
         except PlanMismatch:
             raise
         except (KeyError, TypeError, ValueError, AssertionError, AttributeError) as error:
             raise PlanMismatch(f"this is not a plan: {type(error).__name__} while reading it") from None
+
+
+_EDIT_FIELDS = tuple(field.name for field in fields(Edit))
+_EDIT_TYPES: Mapping[str, type] = {"start": int, "end": int, "entity": int}
+
+
+def _read_edit(row: Mapping[str, str | int]) -> Edit:
+    values = {name: _EDIT_TYPES.get(name, str)(row[name]) for name in _EDIT_FIELDS if name != "original"}
+    return Edit(**values, original=row.get("original"))  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Report(Mapping[str, object]):
+    """Counts of what was replaced in a document; they can be added up and hold no text. Readable like a mapping.
+
+    Attributes:
+        characters: length of the original text in code points.
+        entities: how many referents were linked.
+        mentions: how many mentions they have.
+        labels: how many mentions each label has.
+        operators: how many edits each operator made.
+        offline: how many entities got an offline pseudonym because a model had no usable value for them.
+    """
+
+    characters: int = 0
+    entities: int = 0
+    mentions: int = 0
+    labels: Mapping[str, int] = field(default_factory=dict)
+    operators: Mapping[str, int] = field(default_factory=dict)
+    offline: int = 0
+
+    def __getitem__(self, name: str) -> object:
+        if name not in self.__dataclass_fields__:
+            raise KeyError(name)
+        return getattr(self, name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.__dataclass_fields__)
+
+    def __len__(self) -> int:
+        return len(self.__dataclass_fields__)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Anonymized:
+    """One anonymised document.
+
+    Attributes:
+        text: the anonymised text.
+        parts: the document's parts after the edits; the whole text where it has none.
+        plan: the edits that were made; it holds the originals in memory.
+        report: counts without any text, see :class:`~allonym.plan.Report`.
+        id: the document's id.
+        spans: the findings in the original text, disjoint.
+    """
+
+    text: str
+    parts: tuple[str, ...]
+    plan: Plan
+    report: Report
+    id: str = ""
+    spans: tuple[Span, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Anonymized({len(self.text)} characters, {len(self.plan.edits)} edits)"
 
 
 def replaced(text: str, edits: Iterable[Edit]) -> str:

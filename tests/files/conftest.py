@@ -34,16 +34,16 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> None:
     from allonym import pipeline
     from allonym.errors import DataError
 
-    real = pipeline.replace_spans
+    real = pipeline.replace_found
 
-    def replace_spans(document: Any, *args: Any, **options: Any) -> Any:
+    def replace_found(document: Any, *args: Any, **options: Any) -> Any:
         if "BOOM" in document.text:
             raise DataError("cannot be done")
         if "KRACH" in document.text:
             raise KeyError(document.text)
         return real(document, *args, **options)
 
-    monkeypatch.setattr(pipeline, "replace_spans", replace_spans)
+    monkeypatch.setattr(pipeline, "replace_found", replace_found)
 
 
 @pytest.fixture

@@ -31,14 +31,14 @@ def treat(policy, monkeypatch):
     from allonym import pipeline
     from allonym.errors import DataError
 
-    real = pipeline.replace_spans
+    real = pipeline.replace_found
 
-    def replace_spans(document, *args, **options):
+    def replace_found(document, *args, **options):
         if "BOOM" in document.text:
             raise DataError("cannot be done")
         return real(document, *args, **options)
 
-    monkeypatch.setattr(pipeline, "replace_spans", replace_spans)
+    monkeypatch.setattr(pipeline, "replace_found", replace_found)
     return lambda frame, **more: anonymize_frame(frame, policy, **({"columns": ["text", "note"]} | more))
 
 
@@ -124,12 +124,12 @@ from allonym.scale import anonymize_frame
 from tests.conftest import UNTAGGED
 from tests.scale.test_frames import ERRORS, NOTES, ROWS, TEXTS
 
-real = pipeline.replace_spans
-def replace_spans(document, *args, **options):
+real = pipeline.replace_found
+def replace_found(document, *args, **options):
     if "BOOM" in document.text:
         raise DataError("cannot be done")
     return real(document, *args, **options)
-pipeline.replace_spans = replace_spans
+pipeline.replace_found = replace_found
 policy = Policy.load("default").with_(detectors=UNTAGGED)
 def treat(frame, **more):
     return anonymize_frame(frame, policy, **({"columns": ["text", "note"]} | more))

@@ -70,7 +70,7 @@ def demo(policy: str, save: Path | None) -> None:
             pairs = [(d, anonymize(d, chosen, key=_KEY)) for d in documents(str(path), fields=fields)]
         _show(f"{name}: {what}", pairs)
         for _, done in pairs:
-            mentions.update(_counts(done))
+            mentions.update(done.report.labels)
             entities.update(label for _, label in {(e.entity, e.label) for e in done.plan.edits if e.entity})
     heading("what was replaced")
     table(
@@ -78,12 +78,6 @@ def demo(policy: str, save: Path | None) -> None:
         [(label, n, entities[label]) for label, n in sorted(mentions.items(), key=lambda item: (-item[1], item[0]))],
         right=(1, 2),
     )
-
-
-def _counts(done: Anonymized) -> dict[str, int]:
-    labels = done.report["labels"]
-    assert isinstance(labels, dict)
-    return labels
 
 
 def _show(title: str, pairs: list[tuple[Document, Anonymized]]) -> None:

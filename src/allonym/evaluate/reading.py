@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from allonym.batch import as_words
 from allonym.document import Document
 from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.files import read_documents
+from allonym.files.fields import find_field
 from allonym.files.items import list_items
 
 _NAMING = ("id", "doc_id", "document", "file", "filename", "file_name", "path")
@@ -111,13 +111,9 @@ def read_pairs(
 
 def value_of(meta: Mapping[str, object], key: str) -> str:
     """A record's metadata, by key as it is, as ``lower_case_words``, or as a dotted path; empty where it has none."""
-    value: object = meta.get(key, meta.get(as_words(key).replace(" ", "_")))
+    value = find_field(meta, key)
     if value is None and "." in key:
-        value = meta
-        for name in key.split("."):
-            value = value.get(name) if isinstance(value, Mapping) else None
-        if value is None:
-            value = meta.get(key.rpartition(".")[2])
+        value = meta.get(key.rpartition(".")[2])
     if isinstance(value, (list, tuple)) and len(value) == 1:
         value = value[0]
     if isinstance(value, bool):

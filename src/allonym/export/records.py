@@ -1,106 +1,82 @@
-"""What a training example is made of: a text or conversation, and fields beside it, anonymised as one document.
+"""The document behind a training example: a text or conversation and fields beside it, anonymised together.
 
-Turns, text and fields share their entities, so that whoever is ``[PERSON_1]`` in a call is it in the summary too.
+Turns, text and fields share their entities, so ``[PERSON_1]`` in a call is ``[PERSON_1]`` in its summary too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
-from allonym.batch import as_words, lead_in
+from allonym.batch import lead_in
 from allonym.detect.turns import with_turns
 from allonym.document import Document, Interval
 from allonym.errors import DataError
+from allonym.files.fields import find_field
 
-TEXT = "text"
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Record:
-    """One document of the source.
-
-    Attributes:
-        id: names it in the quarantine file.
-        document: text and turns. Hidden, as is all text.
-    """
-
-    id: str
-    document: Document = field(repr=False)
-
-    def value(self, name: str) -> str:
-        """A field beside the text, as text.
-
-        Raises:
-            DataError: the record has no such field, or it is empty or no text.
-        """
-        value = _found(self.document.meta, name)
-        if isinstance(value, (list, tuple)) and value and isinstance(value[0], str):
-            value = value[0]
-        text = str(value) if isinstance(value, (str, int, float)) and not isinstance(value, bool) else ""
-        if not text.strip():
-            raise DataError(f"no text in the field {name!r}")
-        return text
+_TEXT = "text"
 
 
-def record_of(document: Document, *, chosen: bool) -> Record:
-    """A document of a file as a record: its turns as a conversation, else its field ``text``, else all of its text.
-
-    Args:
-        document: as :func:`allonym.files.read_documents` gives it.
-        chosen: whether the fields that hold its text were named.
-    """
-    meta, said = document.meta, document.meta.get(TEXT)
-    if not document.turns:
-        if not chosen and isinstance(said, str):
-            document = Document(document.id, said, meta)
-        elif document.parts:
-            document = Document(document.id, "\n".join(document.part_texts()), meta)
-        return Record(document.id, with_turns(document))
-    turns = [(_cut(document, turn.speaker), document.text[turn.start : turn.end]) for turn in document.turns]
-    return Record(document.id, Document.conversation(document.id, turns, meta))
-
-
-def assembled(record: Record, fields: Sequence[str], *, turns: bool) -> Document:
-    """The document that is anonymised: its parts are the speaker and text of each turn, or the whole text; then the
-    fields.
+def read_field(document: Document, name: str) -> str:
+    """A field beside the document's text, as text; of a list of strings the first.
 
     Raises:
-        DataError: a field is missing, or there are no turns.
+        DataError: the document has no such field, or the field is empty or holds no text.
     """
-    base = record.document
-    places: list[Interval] = []
+    value = find_field(document.meta, name)
+    if isinstance(value, (list, tuple)) and value and isinstance(value[0], str):
+        value = value[0]
+    text = str(value) if isinstance(value, (str, int, float)) and not isinstance(value, bool) else ""
+    if not text.strip():
+        raise DataError(f"no text in the field {name!r}")
+    return text
+
+
+def extract_text(document: Document, *, chosen: bool) -> Document:
+    """Reduce a document to its turns as a conversation, else to its field ``text``, else to the text of its parts.
+
+    Args:
+        document: as :func:`allonym.files.read_documents` reads it.
+        chosen: whether the fields that hold its text were named.
+    """
+    text = document.meta.get(_TEXT)
+    if document.turns:
+        turns = [(_cut_text(document, turn.speaker), document.text[turn.start : turn.end]) for turn in document.turns]
+        return Document.conversation(document.id, turns, document.meta)
+    if not chosen and isinstance(text, str):
+        document = Document(document.id, text, document.meta)
+    elif document.parts:
+        document = Document(document.id, "\n".join(document.part_texts()), document.meta)
+    return with_turns(document)
+
+
+def append_fields(document: Document, fields: Sequence[str], *, turns: bool) -> Document:
+    """The document to anonymise; its parts are the speaker and text of each turn, or the whole text, then the fields.
+
+    Raises:
+        DataError: a field is missing, or turns are required and there are none.
+    """
+    parts: list[Interval] = []
     if turns:
-        if not base.turns:
+        if not document.turns:
             raise DataError("no turns: lines such as 'Agent: Hello', or a list of turns, are required")
-        for turn in base.turns:
-            places += [turn.speaker or (turn.start, turn.start), (turn.start, turn.end)]
+        for turn in document.turns:
+            parts += [turn.speaker or (turn.start, turn.start), (turn.start, turn.end)]
     else:
-        places.append((0, len(base.text)))
-    pieces = [base.text]
-    at = len(base.text)
+        parts.append((0, len(document.text)))
+    text = document.text
     for name in fields:
-        value = record.value(name)
-        lead = "\n" + lead_in(name, value)
-        places.append((at + len(lead), at + len(lead) + len(value)))
-        pieces += [lead, value]
-        at = places[-1][1]
-    return replace(base, text="".join(pieces), parts=tuple(places))
+        value = read_field(document, name)
+        text += "\n" + lead_in(name, value)
+        parts.append((len(text), len(text) + len(value)))
+        text += value
+    return replace(document, text=text, parts=tuple(parts))
 
 
-def speakers(record: Record) -> list[str]:
-    """Who says each turn, as the source has it; empty where it does not say."""
-    return [_cut(record.document, turn.speaker) or "" for turn in record.document.turns]
+def list_speakers(document: Document) -> list[str]:
+    """The speaker of each turn, as the source names it; empty where it names none."""
+    return [_cut_text(document, turn.speaker) or "" for turn in document.turns]
 
 
-def _cut(document: Document, place: Interval | None) -> str | None:
-    return None if place is None else document.text[slice(*place)]
-
-
-def _found(meta: Mapping[str, object], name: str) -> object:
-    value: object = meta.get(name, meta.get(as_words(name).replace(" ", "_")))
-    if value is None and "." in name:
-        value = meta
-        for key in name.split("."):
-            value = value.get(key) if isinstance(value, Mapping) else None
-    return value
+def _cut_text(document: Document, interval: Interval | None) -> str | None:
+    return None if interval is None else document.text[slice(*interval)]

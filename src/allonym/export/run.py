@@ -1,4 +1,4 @@
-"""From a source to the files of a training set: read, anonymise, shape, split, write all or nothing."""
+"""From a source to the files of a training set: read, anonymise, shape, split, and write all or nothing."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from allonym.batch import Key, Result, run_ordered, run_records
+from allonym.batch import Failure, Key, run_ordered, run_records
 from allonym.document import Document, Interval
 from allonym.errors import DataError, UsageError
 from allonym.export.manifest import FILE, Manifest
-from allonym.export.records import Record, assembled, record_of, speakers
+from allonym.export.records import append_fields, extract_text, list_speakers, read_field
 from allonym.export.shapes import Shape
 from allonym.export.split import NAMES, Split
 from allonym.files import read_documents
@@ -26,6 +26,7 @@ from allonym.files.items import list_items
 from allonym.files.output import Lines, PartFile, digest_of
 from allonym.files.runreport import versions
 from allonym.pipeline import detect
+from allonym.plan import Anonymized, Report
 from allonym.policy import Policy
 
 if TYPE_CHECKING:
@@ -35,13 +36,13 @@ BATCH = 32
 """Documents that a worker gets at once."""
 
 Risk = Callable[[Sequence[str], Sequence[str]], Mapping[str, Any]]
-"""Originals and anonymised texts of a sample to what is to be said of their risk. The originals are empty where the
-texts were anonymised before."""
+"""From the originals and the anonymised texts of a sample to a description of their risk. The originals are empty
+where the texts were anonymised before."""
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What every batch needs: how to anonymise, and what to make. ``before``: the texts are anonymised already."""
+    """How to anonymise and shape every batch. ``before``: the texts are anonymised already."""
 
     policy: Policy
     shape: Shape
@@ -52,71 +53,83 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
-    """What became of a document.
+class Source:
+    """A document of the source; ``group`` is the value of the field by which documents are grouped."""
+
+    document: Document
+    group: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Shaped:
+    """A document that is in the training set.
 
     Attributes:
-        id: its id.
-        reason: why it is left out; empty where it is not. It holds no text.
         examples: (task, example as a line of JSON).
-        labels, operators: counts.
+        report: what was replaced; empty where the texts were anonymised before.
         texts: before and after, for the sample whose risk is measured.
-        unit: what stays together with it: of its text what no replacement took, so that texts which become the same
-            are in one split; or the value of the field by which documents are grouped.
+        unit: documents with the same unit are in one split: the value of the field by which documents are grouped, or
+            the text without its replaced intervals, so that texts that become the same stay together.
     """
 
-    id: str
-    reason: str = ""
-    examples: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-    labels: Mapping[str, int] = field(default_factory=dict)
-    operators: Mapping[str, int] = field(default_factory=dict)
-    texts: tuple[str, str] = field(default=("", ""), repr=False)
-    unit: str = field(default="", repr=False)
+    examples: tuple[tuple[str, str], ...] = field(repr=False)
+    report: Report
+    texts: tuple[str, str] = field(repr=False)
+    unit: str = field(repr=False)
 
 
-def make(job: Job, records: Sequence[Record]) -> list[Made]:
-    """Anonymise some documents and shape them: the function that the workers run."""
-    wanted: list[Document | str] = []
-    for record in records:
-        try:
-            wanted.append(assembled(record, job.shape.fields, turns=job.shape.turns))
-        except DataError as error:
-            wanted.append(str(error))
-    documents = [one for one in wanted if isinstance(one, Document)]
-    if job.before:
-        results = iter([Result(d.id, d.part_texts()) for d in documents])
-    else:
-        done = run_records(documents, job.policy, job.key, plans=False, vault=job.vault, scope=job.scope)
-        results = iter(done)
-    out = []
-    for record, one in zip(records, wanted, strict=True):
-        if isinstance(one, str):
-            out.append(Made(record.id, one))
-            continue
-        result = next(results)
-        if result.parts is None:
-            out.append(Made(record.id, result.error or "unknown"))
-            continue
-        try:
-            found = job.shape.examples(speakers(record) if job.shape.turns else (), result.parts)
-        except DataError as failed:
-            out.append(Made(record.id, str(failed)))
-            continue
-        lines = tuple((task, json.dumps(example, ensure_ascii=False)) for task, example in found)
-        before = "" if job.before else "\n".join(one.part_texts())
-        counts = dict(result.labels), dict(result.operators)
-        unit = _outline(record.document.text, result.covered)
-        out.append(Made(record.id, "", lines, *counts, (before, "\n".join(result.parts)), unit))
-    return out
+def make_examples(job: Job, sources: Sequence[Source | Failure]) -> list[Shaped | Failure]:
+    """Anonymise and shape some documents, in order: the function that the workers run."""
+    assembled = [source if isinstance(source, Failure) else _assemble(job, source.document) for source in sources]
+    documents = [document for document in assembled if isinstance(document, Document)]
+    anonymised: Iterable[Anonymized | Failure | Document] = documents
+    if not job.before:
+        anonymised = run_records(documents, job.policy, job.key, vault=job.vault, scope=job.scope)
+    outcomes = iter(anonymised)
+    shaped: list[Shaped | Failure] = []
+    for source, document in zip(sources, assembled, strict=True):
+        outcome = document if isinstance(document, Failure) else next(outcomes)
+        if isinstance(source, Failure) or isinstance(document, Failure) or isinstance(outcome, Failure):
+            assert isinstance(outcome, Failure)
+            shaped.append(outcome)
+        else:
+            shaped.append(_shape_document(job, source, document, outcome))
+    return shaped
 
 
-def _outline(text: str, covered: Sequence[Interval]) -> str:
-    """A text without what was replaced, with single blanks."""
-    pieces, at = [], 0
-    for start, end in sorted(place for place in covered if place[0] < len(text)):  # behind it are the fields
-        pieces.append(text[at:start])
-        at = max(at, end)
-    return " ".join("\0".join([*pieces, text[at:]]).split())
+def _assemble(job: Job, document: Document) -> Document | Failure:
+    try:
+        return append_fields(document, job.shape.fields, turns=job.shape.turns)
+    except DataError as error:
+        return Failure(document.id, 0, str(error))
+
+
+def _shape_document(job: Job, source: Source, document: Document, outcome: Anonymized | Document) -> Shaped | Failure:
+    """The examples of a document; ``outcome`` is ``document`` itself where it was anonymised before."""
+    result = outcome if isinstance(outcome, Anonymized) else None
+    originals = document.part_texts()
+    parts = result.parts if result else originals
+    speakers = list_speakers(source.document) if job.shape.turns else ()
+    try:
+        examples = job.shape.examples(speakers, parts)
+    except DataError as error:
+        return Failure(document.id, 0, str(error))
+    return Shaped(
+        examples=tuple((task, json.dumps(example, ensure_ascii=False)) for task, example in examples),
+        report=result.report if result else Report(),
+        texts=("\n".join(originals) if result else "", "\n".join(parts)),
+        unit=source.group or _outline_text(source.document.text, result.plan.covered if result else ()),
+    )
+
+
+def _outline_text(text: str, covered: Sequence[Interval]) -> str:
+    """A text without its replaced intervals, with single blanks."""
+    pieces: list[str] = []
+    position = 0
+    for start, end in sorted(interval for interval in covered if interval[0] < len(text)):  # behind it are the fields
+        pieces.append(text[position:start])
+        position = max(position, end)
+    return " ".join("\0".join([*pieces, text[position:]]).split())
 
 
 def export_path(
@@ -168,202 +181,199 @@ def export_path(
         UsageError: the call or the policy is wrong, or a file exists.
         DataError: a file cannot be read, or no document makes an example. Nothing is written.
     """
-    loaded, split, target = Policy.load(policy), split or Split(), Path(target)
+    policy, split, target = Policy.load(policy), split or Split(), Path(target)
     if vault is not None and key is None:
         key = vault.operator_key
-    job = Job(loaded, shape, key, vault, scope, anonymised is not None)
+    job = Job(policy, shape, key, vault, scope, anonymised is not None)
     files = {name: target / f"{name}.jsonl" for name in split.names}
-    aside = target / "quarantine.jsonl"
-    _check(source, target, [*(target / f"{name}.jsonl" for name in NAMES), target / FILE, aside], overwrite)
-    tally = _Tally(split, sample if risk else 0)
+    quarantine = target / "quarantine.jsonl"
+    outputs = [*(target / f"{name}.jsonl" for name in NAMES), target / FILE, quarantine]
+    _check_paths(source, target, outputs, overwrite)
     if anonymised is not None:
         _check_run(source, target, format, anonymised)
+    tally = _Tally(split, sample if risk else 0)
     with ExitStack() as stack:
         outs = {name: PartFile(path) for name, path in files.items()}
-        left = Lines(aside, private=True)  # ids may tell who it was
-        stack.callback(left.close, remove=True)
+        left_out = Lines(quarantine, private=True)  # ids may tell who it was
+        stack.callback(left_out.close, remove=True)
         for out in outs.values():
             stack.callback(out.close, remove=True)
-        batches = _batches(_units(read_documents(source, fields=fields, format=format), bool(fields), group))
-        for made in run_ordered(_work, batches, job, workers if vault is None else 1):
-            for one in made:
-                tally.take(one, outs, left)
+        sources = _read_sources(read_documents(source, fields=fields, format=format), bool(fields), group)
+        batches = iter(lambda: list(islice(sources, BATCH)), [])
+        for batch in run_ordered(make_examples, batches, job, workers if vault is None else 1):
+            for outcome in batch:
+                tally.add(outcome, outs, left_out)
                 if progress is not None:
                     progress(tally.read)
-        if not tally.examples:
-            why = tally.reasons.most_common(1)
-            raise DataError(f"{source}: no document makes an example" + (f": {why[0][0]}" if why else ""))
-        counted = tally.files(outs)
+        if not tally.tasks:
+            common = tally.reasons.most_common(1)
+            raise DataError(f"{source}: no document makes an example" + (f": {common[0][0]}" if common else ""))
+        file_counts = tally.count_files(outs)
         manifest = Manifest(
-            shape.name,
-            _said(job, anonymised, vault),
-            MappingProxyType(versions()),
-            {"shares": list(split.shares), "seed": split.seed, "keyed": split.key is not None, "by": group or "text"},
-            tally.counts(),
-            dict(sorted(tally.reasons.items())),
-            counted,
-            dict(sorted(tally.labels.items())),
-            dict(sorted(tally.operators.items())),
-            _prompts(shape, loaded),
+            shape=shape.name,
+            policy=_describe_policy(job, anonymised),
+            versions=MappingProxyType(versions()),
+            split={
+                "shares": list(split.shares),
+                "seed": split.seed,
+                "keyed": split.key is not None,
+                "by": group or "text",
+            },
+            counts=tally.count_documents(),
+            left_out=dict(sorted(tally.reasons.items())),
+            files=file_counts,
+            labels=dict(sorted(tally.labels.items())),
+            operators=dict(sorted(tally.operators.items())),
+            prompts=_describe_prompts(shape, policy),
+            risk=_measure_risk(risk, tally),
         )
-        manifest = replace(manifest, risk=_risk(risk, tally))
-        told = PartFile(target / FILE)
-        stack.callback(told.close, remove=True)
-        told.write(manifest.to_json().encode())
+        manifest_file = PartFile(target / FILE)
+        stack.callback(manifest_file.close, remove=True)
+        manifest_file.write(manifest.to_json().encode())
         (target / FILE).unlink(missing_ok=True)  # a manifest never stands beside files of another set
         for out in outs.values():
-            if out.target.name in counted:
+            if out.target.name in file_counts:
                 out.finish()
-        for name in NAMES if overwrite else ():  # of the set before
-            if f"{name}.jsonl" not in counted:
+        for name in NAMES if overwrite else ():  # files of an earlier set
+            if f"{name}.jsonl" not in file_counts:
                 (target / f"{name}.jsonl").unlink(missing_ok=True)
-        left.finish()
-        told.finish()
+        left_out.finish()
+        manifest_file.finish()
     return manifest
 
 
-def _check(source: str | Path, target: Path, made: Iterable[Path], overwrite: bool) -> None:
+def _check_paths(source: str | Path, target: Path, outputs: Iterable[Path], overwrite: bool) -> None:
     if str(source) == "-":
-        raise UsageError("a training set is made of a file or folder, since its documents are read before it is split")
+        raise UsageError("a training set is made from a file or folder, not from standard input")
     if target.exists() and not target.is_dir():
         raise UsageError(f"{target} is a file; a folder is required")
-    read, into = Path(source).resolve(), target.resolve()
-    inside = read.is_dir() and read in (into, *into.parents)
-    if inside or any(path.resolve() == read for path in made):
-        raise UsageError(f"{target} is, or lies in, what is read, which is never changed")
-    if not overwrite and (there := next((path for path in made if path.exists()), None)):
-        raise UsageError(f"{there} exists; overwriting must be asked for")
+    outputs = list(outputs)
+    source_path, target_path = Path(source).resolve(), target.resolve()
+    is_inside = source_path.is_dir() and source_path in (target_path, *target_path.parents)
+    if is_inside or any(path.resolve() == source_path for path in outputs):
+        raise UsageError(f"{target} is, or lies in, the source, which is never changed; choose another folder")
+    if not overwrite and (existing := next((path for path in outputs if path.exists()), None)):
+        raise UsageError(f"{existing} exists; overwriting must be asked for")
 
 
 def _check_run(source: str | Path, target: Path, format: str | None, report: Mapping[str, Any]) -> None:
-    """See that the source is what the run wrote, by the digest in its report."""
-    settings, wanted = report.get("settings"), report.get("digest")
-    if not isinstance(settings, Mapping) or "fingerprint" not in settings or not wanted:
+    """Check by the digest in a run's report that the source is what the run wrote."""
+    settings, required = report.get("settings"), report.get("digest")
+    if not isinstance(settings, Mapping) or "fingerprint" not in settings or not required:
         raise UsageError("the report of the run that anonymised the source is required: allonym anonymize --report")
-    items, folder = list_items(source, target, format)
+    items, is_folder = list_items(source, target, format)
     rows = [(item.name, digest_of(item.source)) for item in items if item.source is not None and not item.refused]
-    told = "\n".join(f"{name}\0{digest}" for name, digest in rows).encode("utf-8", "surrogateescape")
-    found = blake2b(told, digest_size=32).hexdigest() if folder else rows[0][1]
-    if found != wanted:
+    listing = "\n".join(f"{name}\0{digest}" for name, digest in rows).encode("utf-8", "surrogateescape")
+    digest = blake2b(listing, digest_size=32).hexdigest() if is_folder else rows[0][1]
+    if digest != required:
         raise DataError(f"{source} is not what the run wrote whose report was given: their digests differ")
 
 
-Unit = tuple[str, Record, str]
-"""The value of the field by which documents are grouped, the record, and why it is left out."""
-
-
-def _units(documents: Iterable[Document], chosen: bool, group: str) -> Iterator[Unit]:
+def _read_sources(documents: Iterable[Document], chosen: bool, group: str) -> Iterator[Source | Failure]:
+    """The documents, each with its id or number; one without the field that groups documents is left out."""
     for number, document in enumerate(documents, 1):
-        record = record_of(document, chosen=chosen)
-        if not record.id:
-            record = replace(record, id=str(number))
+        document = extract_text(document, chosen=chosen)
+        if not document.id:
+            document = replace(document, id=str(number))
         try:
-            yield (" ".join(record.value(group).split()) if group else ""), record, ""
+            yield Source(document, " ".join(read_field(document, group).split()) if group else "")
         except DataError as error:
-            yield "", record, str(error)
-
-
-def _batches(units: Iterator[Unit]) -> Iterator[list[Unit]]:
-    return iter(lambda: list(islice(units, BATCH)), [])
-
-
-def _work(job: Job, units: list[Unit]) -> list[Made]:
-    made = iter(make(job, [record for _, record, reason in units if not reason]))
-    done = [(group, Made(record.id, reason) if reason else next(made)) for group, record, reason in units]
-    return [replace(one, unit=group) if group else one for group, one in done]
+            yield Failure(document.id, 0, str(error))
 
 
 class _Tally:
     """Counts, and the sample whose risk is measured: the documents with the smallest draws."""
 
     def __init__(self, split: Split, sample: int) -> None:
-        self._split, self._size = split, sample
-        self.read = self.kept = self.examples = 0
+        self._split, self._sample_size = split, sample
+        self.read = self.documents = 0
         self.reasons: Counter[str] = Counter()
         self.tasks: Counter[str] = Counter()
         self.labels: Counter[str] = Counter()
         self.operators: Counter[str] = Counter()
-        self._per: dict[str, Counter[str]] = {}
+        self._file_counts: dict[str, Counter[str]] = {}
         self._units: dict[str, set[bytes]] = {}
         self._sample: list[tuple[float, int, tuple[str, str]]] = []
 
-    def take(self, made: Made, outs: Mapping[str, PartFile], left: Lines) -> None:
-        """Write one document's examples into its split, or why there are none."""
+    def add(self, outcome: Shaped | Failure, outs: Mapping[str, PartFile], left_out: Lines) -> None:
+        """Write a document's examples into its split, or the reason why it makes none."""
         self.read += 1
-        if made.reason:
-            self.reasons[made.reason] += 1
-            left.write(json.dumps({"id": made.id, "reason": made.reason}, ensure_ascii=False))
+        if isinstance(outcome, Failure):
+            self.reasons[outcome.reason] += 1
+            left_out.write(json.dumps({"id": outcome.id, "reason": outcome.reason}, ensure_ascii=False))
             return
-        name = self._split.of(made.unit)
-        for task, line in made.examples:
+        name = self._split.of(outcome.unit)
+        for task, line in outcome.examples:
             outs[name].write(line.encode("utf-8", "backslashreplace") + b"\n")
             self.tasks[task] += 1
-        self.kept += 1
-        self.examples += len(made.examples)
-        self.labels.update(made.labels)
-        self.operators.update(made.operators)
-        self._per.setdefault(name, Counter()).update({"examples": len(made.examples), "documents": 1})
-        self._units.setdefault(name, set()).add(_mark(made.unit))
-        if self._size:
-            entry = (-self._split.draw(f"sample {self.read}"), -self.read, made.texts)
-            push = heapq.heappush if len(self._sample) < self._size else heapq.heappushpop
+        self.documents += 1
+        self.labels.update(outcome.report.labels)
+        self.operators.update(outcome.report.operators)
+        counts = {"examples": len(outcome.examples), "documents": 1}
+        self._file_counts.setdefault(name, Counter()).update(counts)
+        unit = blake2b(outcome.unit.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        self._units.setdefault(name, set()).add(unit)
+        if self._sample_size:
+            entry = (-self._split.draw(f"sample {self.read}"), -self.read, outcome.texts)
+            push = heapq.heappush if len(self._sample) < self._sample_size else heapq.heappushpop
             push(self._sample, entry)
 
-    def sample(self) -> tuple[list[str], list[str]]:
+    def list_sample(self) -> tuple[list[str], list[str]]:
         """Originals and anonymised texts, in the order of the source."""
         texts = [pair for _, _, pair in sorted(self._sample, key=lambda entry: -entry[1])]
         return [before for before, _ in texts], [after for _, after in texts]
 
-    def counts(self) -> dict[str, Any]:
-        """Of documents and examples."""
-        left = self.reasons.total()
+    def count_documents(self) -> dict[str, Any]:
+        """Counts of documents and examples."""
         return {
             "read": self.read,
-            "documents": self.kept,
-            "left_out": left,
+            "documents": self.documents,
+            "left_out": self.reasons.total(),
             "examples": dict(sorted(self.tasks.items())),
         }
 
-    def files(self, outs: Mapping[str, PartFile]) -> dict[str, dict[str, Any]]:
-        """Of each file that has examples."""
+    def count_files(self, outs: Mapping[str, PartFile]) -> dict[str, dict[str, Any]]:
+        """Counts and digest of each file that has examples."""
         return {
             out.target.name: {
-                **self._per[name],
+                **self._file_counts[name],
                 "units": len(self._units[name]),
                 "bytes": out.length,
                 "blake2b": out.hash.hexdigest(),
             }
             for name, out in outs.items()
-            if name in self._per
+            if name in self._file_counts
         }
 
 
-def _mark(unit: str) -> bytes:
-    return blake2b(unit.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-
-
-def _said(job: Job, anonymised: Mapping[str, Any] | None, vault: object) -> dict[str, Any]:
+def _describe_policy(job: Job, anonymised: Mapping[str, Any] | None) -> dict[str, Any]:
     if anonymised is None:
-        keyed = {"keyed": job.key is not None, "vault": vault is not None}
-        return {"name": job.policy.name, "fingerprint": job.policy.fingerprint(), "anonymised": "here", **keyed}
+        return {
+            "name": job.policy.name,
+            "fingerprint": job.policy.fingerprint(),
+            "anonymised": "here",
+            "keyed": job.key is not None,
+            "vault": job.vault is not None,
+        }
     settings = anonymised["settings"]
-    told = {"name": settings.get("policy"), "fingerprint": settings["fingerprint"], "anonymised": "before"}
     return {
-        **told,
+        "name": settings.get("policy"),
+        "fingerprint": settings["fingerprint"],
+        "anonymised": "before",
         "keyed": settings.get("keyed"),
         "vault": settings.get("vault", False),
         "run": anonymised.get("digest"),
     }
 
 
-def _prompts(shape: Shape, policy: Policy) -> dict[str, Any]:
-    given = shape.prompts
-    said = blake2b("\0".join(given).encode("utf-8", "surrogatepass"), digest_size=32).hexdigest()
-    return {"texts": len(given), "blake2b": said, "findings": sum(len(detect(text, policy)) for text in given)}
+def _describe_prompts(shape: Shape, policy: Policy) -> dict[str, Any]:
+    digest = blake2b("\0".join(shape.prompts).encode("utf-8", "surrogatepass"), digest_size=32).hexdigest()
+    findings = sum(len(detect(text, policy)) for text in shape.prompts)
+    return {"texts": len(shape.prompts), "blake2b": digest, "findings": findings}
 
 
-def _risk(risk: Risk | None, tally: _Tally) -> Mapping[str, Any]:
+def _measure_risk(risk: Risk | None, tally: _Tally) -> Mapping[str, Any]:
     if risk is None:
         return {"none": "not asked for"}
-    before, after = tally.sample()
+    before, after = tally.list_sample()
     return {"documents": len(after), **risk(before if any(before) else [], after)}

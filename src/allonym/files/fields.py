@@ -65,6 +65,19 @@ def metadata(record: Mapping[str, object]) -> dict[str, object]:
     return out
 
 
+def find_field(meta: Mapping[str, object], name: str) -> object:
+    """The value of a metadata field by its name, as ``lower_case_words``, or as a dotted path; None where it has none.
+
+    The names of :func:`metadata` are looked up.
+    """
+    value: object = meta.get(name, meta.get(as_words(name).replace(" ", "_")))
+    if value is None and "." in name:
+        value = meta
+        for key in name.split("."):
+            value = value.get(key) if isinstance(value, Mapping) else None
+    return value
+
+
 def shown(path: Iterable[str]) -> str:
     """A path for reports; keys that may be data are shown as ``*``."""
     return ".".join(key if is_plain_key(key) else "*" for key in path)

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, BinaryIO
 
-from allonym.batch import RECORD_ERRORS, Found, Key, find_records, reason, run_records
+from allonym.batch import RECORD_ERRORS, Findings, Key, find_records, reason, run_records
+from allonym.batch import Failure as Failure
 from allonym.document import Document
 from allonym.errors import DataError
+from allonym.plan import Anonymized
 from allonym.policy import Policy
 
 if TYPE_CHECKING:
@@ -58,15 +60,6 @@ class Chunk:
     head: tuple[object, ...] = field(default=(), repr=False)
     first: bool = True
     end: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """A record that is left out: its id where it has one, its line (from 1) within the chunk, and why."""
-
-    id: str
-    line: int
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,59 +152,46 @@ class Parsed:
     join: Callable[[list[bytes | None]], bytes] | None = None
 
 
-def search(parsed: Parsed, job: Job) -> list[Found]:
-    """What there is to replace in the drafts of a chunk, for :func:`treat`."""
+def search(parsed: Parsed, job: Job) -> list[Findings]:
+    """Find what identifies in the drafts of a chunk, for :func:`treat`."""
     return find_records((p.document for p in parsed.pieces if isinstance(p, Draft)), job.policy, job.key)
 
 
-def treat(parsed: Parsed, job: Job, found: Sequence[Found] | None = None) -> Treated:
+def treat(parsed: Parsed, job: Job, findings: Sequence[Findings] | None = None) -> Treated:
     """Send the drafts of a chunk through the batch kernel and join all bytes; failing records are left out."""
-    documents = [p.document for p in parsed.pieces if isinstance(p, Draft)]
-    results = iter(
-        run_records(
-            documents,
-            job.policy,
-            job.key,
-            plans=job.plans,
-            originals=job.originals,
-            vault=job.vault,
-            scope=job.scope,
-            found=found,
-        )
-    )
+    documents = [piece.document for piece in parsed.pieces if isinstance(piece, Draft)]
+    outcomes = iter(run_records(documents, job.policy, job.key, vault=job.vault, scope=job.scope, findings=findings))
     tally = Tally()
     tally.add(parsed.tally)
     failures: list[Failure] = []
     plans: list[tuple[str, int, str]] = []
-    out: list[bytes | None] = []
+    written: list[bytes | None] = []
     for piece in parsed.pieces:
         if isinstance(piece, bytes):
-            out.append(piece)
+            written.append(piece)
             continue
         tally.documents += not (isinstance(piece, Draft) and not piece.counted)
-        data: bytes | None = None
+        written.append(None)
         if isinstance(piece, Failure):
             failures.append(piece)
-        else:
-            result = next(results)
-            error = result.error
-            if result.parts is not None:
-                try:
-                    data = rendered(piece, result.parts, result.covered)
-                except RECORD_ERRORS as failed:
-                    error = reason(failed)
-            if data is None:
-                failures.append(Failure(result.id, piece.line, error or "unknown"))
-            else:
-                tally.characters += result.characters
-                tally.labels.update(result.labels)
-                tally.operators.update(result.operators)
-                tally.offline += result.offline
-                if result.plan is not None:
-                    plans.append((result.id, piece.line, result.plan))
-        out.append(data)
+            continue
+        outcome = next(outcomes)
+        if isinstance(outcome, Anonymized):
+            try:
+                written[-1] = rendered(piece, outcome.parts, outcome.plan.covered)
+            except RECORD_ERRORS as error:
+                outcome = Failure(outcome.id, piece.line, reason(error))
+        if isinstance(outcome, Failure):
+            failures.append(replace(outcome, line=piece.line))
+            continue
+        tally.characters += sum(map(len, piece.document.part_texts()))
+        tally.labels.update(outcome.report.labels)
+        tally.operators.update(outcome.report.operators)
+        tally.offline += outcome.report.offline
+        if job.plans:
+            plans.append((outcome.id, piece.line, outcome.plan.to_json(originals=job.originals)))
     tally.quarantined = len(failures)
-    joined = parsed.join(out) if parsed.join else b"".join(piece for piece in out if piece is not None)
+    joined = parsed.join(written) if parsed.join else b"".join(piece for piece in written if piece is not None)
     return Treated(joined, tally, tuple(failures), tuple(plans), parsed.lines)
 
 

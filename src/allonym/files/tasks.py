@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import BinaryIO, cast
 
-from allonym.batch import RECORD_ERRORS, Found, reason
+from allonym.batch import RECORD_ERRORS, Findings, reason
 from allonym.errors import DataError, UnknownNameError, UsageError, VaultError
 from allonym.files.formats import get_format
 from allonym.files.items import Item
@@ -43,7 +43,7 @@ class Task:
     refused: str = ""
 
 
-def look(job: Job, task: Task) -> tuple[Task, list[Found] | None]:
+def look(job: Job, task: Task) -> tuple[Task, list[Findings] | None]:
     """Find what there is to replace in one chunk: what the workers do where a vault is kept.
 
     The vault itself is written by one process alone, in the order of the texts, so that workers change no byte.
@@ -58,12 +58,12 @@ def look(job: Job, task: Task) -> tuple[Task, list[Found] | None]:
         return task, None  # and it fails again, with its reason, when it is treated
 
 
-def work(job: Job, task: Task, found: list[Found] | None = None) -> tuple[Place, Treated]:
+def work(job: Job, task: Task, findings: list[Findings] | None = None) -> tuple[Place, Treated]:
     """Treat one chunk: the function that the workers run."""
     if task.chunk is None:
         return task.place, Treated(refused=task.refused)
     try:
-        return task.place, treat(get_format(task.format).parse(task.chunk, job), job, found)
+        return task.place, treat(get_format(task.format).parse(task.chunk, job), job, findings)
     except VaultError:
         raise
     except DataError as error:

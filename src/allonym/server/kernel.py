@@ -18,15 +18,15 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from typing import Any, TypeVar
 
 from allonym.document import Document, Span
 from allonym.errors import AllonymError, DataError, RequestError
 from allonym.link import link
-from allonym.pipeline import detect_with_key, replace_spans
-from allonym.plan import Plan
+from allonym.pipeline import detect_with_key, replace_found
+from allonym.plan import Anonymized
+from allonym.replace import Book
 from allonym.server.joining import Told, joined
 from allonym.server.policies import policy_of
 from allonym.server.problems import HALF, place_of
@@ -34,17 +34,6 @@ from allonym.server.problems import HALF, place_of
 T = TypeVar("T")
 log = logging.getLogger("allonym.server")
 _CLOSING = 5.0  # seconds that a process has to end by itself
-
-
-@dataclass(frozen=True, slots=True)
-class Made:
-    """What became of one document. As :class:`allonym.Anonymized`, with what was found in the original."""
-
-    spans: tuple[Span, ...]
-    text: str = field(repr=False)
-    parts: tuple[str, ...] = field(repr=False)
-    plan: Plan
-    report: dict[str, Any]
 
 
 def found(document: Document, source: str, key: bytes | None) -> tuple[Span, ...]:
@@ -59,14 +48,21 @@ def made(
     scope: str,
     spans: tuple[Span, ...] | None,
     told: Told | None = None,
-) -> Made:
-    """The document anonymised without a vault: runs in a worker. ``spans``: instead of what is found; ``told``: who
-    is who."""
+    book: Book | None = None,
+) -> Anonymized:
+    """Anonymise a document: runs in a worker, where there is no ``book``.
+
+    Args:
+        document: the text.
+        source: describes the policy.
+        key, scope, book: as for :func:`allonym.pipeline.replace_found`.
+        spans: disjoint findings; None: the policy's detectors find them.
+        told: entity numbers that a person gave to mentions.
+    """
     policy = policy_of(source)
-    seen = detect_with_key(document, policy, key) if spans is None else spans
-    linked = joined(link(document, seen, policy.taxonomy), told) if told else None
-    done = replace_spans(document, seen, policy, key=key, scope=scope, linked=linked)
-    return Made(seen, done.text, done.parts, done.plan, dict(done.report))
+    spans = detect_with_key(document, policy, key) if spans is None else spans
+    linked = joined(link(document, spans, policy.taxonomy), told) if told else None
+    return replace_found(document, spans, policy, key=key, scope=scope, book=book, linked=linked)
 
 
 class Kernel:
@@ -144,7 +140,7 @@ class Kernel:
         scope: str = "",
         spans: tuple[Span, ...] | None = None,
         told: Told | None = None,
-    ) -> Made:
+    ) -> Anonymized:
         """A document anonymised, without a vault."""
         return await self.run(made, document, source, key, scope, spans, told)
 

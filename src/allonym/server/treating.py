@@ -13,14 +13,14 @@ from starlette.concurrency import run_in_threadpool
 from allonym.document import Document, Span
 from allonym.errors import DataError, PlanMismatch, RequestError, UsageError
 from allonym.link import link
-from allonym.pipeline import explain, replace_spans
-from allonym.plan import Plan
+from allonym.pipeline import explain
+from allonym.plan import Anonymized, Plan
 from allonym.replace import subject_of
 from allonym.resolve import resolve
 from allonym.restore import restore
 from allonym.server.access import Who
 from allonym.server.joining import Told, joined
-from allonym.server.kernel import Made, found, made
+from allonym.server.kernel import found, made
 from allonym.server.policies import policy_of
 from allonym.server.problems import HALF
 from allonym.server.services import Services
@@ -149,7 +149,7 @@ async def anonymized(body: wire.Anonymize, services: Services, *, dry: bool = Fa
         found = await services.kernel.detect(document, source, key) if spans is None else spans
         done = await run_in_threadpool(kept, services, document, found, source, body.scope, told)
         shown, _ = await run_in_threadpool(numbered, document, done.spans, source, told)
-    counts = dict(done.report["labels"])
+    counts = dict(done.report.labels)
     services.metrics.treated(len(document.text), counts)
     return wire.Anonymized(
         text=done.text,
@@ -163,19 +163,19 @@ async def anonymized(body: wire.Anonymize, services: Services, *, dry: bool = Fa
 
 def written(
     document: Document, source: str, key: bytes | None, scope: str, spans: tuple[Span, ...] | None, told: Told
-) -> tuple[Made, list[wire.Span]]:
+) -> tuple[Anonymized, list[wire.Span]]:
     """The document anonymised, and the findings with the numbers of their entities: runs in a worker."""
     done = made(document, source, key, scope, spans, told)
     return done, numbered(document, done.spans, source, told)[0]
 
 
-def kept(services: Services, document: Document, spans: Sequence[Span], source: str, scope: str, told: Told) -> Made:
-    """As the kernel's, with what stands for what kept in the vault."""
-    policy, vault = policy_of(source), services.vault
-    linked = joined(link(document, spans, policy.taxonomy), told) if told else None
-    with vault.book(scope, subject_of(document, policy)) as book:
-        done = replace_spans(document, spans, policy, key=vault.operator_key, scope=scope, book=book, linked=linked)
-    return Made(tuple(spans), done.text, done.parts, done.plan, dict(done.report))
+def kept(
+    services: Services, document: Document, spans: Sequence[Span], source: str, scope: str, told: Told
+) -> Anonymized:
+    """Anonymise a document as the kernel does, with originals and replacements stored in the vault."""
+    vault = services.vault
+    with vault.book(scope, subject_of(document, policy_of(source))) as book:
+        return made(document, source, vault.operator_key, scope, tuple(spans), told, book)
 
 
 def marked(document: Document, given: Sequence[wire.Mention], source: str) -> tuple[Span, ...]:

@@ -13,6 +13,7 @@ from allonym.detect.turns import with_turns
 from allonym.document import Document, Interval
 from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.files import read_documents
+from allonym.files.fields import find_field
 from allonym.swap.protected import bare
 from allonym.swap.sections import everything
 
@@ -185,13 +186,9 @@ def classes_of(documents: Sequence[Document], protect: str) -> tuple[str, ...]:
 
 def value_of(document: Document, key: str) -> str:
     """A document's metadata, by key as it is, as ``lower_case_words``, or as a dotted path; empty where it has none."""
-    value: object = document.meta.get(key, document.meta.get(as_words(key).replace(" ", "_")))
+    value = find_field(document.meta, key)
     if value is None and "." in key:
-        value = document.meta
-        for name in key.split("."):
-            value = value.get(name) if isinstance(value, Mapping) else None
-        if value is None:
-            value = document.meta.get(key.rpartition(".")[2])
+        value = document.meta.get(key.rpartition(".")[2])
     if isinstance(value, (list, tuple)) and len(value) == 1:
         value = value[0]
     return str(value).strip() if isinstance(value, (str, int)) and not isinstance(value, bool) else ""

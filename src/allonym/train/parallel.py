@@ -1,6 +1,6 @@
 """A parallel corpus for models that rewrite: passages of the user's text, and the same with pseudonyms.
 
-The pseudonyms are those of a policy, made by :func:`allonym.pipeline.replace_spans`. Each document is a scope of its
+The pseudonyms are those of a policy, made by :func:`allonym.pipeline.replace_found`. Each document is a scope of its
 own, so that a model learns what a name is replaced with, not who became whom.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from allonym.document import Document, Interval
-from allonym.pipeline import detect, replace_spans
+from allonym.pipeline import detect, replace_found
 from allonym.plan import Edit, replaced
 from allonym.policy import Policy
 from allonym.replace.aligned import LENGTH, passages
@@ -56,7 +56,7 @@ def pairs(
         UsageError: the policy needs a key.
     """
     for number, document in enumerate(documents):
-        plan = replace_spans(
+        plan = replace_found(
             document, detect(document, policy), policy, key=key, scope=f"parallel corpus {number}"
         ).plan
         yield from _cut(document.text, plan.edits, number, length)

@@ -382,9 +382,9 @@ def test_only_what_is_new_is_looked_at(monkeypatch):
     from allonym.server.gateway import protect
 
     looked = []
-    real = protect.candidates
+    real = protect.find_candidates
     monkeypatch.setattr(
-        protect, "candidates", lambda document, policy: looked.append(document) or real(document, policy)
+        protect, "find_candidates", lambda document, policy: looked.append(document) or real(document, policy)
     )
     protector, policy = Protector(), Policy.load("reversible").with_(detectors=("rules",))
     made: list[Protected] = []

@@ -154,7 +154,7 @@ def test_a_detector_that_fails_stops_the_request(gateway_with, upstream, tmp_pat
 def test_anything_unforeseen_stops_the_request(gateway_with, upstream, monkeypatch, caplog):
     address = gateway_with()
     monkeypatch.setattr(
-        "allonym.server.gateway.protect.replace_spans", lambda *a, **k: (_ for _ in ()).throw(RuntimeError(PRIVATE))
+        "allonym.server.gateway.protect.replace_found", lambda *a, **k: (_ for _ in ()).throw(RuntimeError(PRIVATE))
     )
     got = post(address, CHAT)
     assert got.status_code == 500 and got.json()["error"]["code"] == "gateway_failed"

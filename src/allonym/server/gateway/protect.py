@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from allonym.detect.candidates import find_candidates
 from allonym.document import Document, Interval, Span
 from allonym.llm import unlocked
-from allonym.pipeline import Anonymized, replace_spans, resolve_candidates
+from allonym.pipeline import replace_found, resolve_candidates
 from allonym.plan import Edit
 from allonym.policy import Policy
 from allonym.replace import subject_of
@@ -80,17 +80,17 @@ class Protector:
         document, puts, spans = self._found(passages, policy, scope)
         vault = self._vault if scope else None
         if vault is None:
-            made = replace_spans(document, spans, policy, key=self._key, scope=scope)
+            made = replace_found(document, spans, policy, key=self._key, scope=scope)
         else:
             with vault.book(scope, subject_of(document, policy)) as book:
-                made = replace_spans(document, spans, policy, key=self._key, scope=scope, book=book)
+                made = replace_found(document, spans, policy, key=self._key, scope=scope, book=book)
         restorer = Restorer.from_plan(made.plan, vault, scope)
         for piece, text in zip(puts, made.parts, strict=False):  # without any piece the whole, empty text is the part
             assert piece.put is not None
             if text != piece.text:
                 piece.put(text)
         tag = next((e.replacement.strip() for e in made.plan.edits if _is_reversible_placeholder(e, policy)), "")
-        return Protected(restorer, _labels(made), tag)
+        return Protected(restorer, MappingProxyType(dict(made.report.labels)), tag)
 
     def _found(
         self, passages: Sequence[Passage], policy: Policy, scope: str
@@ -154,9 +154,3 @@ def _within(spans: Sequence[Span], parts: Sequence[Interval]) -> list[Span]:
 def _is_reversible_placeholder(edit: Edit, policy: Policy) -> bool:
     """Whether a replacement is a placeholder whose original can be restored, so that the model must keep it."""
     return not traits_named(edit.operator).lossy and is_placeholder(edit.replacement, policy_grammars(policy))
-
-
-def _labels(made: Anonymized) -> Mapping[str, int]:
-    labels = made.report["labels"]
-    assert isinstance(labels, dict)
-    return MappingProxyType(labels)

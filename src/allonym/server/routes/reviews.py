@@ -93,7 +93,7 @@ async def add_documents(name: Name, body: wire.NewDocuments, who: Adjudicator, s
         async with turn:
             made = await services.kernel.anonymize(document, source, services.vault.operator_key, f"review {name}")
             risk = await services.kernel.run(assessed, document, made.text, made.plan.edits, source)
-            services.metrics.treated(len(document.text), dict(made.report["labels"]))
+            services.metrics.treated(len(document.text), dict(made.report.labels))
             await run_in_threadpool(_keep, services, name, id, document, made, source, risk)
 
     await together(one(i, d) for i, d, known in zip(ids, documents, there, strict=True) if not known)

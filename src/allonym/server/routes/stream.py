@@ -18,10 +18,11 @@ from starlette.concurrency import run_in_threadpool
 
 from allonym.document import Document
 from allonym.errors import AllonymError, RequestError
+from allonym.plan import Anonymized
 from allonym.server import treating
 from allonym.server.access import on_socket, services_of
 from allonym.server.guard import Rate
-from allonym.server.kernel import Kernel, Made
+from allonym.server.kernel import Kernel
 from allonym.server.problems import invalid, problem
 from allonym.server.services import Services
 from allonym.server.stream import MOST_TURNS, Transcript
@@ -226,12 +227,12 @@ class _Transcribing:
             await self._stream.send(turn)
             changed = []
         if over:
-            counts = dict(made.report["labels"])
+            counts = dict(made.report.labels)
             await self._stream.send(wire.Ended(text=made.text, plan=made.plan.to_dict(), counts=counts))
             self._stream.services.metrics.treated(self._size, counts)
         return over
 
-    async def _made(self, document: Document) -> Made:
+    async def _made(self, document: Document) -> Anonymized:
         services = self._stream.services
         key = services.vault.operator_key
         async with _turn(document, services):
