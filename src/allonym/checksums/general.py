@@ -12,7 +12,7 @@ from hashlib import sha256
 from importlib.resources import files
 from itertools import pairwise
 
-from allonym.checksums.alphabets import BASE58, BECH32, polymod
+from allonym.checksums.algorithms import BASE58, BECH32, has_luhn_digit, polymod
 
 _NOT_DIGIT = re.compile(r"[^0-9]")
 
@@ -33,11 +33,7 @@ def _top_domains() -> frozenset[str]:
 def luhn(text: str) -> bool:
     """Whether the digits in ``text`` end in a Luhn check digit and are not all the same."""
     digits = _digits(text)
-    total = 0
-    for i, c in enumerate(reversed(digits)):
-        n = int(c) << (i & 1)
-        total += n - 9 if n > 9 else n
-    return len(set(digits)) > 1 and total % 10 == 0
+    return len(set(digits)) > 1 and has_luhn_digit(digits)
 
 
 def payment_card(text: str) -> bool:

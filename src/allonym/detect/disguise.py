@@ -13,6 +13,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from allonym.checksums.general import luhn
 from allonym.detect.scan import compiled, encoded, matches
 from allonym.detect.words import word_list
 from allonym.document import merge
@@ -423,15 +424,7 @@ def _one_number(text: str, start: int, end: int) -> bool:
 
 def _checks(joined: str, digits: str) -> bool:
     if len(joined) == len(digits):
-        return 13 <= len(digits) <= 19 and _luhn(digits)
+        return 13 <= len(digits) <= 19 and luhn(digits)
     if not (15 <= len(joined) <= 34 and joined[:2].isalpha() and joined[2:4].isdigit()):
         return False
     return int("".join(str(int(c, 36)) for c in joined[4:] + joined[:4])) % 97 == 1
-
-
-def _luhn(digits: str) -> bool:
-    total = 0
-    for i, c in enumerate(reversed(digits)):
-        n = int(c) * (1 + i % 2)
-        total += n - 9 if n > 9 else n
-    return total % 10 == 0 and len(set(digits)) > 1

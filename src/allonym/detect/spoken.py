@@ -13,6 +13,7 @@ from itertools import pairwise
 
 import re2
 
+from allonym.checksums.algorithms import has_luhn_digit
 from allonym.detect import Detector
 from allonym.detect.disguise import TOP_DOMAINS
 from allonym.detect.scan import compiled, encoded, matches
@@ -232,7 +233,7 @@ _PHONE_WORDS = (
 def _number(text: str, start: int, end: int, digits: str) -> Span:
     size = len(digits)
     before = text[max(0, start - 80) : start].lower()
-    if 13 <= size <= 19 and _luhn(digits):
+    if 13 <= size <= 19 and has_luhn_digit(digits):
         return Span(start, end, "CREDIT_CARD", 0.85, "spoken:digits+valid")
     if size == 9 and ("social" in before or "ssn" in before):
         return Span(start, end, "US_SSN", 0.85, "spoken:digits+context(social)")
@@ -242,11 +243,6 @@ def _number(text: str, start: int, end: int, digits: str) -> Span:
             source = f"spoken:digits+context({context})" if context else "spoken:digits"
             return Span(start, end, "PHONE_NUMBER", 0.8 if context else 0.65, source)
     return Span(start, end, "NUMERIC", 0.5 if size < 6 else 0.6, "spoken:digits")
-
-
-def _luhn(digits: str) -> bool:
-    doubled = (int(c) * (1 + i % 2) for i, c in enumerate(reversed(digits)))
-    return sum(n - 9 if n > 9 else n for n in doubled) % 10 == 0
 
 
 Word = tuple[int, int, str]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hashlib import sha256
 
-from allonym.checksums.alphabets import BASE58, BECH32, polymod
+from allonym.checksums.algorithms import BASE58, BECH32, polymod
 from allonym.checksums.general import luhn
 from allonym.replace.shapes import Draws
 

@@ -1,4 +1,4 @@
-"""Letters of wallet addresses, and the check that Bech32 makes with them (BIP 173)."""
+"""Check digits that several kinds of numbers have: Luhn; Bech32 of wallet addresses (BIP 173) and their alphabets."""
 
 from __future__ import annotations
 
@@ -6,6 +6,15 @@ from collections.abc import Sequence
 
 BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 BECH32 = "qpzry9x8gf2tvdw0s3jn54khce6mua7l"
+
+
+def has_luhn_digit(digits: str) -> bool:
+    """Return whether digits, from 0 to 9, end in a Luhn check digit; ``0000`` does."""
+    total = 0
+    for i, digit in enumerate(reversed(digits)):
+        number = int(digit) << (i & 1)
+        total += number - 9 if number > 9 else number
+    return total % 10 == 0
 
 
 def polymod(values: Sequence[int]) -> int:
