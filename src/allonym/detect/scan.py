@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from functools import cache
 
 import re2
+
+from allonym.text.words import WORD
 
 Found = tuple[tuple[int, int], ...]
 
@@ -41,7 +42,6 @@ def uncached(words: Iterable[str], tail: str = "", *, whole: bool = False) -> re
 
 MANY = 100_000
 """Characters of words up to which one pattern for all of them is quick, and sure to compile."""
-_RUN = re.compile(r"[^\W_]+")
 _JOINED = 8  # runs of letters and digits that one word may consist of
 
 
@@ -49,13 +49,13 @@ def occurrences(words: Iterable[str], text: str, endings: Iterable[str] = ("",))
     """Where the words stand in the text as whole words, each with one of the endings; for any number of words."""
     known = frozenset(words)
     done = 0
-    for run in _RUN.finditer(text):
+    for run in WORD.finditer(text):
         start, end = run.span()
         if start < done:
             continue
         stops = [end]
         while len(stops) < _JOINED and text[end : end + 1] in ("'", "’", "-", "_"):
-            more = _RUN.match(text, end + 1)
+            more = WORD.match(text, end + 1)
             if more is None:
                 break
             end = more.end()

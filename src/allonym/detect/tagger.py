@@ -21,6 +21,7 @@ from allonym.labels import TAXONOMY
 from allonym.models.tagger import ENGLISH, Tagged, TaggerModel, load
 from allonym.models.tags import LABELS, NAME_PARTS, decode
 from allonym.policy import Policy
+from allonym.text.words import find_words
 
 _SHORTENED = 4
 """Letters of a given name that is cut short with a full stop, at most: ``Geo.``, ``Thos.``."""
@@ -34,7 +35,6 @@ _SHORT = frozenset(
     "sept oct nov dec".split()
 )
 _STATES = word_list("us_states")
-_RUN = re.compile(r"[^\W_]+")
 _ASKING = re.compile(r"(?:May|Will|Can|Could|Would) (?:I|we|you|he|she|they|it|my|your|the)\b")
 _FUNCTION = word_list("function_words")
 _CODES = frozenset(name.replace("_", " ") for name in word_list("names_of_numbers"))
@@ -285,7 +285,7 @@ def _lone_letter(text: str, found: Sequence[Span], n: int) -> bool:
 
 def _says_nothing(said: str) -> bool:
     """Whether it is made of function words alone, which identify nobody."""
-    return all(word.lower() in _FUNCTION for word in _RUN.findall(said)) and (
+    return all(word.lower() in _FUNCTION for word in find_words(said)) and (
         said.islower() or said.lower() in ("am", "pm")
     )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from difflib import SequenceMatcher
 
@@ -13,13 +12,12 @@ from allonym.pipeline import AnyPolicy, detect
 from allonym.plan import Plan, digest
 from allonym.policy import Policy
 from allonym.text.placeholders import find_placeholders
+from allonym.text.words import TOKEN
 
 __all__ = ["found_between", "found_by", "found_in_plans"]
 
 ALL_SIGNS = 4000
 """Words and signs of a text up to which the alignment also anchors on the very frequent ones."""
-
-_TOKEN = re.compile(r"[^\W_]+|[^\w\s]|_")
 
 
 def found_by(
@@ -73,7 +71,7 @@ def found_between(
 def _changes(before: str, after: str) -> list[Span]:
     if before == after:
         return []
-    left = [m.span() for m in _TOKEN.finditer(before)]
+    left = [m.span() for m in TOKEN.finditer(before)]
     right, labels = _signs(after)
     words, signs = [before[a:b] for a, b in left], [after[a:b] for a, b in right]
     matcher = SequenceMatcher(None, words, signs, autojunk=len(left) + len(right) > 2 * ALL_SIGNS)
@@ -97,9 +95,9 @@ def _signs(text: str) -> tuple[list[Interval], dict[int, str]]:
     labels: dict[int, str] = {}
     at = 0
     for mark in marks:
-        out += [m.span() for m in _TOKEN.finditer(text, at, mark.start)]
+        out += [m.span() for m in TOKEN.finditer(text, at, mark.start)]
         labels[len(out)] = mark.label
         out.append((mark.start, mark.end))
         at = mark.end
-    out += [m.span() for m in _TOKEN.finditer(text, at)]
+    out += [m.span() for m in TOKEN.finditer(text, at)]
     return out, labels

@@ -22,6 +22,7 @@ from allonym.evaluate.matching import Found, Mention, bare, touching
 from allonym.stats import Estimate
 from allonym.stats.resampling import Draws
 from allonym.text.fold import fold_spellings
+from allonym.text.words import compile_whole_words
 
 __all__ = ["Leak", "Leaks"]
 
@@ -99,7 +100,7 @@ def stands(surface: str, text: str) -> bool:
     """
     if surface not in text:
         return False
-    return re.search(rf"(?<![^\W_]){re.escape(surface)}(?![^\W_])", text) is not None
+    return compile_whole_words(re.escape(surface)).search(text) is not None
 
 
 def rates(table: Any, draws: Draws, names: Sequence[str], *, after: bool) -> Leaks:

@@ -21,10 +21,11 @@ from allonym.plan import Plan
 from allonym.policy import Policy
 from allonym.stats import Estimate, none
 from allonym.stats.samples import bootstrap, share
+from allonym.text.words import compile_words
 
 __all__ = ["OutputLeaks", "Shown", "output_leaks"]
 
-_WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
+_WORD = compile_words("'’-", digits=False)
 _LEAST = 3  # letters of a part of a person's name that counts
 Named = tuple[str, str]
 """Label and surface."""

@@ -7,9 +7,10 @@ Snowball's for English (https://snowballstem.org/algorithms/english/stop.txt, BS
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable
+
+from allonym.text.words import compile_words
 
 STOP_WORDS = frozenset(
     """
@@ -25,7 +26,7 @@ STOP_WORDS = frozenset(
 )
 LONGEST = 3
 """Words of the longest n-gram."""
-_WORD = re.compile(r"[^\W_]+(?:[-.][^\W_]+)*")
+_WORD = compile_words("-.")
 
 Terms = tuple[tuple[str, int], ...]
 """N-gram, its words joined by ``_``, and how often it occurs."""

@@ -29,6 +29,7 @@ from allonym.labels import TAXONOMY, Label
 from allonym.policy import Policy
 from allonym.text.names import plain
 from allonym.text.placeholders import Placeholder, find_placeholders
+from allonym.text.words import find_words
 
 POINT = 0.02
 """Least probability that the tagger must give a finding; the presets ask for three times as much, and more."""
@@ -266,4 +267,4 @@ def _standing(original: str) -> Callable[[str], bool]:
 
 
 def _words(text: str) -> str:
-    return " " + " ".join(re.findall(r"[^\W_]+", plain(text))) + " "
+    return " " + " ".join(find_words(plain(text))) + " "

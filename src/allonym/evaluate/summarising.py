@@ -24,12 +24,12 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 
 from allonym.stats.samples import average
+from allonym.text.words import IDENTIFIER
 
 __all__ = ["ROUGE", "Read", "Summariser", "oracle", "read", "rouge", "words_of"]
 
 ROUGE = ("rouge1", "rouge2", "rougeL")
 _END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?\w)|\n+")
-_WORD = re.compile(r"\w+")
 _SHORTEST = 4  # words of a sentence that may be taken
 _LONGEST = 60  # words that count of one sentence: transcripts may have no full stops
 _CANDIDATES = 80  # sentences nearest to the references, from which the greedy choice is made
@@ -69,12 +69,12 @@ def read(text: str, *, model: str = "linear") -> Read:
     """
     cut: list[str] = []
     for piece in _END.split(text):
-        words = list(_WORD.finditer(piece))
+        words = list(IDENTIFIER.finditer(piece))
         for at in range(0, len(words), _LONGEST):
             some = words[at : at + _LONGEST]
             if len(some) >= _SHORTEST:
                 cut.append(piece[some[0].start() if at else 0 : some[-1].end() if at + _LONGEST < len(words) else None])
-    found = [tuple(_WORD.findall(s.lower())) for s in cut]
+    found = [tuple(IDENTIFIER.findall(s.lower())) for s in cut]
     vectors = None
     if model == "encoder":
         from allonym.models.encoder import encode
@@ -96,7 +96,7 @@ def _facts(sentences: Sequence[str], words: Sequence[tuple[str, ...]]) -> Any:
             place < 0.1,
             min(len(own), _LONGEST) / _LONGEST,
             any(c.isdigit() for c in text),
-            sum(w[:1].isupper() for w in _WORD.findall(text)) / len(own),
+            sum(w[:1].isupper() for w in IDENTIFIER.findall(text)) / len(own),
             central,
         )
     return out
@@ -159,7 +159,7 @@ class Summariser:
 
 def oracle(text: Read, references: Sequence[str], length: int) -> list[int]:
     """The sentences that greedily raise ROUGE-1 + ROUGE-2 most, until none does or a summary is long enough."""
-    wanted = [_grams(tuple(_WORD.findall(r.lower()))) for r in references]
+    wanted = [_grams(tuple(IDENTIFIER.findall(r.lower()))) for r in references]
     if not text.sentences or not any(one for one, _ in wanted):
         return []
     grams = [_grams(words) for words in text.words]
@@ -231,7 +231,7 @@ def _best(text: Read, scores: Any, length: int) -> list[int]:
 
 def words_of(references: Sequence[Sequence[str]]) -> int:
     """How long a summary is: the mean number of words of the first references."""
-    return max(1, round(average([len(_WORD.findall(r[0])) for r in references if r] or [1]).value))
+    return max(1, round(average([len(IDENTIFIER.findall(r[0])) for r in references if r] or [1]).value))
 
 
 def rouge(summary: str, references: Sequence[str]) -> tuple[float, float, float]:

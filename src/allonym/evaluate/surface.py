@@ -17,13 +17,13 @@ from allonym.evaluate.pairs import checked
 from allonym.stats import Estimate, none
 from allonym.stats.samples import average, difference
 from allonym.text.placeholders import find_placeholders, remove_placeholders
+from allonym.text.words import COMPOUND
 
 __all__ = ["Change", "Surface", "grade_level", "ranks_of", "reading_ease", "removed", "surface", "word_ranks", "words"]
 
 TOP = 10_000
 """How many of the commonest words have a rank (P3 4.1.3.2)."""
 
-_WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 _END = re.compile(r"[.!?]+(?=\s|$|[\"'”’)\]])|\n\s*\n")
 _VOWELS = re.compile(r"[aeiouyàáâäèéêëìíîïòóôöùúûü]+")
 _SILENT = re.compile(r"(?:[^laeiouy]es|[^td]ed|[^laeiouy]e)$")
@@ -90,7 +90,7 @@ class Surface:
 
 def words(text: str) -> list[str]:
     """The words of a text without its placeholders: letters and digits, apostrophes and hyphens inside them."""
-    return _WORD.findall(remove_placeholders(text))
+    return COMPOUND.findall(remove_placeholders(text))
 
 
 def removed(original: Sequence[str], anonymised: Sequence[str]) -> list[float]:

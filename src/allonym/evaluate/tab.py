@@ -23,6 +23,7 @@ from allonym.errors import DataError, MissingExtra
 from allonym.evaluate.matching import Mention, referents, touching
 from allonym.stats import Estimate
 from allonym.stats.resampling import Draws
+from allonym.text.words import IDENTIFIER
 
 __all__ = ["BenchmarkRecall", "TabScores", "Weights", "unigram_bits"]
 
@@ -34,7 +35,6 @@ UNITS = ("entity", "mention", "token")
 MINIMUM = 1e-9
 """Frequency of a word that the list does not have: 29.9 bits."""
 
-_WORD = re.compile(r"\w+")
 _SKIPPED = re.compile(
     r"\b(?:mr|mrs|ms|and|or|from|until|to|about|after|as|at|before|between|by|during|for|in|into|of|on|over|since|with"
     r"|the|a|an|no|nr)\b|['’]s\b|[\s,.\-;:/&()\[\]–'\"’“”]",
@@ -143,10 +143,10 @@ def counts(
             words = [
                 masked(text, (m.start + w.start(), m.start + w.end()), cover)
                 for m in same
-                for w in _WORD.finditer(text[m.start : m.end])
+                for w in IDENTIFIER.finditer(text[m.start : m.end])
             ]
             table[rows] += [[whole, 1], [sum(hidden), len(hidden)], [sum(words), len(words)]]
-    places = [(a + w.start(), a + w.end()) for a, b in cover for w in _WORD.finditer(text[a:b])]
+    places = [(a + w.start(), a + w.end()) for a, b in cover for w in IDENTIFIER.finditer(text[a:b])]
     heavy = np.asarray(weights(text, places), float)
     if heavy.shape != (len(places),) or not np.all(heavy >= 0):
         raise DataError(f"weights: one number of 0 or above for each of {len(places)} words is required")

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Protocol
 
 from allonym.errors import DataError, UnknownNameError, UsageError
+from allonym.text.words import LETTERS
 
 ROLES = ("system", "user", "assistant")
 DROP = "-"
@@ -126,7 +127,7 @@ def _guessed(names: Sequence[str], taken: set[str]) -> dict[str, str]:
 
 
 def _usual(name: str) -> str:
-    words = set(re.findall(r"[^\W\d_]+", name))
+    words = set(LETTERS.findall(name))
     return "assistant" if words & _ASSISTANT else "user" if words & _USER else ""
 
 

@@ -24,6 +24,7 @@ from allonym.files.office import (
 )
 from allonym.files.officetext import tidy
 from allonym.files.pictures import bare, grey_png
+from allonym.text.words import compile_words
 
 _IMAGES = "png|jpe?g|jfif|gif|bmp|dib|tiff?|emf|wmf|emz|wmz|svg|wdp|jxr|hdp|webp|heic|pcz|pict"
 
@@ -188,7 +189,7 @@ def _properties(package: Package, name: str) -> Iterator[Slot]:
 def author_slots(package: Package) -> Iterator[Slot]:
     """The names of authors: written nowhere, but so that they are found where the text tells of them."""
     for name in package.authors:
-        words = set(re.findall(r"[^\W_]+(?:-[^\W_]+)*", name.lower()))
+        words = set(compile_words("-").findall(name.lower()))
         if {w for w in words if not w.isdigit()} - _NOBODY and not name.startswith("tc="):
             yield _heard("name", name)
 

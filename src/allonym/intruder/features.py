@@ -5,7 +5,6 @@ Every feature knows the words that it stands on, so that what it adds to a decis
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,10 +14,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from allonym.text.placeholders import find_placeholders, remove_placeholders
+from allonym.text.words import IDENTIFIER
 
 Ids = NDArray[np.int64]
 
-_WORD = re.compile(r"\w+")
 _KEPT = 20_000  # texts whose features are kept
 
 
@@ -104,7 +103,7 @@ class Reader:
 
     def spans(self, text: str) -> list[tuple[int, int]]:
         """Start and end of the words of a text that are looked at."""
-        words = [m.span() for m in _WORD.finditer(text)]
+        words = [m.span() for m in IDENTIFIER.finditer(text)]
         placeholders = [] if self._tags else find_placeholders(text)
         if not placeholders:
             return words

@@ -13,6 +13,7 @@ from functools import cache
 
 from allonym.errors import DataError, UnknownNameError
 from allonym.text.names import plain
+from allonym.text.words import IDENTIFIER
 
 EXACT, LESS, WRONG = 1.0, 0.5, 0.0
 YEARS = 5
@@ -192,7 +193,7 @@ def _occupation(guess: str, truth: str) -> float:
 
 
 def _words(text: str) -> frozenset[str]:
-    return frozenset(re.findall(r"\w+", text)) - _SMALL
+    return frozenset(IDENTIFIER.findall(text)) - _SMALL
 
 
 @cache

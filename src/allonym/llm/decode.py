@@ -18,12 +18,12 @@ from allonym.llm.answers import parsed
 from allonym.llm.client import Client, Reply, Request
 from allonym.llm.templates import messages
 from allonym.text.names import plain
+from allonym.text.words import find_words
 
 WORDS = 800
 """Words of a window."""
 _OVERLAP = 40
 _COVER = "[...]"
-_WORD = re.compile(r"[^\W_]+")
 _PIECE = re.compile(r"\S+")
 
 SCHEMA: Mapping[str, object] = {
@@ -152,7 +152,7 @@ def _verified(
 
 
 def _code(tag: str) -> str:
-    return "".join(_WORD.findall(tag)).upper()
+    return "".join(find_words(tag)).upper()
 
 
 def _places(text: str, portion: str) -> Iterable[int]:
@@ -170,7 +170,7 @@ def _likeness(portion: str, name: str) -> int:
 
     With 0 it cannot be a form of the name at all.
     """
-    own, others = _WORD.findall(plain(portion)), _WORD.findall(plain(name))
+    own, others = find_words(plain(portion)), find_words(plain(name))
     if not own or not others:
         return int(plain(portion) == plain(name))
     if name != name.lower() and portion == portion.lower() and portion != portion.upper():

@@ -18,6 +18,7 @@ from allonym.replace.mention import Wanted
 from allonym.replace.naming import recased
 from allonym.replace.network import code_like, digits_for, renumbered
 from allonym.text.names import plain
+from allonym.text.words import LETTERS
 
 _AT = r"\s*(?:@|\[\s*at\s*\]|\(\s*at\s*\)|\{\s*at\s*\}|<at>|＠)\s*|\s+at\s+"
 _DOT = r"\s*(?:\[\s*dot\s*\]|\(\s*dot\s*\)|\{\s*dot\s*\}|\[\.\]|\(\.\))\s*|\s+dot\s+|\."
@@ -83,7 +84,7 @@ def _cased_by_runs(new: str, old: str) -> str:
         return new.lower()
     if sum(c.isalpha() for c in old) > 1 and old.isupper():
         return new.upper()
-    runs, olds = re.split(r"([^\W\d_]+)", new), re.findall(r"[^\W\d_]+", old)
+    runs, olds = re.split(r"([^\W\d_]+)", new), LETTERS.findall(old)
     for i, run in enumerate(olds[: len(runs) // 2]):
         if run[:1].isupper():
             new_run = runs[2 * i + 1]

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 
 from allonym.document import Interval
+from allonym.text.words import TOKEN
 
 LENGTH = 160
 """Characters that a passage has at most, unless a place that must not be cut is longer."""
 
 _Block = tuple[str, int, int, int, int]
-_TOKEN = re.compile(r"[^\W_]+|[^\w\s]|_")
 _END = re.compile(r"[.!?…]+[\"'”’)\]]*\s+|\n+")
 _SPACE = re.compile(r"\s+")
 
@@ -91,7 +91,7 @@ def align(source: str, output: str, places: Sequence[Interval]) -> Alignment:
         source, output: one passage each.
         places: of the source, sorted and disjoint.
     """
-    left, right = list(_TOKEN.finditer(source)), list(_TOKEN.finditer(output))
+    left, right = list(TOKEN.finditer(source)), list(TOKEN.finditer(output))
     spans = [_tokens(left, place) for place in places]
     inside = [-1] * len(left)
     for number, (a, b) in enumerate(spans):

@@ -8,7 +8,6 @@ word stands there, or somebody else has it), the next one is taken and a remark 
 from __future__ import annotations
 
 import hmac
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, TypeVar
 from allonym.replace.keyed import subkey
 from allonym.replace.mention import Book, Setting, Wanted
 from allonym.text.names import plain
+from allonym.text.words import find_words
 
 if TYPE_CHECKING:
     from allonym.kb import KnowledgeBase
@@ -30,14 +30,13 @@ ATTEMPTS = 64
 Renderer = Callable[[str], "str | None"]
 """Says what stands for one surface of an entity; None: nothing fits, a tag takes its place."""
 
-_WORD = re.compile(r"[^\W_]+")
 LEAST_WORD = 3
 """Letters that a word needs to be told from others; shorter ones (initials, ``of``, ``AG``) may occur twice."""
 
 
 def words(text: str) -> tuple[str, ...]:
     """The words of a text in plain form: case folded, no diacritics, letters and digits only."""
-    return tuple(_WORD.findall(plain(text) if text else ""))
+    return tuple(find_words(plain(text) if text else ""))
 
 
 @lru_cache(maxsize=64)
@@ -53,7 +52,7 @@ class Ledger:
 
     def __init__(self, text: str, key: bytes, book: Book | None, remarks: list[str]) -> None:
         self._text = plain(text) if text else ""
-        self._words = frozenset(_WORD.findall(self._text))
+        self._words = frozenset(find_words(self._text))
         self._key = key
         self._book = book
         self._remarks = remarks

@@ -42,13 +42,13 @@ from allonym.replace.mention import (
     traits_of,
 )
 from allonym.replace.older_keys import with_older_keys
+from allonym.text.words import find_words
 
 if TYPE_CHECKING:
     from allonym.policy import Policy
 
 ESCAPED_LABEL = "OTHER_IDENTIFYING_ATTRIBUTE"
 ARTICLE = "article@1"
-_WORDS = re.compile(r"[^\W_]+")
 _NONE_GIVEN: Mapping[Span, tuple[str, str]] = MappingProxyType({})
 UNNUMBERED = "\0tag"
 """The tag of an entity that is numbered only if an operator returns its tag."""
@@ -146,7 +146,7 @@ class _Numbers:
 
     def _present(self, prefix: str) -> frozenset[int]:
         """The numbers that stand in the text behind the tag's words, with its signs or without: ``Person 3``."""
-        told = _WORDS.findall(prefix)
+        told = find_words(prefix)
         if self._lower is None:
             self._lower = self._text.lower()
         if not all(word in self._lower for word in told):

@@ -17,6 +17,7 @@ from allonym.document import Interval, merge, subtract
 from allonym.replace.cast import LEAST_WORD
 from allonym.replace.naming import parse
 from allonym.text.fold import Level, fold, spell_out
+from allonym.text.words import find_words
 
 LONGEST = 64
 """Letters of a surface that are looked for; the rest of a longer one is covered by its words."""
@@ -29,7 +30,6 @@ GAP = 3
 
 _WIDE = "\0"
 _SPELLED = re.compile(r"ae|oe|ue|aa")
-_WORD = re.compile(r"[^\W_]+")
 _NUMBER = re.compile(r"\d(?:\W{0,3}\d)*")
 _SHORT = re.compile(r"\b\w\w\b")
 _IDEOGRAPHS = re.compile("[\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+")
@@ -96,7 +96,7 @@ class _Told:
         plain = fold(surface, Level.SCRIPT)
         forms = {plain, fold(spelled, Level.SCRIPT), _SPELLED.sub(lambda m: m[0][0], plain)}
         for form in forms:
-            found = tuple(_WORD.findall(form))
+            found = tuple(find_words(form))
             self.whole.add("".join(found)[:LONGEST])
             self.divided.add(found)
             self.parts.update(w[:LONGEST] for w in found if len(w) >= LEAST_WORD)

@@ -5,7 +5,6 @@ An entity without a usable value gets an offline pseudonym, so that no detected 
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,8 +18,7 @@ from allonym.replace.naming import parse, plural, recased
 from allonym.replace.pseudonym import played
 from allonym.replace.pseudonym import prepare as offline_players
 from allonym.text.names import plain, singular
-
-_WORD = re.compile(r"[^\W_]+")
+from allonym.text.words import find_words
 
 
 @cache
@@ -97,7 +95,7 @@ def fullest(wanted: Wanted) -> str:
 
 def telling(value: str) -> str:
     """The words by which a value is told from others: not ``University of`` and its like."""
-    own = [w for w in _WORD.findall(value) if plain(w) not in lists()["generic"]]
+    own = [w for w in find_words(value) if plain(w) not in lists()["generic"]]
     return " ".join(own) or value
 
 

@@ -24,13 +24,13 @@ from allonym.replace.proposed import Players, fullest, named, offline, opened, r
 from allonym.replace.remarks import lacked
 from allonym.replace.rewriter import load
 from allonym.text.names import near, plain
+from allonym.text.words import LETTERS
 
 KIND = "seq2seq name"
 ALIKE = 0.65
 """Share of their letters, in order, that a word of a proposal and one of an original may have in common."""
 
 _STUTTER = re.compile(r"(?i)(\w)\1\1|\b(\w+)(?:\W+\2\b)+")
-_WORD = re.compile(r"[^\W\d_]+")
 _IDEOGRAPHS = "\u2e80"  # and kana and Hangul, which follow
 LONGEST = 80
 """Characters of a proposal."""
@@ -131,7 +131,7 @@ def _proposals(
         [text[a:b] for a, b in cut],
         beams=int(options.get("beams", 1)),
         most=int(options.get("max_length", 256)),
-        never=sorted({w for name in names for w in _WORD.findall(name) if len(w) >= LEAST_WORD}),
+        never=sorted({w for name in names for w in LETTERS.findall(name) if len(w) >= LEAST_WORD}),
     )
     out: list[list[str]] = [[] for _ in some]
     rejected = 0
@@ -188,7 +188,7 @@ def _repeats(own: Sequence[str], surfaces: Sequence[str]) -> bool:
     Chen``, ``Kim`` as ``Kimberly``, ``Giacomo`` as ``Gia``; but ``de`` and ``of`` may be the same. In a script without
     spaces it is any sign.
     """
-    for name in {name for surface in surfaces for name in _WORD.findall(surface)}:
+    for name in {name for surface in surfaces for name in LETTERS.findall(surface)}:
         if name in tables().particles or name in tables().small:
             continue
         old = plain(name)

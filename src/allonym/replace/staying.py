@@ -15,8 +15,8 @@ from typing import Literal
 from allonym.replace.calendars import words
 from allonym.replace.naming import tables
 from allonym.text.names import plain
+from allonym.text.words import LETTERS
 
-_WORD = re.compile(r"[^\W\d_]+")
 _RUN = re.compile(r"\d+")
 _YEAR_DIGITS, _AGE_DIGITS, _MOST_DIGITS = 4, 3, 12
 
@@ -37,7 +37,7 @@ def _known(kind: Literal["times", "ages"]) -> frozenset[str]:
 
 
 def _words(text: str) -> list[str]:
-    return _WORD.findall(plain(text))
+    return LETTERS.findall(plain(text))
 
 
 def only_time(text: str) -> bool:

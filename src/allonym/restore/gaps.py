@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from allonym.restore.forms import ADDRESS, CLOSING, OPENING, TAG, Form
 from allonym.restore.words import AFTER_APOSTROPHE
+from allonym.text.words import LETTERS
 
 LONGEST_GAP = 24
 _IN_TAGS = frozenset(" \t\n\r_-–—‐‑.:#\"'“”„‟‘’‚‛«»‹›`´*~/|=\u00a0\u2009\u202f\u3000")
@@ -20,7 +21,6 @@ _QUOTE_MARKS = re.compile(r"\r?\n[ \t]*(?:[>|#][ \t]?){1,4}")
 
 _APOSTROPHES = ("'", "’", "ʼ")
 _ELIDED = frozenset("l d j m t s n c qu dell all un".split())
-_LETTERS = re.compile(r"[^\W\d_]+")
 _MATE = dict(zip(OPENING, CLOSING, strict=True))
 _MATES = {closer: opener for opener, closer in _MATE.items()}
 _QUOTES = frozenset("\"'“”„‟‘’‚‛«»‹›`´")
@@ -242,7 +242,7 @@ def name_apart(text: str, start: int, end: int, plainly: bool) -> bool:
     if after == "." and follows.isalnum() and not follows.isupper():
         return False
     if after in _APOSTROPHES and follows.isalpha():
-        tail = _LETTERS.match(text, end + 1)
+        tail = LETTERS.match(text, end + 1)
         return tail is not None and (len(tail[0]) <= 2 or tail[0].lower() in AFTER_APOSTROPHE)
     return True
 

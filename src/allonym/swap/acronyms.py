@@ -18,6 +18,7 @@ from allonym.document import Document, Entity, Span
 from allonym.labels import TAXONOMY, Taxonomy
 from allonym.swap.categories import canonical
 from allonym.text.names import plain
+from allonym.text.words import WORD, find_words
 
 SOURCE = "acronym"
 _SCORE = 0.9
@@ -30,7 +31,6 @@ _INSIDE = re.compile(rf"^(.{{4,}}?)\s*\(\s*[\"“']?({_ACRONYM})[\"”']?\s*\)$"
 _BEFORE = re.compile(rf"(?<![\w&])({_ACRONYM})\s*\(\s*(?:the\s+)?[\"“']?$")
 _SMALL = frozenset("of and the for in on at to by with a an de la du des und der die das für y e & per".split())
 _AND = re.compile(r"&|\b(?:and|und|et|y|e)\b")
-_WORD = re.compile(r"[^\W_]+")
 _NEVER = frozenset(
     {"PERSON", "DATE_TIME", "NUMERIC", "AGE", "GENDER", "ONLINE_ID", "EMAIL_ADDRESS", "PHONE_NUMBER"}
 ) | {*("GENERIC_ID", "DEVICE_ID", "VEHICLE_ID", "GOVERNMENT_ID", "FINANCIAL_ID", "SECRET", "SPELLED_WORD", "PRONOUN")}
@@ -136,7 +136,7 @@ def _family(label: str, taxonomy: Taxonomy) -> str:
 
 
 def _words(key: str) -> list[str]:
-    return _WORD.findall(canonical(key))
+    return find_words(canonical(key))
 
 
 def _complete(document: Document, entities: list[Entity], taxonomy: Taxonomy) -> list[Entity]:
@@ -151,10 +151,10 @@ def _complete(document: Document, entities: list[Entity], taxonomy: Taxonomy) ->
             if around != ("(", ")") or not is_acronym(acronym):
                 continue
             at = max(text.rfind("\n", 0, span.start) + 1, span.start - 120)
-            words = list(_WORD.finditer(text[at : span.start]))
+            words = list(WORD.finditer(text[at : span.start]))
             for word in reversed(words[-2 * len(acronym) :]):
                 end = at + words[-1].end()
-                if initials_fit(acronym, _WORD.findall(text[at + word.start() : end])):
+                if initials_fit(acronym, find_words(text[at + word.start() : end])):
                     if _free(taken, at + word.start(), end):
                         spans.append(Span(at + word.start(), end, entity.label, _SCORE, SOURCE))
                         insort(taken, (at + word.start(), end))
@@ -185,7 +185,7 @@ def _defined(document: Document, entities: Sequence[Entity], taxonomy: Taxonomy)
             told += [before[1]] if before else []
             bare = re.sub(r"^(?:the|a|an|our|its)\s+", "", long, flags=re.I)
             for acronym in told:
-                if is_acronym(acronym) and (spelled_out(acronym, bare) or initials_fit(acronym, _WORD.findall(bare))):
+                if is_acronym(acronym) and (spelled_out(acronym, bare) or initials_fit(acronym, find_words(bare))):
                     key = plain(bare) if inside else canonical(entity.key)
                     one = _Long(f"{_family(entity.label, taxonomy)}:{key}", entity.label)
                     if one not in out.setdefault(acronym, []):

@@ -8,12 +8,11 @@ text it is.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from allonym.text.names import near, organization, plain
+from allonym.text.words import find_words
 
-_WORD = re.compile(r"[^\W_]+")
 _SMALL = frozenset("the a an of and for in on at de la le du des der die das und van von y e our".split())
 _LEAST = 6
 """Letters from which on two names may be one misspelt name."""
@@ -26,10 +25,10 @@ def words_of(key: str) -> frozenset[str]:
     ['acme', 'bank']
     """
     bare = plain(key) if key else ""
-    for words in (_WORD.findall(organization(bare)), _WORD.findall(bare)):
+    for words in (find_words(organization(bare)), find_words(bare)):
         if found := [w for w in words if w not in _SMALL]:
             return frozenset(found)
-    return frozenset(_WORD.findall(bare) or (bare,))
+    return frozenset(find_words(bare) or (bare,))
 
 
 def relatives(keys: Sequence[str], exact: Sequence[bool] | None = None) -> list[frozenset[int]]:
@@ -60,7 +59,7 @@ def relatives(keys: Sequence[str], exact: Sequence[bool] | None = None) -> list[
 
 def _misspelt(keys: Sequence[str], told: Sequence[frozenset[str]]) -> list[tuple[int, int]]:
     """Pairs that one letter tells apart, or nothing but how the words are joined."""
-    letters = ["".join(w for w in _WORD.findall(plain(k)) if w in told[i]) for i, k in enumerate(keys)]
+    letters = ["".join(w for w in find_words(plain(k)) if w in told[i]) for i, k in enumerate(keys)]
     by_rest: dict[str, list[int]] = {}
     for i, word in enumerate(letters):
         if told[i] and len(word) >= _LEAST and not any(c.isdigit() for c in word):
@@ -86,7 +85,7 @@ def _abbreviated(keys: Sequence[str], told: Sequence[frozenset[str]]) -> list[tu
     out = []
     for i, key in enumerate(keys):
         if len(told[i]) > 1:
-            whole = _WORD.findall(plain(key))
+            whole = find_words(plain(key))
             for initials in {"".join(w[0] for w in whole), "".join(w[0] for w in whole if w in told[i])}:
                 out += [(i, j) for j in short.get(initials, ())]
     return sorted(out)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -12,11 +11,12 @@ import numpy as np
 from allonym.swap.corpus import Corpus
 from allonym.swap.results import Cluster
 from allonym.text.placeholders import remove_placeholders
+from allonym.text.words import compile_words
 
 WORDS = 6
 """Words named per cluster."""
 
-_WORD = re.compile(r"[^\W\d_]{3,}")
+_WORD = compile_words(digits=False, least=3)
 _CLEAR = 1.5  # least log odds ratio, in standard errors
 
 

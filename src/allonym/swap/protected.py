@@ -25,6 +25,7 @@ from allonym.document import Document, Span, subtract
 from allonym.labels import TAXONOMY, Label, Taxonomy
 from allonym.policy import Policy, Rule
 from allonym.text.names import near, sound
+from allonym.text.words import WORD, compile_whole_words
 
 SOURCE = "protected"
 OTHER = "OTHER_IDENTIFYING_ATTRIBUTE"
@@ -33,7 +34,6 @@ OPENING = 3000
 
 _SCORE = 0.99
 _RARE, _COMMON, _FREQUENT = 12_000, 5_000, 3_000  # ranks in the vocabulary, which is ordered by how frequent words are
-_WORD = re.compile(r"[^\W_]+")
 _ADDRESS = re.compile(r"\A[@./_-]|[@_]|\.[^\W_]")
 _MARK = re.compile(r"\A['’]s|<\w+>")
 _EDGE = re.compile(r"\A(?:['’]s\b|[\s,&'’-]|(?:and|or|with|of|from|at|the)\b)+")
@@ -114,7 +114,7 @@ class _Text:
     @classmethod
     def of(cls, text: str) -> _Text:
         plain = worded(text)
-        words = tuple((m.start(), m.end(), m.group()) for m in _WORD.finditer(plain))
+        words = tuple((m.start(), m.end(), m.group()) for m in WORD.finditer(plain))
         small = frozenset(
             w for a, b, w in words if text[a].islower() and not _ADDRESS.search(text, max(0, a - 1), b + 2)
         )
@@ -167,7 +167,7 @@ def _phrase(read: _Text, words: Sequence[str], capital: bool) -> Iterator[tuple[
     if not said or (len(said) == 1 and len(said[0]) < 2):
         return
     joined = r"(?: +and)? +" if "and" in words else r" {1,4}"
-    pattern = re.compile(rf"(?<![^\W_]){joined.join(map(re.escape, said))}(?![^\W_])")
+    pattern = compile_whole_words(joined.join(map(re.escape, said)))
     for match in pattern.finditer(read.plain):
         a, b = match.span()
         if "\n\n" in read.text[a:b] or (capital and read.cased and not _capital(read, a, b)):
@@ -177,7 +177,7 @@ def _phrase(read: _Text, words: Sequence[str], capital: bool) -> Iterator[tuple[
 
 def _capital(read: _Text, start: int, end: int) -> bool:
     """Whether each word of note in a stretch has a capital or is a number."""
-    words = [(m.start() + start, m.group()) for m in _WORD.finditer(read.plain[start:end])]
+    words = [(m.start() + start, m.group()) for m in WORD.finditer(read.plain[start:end])]
     return all(not read.text[a].islower() for a, w in words if w not in _SMALL)
 
 
@@ -302,7 +302,7 @@ def _with_ending(read: _Text, end: int) -> int:
         at = end
         while at - end < 2 and read.text[at : at + 1] in (" ", ",", "\xa0"):
             at += 1
-        match = _WORD.match(read.plain, at) if at > end else None
+        match = WORD.match(read.plain, at) if at > end else None
         if match is None or match.group() not in _LEGAL | _words("endings"):
             return end
         if read.cased and read.text[at].islower():
@@ -362,7 +362,7 @@ def _before_occasion(name: str, after: str) -> tuple[str, int]:
             cut = i
             break
     follows = [said for _, said in pieces[cut:]]
-    follows += [m.group() for m in _WORD.finditer(_MARK.sub("", after[:48]).partition(".")[0])]
+    follows += [m.group() for m in WORD.finditer(_MARK.sub("", after[:48]).partition(".")[0])]
     if follows and follows[0] in ("and", "&"):
         follows = follows[2:]
     sure = 2 * bool(follows and _is_occasion(follows[0])) or int(any(map(_is_occasion, follows)))

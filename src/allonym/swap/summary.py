@@ -7,7 +7,6 @@ than the chunk or no answer at all leaves the chunk to extraction.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,12 +18,13 @@ from allonym.llm.answers import parsed
 from allonym.llm.client import Reply, Request
 from allonym.llm.templates import messages
 from allonym.text.names import plain
+from allonym.text.words import compile_words
 
 SHARE = 0.5
 """Share of a chunk's sentences that a summary keeps at most, one at least."""
 
-_TELLING = re.compile(r"[^\W_]{2,}")
-_WORD = re.compile(r"[^\W\d_]{3,}")
+_TELLING = compile_words(least=2)
+_WORD = compile_words(digits=False, least=3)
 _SCHEMA: Mapping[str, object] = {
     "type": "object",
     "properties": {"summary": {"type": "string"}},

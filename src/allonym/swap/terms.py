@@ -20,11 +20,12 @@ from allonym.document import Document, Interval, Span, merge
 from allonym.errors import UsageError
 from allonym.models.pos import parts_of_speech
 from allonym.models.tagger import ENGLISH, TaggerModel, load
+from allonym.text.words import compile_words
 
 LABEL = "TERM"
 SOURCE = "terms"
 _NOUNS = frozenset({"NOUN", "PROPN"})
-_WORD = re.compile(r"[^\W_]+(?:['’&-][^\W_]+)*")
+_WORD = compile_words("'’&-")
 _SENTENCE_END = re.compile(r"[.!?:;\n\"“”(]\s*$")
 _PERIOD = re.compile(r"(?:[1-4][QH]|[QH][1-4]|FY)\d*", re.I)
 _JOINED = re.compile(r"[ \t]|-|&")

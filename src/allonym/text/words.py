@@ -1,34 +1,45 @@
-"""Words: the one place that says what a word, a token and the end of a sentence is.
+"""Words: the one place that says what a word and a token is.
 
-The patterns are meant for the code's own texts and for surfaces; documents of any size are read by the RE2 patterns of
-:mod:`allonym.detect.scan`. None of them can take more than linear time.
+The patterns are meant for surfaces, names and single texts. None of them takes more than linear time.
 """
 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
-WORD = re.compile(r"[^\W_]+")
+
+@lru_cache(maxsize=64)
+def compile_words(joints: str = "", *, digits: bool = True, least: int = 1) -> re.Pattern[str]:
+    """Compile the pattern of a word: a run of letters and digits of any script.
+
+    Args:
+        joints: signs of which one may join two runs to one word, such as ``'’-``.
+        digits: whether digits belong to words.
+        least: characters that a run must have.
+
+    >>> compile_words("'-", digits=False).findall("Mary-Ann's 2nd")
+    ["Mary-Ann's", 'nd']
+    """
+    run = r"[^\W_]" if digits else r"[^\W\d_]"
+    run += "+" if least == 1 else f"{{{least},}}"
+    return re.compile(f"{run}(?:[{re.escape(joints)}]{run})*" if joints else run)
+
+
+WORD = compile_words()
 """A run of letters and digits of any script."""
 
-LETTERS = re.compile(r"[^\W\d_]+")
+LETTERS = compile_words(digits=False)
 """A run of letters of any script."""
+
+COMPOUND = compile_words("'’-")
+"""Words that an apostrophe or a hyphen joins: ``don't``, ``Smith-Jones``."""
 
 IDENTIFIER = re.compile(r"\w+")
 """A run of letters, digits and underscores."""
 
-COMPOUND = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
-"""Words that an apostrophe or a hyphen joins: ``don't``, ``Smith-Jones``."""
-
-LETTER_COMPOUND = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
-"""Runs of letters that an apostrophe or a hyphen joins."""
-
 TOKEN = re.compile(r"[^\W_]+|[^\w\s]|_")
 """A word, or a single sign that is no space."""
-
-BEFORE_WORD = r"(?<![^\W_])"
-AFTER_WORD = r"(?![^\W_])"
-"""Patterns for the borders of a word, to be put around a pattern that matches whole words only."""
 
 
 def find_words(text: str) -> list[str]:
@@ -37,5 +48,5 @@ def find_words(text: str) -> list[str]:
 
 
 def compile_whole_words(pattern: str, flags: int = 0) -> re.Pattern[str]:
-    """Compile a pattern that matches only where no letter or digit stands right before or behind it."""
-    return re.compile(f"{BEFORE_WORD}(?:{pattern}){AFTER_WORD}", flags)
+    """Compile a pattern so that it matches only where no letter or digit stands right before or behind it."""
+    return re.compile(rf"(?<![^\W_])(?:{pattern})(?![^\W_])", flags)

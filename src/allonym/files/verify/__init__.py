@@ -17,6 +17,7 @@ from itertools import pairwise
 
 from allonym.errors import AllonymError, DataError, RefusedContent
 from allonym.text.fold import Level, fold
+from allonym.text.words import find_words
 
 _OFFICE = tuple(f"allonym.files.verify.office:{name}_texts" for name in ("office", "rejected", "raw"))
 VIEWS: Mapping[str, tuple[str, ...]] = {
@@ -73,7 +74,7 @@ class _Squeezed:
         pieces: list[str] = []
         borders: list[int] = []
         at = 0
-        for word in re.findall(r"[^\W_]+", text.translate(dict.fromkeys(map(ord, _MARKS)))):
+        for word in find_words(text.translate(dict.fromkeys(map(ord, _MARKS)))):
             borders.append(at)
             pieces.append(word)
             at += len(word)
