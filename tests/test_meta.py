@@ -45,7 +45,7 @@ META = {
 
 
 LAYERS = [
-    "text document labels errors serial checksums stats pattern",
+    "text document labels errors keys serial checksums stats pattern",
     "registry policy plan models vault llm schema kb",
     "detect resolve link replace restore",
     "pipeline",
@@ -64,6 +64,7 @@ NEIGHBOURS = {
     ("checksums", "errors"),
     ("pattern", "errors"),
     ("text", "errors"),
+    ("keys", "errors"),
     ("text", "labels"),  # placeholders show labels
     ("stats", "errors"),
     ("stats", "serial"),  # estimates are written as JSON

@@ -15,12 +15,12 @@ from allonym.detect.explanation import explain_candidates
 from allonym.detect.selection import select_findings
 from allonym.detect.turns import with_turns
 from allonym.document import Document, Span
+from allonym.keys import subkey
 from allonym.link import Linked, link
 from allonym.plan import Anonymized as Anonymized
 from allonym.plan import Plan, Report, parts_after, replaced
 from allonym.policy import Policy
 from allonym.replace import Book, make_plan, subject_of
-from allonym.replace.keyed import subkey
 from allonym.replace.remarks import without_model
 from allonym.resolve import Decision, decide, resolve
 from allonym.restore import Restored, restore

@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 
 from allonym.document import Document, Entity, Span
 from allonym.errors import DataError
+from allonym.keys import subkey
 from allonym.plan import apply
 from allonym.policy import Policy, Rule
 from allonym.replace import make_plan
 from allonym.replace.dates import moved, read_date
-from allonym.replace.keyed import TOKEN, seal, subkey, unseal
+from allonym.replace.keyed import TOKEN, seal, unseal
 
 KEY = b"a key only for the tests, 32 byte"
 OTHER = b"another key for the tests 32 byte"

@@ -155,9 +155,9 @@ def read(results: tuple[Path, ...], policy: str, key_file: Path | None) -> None:
 
 def _opened(policy: str, key_file: Path | None) -> tuple[Policy, bytes | str, bytes, Client]:
     """Policy, key, the cache's key, and the client. All are needed for a batch."""
+    from allonym.keys import require_key, subkey
     from allonym.llm import client_for
     from allonym.policy import Policy
-    from allonym.replace.keyed import require_key, subkey
 
     chosen = Policy.load(policy)
     key = require_key(read_key(key_file), "llm")

@@ -184,7 +184,7 @@ def read_key(path: Path | None) -> bytes | str | None:
         line = ""
     if line and line.isprintable():
         key = line
-    from allonym.replace.keyed import MIN_KEY_BYTES
+    from allonym.keys import MIN_KEY_BYTES
 
     if (size := len(key.encode() if isinstance(key, str) else key)) < MIN_KEY_BYTES:
         raise UsageError(f"{where}: a key needs at least {MIN_KEY_BYTES} bytes, got {size}")

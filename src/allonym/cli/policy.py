@@ -80,9 +80,9 @@ def check(name: str) -> None:
       allonym policy check mine.toml && echo fine
     """
     from allonym.document import Document
+    from allonym.keys import MIN_KEY_BYTES
     from allonym.pipeline import anonymize
     from allonym.policy import Policy
-    from allonym.replace.keyed import MIN_KEY_BYTES
 
     one = Policy.load(name)
     sample = Document("", "", {one.subject: "somebody"} if one.subject else {})

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from allonym.errors import UsageError
-from allonym.replace.keyed import subkey
+from allonym.keys import subkey
 
 NAMES = ("train", "validation", "test")
 _BITS = 64

@@ -9,7 +9,6 @@ goes on. A torn last line counts as not written.
 from __future__ import annotations
 
 import contextlib
-import hmac
 import json
 import os
 from collections.abc import Mapping
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import IO, BinaryIO
 
 from allonym.errors import UsageError
+from allonym.keys import encode_secret, expand_key
 
 SCHEMA = 1
 
@@ -147,8 +147,7 @@ def _read(stream: IO[bytes]) -> tuple[list[dict[str, object]], int]:
 def _key_code(key: bytes | str | None, salt: str) -> str:
     if key is None:
         return ""
-    secret = key.encode() if isinstance(key, str) else key
-    return hmac.new(secret, b"allonym resume " + salt.encode(), "sha256").hexdigest()
+    return expand_key(encode_secret(key), b"allonym resume " + salt.encode()).hex()
 
 
 def _lock(stream: IO[bytes], target: Path) -> None:

@@ -23,10 +23,10 @@ from allonym.files.output import Lines, PartFile, Pipe, digest_of, part_path
 from allonym.files.record import Draft, Failure, Job, Tally, Treated
 from allonym.files.runreport import RunReport, make_report
 from allonym.files.tasks import BATCH, Place, Stretch, Task, look, read_tasks, work
+from allonym.keys import subkey
 from allonym.plan import digest
 from allonym.policy import Policy
 from allonym.replace.cast import Corpus
-from allonym.replace.keyed import subkey
 
 if TYPE_CHECKING:
     from allonym.replace import Keeper

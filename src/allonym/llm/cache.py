@@ -6,11 +6,11 @@ folder. A file that cannot be opened (another key, a torn disk) counts as not th
 
 from __future__ import annotations
 
-import hmac
 import os
 from pathlib import Path
 
-_NONCE = 12
+from allonym.keys import Cipher, expand_key
+
 _VERSION = b"allonym llm answer 1"
 
 
@@ -24,22 +24,18 @@ class Cache:
 
     def __init__(self, folder: str | Path, key: bytes) -> None:
         self._folder = Path(folder)
-        self._naming = hmac.digest(key, b"name", "sha256")
-        self._sealing = hmac.digest(key, b"seal", "sha256")
+        self._naming = expand_key(key, b"name")
+        self._cipher = Cipher(expand_key(key, b"seal"))
 
     def name(self, request: bytes) -> str:
         """The request's name, 64 hexadecimal digits; also its ``custom_id`` in batch files."""
-        return hmac.digest(self._naming, request, "sha256").hex()
+        return expand_key(self._naming, request).hex()
 
     def get(self, name: str) -> bytes | None:
         """The answer of that name; None where there is none that this key opens."""
-        from cryptography.exceptions import InvalidTag
-        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-
         try:
-            data = self._path(name).read_bytes()
-            return AESGCM(self._sealing).decrypt(data[:_NONCE], data[_NONCE:], _VERSION + name.encode())
-        except (OSError, InvalidTag, ValueError):
+            return self._cipher.unseal(self._path(name).read_bytes(), _VERSION + name.encode())
+        except OSError:
             return None
 
     def put(self, name: str, answer: bytes) -> None:
@@ -48,12 +44,9 @@ class Cache:
         Raises:
             OSError: the folder cannot be written.
         """
-        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-
         path = self._path(name)
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        nonce = os.urandom(_NONCE)
-        sealed = nonce + AESGCM(self._sealing).encrypt(nonce, answer, _VERSION + name.encode())
+        sealed = self._cipher.seal(answer, _VERSION + name.encode())
         part = path.with_name(f"{path.name}.{os.urandom(6).hex()}.part")
         try:
             with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeVar
 
-from allonym.replace.keyed import subkey
+from allonym.keys import subkey
 from allonym.replace.mention import Book, Setting, Wanted
 from allonym.text.names import plain
 from allonym.text.words import find_words

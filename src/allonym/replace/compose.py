@@ -25,9 +25,10 @@ from typing import TYPE_CHECKING, Protocol
 
 from allonym.document import Document, Entity, Span
 from allonym.errors import AllonymError, DataError
+from allonym.keys import require_key
 from allonym.plan import Edit, Plan, digest, replaced
 from allonym.replace.context import article, attached, core, grown, removed, with_article
-from allonym.replace.keyed import LOOSE_TOKEN, require_key, seal
+from allonym.replace.keyed import LOOSE_TOKEN, seal
 from allonym.replace.mention import (
     PLAIN,
     Book,

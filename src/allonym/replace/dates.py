@@ -10,10 +10,10 @@ from datetime import date, timedelta
 from typing import Any, Literal
 
 from allonym.errors import DataError, PolicyError
+from allonym.keys import subkey
 from allonym.plan import digest
 from allonym.replace.calendars import named as named_as
 from allonym.replace.calendars import words, written
-from allonym.replace.keyed import subkey
 from allonym.replace.mention import Mention, Setting, declare_surrogates, traits
 
 MONTHS = (

@@ -1,9 +1,4 @@
-"""Operators that need a key, and how their keys are derived.
-
-All keys derive from the caller's one secret by HKDF (RFC 5869, SHA-512), separately for each purpose, so that no output
-of one operator helps against another. Secrets of type bytes are taken as random. Secrets of type str are passphrases
-and go through scrypt first (about 50 ms, once per process and passphrase). Both need 16 bytes.
-"""
+"""Operators that need a key. Each has a key of its own, which :mod:`allonym.keys` derives from the caller's secret."""
 
 from __future__ import annotations
 
@@ -12,17 +7,16 @@ import re
 from base64 import b32decode, b32encode
 from collections.abc import Mapping
 from functools import lru_cache
-from hashlib import scrypt
 from typing import TYPE_CHECKING, Any
 
-from allonym.errors import PolicyError, UsageError
+from allonym.errors import PolicyError
+from allonym.keys import subkey
 from allonym.replace.mention import Mention, Setting, traits
 from allonym.text.placeholders import Grammar
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 
-MIN_KEY_BYTES = 16
 MARK = ":e1:"
 _BASE32 = "[A-Za-z2-7]{26,}"
 _TOKEN = rf"\[(\w{{1,64}}):[eE]1:({_BASE32})\]"
@@ -34,48 +28,6 @@ LOOSE_TOKEN = re.compile(_TOKEN + r"|\w{1,64}\s{0,3}:\s{0,3}[eE]1\s{0,3}:")
 
 _NOT_WORD = re.compile(r"\W+")
 _BLOCK = 16
-
-
-def require_key(key: bytes | str | None, operator: str) -> bytes | str:
-    """Return the key if it is long enough.
-
-    Raises:
-        UsageError: there is no key, or it is shorter than 16 bytes. The message does not show it.
-    """
-    if key is None:
-        raise UsageError(
-            f"operator {operator!r} needs a key: pass key=... (--key-file on the command line) with at least "
-            f"{MIN_KEY_BYTES} bytes, for instance secrets.token_bytes(32), and keep it as safe as the source; "
-            "or keep a vault (vault=..., --vault), which has a key of its own"
-        )
-    if not isinstance(key, (bytes, str)):
-        raise UsageError(f"a key must be bytes or str, got {type(key).__name__}")
-    size = len(key if isinstance(key, bytes) else key.encode("utf-8", "surrogatepass"))
-    if size < MIN_KEY_BYTES:
-        raise UsageError(f"a key needs at least {MIN_KEY_BYTES} bytes, got {size}")
-    return key
-
-
-@lru_cache(maxsize=8)
-def _root_key(key: bytes | str) -> bytes:
-    if isinstance(key, str):
-        key = scrypt(key.encode("utf-8", "surrogatepass"), salt=b"allonym passphrase 1", n=2**14, r=8, p=1, dklen=64)
-    return hmac.digest(b"allonym 1", key, "sha512")
-
-
-@lru_cache(maxsize=64)
-def _derive_subkey(key: bytes | str, purpose: str, scope: str) -> bytes:
-    info = b"\0".join((purpose.encode(), scope.encode("utf-8", "surrogatepass")))
-    return hmac.digest(_root_key(key), info + b"\1", "sha512")
-
-
-def subkey(key: bytes | str | None, operator: str, scope: str = "") -> bytes:
-    """Derive 64 bytes for one operator and scope from the caller's secret.
-
-    Raises:
-        UsageError: there is no key, or it is too short.
-    """
-    return _derive_subkey(require_key(key, operator), operator, scope)
 
 
 def _check_hash(options: Mapping[str, Any], where: str) -> None:

@@ -18,13 +18,13 @@ from dataclasses import dataclass, field
 from typing import Literal, cast
 
 from allonym.errors import EndpointError
+from allonym.keys import subkey
 from allonym.llm.answers import mended
 from allonym.llm.client import Client, Recorded, Request, client_for
 from allonym.llm.templates import messages
 from allonym.plan import digest
 from allonym.replace.cast import Ledger, Renderer, words
 from allonym.replace.covering import strays
-from allonym.replace.keyed import subkey
 from allonym.replace.mention import Mention, Setting, Wanted, declare_surrogates, traits
 from allonym.replace.proposed import (
     Players,

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
 
+from allonym.keys import subkey
 from allonym.replace.cast import LEAST_WORD, Ledger, Renderer, words
-from allonym.replace.keyed import subkey
 from allonym.replace.mention import Mention, Setting, Wanted
 from allonym.replace.naming import parse, plural, recased
 from allonym.replace.pseudonym import played

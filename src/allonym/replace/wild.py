@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from allonym.errors import PolicyError
+from allonym.keys import subkey
 from allonym.replace.cast import Ledger
-from allonym.replace.keyed import subkey
 from allonym.replace.mention import Mention, Setting, Wanted, read_template, traits
 from allonym.text.placeholders import Grammar
 

@@ -10,9 +10,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from allonym.errors import RestoreError, UsageError
+from allonym.keys import require_key
 from allonym.plan import Edit, Plan, invert
 from allonym.replace.context import article, with_article
-from allonym.replace.keyed import require_key
 from allonym.replace.mention import traits_named
 from allonym.restore.hits import Match
 from allonym.restore.index import Index

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import hmac
-import os
-
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from allonym.errors import DatabaseError
-from allonym.vault.keys import Secret, encoded
+from allonym.keys import Cipher, encode_secret, expand_key, stretch_passphrase
+from allonym.vault.keys import Secret
 
-_NONCE = 12
 _PURPOSE = b"allonym server sealing 1"
 
 
@@ -25,17 +20,16 @@ class Sealing:
 
     def __init__(self, secret: Secret) -> None:
         if isinstance(secret, str):
-            secret = hashlib.scrypt(encoded(secret), salt=_PURPOSE, n=2**16, r=8, p=1, maxmem=2**27, dklen=32)
-        self._key = hmac.digest(_PURPOSE, secret, "sha256")
-        self._cipher = AESGCM(self._key)
+            secret = stretch_passphrase(secret, _PURPOSE, 2**16)
+        self._key = expand_key(_PURPOSE, secret)
+        self._cipher = Cipher(self._key)
 
     def __repr__(self) -> str:
         return "Sealing()"
 
     def seal(self, text: str, about: str = "") -> bytes:
         """The text, encrypted with AES-256-GCM and a random nonce, bound to what it is ``about``."""
-        nonce = os.urandom(_NONCE)
-        return nonce + self._cipher.encrypt(nonce, text.encode("utf-8", "surrogatepass"), about.encode())
+        return self._cipher.seal(encode_secret(text), about.encode())
 
     def opened(self, sealed: bytes, about: str = "") -> str:
         """The text again.
@@ -43,10 +37,9 @@ class Sealing:
         Raises:
             DatabaseError: it was sealed with another secret or about something else, or was changed.
         """
-        try:
-            plain = self._cipher.decrypt(bytes(sealed[:_NONCE]), bytes(sealed[_NONCE:]), about.encode())
-        except (InvalidTag, ValueError):
-            raise DatabaseError("a stored text does not open with this server's secret, or was changed") from None
+        plain = self._cipher.unseal(bytes(sealed), about.encode())
+        if plain is None:
+            raise DatabaseError("a stored text does not open with this server's secret, or was changed")
         return plain.decode("utf-8", "surrogatepass")
 
     def digest(self, *values: str) -> str:

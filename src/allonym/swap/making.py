@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from allonym.errors import UnknownNameError
+from allonym.keys import subkey
 from allonym.plan import Plan
 from allonym.policy import Policy
-from allonym.replace.keyed import subkey
 from allonym.stats import Estimate
 from allonym.swap import checks
 from allonym.swap.checks import Changed, Checks

@@ -19,12 +19,12 @@ from typing import NamedTuple
 
 from allonym.document import Entity, Interval, Span, merge, subtract
 from allonym.errors import UnknownNameError
+from allonym.keys import subkey
 from allonym.labels import Taxonomy
 from allonym.plan import Edit, Plan, digest, parts_after, replaced
 from allonym.policy import Policy, Rule
 from allonym.replace import make_plan
 from allonym.replace.cast import CorpusBook
-from allonym.replace.keyed import subkey
 from allonym.swap.categories import category_of, label_of
 from allonym.swap.chunking import sentences
 from allonym.swap.coarser import Coarser

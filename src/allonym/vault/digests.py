@@ -22,8 +22,9 @@ from typing import Any
 import sqlalchemy as sa
 
 from allonym.errors import UsageError, VaultError
+from allonym.keys import encode_secret
 from allonym.vault import store
-from allonym.vault.keys import Sealer, encoded, pack, unpack
+from allonym.vault.keys import Sealer, pack, unpack
 from allonym.vault.variants import KINDS, forms_of, without
 
 SIZE = 16
@@ -41,7 +42,7 @@ _EDITED = "edited"
 def digest_of(key: bytes, form: str, *, edited: bool = False) -> bytes:
     """The digest of a form; those of forms with one letter another are no others' digests."""
     person = b"edited" if edited else b"form"
-    return blake2b(encoded(form), digest_size=SIZE, key=key, person=person).digest()
+    return blake2b(encode_secret(form), digest_size=SIZE, key=key, person=person).digest()
 
 
 def packed(key: bytes, original: str, label: str) -> bytes:

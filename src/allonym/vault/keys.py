@@ -15,14 +15,11 @@ import secrets
 from base64 import b64decode, urlsafe_b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from hashlib import scrypt
 from pathlib import Path
 from typing import TypedDict
 
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-
 from allonym.errors import MissingExtra, UsageError, VaultError, WrongKey
+from allonym.keys import Cipher, encode_secret, expand_key, stretch_passphrase
 
 Secret = bytes | str
 """What opens a vault: random bytes, or a passphrase."""
@@ -30,7 +27,6 @@ Secret = bytes | str
 MIN_SECRET_BYTES = 16
 ENVIRONMENT = "ALLONYM_VAULT_KEY"
 _MARK = "allonym-vault-key-1:"
-_NONCE = 12
 _BLOCK = 32
 _MANY_DIGESTS = 512  # bytes, so that a row does not tell how long a name is
 _DIGITS = 32
@@ -107,7 +103,7 @@ def check_secret(secret: Secret, where: str = "secret") -> Secret:
     """
     if not isinstance(secret, (bytes, str)):
         raise UsageError(f"{where}: a vault's secret must be bytes or str, got {type(secret).__name__}")
-    if (size := len(secret if isinstance(secret, bytes) else encoded(secret))) < MIN_SECRET_BYTES:
+    if (size := len(encode_secret(secret))) < MIN_SECRET_BYTES:
         raise UsageError(f"{where}: a vault's secret needs at least {MIN_SECRET_BYTES} bytes, got {size}")
     return secret
 
@@ -176,21 +172,21 @@ def key_encryption_key(secret: Secret, how: Derivation, where: str) -> bytes:
     except ValueError:
         raise VaultError(f"{where}: the salt of its key cannot be read") from None
     if isinstance(secret, bytes):
-        return expanded(hmac.digest(salt, secret, "sha256"), "key encryption")
+        return expanded(expand_key(salt, secret), "key encryption")
     n, r, p = how["n"], how["r"], how["p"]
     if not (n in _ROUNDS and r in range(1, 33) and p in range(1, 17)):
         raise VaultError(f"{where}: parameters of scrypt out of range")
-    return scrypt(encoded(secret), salt=salt, n=n, r=r, p=p, maxmem=256 * n * r + 2**20, dklen=32)
+    return stretch_passphrase(secret, salt, n, r, p)
 
 
 def wrap(key: bytes, inner: bytes, *about: str) -> bytes:
     """``inner`` encrypted under ``key``, bound to what it is."""
-    return seal(AESGCM(expanded(key, "wrap")), inner, about)
+    return Cipher(expanded(key, "wrap")).seal(inner, pack(about))
 
 
 def unwrap(key: bytes, wrapped: bytes, *about: str) -> bytes | None:
     """What :func:`wrap` wrapped; None where the key does not fit or something was changed."""
-    return unseal(AESGCM(expanded(key, "wrap")), wrapped, about)
+    return unseal(Cipher(expanded(key, "wrap")), wrapped, about)
 
 
 # Values and digests
@@ -205,11 +201,11 @@ class Sealer:
     __slots__ = ("_chain", "_digests", "_index", "_log", "_values", "checking", "where")
 
     def __init__(self, keys: Keys, where: str) -> None:
-        self._values = AESGCM(expanded(keys.data, "values"))
+        self._values = Cipher(expanded(keys.data, "values"))
         self._index = expanded(keys.lasting, "index")
-        self._log = AESGCM(expanded(keys.lasting, "audit"))
+        self._log = Cipher(expanded(keys.lasting, "audit"))
         self._chain = expanded(keys.lasting, "audit chain")
-        self._digests = AESGCM(expanded(keys.lasting, "digests"))
+        self._digests = Cipher(expanded(keys.lasting, "digests"))
         self.checking = expanded(keys.lasting, "checking")
         self.where = where
 
@@ -220,7 +216,7 @@ class Sealer:
     def seal(self, values: Sequence[str], *about: str) -> bytes:
         """Values encrypted together, padded to a multiple of 32 bytes and bound to table, scope and row."""
         plain = pack(values)
-        return seal(self._values, plain + bytes(-len(plain) % _BLOCK), about)
+        return self._values.seal(plain + bytes(-len(plain) % _BLOCK), pack(about))
 
     def unseal(self, sealed: object, *about: str) -> tuple[str, ...]:
         """What :meth:`seal` sealed.
@@ -236,7 +232,7 @@ class Sealer:
     def seal_digests(self, data: bytes, row: str) -> bytes:
         """The digests of an original, padded to a multiple of 512 bytes, under a key that stays when the data key
         changes."""
-        return seal(self._digests, data + bytes(-len(data) % _MANY_DIGESTS), ("digests", row))
+        return self._digests.seal(data + bytes(-len(data) % _MANY_DIGESTS), pack(("digests", row)))
 
     def unseal_digests(self, sealed: object, row: str) -> bytes:
         """What :meth:`seal_digests` sealed.
@@ -251,7 +247,7 @@ class Sealer:
 
     def seal_entry(self, values: Sequence[str], number: int) -> bytes:
         """A line of the audit log, encrypted under a key that stays when the data key changes."""
-        return seal(self._log, pack(values), ("audit", str(number)))
+        return self._log.seal(pack(values), pack(("audit", str(number))))
 
     def unseal_entry(self, sealed: object, number: int) -> tuple[str, ...] | None:
         """What :meth:`seal_entry` sealed; None where it was changed."""
@@ -264,35 +260,22 @@ class Sealer:
         return hmac.digest(self._chain, head + b"".join(len(p).to_bytes(4) + p for p in pieces), "sha256")
 
 
-def seal(aead: AESGCM, plain: bytes, about: Sequence[str]) -> bytes:
-    """A random nonce and what AES-256-GCM makes of ``plain``, bound to ``about``."""
-    nonce = os.urandom(_NONCE)
-    return nonce + aead.encrypt(nonce, plain, pack(about))
-
-
-def unseal(aead: AESGCM, sealed: object, about: Sequence[str]) -> bytes | None:
-    """What :func:`seal` sealed; None where it is no such thing."""
-    if not isinstance(sealed, bytes) or len(sealed) < _NONCE + 16:
-        return None
+def unseal(cipher: Cipher, sealed: object, about: Sequence[str]) -> bytes | None:
+    """Decrypt a stored value; None where it is damaged, or bound to something else."""
     try:
-        return aead.decrypt(sealed[:_NONCE], sealed[_NONCE:], pack(about))
-    except (InvalidTag, AttributeError):  # what it is bound to may be a column that is damaged and no text any more
+        return cipher.unseal(sealed, pack(about)) if isinstance(sealed, bytes) else None
+    except AttributeError:  # it may be bound to a damaged column that is no text any more
         return None
 
 
 def expanded(key: bytes, purpose: str) -> bytes:
     """A 32-byte key of its own for one purpose (HKDF's expand step)."""
-    return hmac.digest(key, b"allonym vault " + purpose.encode() + b"\1", "sha256")
-
-
-def encoded(text: str) -> bytes:
-    """UTF-8 that takes every str, lone surrogates too."""
-    return text.encode("utf-8", "surrogatepass")
+    return expand_key(key, b"allonym vault " + purpose.encode() + b"\1")
 
 
 def pack(values: Iterable[str]) -> bytes:
     """Texts in one piece of bytes from which :func:`unpack` gets exactly them back."""
-    pieces = [encoded(value) for value in values]
+    pieces = [encode_secret(value) for value in values]
     return len(pieces).to_bytes(2) + b"".join([len(p).to_bytes(4) + p for p in pieces])
 
 

@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import sqlalchemy as sa
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from allonym.errors import UsageError, VaultError, WrongKey
+from allonym.keys import Cipher
 from allonym.vault import store
 from allonym.vault.book import AT_ONCE, Book, in_batches, open_known, token_digest
 from allonym.vault.keys import (
@@ -36,7 +36,6 @@ from allonym.vault.keys import (
     key_encryption_key,
     new_derivation,
     pack,
-    seal,
     unpack,
     unseal,
 )
@@ -81,11 +80,11 @@ def _sealed(out: BinaryIO, rows: Iterable[Row], secret: Secret, where: str) -> N
     key = key_encryption_key(secret, how, where)
     head = _MAGIC + json.dumps({"derivation": how, "check": _check(key)}).encode() + b"\n"
     out.write(head)
-    aead, number, waiting = AESGCM(expanded(key, "export")), 0, bytearray()
+    cipher, number, waiting = Cipher(expanded(key, "export")), 0, bytearray()
 
     def piece(last: str) -> None:
         nonlocal number
-        sealed = seal(aead, bytes(waiting), (head.hex(), str(number), last))
+        sealed = cipher.seal(bytes(waiting), pack((head.hex(), str(number), last)))
         out.write(len(sealed).to_bytes(4) + sealed)
         number += 1
         waiting.clear()
@@ -253,13 +252,13 @@ def _opened(data: BufferedReader, secret: Secret, where: str) -> Iterator[Row]:
     key = key_encryption_key(secret, derivation({"derivation": how}, where), where)
     if not hmac.compare_digest(check.encode(), _check(key).encode()):
         raise WrongKey(f"the secret does not open {where}, or the secret is damaged")
-    aead, head = AESGCM(expanded(key, "export")), (_MAGIC + line).hex()
+    cipher, head = Cipher(expanded(key, "export")), (_MAGIC + line).hex()
     number, last = 0, False
     while not last:
         size = int.from_bytes(data.read(4))
         sealed = data.read(size) if size <= _LONGEST else b""
         last = not data.peek(1)
-        plain = unseal(aead, sealed, (head, str(number), "last" if last else "more"))
+        plain = unseal(cipher, sealed, (head, str(number), "last" if last else "more"))
         if plain is None:
             raise VaultError(f"{where}: piece {number + 1} is missing, cut off or was changed")
         at = 0

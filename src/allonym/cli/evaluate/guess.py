@@ -166,8 +166,8 @@ def attributes(
 
 
 def _settings(policy: str, key_file: Path | None) -> tuple[Mapping[str, object], bytes | None]:
+    from allonym.keys import subkey
     from allonym.policy import Policy
-    from allonym.replace.keyed import subkey
 
     settings = Policy.load(policy).llm
     key = read_key(key_file) if settings["cache"] else None

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 
 from allonym.detect.candidates import find_candidates
 from allonym.document import Document, Interval, Span
+from allonym.keys import subkey
 from allonym.llm import unlocked
 from allonym.pipeline import replace_found, resolve_candidates
 from allonym.plan import Edit
 from allonym.policy import Policy
 from allonym.replace import subject_of
-from allonym.replace.keyed import subkey
 from allonym.replace.mention import policy_grammars, traits_named
 from allonym.restore import Restorer
 from allonym.server.gateway.pieces import Passage, Piece
