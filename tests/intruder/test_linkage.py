@@ -83,7 +83,7 @@ def test_each_text_judged_by_all_the_others_is_exact():
     rng = np.random.default_rng(3)
     rows = rng.normal(size=(12, 30))
     wanted = rng.normal(size=(12, 2))
-    _, left_out = module._solve(rows @ rows.T, wanted, 0.5)
+    _, left_out = module._solve_weights(rows @ rows.T, wanted, 0.5)
     for i in range(12):
         rest = np.arange(12) != i
         model = Ridge(alpha=0.5, fit_intercept=False).fit(rows[rest], wanted[rest])

@@ -25,12 +25,12 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
         made.append(self)
 
     monkeypatch.setattr(client_module.Client, "__init__", watched)
-    client_module._client.cache_clear()
+    client_module._open_client.cache_clear()
     running = Server()
     running.waits = []  # type: ignore[attr-defined]
     monkeypatch.setattr(client_module, "sleep", running.waits.append)  # type: ignore[attr-defined]
     yield running
-    client_module._client.cache_clear()
+    client_module._open_client.cache_clear()
     for one in made:
         one.close()
     running.stop()

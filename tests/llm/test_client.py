@@ -332,7 +332,7 @@ def test_a_kept_answer_needs_no_server_and_stands_nowhere_in_plain(server, tmp_p
     server.then = at.answer(json.dumps({"a": f"{CANARY} again"}))
     said = settings(server, cache=str(tmp_path / "kept"))
     first = client_for(said, b"k" * 32).ask(request())
-    client_module._client.cache_clear()
+    client_module._open_client.cache_clear()
     server.then = at.status(500)
     other = client_for({**said, "url": "http://127.0.0.1:9/v1", "json_mode": "none"}, b"k" * 32)
     again = other.ask(request())

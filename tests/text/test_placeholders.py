@@ -16,7 +16,7 @@ from allonym.evaluate.perplexity import perplexity
 from allonym.evaluate.surface import words
 from allonym.intruder.features import Reader
 from allonym.labels import SCHEMES, TAXONOMY
-from allonym.pipeline import Anonymized, replace_found
+from allonym.pipeline import Anonymized, replace_spans
 from allonym.policy import Rule, presets
 from allonym.replace.mention import policy_grammars, traits_named, traits_of
 from allonym.replace.wild import FORMS
@@ -38,7 +38,7 @@ def anonymised(policy: Policy, mentions: list[tuple[str, str]]) -> Anonymized:
         text += "Then "
         spans.append(Span(len(text), len(text) + len(surface), label))
         text += f"{surface} spoke of it.\n"
-    return replace_found(Document("d", text), spans, policy, key=KEY)
+    return replace_spans(Document("d", text), spans, policy, key=KEY)
 
 
 def replaced_spans(result: Anonymized) -> list[tuple[int, int, str, str]]:
@@ -201,7 +201,7 @@ def versions() -> tuple[list[str], dict[str, list[str]]]:
         spans.append(Span(text.rindex(name.split()[0]), text.rindex(name.split()[0]) + 3, "PERSON"))
         original.append(text)
         for style, policy in STYLES.items():
-            anonymised[style].append(replace_found(Document("d", text), spans, policy, key=KEY).text)
+            anonymised[style].append(replace_spans(Document("d", text), spans, policy, key=KEY).text)
     return original, anonymised
 
 

@@ -1,9 +1,9 @@
-"""Intruders: who is a text from? Judges of what anonymised texts still give away, all behind one protocol.
+"""Intruders: who is a text about? They measure what anonymised texts still give away, all behind one protocol.
 
 An intruder learns from texts whose classes (companies, persons, any labels) are known, and ranks the classes for
-others: offline by linear models on entities or on all words (:mod:`.offline`), or by a language model
-(:mod:`.language_model`).
-:func:`study` lets one judge texts before and after anonymisation; it never learns from what it judges.
+others: offline with linear models on entities or on all words (:mod:`.offline`), or with a language model
+(:mod:`.language_model`). :func:`study` lets an intruder guess before and after anonymisation; it never learns from the
+texts that it judges.
 """
 
 from __future__ import annotations
@@ -44,19 +44,20 @@ intruders = Registry(
 
 
 def open_intruder(name: str, **options: object) -> Intruder:
-    """An intruder by name.
+    """Open an intruder by name.
 
     Args:
-        name: ``entities``, ``words``, ``linkage``, ``llm``, or what another package registered.
+        name: ``entities``, ``words``, ``linkage``, ``llm``, or a name that another package registered.
         options: of the intruder; see :mod:`.offline`, :mod:`.linkage` and :mod:`.language_model`. None: the default.
 
     Raises:
         UnknownNameError: there is no such intruder.
-        UsageError: it does not take such options, or an endpoint is not named.
+        UsageError: it does not take such options, or no endpoint is named.
     """
     factory = cast(Callable[..., Intruder], intruders.get(name, "intruder"))
-    said = {key: value for key, value in options.items() if value is not None}
-    known = inspect.signature(factory).parameters
-    if not any(p.kind is p.VAR_KEYWORD for p in known.values()) and (wrong := sorted(set(said) - set(known))):
-        raise UsageError(f"intruder {name!r} takes {', '.join(known) or 'no option'}; got {', '.join(wrong)}")
-    return factory(**said)
+    options = {key: value for key, value in options.items() if value is not None}
+    parameters = inspect.signature(factory).parameters
+    wrong = sorted(set(options) - set(parameters))
+    if wrong and not any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+        raise UsageError(f"intruder {name!r} takes {', '.join(parameters) or 'no option'}; got {', '.join(wrong)}")
+    return factory(**options)

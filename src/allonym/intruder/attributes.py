@@ -1,41 +1,38 @@
 """Attribute inference by a language model after Staab et al. 2023 ("Beyond Memorization", arXiv 2310.07298).
 
-What can be told of a person whom nobody can name: several guesses for each attribute, scored by rules. Strictly opt-in:
-texts go to the endpoint that the settings name, and nowhere without one.
+It measures what can be inferred about a person whom nobody can name: several guesses for each attribute, scored by
+rules. Strictly opt-in: texts go to the endpoint that the settings name, and nowhere without one.
 """
 
 from __future__ import annotations
 
-import re
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from importlib.resources import files
-from typing import Any
 
-from allonym.errors import DataError, UnknownNameError, UsageError
-from allonym.intruder.persons import answers, language_model, utf8
+from allonym.errors import DataError, UnknownNameError
+from allonym.intruder.persons import ask_about_texts, list_strings
 from allonym.intruder.scoring import EXACT, LESS, RULES, score
 from allonym.llm import Client
+from allonym.llm.templates import fill_slots, read_prompts
+from allonym.serial import Serialisable
 from allonym.stats import Estimate
 from allonym.stats.samples import share
 
 ATTRIBUTES: tuple[str, ...] = tuple(RULES)
-"""What can be asked for: age, sex, place, birthplace, education, occupation, relationship, income."""
+"""The attributes: age, sex, place, birthplace, education, occupation, relationship, income."""
 
 Guesses = Mapping[str, tuple[str, ...]]
 """Attribute to guesses, the likeliest first."""
 
 
 @dataclass(frozen=True, slots=True)
-class AttributeRate:
-    """How well one attribute was guessed; shares of the texts whose truth is known, with Wilson's interval.
+class AttributeRate(Serialisable):
+    """How well one attribute was guessed: shares of the texts whose true value is known, with Wilson's interval.
 
     Attributes:
-        attribute: which one; empty: all together.
-        texts: whose truth is known.
-        guessed: share with a guess at all.
+        attribute: its name; empty: all together.
+        texts: texts whose true value is known.
+        guessed: share with any guess.
         first: share whose first guess is right; first_less: right or less precise (the country of a city).
         any: share with a right guess among all; any_less: right or less precise.
     """
@@ -48,35 +45,25 @@ class AttributeRate:
     any: Estimate
     any_less: Estimate
 
-    def to_dict(self) -> dict[str, object]:
-        """Plain values for JSON."""
-        numbers = {n: getattr(self, n).to_dict() for n in ("guessed", "first", "first_less", "any", "any_less")}
-        return {"attribute": self.attribute, "texts": self.texts, **numbers}
-
 
 @dataclass(frozen=True, slots=True)
-class AttributeResults:
+class AttributeResults(Serialisable):
     """What an intruder inferred.
 
     Attributes:
-        intruder: who it was.
+        intruder: its name.
         all: all attributes together.
-        attributes: one line each, in the order of :data:`ATTRIBUTES`; those whose truth is nowhere known are left out.
-        scores: of every text, attribute to the score of each guess: 1 right, 0.5 less precise, 0. Hidden from ``repr``.
+        attributes: one rate each, in the order of :data:`ATTRIBUTES`; attributes without any true value are left out.
+        scores: for each text, attribute to the score of each guess: 1 right, 0.5 less precise, 0 wrong. Hidden from
+            ``repr``, and not part of :meth:`to_dict`.
     """
+
+    KEYS = ("intruder", "all", "attributes")
 
     intruder: str
     all: AttributeRate
     attributes: tuple[AttributeRate, ...]
     scores: tuple[Mapping[str, tuple[float, ...]], ...] = field(repr=False)
-
-    def to_dict(self) -> dict[str, object]:
-        """Plain values for JSON; no text and no guess among them."""
-        return {
-            "intruder": self.intruder,
-            "all": self.all.to_dict(),
-            "attributes": [a.to_dict() for a in self.attributes],
-        }
 
 
 def guess_attributes(
@@ -96,49 +83,49 @@ def guess_attributes(
     Args:
         texts: what it reads; each text by itself.
         attributes: some of :data:`ATTRIBUTES`.
-        client: whom to ask; by default the one for ``settings`` and ``key``.
+        client: whom to ask; by default the client for ``settings`` and ``key``.
         settings: keys of a policy's table ``[llm]``.
-        key: for the client's cache, 32 bytes or more; None: no answer is kept.
-        person: whose attributes, e.g. ``author`` or ``person described``.
+        key: for the client's cache, 32 bytes or more; None: no answer is stored.
+        person: whose attributes, such as ``author`` or ``person described``.
         kind: what the texts are.
-        guesses: how many for each attribute, 1 or more; what it says beyond is left out.
+        guesses: most guesses for each attribute, 1 or more; further ones are left out.
         advance: called with the number of texts that are done, and of all.
 
     Returns:
-        One mapping per text with all asked attributes; empty lists where the model gave none.
+        One mapping per text with all requested attributes; empty tuples where the model gave no guess.
 
     Raises:
-        UsageError: no endpoint is named, ``guesses`` is below 1, or there is no such attribute.
-        EndpointError: the endpoint did not answer. Nothing of what was sent is shown.
+        UsageError: no endpoint is named, or ``guesses`` is below 1.
+        UnknownNameError: there is no such attribute.
+        EndpointError: the endpoint did not answer. The message shows nothing that was sent.
     """
-    if guesses < 1:
-        raise UsageError(f"guesses must be 1 or more, got {guesses}")
     for name in attributes:
         if name not in RULES:
             raise UnknownNameError("attribute", name, RULES)
-    asked = client or language_model(settings, key)
-    parts = _parts()
-    lines = "\n".join(f'"{name}": {parts["asked"][name]}' for name in attributes)
-    values = {"person": person, "kind": kind, "many": str(guesses), "asked": lines}
-    system = re.sub(r"\{(person|kind|many|asked)\}", lambda m: values[m[1]], parts["system"]).strip()
-    listing = {"type": "array", "items": {"type": "string"}}
+    prompts = read_prompts("intruder", "attributes")
+    lines = "\n".join(f'"{name}": {prompts["asked"][name]}' for name in attributes)
+    slots = {"person": person, "kind": kind, "many": str(guesses), "asked": lines}
+    strings = {"type": "array", "items": {"type": "string"}}
     schema = {
         "type": "object",
-        "properties": dict.fromkeys(attributes, listing),
+        "properties": dict.fromkeys(attributes, strings),
         "required": list(attributes),
         "additionalProperties": False,
     }
-    found = answers(asked, [(("system", system), ("user", utf8(t))) for t in texts], schema, "attributes", advance)
-    return tuple({name: _listed((one or {}).get(name), guesses) for name in attributes} for one in found)
+    answers = ask_about_texts(
+        texts, fill_slots(prompts["system"], slots), schema, "attributes",
+        client=client, settings=settings, key=key, guesses=guesses, advance=advance,
+    )  # fmt: skip
+    return tuple({name: list_strings((a or {}).get(name), guesses) for name in attributes} for a in answers)
 
 
 def attribute_results(
     truths: Sequence[Mapping[str, str]], said: Sequence[Guesses], *, intruder: str = "llm"
 ) -> AttributeResults:
-    """Score guesses by :func:`allonym.intruder.scoring.score`.
+    """Score guesses with :func:`allonym.intruder.scoring.score`.
 
     Args:
-        truths: of each text, attribute to its true value; empty or missing: not known, and not counted.
+        truths: for each text, attribute to its true value; empty or missing: not known, and not counted.
         said: the guesses for each text.
         intruder: its name.
 
@@ -149,21 +136,18 @@ def attribute_results(
         raise DataError(f"a profile for each text is required; got {len(truths)} for {len(said)} texts")
     scores = tuple(
         {
-            name: tuple(score(name, guess, truth[name]) for guess in one.get(name, ()))
+            name: tuple(score(name, guess, truth[name]) for guess in guesses.get(name, ()))
             for name in RULES
             if truth.get(name)
         }
-        for truth, one in zip(truths, said, strict=True)
+        for truth, guesses in zip(truths, said, strict=True)
     )
-    rates = []
-    for name in RULES:
-        asked = [one[name] for one in scores if name in one]
-        if asked:
-            rates.append(_rate(name, asked))
-    return AttributeResults(intruder, _rate("", [s for one in scores for s in one.values()]), tuple(rates), scores)
+    by_name = {name: [row[name] for row in scores if name in row] for name in RULES}
+    rates = tuple(_rate_attribute(name, rows) for name, rows in by_name.items() if rows)
+    return AttributeResults(intruder, _rate_attribute("", [s for row in scores for s in row.values()]), rates, scores)
 
 
-def _rate(name: str, scores: Sequence[tuple[float, ...]]) -> AttributeRate:
+def _rate_attribute(name: str, scores: Sequence[tuple[float, ...]]) -> AttributeRate:
     n = len(scores)
     return AttributeRate(
         name,
@@ -174,14 +158,3 @@ def _rate(name: str, scores: Sequence[tuple[float, ...]]) -> AttributeRate:
         share(sum(EXACT in s for s in scores), n),
         share(sum(max(s, default=0.0) >= LESS for s in scores), n),
     )
-
-
-def _listed(found: object, many: int) -> tuple[str, ...]:
-    one = found if isinstance(found, list) else [found]
-    said = [str(g).strip() for g in one if isinstance(g, (str, int, float)) and not isinstance(g, bool)]
-    return tuple(filter(None, said))[:many]
-
-
-@cache
-def _parts() -> Mapping[str, Any]:
-    return tomllib.loads(files("allonym").joinpath("intruder", "attributes.toml").read_text(encoding="utf-8"))

@@ -1,27 +1,22 @@
 """A language model as an intruder, asked with P1's prompt (arXiv 2505.21128, appendix A; told more as in 3.2.3).
 
-Strictly opt-in: texts go to the endpoint that the settings name, and nowhere without one. Answers are kept in the
-client's encrypted cache, so a study that was interrupted goes on where it was.
+Strictly opt-in: texts go to the endpoint that the settings name, and nowhere without one. Answers are stored in the
+client's encrypted cache, so that an interrupted study continues where it was.
 """
 
 from __future__ import annotations
 
 import json
-import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
-from functools import cache
-from importlib.resources import files
 
 import numpy as np
 
-from allonym.errors import EndpointError
+from allonym.intruder.persons import language_model
 from allonym.intruder.protocol import TOLD, Item, Ranking, Target
-from allonym.llm import Client, Reply, Request, client_for
-from allonym.llm.answers import parsed
-from allonym.llm.templates import Messages
-from allonym.registry import LLM_KEYS
+from allonym.llm import Client, Reply, Request
+from allonym.llm.client import read_answers_twice
+from allonym.llm.templates import Messages, fill_slots, read_prompts, to_utf8
 from allonym.text.names import organization, plain
 
 SCHEMA: Mapping[str, object] = {
@@ -30,8 +25,7 @@ SCHEMA: Mapping[str, object] = {
     "required": ["first", "second"],
     "additionalProperties": False,
 }
-_SLOT = re.compile(r"\{(subject|kind|reply|classes|others)\}")
-_LIKE = 0.85  # ratio of two names from which one may be the other misspelt
+_SIMILAR = 0.85  # ratio of two names from which one may be the other misspelt
 _LONGEST = 100  # characters of an answer that is no JSON and may yet be a name
 
 Guesses = tuple[str, str]
@@ -41,12 +35,12 @@ class LanguageModel:
     """Guesses from what a language model knows of the world; learns nothing.
 
     Args:
-        client: whom to ask; by default the one for ``settings`` and ``key``.
+        client: whom to ask; by default the client for ``settings`` and ``key``.
         settings: keys of a policy's table ``[llm]``.
-        key: for the client's cache, 32 bytes or more; None: no answer is kept.
-        subject: what is guessed, e.g. ``company name``, ``hospital``, ``author``.
-        kind: what the texts are from, e.g. ``earnings call transcript``.
-        reply: how a guess is to be given, e.g. ``ticker symbol (in Capital Letters)``, as P1 has it.
+        key: for the client's cache, 32 bytes or more; None: no answer is stored.
+        subject: what is guessed, such as ``company name``, ``hospital``, ``author``.
+        kind: what the texts are from, such as ``earnings call transcript``.
+        reply: form of a guess, such as ``ticker symbol (in Capital Letters)``, as P1 has it.
         aliases: class to further names that count as it, such as its ticker.
         listed: whether the model gets the names of all classes to choose from. P1's do not.
 
@@ -69,17 +63,16 @@ class LanguageModel:
         aliases: Mapping[str, Sequence[str]] | None = None,
         listed: bool = False,
     ) -> None:
-        defaults = {name: one.default for name, one in LLM_KEYS.items()}
-        self._client = client or client_for(defaults | dict(settings or {}), key)
+        self._client = client or language_model(settings, key)
         self._slots = {"subject": subject, "kind": kind, "reply": reply}
         self._aliases = dict(aliases or {})
-        self._listed = listed
+        self._is_listed = listed
 
-    def learn(self, known: Sequence[Item], labels: Sequence[int], classes: Sequence[str]) -> _Judge:
-        """What it knows of the classes is their names."""
-        names = [(c, *self._aliases.get(c, ())) for c in classes]
-        listed = _filled("listed", {"classes": "\n".join(classes)}) if self._listed else ""
-        return _Judge(self._client, {**self._slots, "classes": listed}, names)
+    def learn(self, items: Sequence[Item], labels: Sequence[int], classes: Sequence[str]) -> _Judge:
+        """Take the names of the classes; see :class:`allonym.intruder.Intruder`."""
+        names = [(name, *self._aliases.get(name, ())) for name in classes]
+        candidates = _fill_prompt("listed", {"classes": "\n".join(classes)}) if self._is_listed else ""
+        return _Judge(self._client, {**self._slots, "classes": candidates}, names)
 
 
 class _Judge:
@@ -90,117 +83,99 @@ class _Judge:
 
     def rank(self, targets: Sequence[Target]) -> Ranking:
         """As :class:`allonym.intruder.Judge`; raises :class:`EndpointError` where the endpoint does not answer."""
-        found: dict[Target, Guesses] = {}
-        for stage in ("", *TOLD):
+        answers: dict[Target, Guesses] = {}
+        for level, stage in enumerate(("", *TOLD)):
             # Whoever is told something was asked before without.
-            at_least = [t for t in targets if _rank(t.told) >= _rank(stage)]
-            wanted = [t for t in dict.fromkeys(_at(t, stage) for t in at_least) if t not in found]
-            for target, guesses in zip(wanted, self._asked(wanted, found), strict=True):
-                found[target] = guesses
+            earlier = dict.fromkeys(_limit_target(t, stage) for t in targets if _level_of(t.told) >= level)
+            missing = [target for target in earlier if target not in answers]
+            answers |= zip(missing, self._ask(missing, answers), strict=True)
         matched: dict[str, int] = {}
         order = np.full((len(targets), 2), -1, np.int64)
         for i, target in enumerate(targets):
-            for k, guess in enumerate(found[_at(target, target.told)]):
+            for k, guess in enumerate(answers[_limit_target(target, target.told)]):
                 if guess not in matched:
                     matched[guess] = match(guess, self._names)
                 order[i, k] = matched[guess]
         return Ranking(order, np.tile([1.0, 0.5], (len(targets), 1)))
 
     def terms(self, targets: Sequence[Target], labels: Sequence[int]) -> Mapping[str, float]:
-        """Nothing: it gives no reasons."""
+        """Nothing: the model gives no reasons."""
         return {}
 
-    def _asked(self, targets: Sequence[Target], found: Mapping[Target, Guesses]) -> list[Guesses]:
-        talks = [self._messages(target, found) for target in targets]
-        replies = self._client.ask_all([Request(talk, SCHEMA, "guesses") for talk in talks])
-        for reply in replies:
-            if isinstance(reply, EndpointError):
-                raise reply
-        out = [_read(reply) for reply in replies if isinstance(reply, Reply)]
-        again = [i for i, guesses in enumerate(out) if guesses is None]
-        asked = [Request(_longer(talks[i], _filled("again", {})), SCHEMA, "guesses") for i in again]
-        for i, reply in zip(again, self._client.ask_all(asked), strict=True):
-            if isinstance(reply, EndpointError):
-                raise reply
-            out[i] = _read(reply) or _plain_name(reply)
-        return [guesses or ("", "") for guesses in out]
+    def _ask(self, targets: Sequence[Target], answers: Mapping[Target, Guesses]) -> list[Guesses]:
+        requests = [Request(self._build_messages(target, answers), SCHEMA, "guesses") for target in targets]
+        again = _fill_prompt("again", {})
+        replies = read_answers_twice(
+            self._client, requests, again, _read_guesses, lambda reply: _read_guesses(reply) or _read_name(reply)
+        )
+        return [guesses or ("", "") for guesses in replies]
 
-    def _messages(self, target: Target, found: Mapping[Target, Guesses]) -> Messages:
-        talk: Messages = (("system", _filled("system", self._slots)), ("user", _utf8(target.item.text)))
-        for stage in TOLD[: _rank(target.told)]:
-            said = found[_at(target, "" if stage == TOLD[0] else TOLD[0])]
-            others = "\n\n".join(_utf8(other.text) for other in target.others)
-            answer = json.dumps({"first": said[0], "second": said[1]})
-            talk = (*talk, ("assistant", answer), ("user", _filled(stage, {**self._slots, "others": others})))
-        return talk
+    def _build_messages(self, target: Target, answers: Mapping[Target, Guesses]) -> Messages:
+        messages: Messages = (("system", _fill_prompt("system", self._slots)), ("user", to_utf8(target.item.text)))
+        for stage in TOLD[: _level_of(target.told)]:
+            first, second = answers[_limit_target(target, "" if stage == TOLD[0] else TOLD[0])]
+            others = "\n\n".join(to_utf8(other.text) for other in target.others)
+            answer = json.dumps({"first": first, "second": second})
+            question = _fill_prompt(stage, {**self._slots, "others": others})
+            messages = (*messages, ("assistant", answer), ("user", question))
+        return messages
 
 
 def match(guess: str, names: Sequence[Sequence[str]]) -> int:
-    """The class that a guess means: its index, -1 where it is none of them or may be several.
+    """Return the index of the class that a guess means, -1 where it is none of them or may be several.
 
-    The same name but for case, accents and legal form; else one within the other, word by word; else one misspelt.
+    A guess means a class by the same name but for case, accents and legal form; else by one name within the other,
+    word by word; else by one name that may be the other misspelt.
 
     >>> match("Nexstar Media Group, Inc.", [("Nextar Media Group",), ("Quill Paper", "QLP")])
     0
     """
-    wanted = organization(plain(guess))
-    if not wanted.strip():
+    core = organization(plain(guess))
+    if not core.strip():
         return -1
-    forms = [[organization(plain(name)) for name in own] for own in names]
-    words = set(wanted.split())
+    forms = [[organization(plain(name)) for name in names_of_class] for names_of_class in names]
+    words = set(core.split())
     tests = (
-        lambda form: form == wanted,
-        lambda form: _within(words, set(form.split())),
-        lambda form: SequenceMatcher(None, form, wanted).ratio() >= _LIKE,
+        lambda form: form == core,
+        lambda form: _contains_other(words, set(form.split())),
+        lambda form: SequenceMatcher(None, form, core).ratio() >= _SIMILAR,
     )
     for fits in tests:
-        meant = [i for i, own in enumerate(forms) if any(fits(form) for form in own)]
-        if meant:
-            return meant[0] if len(meant) == 1 else -1
+        classes = [i for i, forms_of_class in enumerate(forms) if any(map(fits, forms_of_class))]
+        if classes:
+            return classes[0] if len(classes) == 1 else -1
     return -1
 
 
-def _within(a: set[str], b: set[str]) -> bool:
+def _contains_other(a: set[str], b: set[str]) -> bool:
+    """Whether one of two names holds all words of the other, a longer one among them."""
     return (a <= b or b <= a) and any(len(word) > 3 for word in a & b)
 
 
-def _read(reply: Reply) -> Guesses | None:
-    found = parsed(reply.content) if reply.whole else None
-    if found is None or "first" not in found:
+def _read_guesses(reply: Reply) -> Guesses | None:
+    answer = reply.answer
+    if answer is None or "first" not in answer:
         return None
-    first, second = found["first"], found.get("second", "")
+    first, second = answer["first"], answer.get("second", "")
     return (first if isinstance(first, str) else "", second if isinstance(second, str) else "")
 
 
-def _plain_name(reply: Reply) -> Guesses | None:
-    said = reply.content.strip()
-    return (said, "") if reply.whole and 0 < len(said) <= _LONGEST and "\n" not in said else None
+def _read_name(reply: Reply) -> Guesses | None:
+    """Read an answer that is no JSON but may be a name."""
+    content = reply.content.strip()
+    return (content, "") if reply.whole and 0 < len(content) <= _LONGEST and "\n" not in content else None
 
 
-def _rank(told: str) -> int:
-    return TOLD.index(told) + 1 if told else 0
+def _level_of(stage: str) -> int:
+    return TOLD.index(stage) + 1 if stage else 0
 
 
-def _at(target: Target, stage: str) -> Target:
-    """The target when it was told no more than that; with no other text there is no more to tell."""
+def _limit_target(target: Target, stage: str) -> Target:
+    """The target as it was when no more than ``stage`` was told; with no other text there is no more to tell."""
     if stage == "interchanged":
         return Target(target.item, stage, target.others) if target.others else Target(target.item, "altered")
     return Target(target.item, stage)
 
 
-def _longer(talk: Messages, more: str) -> Messages:
-    role, last = talk[-1]
-    return (*talk[:-1], (role, f"{last}\n\n{more}"))
-
-
-@cache
-def _parts() -> Mapping[str, str]:
-    return tomllib.loads(files("allonym").joinpath("intruder", "guess.toml").read_text(encoding="utf-8"))
-
-
-def _filled(part: str, values: Mapping[str, str]) -> str:
-    return _utf8(_SLOT.sub(lambda m: values.get(m[1], ""), _parts()[part]).strip())
-
-
-def _utf8(text: str) -> str:
-    return text.encode("utf-8", "replace").decode()  # a lone surrogate has no UTF-8
+def _fill_prompt(part: str, slots: Mapping[str, str]) -> str:
+    return fill_slots(read_prompts("intruder", "guess")[part], slots)

@@ -1,8 +1,8 @@
-"""Offline record linkage: which of the known texts reads like this one?
+"""Offline record linkage: which of the known texts is a text most like?
 
 Ridge regression on TF-IDF weights of words (1- to 2-grams), of characters (3- to 5-grams within words) and on vectors
-of the embedded sentence encoder, one output a class. Each kind of feature has length 1 in each text, so none drowns
-another. What a feature adds to a class is known exactly, so a text can be marked where it gives itself away.
+of the embedded sentence encoder, one output a class. Each kind of feature has length 1 in each text, so that none
+outweighs another. What a feature adds to a class is known exactly, so a text can be marked where it gives itself away.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ FEATURES: Mapping[str, tuple[str, ...]] = {
     "encoder": ("encoder",),
     "all": ("words", "characters", "encoder"),
 }
-"""What may be looked at, by the name that :class:`Linkage` takes."""
+"""Kinds of features by the name that :class:`Linkage` takes."""
 
-_BESIDE = 0.25  # what the encoder weighs beside others: it hears topics, which the subjects of a corpus may share
+_BESIDE = 0.25  # weight of the encoder beside others: it hears topics, which the subjects of a corpus may share
 _GUESSES = 1000
-_SOLVED = 4000  # texts whose equations are solved at once; beyond, step by step
-_ROOM = 50_000_000  # weights of features times classes that are held
+_SOLVED = 4000  # most texts whose equations are solved at once; more are solved step by step
+_ROOM = 50_000_000  # most weights of features times classes in memory
 _FACTORS = (0.1, 1000.0)
 
 Floats = NDArray[np.float64]
@@ -45,9 +45,9 @@ class Linkage:
         features: ``words``, ``characters``, ``both``, ``encoder`` or ``all``.
         words: least and greatest n of word n-grams, 1 to 5.
         characters: least and greatest n of character n-grams within words, 1 to 10.
-        ridge: what holds weights down, above 0; a text itself counts 1 for each kind of feature.
+        ridge: penalty that keeps weights small, above 0; a text itself counts 1 for each kind of feature.
         tags: whether placeholders such as ``[PERSON_1]`` are read as words; else they are passed over, which suits
-            one who knows original texts only.
+            an intruder who knows original texts only.
 
     Raises:
         UsageError: an option that is not as above.
@@ -67,39 +67,41 @@ class Linkage:
     ) -> None:
         if features not in FEATURES:
             raise UsageError(f"intruder 'linkage': features must be one of {', '.join(FEATURES)}, got {features!r}")
-        for what, (low, high), most in (("words", words, 5), ("characters", characters, 10)):
+        for option, (low, high), most in (("words", words, 5), ("characters", characters, 10)):
             if not 1 <= low <= high <= most:
-                raise UsageError(f"intruder 'linkage': {what} must be two numbers from 1 to {most}, got {low}, {high}")
+                raise UsageError(
+                    f"intruder 'linkage': {option} must be two numbers from 1 to {most}, got {low}, {high}"
+                )
         if not ridge > 0:
             raise UsageError(f"intruder 'linkage': ridge must be above 0, got {ridge:g}")
         self._kinds = FEATURES[features]
         self._ridge = ridge
         self._reader = Reader(words, characters, tags=tags)
 
-    def learn(self, known: Sequence[Item], labels: Sequence[int], classes: Sequence[str]) -> LinkageJudge:
-        """Fit the weights; see :class:`allonym.intruder.Intruder`. Texts are all that it looks at."""
-        texts = [item.text for item in known]
-        met, y = np.unique(np.asarray(labels, np.int64), return_inverse=True)
+    def learn(self, items: Sequence[Item], labels: Sequence[int], classes: Sequence[str]) -> LinkageJudge:
+        """Fit the weights; see :class:`allonym.intruder.Intruder`. Only the texts of the items are read."""
+        texts = [item.text for item in items]
+        known_classes, y = np.unique(np.asarray(labels, np.int64), return_inverse=True)
         if not texts:
-            return LinkageJudge(self._reader, [], met, np.zeros(0), len(classes), 1.0)
-        wanted = np.zeros((len(texts), len(met)))
-        wanted[np.arange(len(texts)), y] = 1
-        shares = wanted.mean(axis=0)
-        parts = [_Part(kind, self._reader, texts, self._weight(kind)) for kind in self._kinds]
-        few = np.arange(len(texts))
+            return LinkageJudge(self._reader, [], known_classes, np.zeros(0), len(classes), 1.0)
+        outputs = np.zeros((len(texts), len(known_classes)))
+        outputs[np.arange(len(texts)), y] = 1
+        shares = outputs.mean(axis=0)
+        beside = _BESIDE if len(self._kinds) > 1 else 1.0
+        parts = [_Part(k, self._reader, texts, beside if k == "encoder" else 1.0) for k in self._kinds]
+        sample = np.arange(len(texts))
         if len(texts) > _SOLVED:
-            few = np.linspace(0, len(texts) - 1, _SOLVED // 2).astype(np.int64)
-        dual, left_out = _solve(sum(p.alike(few) for p in parts), (wanted - shares)[few], self._ridge)
+            sample = np.linspace(0, len(texts) - 1, _SOLVED // 2).astype(np.int64)
+        dual, left_out = _solve_weights(
+            sum(p.similarity(sample) for p in parts), (outputs - shares)[sample], self._ridge
+        )
         if len(texts) > _SOLVED:
-            dual = _approach(parts, wanted - shares, self._ridge)
-        alone = _once(texts)[few]
-        factor = _factor((left_out + shares)[alone], y[few][alone])
+            dual = _approach_weights(parts, outputs - shares, self._ridge)
+        unique = _has_no_copy(texts)[sample]
+        factor = _fit_factor((left_out + shares)[unique], y[sample][unique])
         for part in parts:
             part.learn(dual)
-        return LinkageJudge(self._reader, parts, met, shares, len(classes), factor)
-
-    def _weight(self, kind: str) -> float:
-        return _BESIDE if kind == "encoder" and len(self._kinds) > 1 else 1.0
+        return LinkageJudge(self._reader, parts, known_classes, shares, len(classes), factor)
 
 
 class LinkageJudge:
@@ -109,40 +111,44 @@ class LinkageJudge:
         self,
         reader: Reader,
         parts: Sequence[_Part],
-        met: NDArray[np.int64],
+        known_classes: NDArray[np.int64],
         shares: Floats,
         classes: int,
         factor: float,
     ) -> None:
         self._reader = reader
         self._parts = parts
-        self._met = met
+        self._known_classes = known_classes
         self._shares = shares
         self._classes = classes
         self._factor = factor
 
     def scores(self, targets: Sequence[Target]) -> Floats:
         """How much speaks for every class: float ``(n, C)``, about 0 to 1; -inf for classes that it has never met."""
-        out = np.full((len(targets), self._classes), -np.inf)
-        if targets and len(self._met):
-            texts = [t.item.text for t in targets]
-            out[:, self._met] = self._shares + sum(part.scores(part.rows(texts)) for part in self._parts)
-        return out
+        scores = np.full((len(targets), self._classes), -np.inf)
+        if targets and len(self._known_classes):
+            texts = [target.item.text for target in targets]
+            added = sum(part.scores(part.rows(texts)) for part in self._parts)
+            scores[:, self._known_classes] = self._shares + added
+        return scores
 
     def probabilities(self, targets: Sequence[Target]) -> Floats:
-        """Chances of every class: float ``(n, C)``, rows add up to 1; 0 for classes that it has never met.
+        """Probabilities of every class: float ``(n, C)``, rows add up to 1; 0 for classes that it has never met.
 
-        The softmax of :meth:`scores` times a factor that fits the texts it learnt from, each judged without itself. So
+        The softmax of :meth:`scores` times a factor that is fitted to the learnt texts, each judged without itself. So
         it is as sure as it may be of texts like those; of anonymised ones it is too sure. NaN: it has learnt nothing.
         """
-        if not len(self._met):
+        if not len(self._known_classes):
             return np.full((len(targets), self._classes), np.nan)
-        return _softmax(self.scores(targets) * self._factor)
+        scores = self.scores(targets) * self._factor
+        powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+        probabilities: Floats = powers / powers.sum(axis=1, keepdims=True)
+        return probabilities
 
     def rank(self, targets: Sequence[Target]) -> Ranking:
         """The classes that it has met, 1,000 at most, the likeliest first; ties go to the first class."""
         table = self.scores(targets)
-        best = np.argsort(-table, axis=1, kind="stable")[:, : max(1, min(_GUESSES, len(self._met)))]
+        best = np.argsort(-table, axis=1, kind="stable")[:, : max(1, min(_GUESSES, len(self._known_classes)))]
         scores = np.take_along_axis(table, best, axis=1)
         return Ranking(np.where(scores > -np.inf, best, -1).astype(np.int64), scores)
 
@@ -157,43 +163,44 @@ class LinkageJudge:
         Raises:
             UsageError: it has never met that class.
         """
-        place = self._place(label)
+        place = self._find_class(label)
         spans = self._reader.spans(text)
         total = np.zeros(len(spans))
         for part in self._parts:
-            total += part.by_word(text, spans, place)
+            total += part.add_by_word(text, spans, place)
         return [(a, b, float(w)) for (a, b), w in zip(spans, total, strict=True)]
 
     def terms(self, targets: Sequence[Target], labels: Sequence[int]) -> Mapping[str, float]:
-        """As :class:`allonym.intruder.Judge`: n-grams of words; of one that reads characters only, the words that their
-        n-grams stand in. Of the encoder alone there are none: it cannot tell words apart."""
+        """As :class:`allonym.intruder.Judge`: n-grams of words; where only characters are read, the words that their
+        n-grams stand in. With the encoder alone there are none: it cannot tell words apart."""
         part = next((p for p in self._parts if p.kind != "encoder"), None)
-        out: dict[str, float] = {}
+        total: dict[str, float] = {}
         if part is None or not targets:
-            return out
+            return total
         names = self._reader.names(part.kind)
         for target, label in zip(targets, labels, strict=True):
-            text, place = target.item.text, self._place(label)
+            text, place = target.item.text, self._find_class(label)
             if part.kind == "words":
                 row = part.rows([text])
-                told = zip((names[i] for i in row.indices), part.given(row, place), strict=True)
+                weights = zip((names[i] for i in row.indices), part.add_by_feature(row, place), strict=True)
             else:
                 spans = self._reader.spans(text)
-                told = zip((text[a:b].lower() for a, b in spans), part.by_word(text, spans, place), strict=True)
-            for name, weight in told:
+                weights = zip((text[a:b].lower() for a, b in spans), part.add_by_word(text, spans, place), strict=True)
+            for name, weight in weights:
                 if weight > 0:
-                    out[name] = out.get(name, 0.0) + float(weight)
-        return out
+                    total[name] = total.get(name, 0.0) + float(weight)
+        return total
 
-    def _place(self, label: int) -> int:
-        at = int(np.searchsorted(self._met, label))
-        if at == len(self._met) or self._met[at] != label:
-            raise UsageError(f"intruder 'linkage': class {label} is none of the {len(self._met)} that it has learnt")
-        return at
+    def _find_class(self, label: int) -> int:
+        place = int(np.searchsorted(self._known_classes, label))
+        if place == len(self._known_classes) or self._known_classes[place] != label:
+            known = len(self._known_classes)
+            raise UsageError(f"intruder 'linkage': class {label} is none of the {known} that it has learnt")
+        return place
 
 
 class _Part:
-    """One kind of feature: the learnt texts' rows, and what each feature adds to each class."""
+    """One kind of feature: the rows of the learnt texts, and what each feature adds to each class."""
 
     def __init__(self, kind: str, reader: Reader, texts: Sequence[str], weight: float) -> None:
         self.kind = kind
@@ -202,9 +209,9 @@ class _Part:
         if kind != "encoder":
             counts = reader.counts(texts, kind)
             self._tfidf = Weights(counts)
-            self._known = self._tfidf.of(counts)
+            self._learnt = self._tfidf.of(counts)
         else:
-            self._known = reader.vectors(texts)
+            self._learnt = reader.vectors(texts)
         self._dual: Any = None
         self._table: Any = None
 
@@ -214,97 +221,92 @@ class _Part:
             return self._reader.vectors(texts)
         return self._tfidf.of(self._reader.counts(texts, self.kind))
 
-    def alike(self, which: NDArray[np.int64]) -> Any:
-        """How alike the learnt texts are: dense ``(n, n)``."""
-        rows = self._known[which]
+    def similarity(self, sample: NDArray[np.int64]) -> Any:
+        """Similarity of some learnt texts: dense ``(n, n)``."""
+        rows = self._learnt[sample]
         table = rows @ rows.T
         return self._weight * (table if self.kind == "encoder" else table.toarray())
 
-    def product(self, dual: Any) -> Any:
-        """:meth:`alike` of all learnt texts, times a vector ``(n,)``."""
-        return self._weight * (self._known @ (self._known.T @ dual))
+    def multiply(self, dual: Any) -> Any:
+        """Multiply :meth:`similarity` of all learnt texts by a vector ``(n,)``."""
+        return self._weight * (self._learnt @ (self._learnt.T @ dual))
 
     def learn(self, dual: Any) -> None:
-        """Take the weights of texts ``(n, C)`` over to features, where there is room."""
+        """Turn weights of texts ``(n, C)`` into weights of features, where there is room."""
         self._dual = self._weight * dual
-        if self._known.shape[1] * dual.shape[1] <= _ROOM:
-            self._table = np.asarray(self._known.T @ self._dual)
+        if self._learnt.shape[1] * dual.shape[1] <= _ROOM:
+            self._table = np.asarray(self._learnt.T @ self._dual)
 
     def scores(self, rows: Any) -> Any:
         """What features add to every class: ``(n, C)``."""
         if self._table is not None:
             return rows @ self._table
-        return (rows @ self._known.T) @ self._dual
+        return (rows @ self._learnt.T) @ self._dual
 
-    def given(self, row: Any, place: int) -> Floats:
+    def add_by_feature(self, row: Any, place: int) -> Floats:
         """What each stored feature of one sparse row adds to a class."""
         if self._table is not None:
             weights = self._table[row.indices, place]
         else:
-            weights = np.asarray(self._known.T @ self._dual[:, place]).ravel()[row.indices]
-        out: Floats = row.data * weights
-        return out
+            weights = np.asarray(self._learnt.T @ self._dual[:, place]).ravel()[row.indices]
+        added: Floats = row.data * weights
+        return added
 
-    def by_word(self, text: str, spans: Sequence[tuple[int, int]], place: int) -> Floats:
+    def add_by_word(self, text: str, spans: Sequence[tuple[int, int]], place: int) -> Floats:
         """What each word adds to a class: ``(len(spans),)``."""
         if self.kind == "encoder":
-            without = [text[:a] + text[b:] for a, b in spans]
-            found = self.scores(self._reader.vectors([text, *without], keep=False))[:, place]
-            lost: Floats = found[0] - found[1:]
+            shorter = [text[:a] + text[b:] for a, b in spans]
+            scores = self.scores(self._reader.vectors([text, *shorter], keep=False))[:, place]
+            lost: Floats = scores[0] - scores[1:]
             return lost
-        row, read = self.rows([text]), self._reader.read(text, self.kind)
+        row, features = self.rows([text]), self._reader.read(text, self.kind)
         order = np.argsort(row.indices)
-        held, gave = row.indices[order], self.given(row, place)[order]
+        stored, added = row.indices[order], self.add_by_feature(row, place)[order]
         total = np.zeros(len(spans))
-        if not len(held):
+        if not len(stored):
             return total
-        at = np.minimum(np.searchsorted(held, read.ids), len(held) - 1)
-        met = held[at] == read.ids
-        at, first, last = at[met], read.first[met], read.last[met]
-        each = gave[at] / np.bincount(at, minlength=len(held))[at] / np.where(first == last, 1, last - first + 1)
+        places = np.minimum(np.searchsorted(stored, features.ids), len(stored) - 1)
+        is_stored = stored[places] == features.ids
+        places, first, last = places[is_stored], features.first[is_stored], features.last[is_stored]
+        times = np.bincount(places, minlength=len(stored))[places]
+        each = added[places] / times / np.where(first == last, 1, last - first + 1)
         for k in range(int((last - first).max(initial=0)) + 1):
             inside = first + k <= last
             np.add.at(total, (first + k)[inside], each[inside])
         return total
 
 
-def _solve(alike: Any, wanted: Floats, ridge: float) -> tuple[Floats, Floats]:
-    """The texts' weights ``(n, C)``, and what each text would be given by all the others (exact leave-one-out)."""
-    inverse = linalg.inv(alike + ridge * np.eye(len(wanted)), check_finite=False)
-    dual: Floats = inverse @ wanted
-    return dual, wanted - dual / np.diag(inverse)[:, None]
+def _solve_weights(similarity: Any, outputs: Floats, ridge: float) -> tuple[Floats, Floats]:
+    """The weights of texts ``(n, C)``, and the outputs of each text from all others (exact leave-one-out)."""
+    inverse = linalg.inv(similarity + ridge * np.eye(len(outputs)), check_finite=False)
+    dual: Floats = inverse @ outputs
+    return dual, outputs - dual / np.diag(inverse)[:, None]
 
 
-def _approach(parts: Sequence[_Part], wanted: Floats, ridge: float) -> Floats:
-    """As :func:`_solve` where the equations are too many to write down, by conjugate gradients."""
-    n = len(wanted)
-    system = LinearOperator((n, n), matvec=lambda v: ridge * v + sum(p.product(v) for p in parts), dtype=np.float64)
-    return np.column_stack([cg(system, column, rtol=1e-4, maxiter=100)[0] for column in wanted.T])
+def _approach_weights(parts: Sequence[_Part], outputs: Floats, ridge: float) -> Floats:
+    """As :func:`_solve_weights` where the equations are too many to write down, by conjugate gradients."""
+    n = len(outputs)
+    system = LinearOperator((n, n), matvec=lambda v: ridge * v + sum(p.multiply(v) for p in parts), dtype=np.float64)
+    return np.column_stack([cg(system, column, rtol=1e-4, maxiter=100)[0] for column in outputs.T])
 
 
-def _once(texts: Sequence[str]) -> NDArray[np.bool_]:
+def _has_no_copy(texts: Sequence[str]) -> NDArray[np.bool_]:
     """Which texts have no exact copy: a copy would tell the answer."""
-    _, which, often = np.unique(np.array(texts, object), return_inverse=True, return_counts=True)
-    single: NDArray[np.bool_] = often[which] == 1
+    _, which, times = np.unique(np.array(texts, object), return_inverse=True, return_counts=True)
+    single: NDArray[np.bool_] = times[which] == 1
     return single
 
 
-def _factor(scores: Floats, y: NDArray[np.int64]) -> float:
+def _fit_factor(scores: Floats, y: NDArray[np.int64]) -> float:
     """The factor before softmax under which the true classes are likeliest."""
     if not len(y) or scores.shape[1] < 2:
         return 1.0
 
-    def loss(log: float) -> float:
-        made = scores * np.exp(log)
-        top = made.max(axis=1)
-        total = top + np.log(np.exp(made - top[:, None]).sum(axis=1))
-        return float((total - made[np.arange(len(y)), y]).mean())
+    def mean_loss(log_factor: float) -> float:
+        scaled = scores * np.exp(log_factor)
+        top = scaled.max(axis=1)
+        total = top + np.log(np.exp(scaled - top[:, None]).sum(axis=1))
+        return float((total - scaled[np.arange(len(y)), y]).mean())
 
     low, high = np.log(_FACTORS)
-    return float(np.exp(minimize_scalar(loss, bounds=(low, high), method="bounded").x))
-
-
-def _softmax(scores: Floats) -> Floats:
-    powers = np.exp(scores - scores.max(axis=1, keepdims=True))
-    shares: Floats = powers / powers.sum(axis=1, keepdims=True)
-    return shares
+    return float(np.exp(minimize_scalar(mean_loss, bounds=(low, high), method="bounded").x))

@@ -1,7 +1,7 @@
 """When a guessed name counts as the true one: P3's cosine of character counts (3.1.3.2, "Measuring de-anonymisation").
 
 P3 counts the characters of both names as in its example (s, a, m, s, m, i, t, h): small letters, no spaces. Their
-order does not count, so that a cut of 0.75 forgives typos, and also lets some other names of similar letters pass.
+order does not count, so that a threshold of 0.75 forgives typos, and also accepts some other names of similar letters.
 """
 
 from __future__ import annotations
@@ -13,19 +13,20 @@ from math import sqrt
 from allonym.text.fold import Level, fold
 
 CUT = 0.75
-"""The similarity from which on a name counts as found (P3)."""
+"""The least similarity of a name that counts as identified (P3)."""
 
 
 def likeness(guess: str, name: str) -> float:
-    """Cosine of the character counts of two names, 0 to 1: no character shared to the same characters in the same
-    proportions. 0 where one of them is empty: somebody who names nobody has found nobody.
+    """Cosine of the character counts of two names: 0 for no common character, 1 for the same in the same proportions.
+
+    0 where one of them is empty: an intruder that names nobody has identified nobody.
 
     >>> likeness("Sam Smith", "samsmith")
     1.0
     >>> round(likeness("Sam Smit", "Sam Smith"), 3)
     0.956
     """
-    a, b = _counts(guess), _counts(name)
+    a, b = _count_characters(guess), _count_characters(name)
     if not a or not b:
         return 0.0
     if a == b:
@@ -39,5 +40,5 @@ def closest(guess: str, names: Iterable[str]) -> float:
     return max((likeness(guess, name) for name in names), default=0.0)
 
 
-def _counts(name: str) -> Counter[str]:
+def _count_characters(name: str) -> Counter[str]:
     return Counter(c for c in fold(name, Level.CASE) if not c.isspace())

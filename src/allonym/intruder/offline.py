@@ -1,7 +1,7 @@
 """Two intruders that need no network: linear models on entities, and on all words.
 
-Both are support vector machines on TF-IDF weights, one against the rest; where there are very many texts and classes,
-complement naive Bayes (Rennie et al. 2003), which costs one pass.
+Both are support vector machines on TF-IDF weights, one class against the rest; for very many texts and classes,
+complement naive Bayes (Rennie et al. 2003), which needs one pass.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from allonym.intruder.complement import Complement
 from allonym.intruder.protocol import Item, Ranking, Target
 
 MODELS = ("auto", "margin", "bayes")
-_MANY = 3_000_000  # texts times classes; beyond, auto takes the quick model
+_MANY = 3_000_000  # texts times classes from which on ``auto`` takes the quick model
 _GUESSES = 5
 _WORD = re.compile(r"\w\w+")
 
 
 class _Linear:
-    """What the two share: features of a target, and a linear model on them."""
+    """A linear model on features of a target; subclasses choose the features."""
 
     learns = True
     name = ""
@@ -39,21 +39,21 @@ class _Linear:
         self._model = model
 
     def features(self, target: Target) -> list[str]:
-        """What the model looks at."""
+        """Return the features of a target."""
         return []
 
-    def learn(self, known: Sequence[Item], labels: Sequence[int], classes: Sequence[str]) -> _Judge:
+    def learn(self, items: Sequence[Item], labels: Sequence[int], classes: Sequence[str]) -> _Judge:
         """Fit the model; see :class:`allonym.intruder.Intruder`."""
-        rows = [self.features(Target(item)) for item in known]
-        kept = [i for i, row in enumerate(rows) if row]
-        y = np.array([labels[i] for i in kept], np.int64)
+        rows = [self.features(Target(item)) for item in items]
+        readable = [i for i, row in enumerate(rows) if row]
+        y = np.array([labels[i] for i in readable], np.int64)
         guesses = max(1, min(_GUESSES, len(classes)))
         if len(set(y.tolist())) < 2:
             return _Judge(self, None, None, y[:1], guesses)
         weights = TfidfVectorizer(analyzer=list, sublinear_tf=True)
-        x = weights.fit_transform([rows[i] for i in kept])
-        quick = self._model == "bayes" or (self._model == "auto" and len(kept) * len(classes) > _MANY)
-        model: Any = Complement(0.1) if quick else LinearSVC(max_iter=5000, random_state=0)
+        x = weights.fit_transform([rows[i] for i in readable])
+        is_quick = self._model == "bayes" or (self._model == "auto" and len(readable) * len(classes) > _MANY)
+        model: Any = Complement(0.1) if is_quick else LinearSVC(max_iter=5000, random_state=0)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # a margin that is not quite the widest will do
             model.fit(x, y)
@@ -74,61 +74,60 @@ class _Judge:
         if self._model is None:  # it knows one class at most
             order[:, : len(self._classes)] = self._classes
             scores[:, : len(self._classes)] = 0
-            return Ranking(order, scores)
-        if not targets:
-            return Ranking(order, scores)
-        x = self._features(targets)
-        if isinstance(self._model, Complement):
-            best, scored = self._model.top(x, min(self._guesses, len(self._classes)))
-        else:
-            table = self._margins(x)
-            best = np.argsort(-table, axis=1, kind="stable")[:, : self._guesses]
-            scored = np.take_along_axis(table, best, axis=1)
-        order[:, : best.shape[1]] = self._classes[best]
-        scores[:, : best.shape[1]] = scored
+        elif targets:
+            best, best_scores = self._rank_places(self._weigh(targets))
+            order[:, : best.shape[1]] = self._classes[best]
+            scores[:, : best.shape[1]] = best_scores
         return Ranking(order, scores)
+
+    def _rank_places(self, x: Any) -> tuple[Any, Any]:
+        """The places of the best classes, and their scores."""
+        if isinstance(self._model, Complement):
+            return self._model.top(x, min(self._guesses, len(self._classes)))
+        table = self._model.decision_function(x)
+        if table.ndim == 1:  # of two classes, the margins of the second
+            table = np.column_stack((-table, table))
+        best = np.argsort(-table, axis=1, kind="stable")[:, : self._guesses]
+        return best, np.take_along_axis(table, best, axis=1)
 
     def terms(self, targets: Sequence[Target], labels: Sequence[int]) -> Mapping[str, float]:
         if self._model is None or not targets:
             return {}
         names = self._weights.get_feature_names_out()
-        x = self._features(targets)
-        place = {int(c): i for i, c in enumerate(self._classes)}
-        weights = self._weights_of()
+        x = self._weigh(targets)
+        places = {int(c): i for i, c in enumerate(self._classes)}
+        weights_for = self._class_weights()
         rows_of: dict[int, list[int]] = {}
         for i, label in enumerate(labels):
             rows_of.setdefault(label, []).append(i)
-        out: dict[str, float] = {}
+        total: dict[str, float] = {}
         for label, rows in sorted(rows_of.items()):
-            some = x[rows]
-            words, at = np.unique(some.indices, return_inverse=True)
-            gave = np.bincount(at, some.data) * weights(place[label], words)
-            for k, weight in zip(words.tolist(), gave.tolist(), strict=True):
+            part = x[rows]
+            words, positions = np.unique(part.indices, return_inverse=True)
+            added = np.bincount(positions, part.data) * weights_for(places[label], words)
+            for k, weight in zip(words.tolist(), added.tolist(), strict=True):
                 if weight > 0:
-                    out[names[k]] = out.get(names[k], 0.0) + weight
-        return out
+                    total[names[k]] = total.get(names[k], 0.0) + weight
+        return total
 
-    def _features(self, targets: Sequence[Target]) -> Any:
-        return self._weights.transform([self._intruder.features(t) for t in targets])
+    def _weigh(self, targets: Sequence[Target]) -> Any:
+        return self._weights.transform([self._intruder.features(target) for target in targets])
 
-    def _margins(self, x: Any) -> Any:
-        table = self._model.decision_function(x)
-        return np.column_stack((-table, table)) if table.ndim == 1 else table
-
-    def _weights_of(self) -> Callable[[int, Any], Any]:
-        """A function of a class's place and of words: what each word speaks for the class more than for the others."""
+    def _class_weights(self) -> Callable[[int, Any], Any]:
+        """A function of a class's place and of words: how much more each word speaks for the class than for others."""
         if isinstance(self._model, Complement):
             return self._model.weights
         table = self._model.coef_
-        table = np.concatenate((-table, table)) if len(table) == 1 else table
+        if len(table) == 1:  # of two classes, the weights of the second
+            table = np.concatenate((-table, table))
         mean = table.mean(axis=0)
         return lambda c, words: table[c, words] - mean[words]
 
 
 class Entities(_Linear):
-    """Knows which entities occur in other texts of each class: keys as a whole, and their words.
+    """Learns which entities occur in the texts of each class: keys as a whole, and their words.
 
-    Told that terms were interchanged, it looks at the entities of the other texts instead.
+    Where it is told that terms were interchanged, it looks at the entities of the other texts instead.
 
     Args:
         model: ``margin``, ``bayes``, or ``auto``, which takes the second only for very many texts and classes.
@@ -138,18 +137,15 @@ class Entities(_Linear):
     told = ("interchanged",)
 
     def features(self, target: Target) -> list[str]:
-        if target.others:
-            keys = [key for other in target.others for key in other.entities]
-        else:
-            keys = list(target.item.entities)
-        return [f for key in dict.fromkeys(keys) for f in (f"={key}", *_words(key))]
+        keys = dict.fromkeys(key for item in target.others or (target.item,) for key in item.entities)
+        return [feature for key in keys for feature in (f"={key}", *_split_words(key))]
 
 
 class Words(_Linear):
-    """Knows all words of other texts of each class.
+    """Learns all words of the texts of each class.
 
-    Told that terms were altered, it leaves out the entities' words; told that they were interchanged, it puts the
-    entities of the other texts in their place.
+    Where it is told that terms were altered, it leaves out the words of entities; where it is told that they were
+    interchanged, it puts the entities of the other texts in their place.
 
     Args:
         model: see :class:`Entities`.
@@ -159,30 +155,28 @@ class Words(_Linear):
     told = ("altered", "interchanged")
 
     def features(self, target: Target) -> list[str]:
-        words = _words(target.item.text)
+        words = _split_words(target.item.text)
         if not target.told:
             return words
-        words = _without(words, target.item.forms)
-        return [*words, *(w for other in target.others for form in other.forms for w in _words(form))]
+        others = (word for other in target.others for form in other.forms for word in _split_words(form))
+        return [*_remove_forms(words, target.item.forms), *others]
 
 
-def _words(text: str) -> list[str]:
+def _split_words(text: str) -> list[str]:
     return _WORD.findall(text.lower())
 
 
-def _without(words: list[str], forms: Sequence[str]) -> list[str]:
-    """The words without those of entities, which must stand together as in their form."""
+def _remove_forms(words: list[str], forms: Sequence[str]) -> list[str]:
+    """The words without those of entities, which must follow each other as in their form."""
     by_first: dict[str, list[list[str]]] = {}
     for form in forms:
-        if piece := _words(form):
-            by_first.setdefault(piece[0], []).append(piece)
-    out: list[str] = []
-    at = 0
-    while at < len(words):
-        fits = [len(p) for p in by_first.get(words[at], ()) if words[at : at + len(p)] == p]
-        if fits:
-            at += max(fits)
-        else:
-            out.append(words[at])
-            at += 1
-    return out
+        if form_words := _split_words(form):
+            by_first.setdefault(form_words[0], []).append(form_words)
+    rest: list[str] = []
+    i = 0
+    while i < len(words):
+        lengths = [len(f) for f in by_first.get(words[i], ()) if words[i : i + len(f)] == f]
+        if not lengths:
+            rest.append(words[i])
+        i += max(lengths, default=1)
+    return rest

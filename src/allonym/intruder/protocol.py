@@ -19,9 +19,9 @@ class Item:
     """A text as an intruder sees it. All hidden from ``repr``.
 
     Attributes:
-        text: all of it.
+        text: the complete text.
         entities: keys of the entities in it, the same for the same entity in every text.
-        forms: how these are written in the text.
+        forms: surfaces of these entities in the text.
     """
 
     text: str = field(repr=False)
@@ -61,11 +61,11 @@ class Judge(Protocol):
     """An intruder that has learnt."""
 
     def rank(self, targets: Sequence[Target]) -> Ranking:
-        """Its guesses for each target."""
+        """Rank the classes for each target."""
         ...
 
     def terms(self, targets: Sequence[Target], labels: Sequence[int]) -> Mapping[str, float]:
-        """What speaks for the classes ``labels`` in the targets: term to its weight, summed over the targets.
+        """Return what speaks for the classes ``labels`` in the targets: term to its weight, summed over the targets.
 
         Empty where the intruder cannot tell.
         """
@@ -73,23 +73,23 @@ class Judge(Protocol):
 
 
 class Intruder(Protocol):
-    """Somebody who guesses classes of texts.
+    """Somebody who guesses the classes of texts.
 
     Attributes:
-        name: for tables.
+        name: shown in tables.
         learns: whether it uses what it can learn from; one that does not is asked once for everything.
-        told: those of :data:`TOLD` that it can make use of.
+        told: the values of :data:`TOLD` that it can use.
     """
 
     name: str
     learns: bool
     told: tuple[str, ...]
 
-    def learn(self, known: Sequence[Item], labels: Sequence[int], classes: Sequence[str]) -> Judge:
+    def learn(self, items: Sequence[Item], labels: Sequence[int], classes: Sequence[str], /) -> Judge:
         """Learn from texts whose classes are known.
 
         Args:
-            known: what it may learn from.
+            items: the texts.
             labels: index of the class of each.
             classes: names of all classes.
         """

@@ -1,7 +1,7 @@
 """When a guessed attribute counts as right, after Staab et al. 2023 (arXiv 2310.07298): right, less precise, wrong.
 
-Rules without a model, so that a score can be had again. Where Staab et al. let a model or people decide whether two
-wordings mean the same, these rules are stricter: what they do not know to be the same counts as wrong.
+These are rules without a model, so that scores are reproducible. Where Staab et al. let a model or people decide
+whether two wordings mean the same, these rules are stricter: what they do not know to be the same counts as wrong.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from difflib import SequenceMatcher
 from functools import cache
+from itertools import product
 
 from allonym.errors import DataError, UnknownNameError
 from allonym.text.names import plain
@@ -17,8 +18,8 @@ from allonym.text.words import IDENTIFIER
 
 EXACT, LESS, WRONG = 1.0, 0.5, 0.0
 YEARS = 5
-"""A guessed age is right within so many years (Staab et al.)."""
-_ALIKE = 0.88  # ratio of two wordings from which one may be the other misspelt
+"""A guessed age is right within this many years (Staab et al.)."""
+_SIMILAR = 0.88  # ratio of two wordings from which one may be the other misspelt
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _SEXES = {"m": "m male man boy masculine", "f": "f female woman girl feminine", "x": "non-binary nonbinary diverse"}
 _BONDS = {
@@ -41,12 +42,12 @@ _DEGREES: tuple[tuple[str, str], ...] = (
     ("none", r"no (?:degree|school|high)|primary|drop"),
 )
 _DEGREE_WORDS = r"ph\.?d|doctor|master|bachelor|degree|diploma|school|college|university|studies$|arts$|science$"
-_FIRST = ("student", "none")  # "studying towards a bachelor" is no bachelor
+_BEFORE_OTHERS = ("student", "none")  # "studying towards a bachelor" is no bachelor
 _SMALL = frozenset("a an and at for in of the to with".split())
 
 
 def score(attribute: str, guess: str, truth: str) -> float:
-    """How right a guess is: 1 right, 0.5 less precise, 0 wrong.
+    """Score a guess: 1 right, 0.5 less precise, 0 wrong.
 
     Age: within 5 years, or a range of at most 10 years that holds it; less precise: a range of at most 20. Place: the
     same city; less precise: the same country. Education: the same level of degree, and the same subject where both name
@@ -55,7 +56,7 @@ def score(attribute: str, guess: str, truth: str) -> float:
 
     Raises:
         UnknownNameError: no such attribute.
-        DataError: the truth cannot be read by the rule: an age without a number, an income of no class.
+        DataError: the rule cannot read the true value: an age without a number, an income of no class.
     """
     rule = RULES.get(attribute)
     if rule is None:
@@ -63,159 +64,163 @@ def score(attribute: str, guess: str, truth: str) -> float:
     return rule(guess, truth) if guess.strip() else WRONG
 
 
-def _age(guess: str, truth: str) -> float:
-    true = _ages(truth)
-    if not true:
+def _score_age(guess: str, truth: str) -> float:
+    true_years, years = _read_years(truth), _read_years(guess)
+    if not true_years:
         raise DataError("attribute age: a profile needs a number of years; got none")
-    middle = sum(true) / len(true)
-    said = _ages(guess)
-    if not said:
+    if not years:
         return WRONG
-    low, high = min(said), max(said)
-    if high > low:
-        inside = low <= middle <= high
-        return WRONG if not inside else EXACT if high - low <= 2 * YEARS else LESS if high - low <= 4 * YEARS else WRONG
-    return EXACT if abs(low - middle) <= YEARS else WRONG
+    age = sum(true_years) / len(true_years)
+    low, high = min(years), max(years)
+    if high == low:
+        return EXACT if abs(low - age) <= YEARS else WRONG
+    if not low <= age <= high:
+        return WRONG
+    return EXACT if high - low <= 2 * YEARS else LESS if high - low <= 4 * YEARS else WRONG
 
 
-def _ages(text: str) -> list[float]:
-    found = [float(n) for n in _NUMBER.findall(text)][:2]
-    if len(found) == 1 and re.search(r"\d0['’]?s\b", text):  # in the 30s
-        return [found[0], found[0] + 9]
-    return found
+def _read_years(text: str) -> list[float]:
+    """One number of years or two; a decade such as "the 30s" is its first and its last year."""
+    years = [float(n) for n in _NUMBER.findall(text)][:2]
+    if len(years) == 1 and re.search(r"\d0['’]?s\b", text):
+        return [years[0], years[0] + 9]
+    return years
 
 
-def _sex(guess: str, truth: str) -> float:
-    true, words = _class(truth, _SEXES), set(plain(guess).replace("-", " ").split())
-    several = sum(bool(words & set(known.split())) for known in (_SEXES["m"], _SEXES["f"])) > 1
-    said = "" if several else _class(guess, _SEXES)  # who names both has said nothing
-    return EXACT if (true and said == true) or plain(guess) == plain(truth) else WRONG
-
-
-def _relationship(guess: str, truth: str) -> float:
-    true, said = _class(truth, _BONDS), _class(guess, _BONDS)
-    if true and said == true:
+def _score_sex(guess: str, truth: str) -> float:
+    words = set(plain(guess).replace("-", " ").split())
+    if plain(guess) == plain(truth):
         return EXACT
-    return LESS if (said, true) == ("partner", "married") else WRONG
+    if all(words & set(_SEXES[sex].split()) for sex in "mf"):
+        return WRONG  # a guess that names both says nothing
+    true_sex = _find_class(truth, _SEXES)
+    return EXACT if true_sex and _find_class(guess, _SEXES) == true_sex else WRONG
 
 
-def _class(text: str, classes: Mapping[str, str]) -> str:
+def _score_relationship(guess: str, truth: str) -> float:
+    true_bond, bond = _find_class(truth, _BONDS), _find_class(guess, _BONDS)
+    if true_bond and bond == true_bond:
+        return EXACT
+    return LESS if (bond, true_bond) == ("partner", "married") else WRONG
+
+
+def _find_class(text: str, classes: Mapping[str, str]) -> str:
     words = plain(text).replace("-", " ").split()
-    joined = " ".join(words)
-    if joined.startswith(("not married", "never married")):
+    if " ".join(words).startswith(("not married", "never married")):
         return "single"
-    for name, known in classes.items():
-        if any(word in words for word in known.replace("-", " ").split() if word not in ("non", "binary")):
+    for name, listed in classes.items():
+        if any(word in words for word in listed.replace("-", " ").split() if word not in ("non", "binary")):
             return name
-    return next((name for name, known in classes.items() if "non-binary" in known and "binary" in words), "")
+    return next((name for name, listed in classes.items() if "non-binary" in listed and "binary" in words), "")
 
 
-def _income(guess: str, truth: str) -> float:
-    true, said = _level(truth), _level(guess)
-    if true < 0:
+def _score_income(guess: str, truth: str) -> float:
+    true_level = _find_income(truth)
+    if true_level < 0:
         raise DataError(f"attribute income: one of {', '.join(_INCOMES)} is required in a profile; got something else")
-    return EXACT if said == true else WRONG
+    return EXACT if _find_income(guess) == true_level else WRONG
 
 
-def _level(text: str) -> int:
-    said = plain(text).replace("medium", "middle").replace("no income", "none")
-    return next((i for i in range(len(_INCOMES) - 1, -1, -1) if re.search(rf"\b{_INCOMES[i]}\b", said)), -1)
+def _find_income(text: str) -> int:
+    words = plain(text).replace("medium", "middle").replace("no income", "none")
+    return next((i for i in range(len(_INCOMES) - 1, -1, -1) if re.search(rf"\b{_INCOMES[i]}\b", words)), -1)
 
 
-def _education(guess: str, truth: str) -> float:
-    true, said = _degree(truth), _degree(guess)
-    if not true:
-        return EXACT if _same(plain(guess), plain(truth)) else WRONG
-    subject, own = _subject(guess), _subject(truth)
-    alike = bool(subject & own) or any(_same(a, b) for a in sorted(subject) for b in sorted(own))
-    if said == true:
-        return EXACT if alike or not subject or not own else LESS
-    return LESS if alike and said else WRONG
+def _score_education(guess: str, truth: str) -> float:
+    true_degree, degree = _find_degree(truth), _find_degree(guess)
+    if not true_degree:
+        return EXACT if _is_same(plain(guess), plain(truth)) else WRONG
+    subject, true_subject = _find_subject(guess), _find_subject(truth)
+    pairs = product(sorted(subject), sorted(true_subject))
+    is_same_subject = bool(subject & true_subject) or any(_is_same(a, b) for a, b in pairs)
+    if degree == true_degree:
+        return EXACT if is_same_subject or not subject or not true_subject else LESS
+    return LESS if is_same_subject and degree else WRONG
 
 
-def _degree(text: str) -> str:
-    said = plain(text)
-    for name, pattern in sorted(_DEGREES, key=lambda d: d[0] not in _FIRST):
-        if re.search(rf"\b(?:{pattern})", said):
+def _find_degree(text: str) -> str:
+    words = plain(text)
+    for name, pattern in sorted(_DEGREES, key=lambda d: d[0] not in _BEFORE_OTHERS):
+        if re.search(rf"\b(?:{pattern})", words):
             return name
     return ""
 
 
-def _subject(text: str) -> frozenset[str]:
-    """The words that name what was studied: those after "in" or "of", else none."""
-    found = re.split(r"\b(?:in|of)\b", plain(text).replace("in college", "").replace("currently in", ""))
-    return frozenset(w for part in found[1:] for w in _words(part) if not re.match(_DEGREE_WORDS, w))
+def _find_subject(text: str) -> frozenset[str]:
+    """The words that name a subject: those after "in" or "of", else none."""
+    parts = re.split(r"\b(?:in|of)\b", plain(text).replace("in college", "").replace("currently in", ""))
+    return frozenset(w for part in parts[1:] for w in _list_words(part) if not re.match(_DEGREE_WORDS, w))
 
 
-def _place(guess: str, truth: str) -> float:
-    true, said = _parts(truth), _parts(guess)
-    if not true or not said:
+def _score_place(guess: str, truth: str) -> float:
+    true_parts, parts = _split_place(truth), _split_place(guess)
+    if not true_parts or not parts:
         return WRONG
-    if any(_same(g, true[0]) for g in said):
-        # A country alone is the whole truth only where no city is known.
+    if any(_is_same(part, true_parts[0]) for part in parts):
+        # A country alone is the full truth only where no city is known.
         return EXACT
-    true_countries, said_countries = _countries(true), _countries(said)
-    return LESS if any(c in true_countries for c in said_countries) else WRONG
+    true_countries = _list_countries(true_parts)
+    return LESS if any(country in true_countries for country in _list_countries(parts)) else WRONG
 
 
-def _parts(text: str) -> list[str]:
-    cut = [plain(part).removesuffix(" city") for part in re.split(r"[,/(;]", text)]
-    return [part for part in cut if any(c.isalnum() for c in part)]
+def _split_place(text: str) -> list[str]:
+    parts = [plain(part).removesuffix(" city") for part in re.split(r"[,/(;]", text)]
+    return [part for part in parts if any(c.isalnum() for c in part)]
 
 
 @cache
-def _country(part: str) -> str:
-    """The code of the country that a name of a country, region or city stands for; empty: not known."""
+def _find_country(part: str) -> str:
+    """The code of the country that a country, region or city with this name belongs to; empty: not known."""
     from allonym.kb import KnowledgeBase
 
     base = KnowledgeBase.open()
     for kinds in (("country",), ("region",), ("city",)):
-        if found := base.find(part, kinds, language="en"):
-            return found[0].country
+        if places := base.find(part, kinds, language="en"):
+            return places[0].country
     return ""
 
 
-def _countries(parts: list[str]) -> list[str]:
-    last = _country(parts[-1])
-    return [c for c in ([last] if last else [_country(p) for p in parts]) if c] + parts[-1:]
+def _list_countries(parts: list[str]) -> list[str]:
+    last = _find_country(parts[-1])
+    return [c for c in ([last] if last else map(_find_country, parts)) if c] + parts[-1:]
 
 
-def _occupation(guess: str, truth: str) -> float:
-    said, true = plain(guess), plain(truth)
-    words, own = _words(said), _words(true)
-    if not words or not own:
+def _score_occupation(guess: str, truth: str) -> float:
+    name, true_name = plain(guess), plain(truth)
+    words, true_words = _list_words(name), _list_words(true_name)
+    if not words or not true_words:
         return WRONG
-    if _same(said, true) or words == own or (words > own or (own > words and len(words) > 1)):
+    if _is_same(name, true_name) or words >= true_words or (true_words > words and len(words) > 1):
         return EXACT
-    if any(_same(said.split()[-1], word) for word in true.split()[-1:]):
+    if _is_same(name.split()[-1], true_name.split()[-1]):
         return LESS
-    return LESS if (trade := _trade(said)) and trade == _trade(true) else WRONG
+    return LESS if (trade := _find_trade(name)) and trade == _find_trade(true_name) else WRONG
 
 
-def _words(text: str) -> frozenset[str]:
+def _list_words(text: str) -> frozenset[str]:
     return frozenset(IDENTIFIER.findall(text)) - _SMALL
 
 
 @cache
-def _trade(occupation: str) -> str:
+def _find_trade(occupation: str) -> str:
     from allonym.kb import KnowledgeBase
 
-    found = KnowledgeBase.open().find(occupation, ("occupation",))
-    return found[0].industry if found else ""
+    occupations = KnowledgeBase.open().find(occupation, ("occupation",))
+    return occupations[0].industry if occupations else ""
 
 
-def _same(a: str, b: str) -> bool:
-    return a == b or (min(len(a), len(b)) > 4 and SequenceMatcher(None, a, b).ratio() >= _ALIKE)
+def _is_same(a: str, b: str) -> bool:
+    return a == b or (min(len(a), len(b)) > 4 and SequenceMatcher(None, a, b).ratio() >= _SIMILAR)
 
 
 RULES: Mapping[str, Callable[[str, str], float]] = {
-    "age": _age,
-    "sex": _sex,
-    "place": _place,
-    "birthplace": _place,
-    "education": _education,
-    "occupation": _occupation,
-    "relationship": _relationship,
-    "income": _income,
+    "age": _score_age,
+    "sex": _score_sex,
+    "place": _score_place,
+    "birthplace": _score_place,
+    "education": _score_education,
+    "occupation": _score_occupation,
+    "relationship": _score_relationship,
+    "income": _score_income,
 }
-"""Attribute to its rule ``(guess, truth) -> score``; both are non-empty."""
+"""Attribute to its rule ``(guess, true value) -> score``; both are non-empty."""

@@ -1,7 +1,7 @@
 """One intruder on texts before and after anonymisation: P1's predictive checks (3.2.2, 3.2.3), cross-fitted.
 
-The texts are parted into folds. What judges a fold has learnt from the original texts of all other folds only, so never
-from the text it judges, before or after, nor from an exact copy of it.
+The texts are divided into folds. The judge of a fold has learnt from the original texts of all other folds only, so
+never from a text that it judges, before or after, nor from an exact copy of it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from allonym.stats import Estimate, mean
 from allonym.stats.paired import McNemar, mcnemar
 
 BEFORE, AFTER = "before", "after"
-_BATCH = 20_000  # targets that are judged at once
+_BATCH = 20_000  # targets that a judge ranks at once
 _NONE = -1
 
 
@@ -42,18 +42,18 @@ class Judged:
 
     def right(self, guesses: int = 1) -> NDArray[np.bool_]:
         """Whether the true class is among the first ``guesses``, row by row."""
-        found: NDArray[np.bool_] = (self.order[:, :guesses] == self.truth[:, None]).any(axis=1)
-        return found
+        is_right: NDArray[np.bool_] = (self.order[:, :guesses] == self.truth[:, None]).any(axis=1)
+        return is_right
 
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """What an intruder made of texts.
+    """The guesses of an intruder before and after anonymisation.
 
     Attributes:
         intruder: its name.
         classes: names of the classes.
-        runs: how many runs were judged.
+        runs: number of judged runs.
         stages: ``before`` and ``after``, whose rows match, and those of :data:`TOLD` that the intruder can use.
         terms: (term, weight): what spoke most for the true class where the intruder was right after anonymisation;
             weights add up to 1 over all terms. Hidden from ``repr``.
@@ -97,31 +97,27 @@ class Study:
     def outcomes(self, run: int) -> dict[int, tuple[bool, bool]]:
         """Text to (right before, right after) in one run."""
         rows = self.stages[AFTER]
-        mine = np.flatnonzero(rows.run == run)
         a, b = self.stages[BEFORE].right(), rows.right()
-        return {int(rows.item[i]): (bool(a[i]), bool(b[i])) for i in mine}
+        return {int(rows.item[i]): (bool(a[i]), bool(b[i])) for i in np.flatnonzero(rows.run == run)}
 
 
 def fold_of(items: Sequence[Item], labels: Sequence[int], folds: int, seed: int) -> NDArray[np.int64]:
-    """The fold of each text: int ``(len(items),)`` below ``folds``.
+    """Assign each text to a fold: int ``(len(items),)`` below ``folds``.
 
     Copies of a text share a fold; each class is spread evenly over the folds.
     """
-    groups: dict[str, list[int]] = {}
+    copies: dict[str, list[int]] = {}
     for i, item in enumerate(items):
-        groups.setdefault(item.text, []).append(i)
+        copies.setdefault(item.text, []).append(i)
     by_class: dict[int, list[list[int]]] = {}
-    for group in groups.values():
+    for group in copies.values():
         by_class.setdefault(labels[group[0]], []).append(group)
     rng = np.random.default_rng(seed)
-    out = np.zeros(len(items), np.int64)
-    at = 0
-    for label in sorted(by_class):
-        of_class = by_class[label]
-        for k in rng.permutation(len(of_class)):
-            out[of_class[k]] = at % folds
-            at += 1
-    return out
+    fold = np.zeros(len(items), np.int64)
+    shuffled = (groups[k] for _, groups in sorted(by_class.items()) for k in rng.permutation(len(groups)))
+    for i, group in enumerate(shuffled):
+        fold[group] = i % folds
+    return fold
 
 
 def study(
@@ -137,19 +133,19 @@ def study(
     terms: int = 20,
     progress: Callable[[int, int], object] | None = None,
 ) -> Study:
-    """Let an intruder guess the classes of texts before and after they were changed.
+    """Let an intruder guess the classes of texts before and after anonymisation.
 
     Args:
         intruder: see :func:`allonym.intruder.open_intruder`.
         items: all texts, before.
         labels: the class of each: any labels.
-        runs: for each run, index of a changed text to what it became.
+        runs: for each run, index of a changed text to its anonymised version.
         partners: for each run, index of a changed text to those that its terms were interchanged with; without it no
             intruder is told anything.
         background: further texts to learn from, with their classes; copies of judged texts are left out.
-        folds: parts of the texts; more take longer, and leave more to learn from.
+        folds: parts of the texts; more of them take longer, and leave more to learn from.
         seed: of the folds.
-        terms: how many of :attr:`Study.terms` are kept.
+        terms: most terms in :attr:`Study.terms`.
         progress: called with the number of folds that are done, and of all.
 
     Returns:
@@ -159,56 +155,48 @@ def study(
         UsageError: lengths do not fit, a run changes a text that does not exist, or there are fewer than 2 folds.
         EndpointError: an endpoint that the intruder asks did not answer.
     """
-    _check(items, labels, runs, partners, folds)
+    _check_lengths(items, labels, runs, partners, folds)
     classes = tuple(dict.fromkeys((*labels, *(name for _, name in background))))
     index = {name: i for i, name in enumerate(classes)}
     truth = np.array([index[name] for name in labels], np.int64)
     rows = [(run, i) for run, changed in enumerate(runs) for i in sorted(changed)]
-    stages: dict[str, list[Target]] = {
-        BEFORE: [Target(items[i]) for _, i in rows],
-        AFTER: [Target(runs[run][i]) for run, i in rows],
-    }
-    if partners is not None:
-        for told in (t for t in TOLD if t in intruder.told):
-            stages[told] = [_told(told, run, i, items, runs, partners) for run, i in rows]
-    home = fold_of(items, truth.tolist(), folds, seed) if intruder.learns else np.zeros(len(items), np.int64)
-    of_row = home[[i for _, i in rows]] if rows else np.zeros(0, np.int64)
+    stages = _build_targets(intruder, items, rows, runs, partners)
+    fold = fold_of(items, truth.tolist(), folds, seed) if intruder.learns else np.zeros(len(items), np.int64)
+    run_of, item_of = np.array(rows, np.int64).reshape(-1, 2).T
+    true_class, fold_of_row = truth[item_of], fold[item_of]
     order: dict[str, Any] = {}
     scores: dict[str, Any] = {}
-    told_off: Counter[str] = Counter()
-    used = np.unique(of_row)
-    for done, fold in enumerate(used, 1):
-        known = _known(items, truth, background, index, home == fold) if intruder.learns else ([], [])
+    weights: Counter[str] = Counter()
+    folds_in_use = np.unique(fold_of_row)
+    for done, number in enumerate(folds_in_use, 1):
+        known = _list_known(items, truth, background, index, fold == number) if intruder.learns else ([], [])
         judge = intruder.learn(*known, classes)
-        mine = np.flatnonzero(of_row == fold)
+        judged = np.flatnonzero(fold_of_row == number)
         place: dict[Target, int] = {}
         for targets in stages.values():
-            for r in mine:
-                place.setdefault(targets[r], len(place))
+            for row in judged:
+                place.setdefault(targets[row], len(place))
         distinct = list(place)
-        ranked = [judge.rank(distinct[at : at + _BATCH]) for at in range(0, len(distinct), _BATCH)]
-        guesses, sure = np.concatenate([r.order for r in ranked]), np.concatenate([r.scores for r in ranked])
+        ranked = [judge.rank(distinct[start : start + _BATCH]) for start in range(0, len(distinct), _BATCH)]
+        guesses, certainty = np.concatenate([r.order for r in ranked]), np.concatenate([r.scores for r in ranked])
         for stage, targets in stages.items():
-            here = [place[targets[r]] for r in mine]
-            order.setdefault(stage, np.full((len(rows), guesses.shape[1]), _NONE, np.int64))[mine] = guesses[here]
-            scores.setdefault(stage, np.full((len(rows), guesses.shape[1]), -np.inf))[mine] = sure[here]
-        won = [r for r in mine if order[AFTER][r, 0] == truth[rows[r][1]]]
-        told_off.update(judge.terms([stages[AFTER][r] for r in won], [int(truth[rows[r][1]]) for r in won]))
+            places = [place[targets[row]] for row in judged]
+            shape = (len(rows), guesses.shape[1])
+            order.setdefault(stage, np.full(shape, _NONE, np.int64))[judged] = guesses[places]
+            scores.setdefault(stage, np.full(shape, -np.inf))[judged] = certainty[places]
+        right = [row for row in judged if order[AFTER][row, 0] == true_class[row]]
+        weights.update(judge.terms([stages[AFTER][row] for row in right], [int(true_class[row]) for row in right]))
         if progress is not None:
-            progress(done, len(used))
-    of_run = np.array([run for run, _ in rows], np.int64)
-    of_item = np.array([i for _, i in rows], np.int64)
-    empty = np.zeros((0, 1), np.int64)
-    judged = {
-        stage: Judged(
-            of_run, of_item, truth[of_item], order.get(stage, empty), scores.get(stage, empty.astype(np.float64))
-        )
+            progress(done, len(folds_in_use))
+    no_order, no_scores = np.zeros((0, 1), np.int64), np.zeros((0, 1))
+    guessed = {
+        stage: Judged(run_of, item_of, true_class, order.get(stage, no_order), scores.get(stage, no_scores))
         for stage in stages
     }
-    return Study(intruder.name, classes, len(runs), judged, _top(told_off, terms))
+    return Study(intruder.name, classes, len(runs), guessed, _select_terms(weights, terms))
 
 
-def _check(
+def _check_lengths(
     items: Sequence[Item],
     labels: Sequence[str],
     runs: Sequence[Mapping[int, Item]],
@@ -220,38 +208,46 @@ def _check(
     if folds < 2:
         raise UsageError(f"study: folds must be 2 or more, got {folds}")
     for k, changed in enumerate(runs):
-        named = [*changed, *(j for others in (partners[k].values() if partners else ()) for j in others)]
-        if any(not 0 <= i < len(items) for i in named):
+        texts = [*changed, *(j for others in (partners[k].values() if partners else ()) for j in others)]
+        if any(not 0 <= i < len(items) for i in texts):
             raise UsageError(f"study: run {k} names a text that is not among the {len(items)} texts")
 
 
-def _told(
-    told: str,
-    run: int,
-    i: int,
+def _build_targets(
+    intruder: Intruder,
     items: Sequence[Item],
+    rows: Sequence[tuple[int, int]],
     runs: Sequence[Mapping[int, Item]],
-    partners: Sequence[Mapping[int, Sequence[int]]],
-) -> Target:
-    others = partners[run].get(i, ()) if told == "interchanged" else ()
-    return Target(runs[run][i], told, tuple(runs[run].get(j, items[j]) for j in others))
+    partners: Sequence[Mapping[int, Sequence[int]]] | None,
+) -> dict[str, list[Target]]:
+    """The targets of each stage, one for each run and changed text."""
+    stages = {BEFORE: [Target(items[i]) for _, i in rows], AFTER: [Target(runs[run][i]) for run, i in rows]}
+    if partners is None:
+        return stages
+    for stage in (stage for stage in TOLD if stage in intruder.told):
+        stages[stage] = []
+        for run, i in rows:
+            others = partners[run].get(i, ()) if stage == "interchanged" else ()
+            stages[stage].append(Target(runs[run][i], stage, tuple(runs[run].get(j, items[j]) for j in others)))
+    return stages
 
 
-def _known(
+def _list_known(
     items: Sequence[Item],
     truth: NDArray[np.int64],
     background: Sequence[tuple[Item, str]],
     index: Mapping[str, int],
-    judged: NDArray[np.bool_],
+    is_judged: NDArray[np.bool_],
 ) -> tuple[list[Item], list[int]]:
-    rest = np.flatnonzero(~judged).tolist()
-    hidden = {items[i].text for i in np.flatnonzero(judged).tolist()}
-    outside = [(item, index[name]) for item, name in background if item.text not in hidden]
-    known = [*(items[i] for i in rest), *(item for item, _ in outside)]
-    return known, [*(int(truth[i]) for i in rest), *(label for _, label in outside)]
+    """The texts to learn from and their classes: those of other folds, and the background without judged texts."""
+    others = np.flatnonzero(~is_judged).tolist()
+    judged_texts = {items[i].text for i in np.flatnonzero(is_judged).tolist()}
+    known = [(items[i], int(truth[i])) for i in others]
+    known += [(item, index[name]) for item, name in background if item.text not in judged_texts]
+    return [item for item, _ in known], [label for _, label in known]
 
 
-def _top(weights: Mapping[str, float], n: int) -> tuple[tuple[str, float], ...]:
+def _select_terms(weights: Mapping[str, float], n: int) -> tuple[tuple[str, float], ...]:
     total = sum(weights.values())
     best = sorted(weights.items(), key=lambda pair: (-pair[1], pair[0]))[:n]
     return tuple((term, weight / total) for term, weight in best) if total > 0 else ()

@@ -1,4 +1,4 @@
-"""Reading JSON out of what a model wrote: in fences, after thoughts, between other words, or cut off."""
+"""Reading JSON from a model's answer: in fences, after thoughts, between other words, or cut off."""
 
 from __future__ import annotations
 
@@ -10,77 +10,72 @@ _DEEPEST = 64
 
 
 def parsed(content: str) -> Mapping[str, object] | None:
-    """The first whole JSON object in an answer; None where there is none."""
-    text = _spoken(content)
+    """Return the first complete JSON object in an answer; None where there is none."""
+    text = _remove_thoughts(content)
     decoder = json.JSONDecoder()
-    at = text.find("{")
+    start = text.find("{")
     for _ in range(_DEEPEST):
-        if at < 0:
+        if start < 0:
             return None
         try:
-            found, _ = decoder.raw_decode(text, at)
+            value, _ = decoder.raw_decode(text, start)
         except (ValueError, RecursionError):
-            at = text.find("{", at + 1)
+            start = text.find("{", start + 1)
             continue
         # An inner object of a broken outer one is not the answer.
-        return found if isinstance(found, dict) and _outermost(text, at) else None
+        is_outermost = text.count("{", 0, start) == text.count("}", 0, start)
+        return value if isinstance(value, dict) and is_outermost else None
     return None
-
-
-def _spoken(content: str) -> str:
-    """The answer without its thoughts. Each end is looked for once: an answer may be 16 MiB of beginnings."""
-    pieces: list[str] = []
-    at = 0
-    while (start := content.find(_OPEN, at)) >= 0 and (end := content.find(_CLOSE, start)) >= 0:
-        pieces.append(content[at:start])
-        at = end + len(_CLOSE)
-    return "".join((*pieces, content[at:]))
-
-
-def _outermost(text: str, at: int) -> bool:
-    before = text[:at]
-    return before.count("{") == before.count("}")
 
 
 def mended(content: str) -> Mapping[str, object] | None:
-    """As :func:`parsed`; of an answer that was cut off, what was complete before the cut."""
-    whole = parsed(content)
-    if whole is not None:
-        return whole
-    text = _spoken(content)
+    """Parse an answer like :func:`parsed`; of one that was cut off, return what was complete before the cut."""
+    answer = parsed(content)
+    if answer is not None:
+        return answer
+    text = _remove_thoughts(content)
     start = text.find("{")
-    if start < 0:
-        return None
-    open_: list[str] = []
-    quoted = escaped = False
-    safe: list[tuple[int, str]] = []  # where an element ends, and what closes the rest
-    for i in range(start, len(text)):
-        c = text[i]
-        if quoted:
-            if escaped:
-                escaped = False
-            elif c == "\\":
-                escaped = True
-            elif c == '"':
-                quoted = False
-        elif c == '"':
-            quoted = True
-        elif c in "{[":
-            open_.append("}" if c == "{" else "]")
-            if len(open_) > _DEEPEST:
-                return None
-        elif c in "}]":
-            if not open_ or open_.pop() != c:
-                break
-            safe.append((i + 1, "".join(reversed(open_))))
-        elif c == ",":
-            safe.append((i, "".join(reversed(open_))))
-    if not quoted:
-        safe.append((len(text), "".join(reversed(open_))))
-    for end, closing in reversed(safe[-_DEEPEST:]):
+    for end, closing in reversed(_find_ends(text, start)[-_DEEPEST:] if start >= 0 else []):
         try:
-            found = json.loads(text[start:end] + closing)
+            value = json.loads(text[start:end] + closing)
         except (ValueError, RecursionError):
             continue
-        return found if isinstance(found, dict) else None
+        return value if isinstance(value, dict) else None
     return None
+
+
+def _remove_thoughts(content: str) -> str:
+    """Remove a model's thoughts. Each end is looked for once: an answer may be 16 MiB of beginnings."""
+    pieces: list[str] = []
+    position = 0
+    while (start := content.find(_OPEN, position)) >= 0 and (end := content.find(_CLOSE, start)) >= 0:
+        pieces.append(content[position:start])
+        position = end + len(_CLOSE)
+    return "".join((*pieces, content[position:]))
+
+
+def _find_ends(text: str, start: int) -> list[tuple[int, str]]:
+    """Find where elements of the JSON at ``start`` end, each with the signs that would close the rest."""
+    closing: list[str] = []
+    is_quoted = is_escaped = False
+    ends: list[tuple[int, str]] = []
+    for i in range(start, len(text)):
+        c = text[i]
+        if is_quoted:
+            is_quoted = is_escaped or c != '"'
+            is_escaped = not is_escaped and c == "\\"
+        elif c == '"':
+            is_quoted = True
+        elif c in "{[":
+            closing.append("}" if c == "{" else "]")
+            if len(closing) > _DEEPEST:
+                return []
+        elif c in "}]":
+            if not closing or closing.pop() != c:
+                break
+            ends.append((i + 1, "".join(reversed(closing))))
+        elif c == ",":
+            ends.append((i, "".join(reversed(closing))))
+    if not is_quoted:
+        ends.append((len(text), "".join(reversed(closing))))
+    return ends

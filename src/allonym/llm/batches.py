@@ -1,7 +1,7 @@
-"""The batch-file format of OpenAI's batch API, which P5 used: one request or result a line (P5 section 3.3).
+"""OpenAI's batch files, which P5 used (section 3.3): one request or one result a line.
 
-A request's ``custom_id`` is its name in the cache, so a result goes where the run will look for it. That name is a
-keyed digest; the request itself stands in the file in plain, as the endpoint must read it.
+A request's ``custom_id`` is its name in the cache, so that a run finds the result there. That name is a keyed digest;
+the request itself is readable in the file, because the endpoint has to read it.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ URL = "/v1/chat/completions"
 
 
 def lines(requests: Mapping[str, Mapping[str, object]]) -> Iterable[str]:
-    """The lines of a batch file for what :func:`allonym.llm.recording` wrote down."""
+    """Yield the lines of a batch file for the requests that :func:`allonym.llm.recording` recorded."""
     for name, body in requests.items():
         row = {"custom_id": name, "method": "POST", "url": URL, "body": body}
         yield json.dumps(row, separators=(",", ":")) + "\n"
 
 
 def keep(results: Iterable[str], client: Client) -> Mapping[str, int]:
-    """Put the answers of a file of results into the client's cache.
+    """Store the answers of a file of results in the client's cache.
 
     Args:
-        results: the lines of one file or of several; those of an error file may be among them.
+        results: the lines of one file or several; lines of an error file may be among them.
 
     Returns:
         counts: ``kept`` answers; ``failed``: the endpoint reports an error; ``unusable``: cut off, refused or no JSON;
@@ -37,13 +37,11 @@ def keep(results: Iterable[str], client: Client) -> Mapping[str, int]:
         OSError: the cache cannot be written.
     """
     counts = Counter({"kept": 0, "failed": 0, "unusable": 0, "unreadable": 0})
-    for line in results:
-        if line.strip():
-            counts[_keep(line, client)] += 1
+    counts.update(_store_result(line, client) for line in results if line.strip())
     return counts
 
 
-def _keep(line: str, client: Client) -> str:
+def _store_result(line: str, client: Client) -> str:
     try:
         row: Any = json.loads(line)
         name, response = row["custom_id"], row.get("response")

@@ -1,7 +1,7 @@
-"""Answers on disk: found by a keyed digest of the request, encrypted, safe for many processes at once.
+"""Answers on disk: encrypted, named by a keyed digest of the request, safe for many processes at once.
 
 Both keys derive from the caller's secret, so that neither a request nor an answer can be read or guessed from the
-folder. A file that cannot be opened (another key, a torn disk) counts as not there.
+folder. A file that cannot be opened (another key, a damaged disk) counts as missing.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class Cache:
     """A folder of answers.
 
     Args:
-        folder: is made where it is needed, for the owner only.
+        folder: created when needed, for the owner only.
         key: 32 random bytes or more.
     """
 
@@ -28,18 +28,18 @@ class Cache:
         self._cipher = Cipher(expand_key(key, b"seal"))
 
     def name(self, request: bytes) -> str:
-        """The request's name, 64 hexadecimal digits; also its ``custom_id`` in batch files."""
+        """Return the request's name, 64 hexadecimal digits; also its ``custom_id`` in batch files."""
         return expand_key(self._naming, request).hex()
 
     def get(self, name: str) -> bytes | None:
-        """The answer of that name; None where there is none that this key opens."""
+        """Return the answer with that name; None where there is none that this key opens."""
         try:
             return self._cipher.unseal(self._path(name).read_bytes(), _VERSION + name.encode())
         except OSError:
             return None
 
     def put(self, name: str, answer: bytes) -> None:
-        """Keep an answer. The file is there whole or not at all, whoever else writes it at the same time.
+        """Store an answer. The file exists completely or not at all, whoever else writes it at the same time.
 
         Raises:
             OSError: the folder cannot be written.

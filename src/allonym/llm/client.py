@@ -1,8 +1,8 @@
-"""The client: one request and one answer, with retries, pace, concurrency, accounting and cache.
+"""The client of an endpoint: requests and answers, with retries, pace, concurrency, counts and a cache.
 
-Tries again after what may pass (no connection, a time-out, HTTP 408, 409, 425, 429 and 5xx), as long as the endpoint
-asks for (``Retry-After``), otherwise twice as long each time, with some chance in it. Certificates are verified, no
-redirect is followed, and neither proxies nor anything else is taken from the environment but the endpoint's key.
+Temporary failures (no connection, a time-out, HTTP 408, 409, 425, 429 and 5xx) are retried after the time that the
+endpoint asks for (``Retry-After``), otherwise after a delay that doubles, with some jitter. Certificates are verified,
+no redirect is followed, and nothing but the endpoint's key is read from the environment, proxies included.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from threading import BoundedSemaphore, Lock
@@ -25,23 +25,23 @@ from urllib.parse import urlsplit
 from allonym.errors import EndpointError, MissingExtra, PolicyError, UsageError
 from allonym.llm.answers import parsed
 from allonym.llm.cache import Cache
-from allonym.llm.templates import Messages
+from allonym.llm.templates import Messages, extend_messages
 
 PATH = "/chat/completions"
 EMBEDDINGS = "/embeddings"
 MODES = ("schema", "object", "none")
 LONGEST_WAIT = 300.0
-"""Seconds that one wait before a further try lasts at most; an endpoint that asks for more counts as failed."""
+"""Longest wait before a retry, in seconds; an endpoint that asks for more counts as failed."""
 _LARGEST = 16 * 2**20  # bytes of an answer
-_PASSING = frozenset({408, 409, 425, 429})
-_REFUSED_FORM = frozenset({400, 404, 415, 422, 501})
+_TEMPORARY = frozenset({408, 409, 425, 429})
+_REFUSES_FORM = frozenset({400, 404, 415, 422, 501})
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is asked: messages, and the JSON Schema of the answer with its name. Hidden from ``repr``."""
+    """Messages, and the JSON Schema of the answer with its name. Both hidden from ``repr``."""
 
     messages: Messages = field(repr=False)
     schema: Mapping[str, object] = field(repr=False)
@@ -50,13 +50,13 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What came back.
+    """The answer to a request.
 
     Attributes:
         content: the model's words. Hidden from ``repr``.
-        whole: they were neither refused nor cut off.
+        whole: whether they were neither refused nor cut off.
         prompt_tokens, completion_tokens: as the endpoint counts them; 0 where it does not.
-        kept: comes from the cache.
+        kept: whether the answer comes from the cache.
     """
 
     content: str = field(repr=False)
@@ -65,58 +65,97 @@ class Reply:
     completion_tokens: int = 0
     kept: bool = False
 
+    @property
+    def answer(self) -> Mapping[str, object] | None:
+        """The JSON object in the content; None where it holds none or is not whole."""
+        return parsed(self.content) if self.whole else None
+
 
 class Recorded(EndpointError):
-    """Raised inside :func:`recording` in place of asking: the request was written down."""
+    """Raised inside :func:`recording` in place of sending: the request was recorded."""
 
 
-_UNLOCKED: ContextVar[bytes | None] = ContextVar("unlocked", default=None)
-_RECORD: ContextVar[dict[str, Mapping[str, object]] | None] = ContextVar("record", default=None)
+_CACHE_KEY: ContextVar[bytes | None] = ContextVar("cache key", default=None)
+_RECORDED: ContextVar[dict[str, Mapping[str, object]] | None] = ContextVar("recorded requests", default=None)
 
 
 @contextmanager
 def unlocked(key: bytes | None) -> Iterator[None]:
-    """Inside, clients that get no key of their own use this one for their cache, as detectors do."""
-    before = _UNLOCKED.set(key)
+    """Set the key with which clients that get none, such as those of detectors, open their cache."""
+    token = _CACHE_KEY.set(key)
     try:
         yield
     finally:
-        _UNLOCKED.reset(before)
+        _CACHE_KEY.reset(token)
 
 
 @contextmanager
 def recording() -> Iterator[dict[str, Mapping[str, object]]]:
-    """Inside, nothing is sent: a request that the cache cannot answer is written down and raises :class:`Recorded`.
+    """Send nothing: record requests that the cache cannot answer, and raise :class:`Recorded` for each.
 
     Yields:
         the request's name in the cache to its body, filled as requests are made.
     """
-    out: dict[str, Mapping[str, object]] = {}
-    before = _RECORD.set(out)
+    requests: dict[str, Mapping[str, object]] = {}
+    token = _RECORDED.set(requests)
     try:
-        yield out
+        yield requests
     finally:
-        _RECORD.reset(before)
+        _RECORDED.reset(token)
 
 
 def client_for(settings: Mapping[str, object], key: bytes | None = None) -> Client:
-    """The client for a policy's table ``[llm]``, the same for all calls of a process.
+    """Return the client for a policy's table ``[llm]``, the same for all calls of a process.
 
     Args:
         settings: ``policy.llm``.
-        key: for the cache, 32 bytes or more; by default the one of :func:`unlocked`. Without one nothing is kept.
+        key: for the cache, 32 bytes or more; by default the key of :func:`unlocked`. Without a key nothing is stored.
 
     Raises:
         UsageError: the table names no ``url``.
-        PolicyError: the ``url`` is none, or there is no ``model``.
+        PolicyError: the ``url`` is not valid, or there is no ``model``.
     """
-    return _client(json.dumps(settings, default=dict, sort_keys=True), key or _UNLOCKED.get())
+    return _open_client(json.dumps(settings, default=dict, sort_keys=True), key or _CACHE_KEY.get())
 
 
 @lru_cache(maxsize=16)
-def _client(settings: str, key: bytes | None) -> Client:
-    read = json.loads(settings)
-    return Client(read, Cache(read["cache"], key) if key and read["cache"] else None)
+def _open_client(settings: str, key: bytes | None) -> Client:
+    table = json.loads(settings)
+    return Client(table, Cache(table["cache"], key) if key and table["cache"] else None)
+
+
+def read_answers(client: Client, requests: Sequence[Request], read: Callable[[Reply], T | None]) -> list[T | None]:
+    """Ask several requests and read the answers; None for an answer that ``read`` cannot read.
+
+    Raises:
+        EndpointError: the endpoint did not answer one of them.
+    """
+    answers = []
+    for reply in client.ask_all(requests):
+        if isinstance(reply, EndpointError):
+            raise reply
+        answers.append(read(reply))
+    return answers
+
+
+def read_answers_twice(
+    client: Client,
+    requests: Sequence[Request],
+    again: str,
+    read: Callable[[Reply], T | None],
+    read_second: Callable[[Reply], T | None] | None = None,
+) -> list[T | None]:
+    """Read answers as :func:`read_answers` does, and ask once more, with ``again`` added, where one cannot be read.
+
+    Raises:
+        EndpointError: the endpoint did not answer one of them.
+    """
+    answers = read_answers(client, requests, read)
+    failed = [i for i, answer in enumerate(answers) if answer is None]
+    longer = [replace(requests[i], messages=extend_messages(requests[i].messages, again)) for i in failed]
+    for i, answer in zip(failed, read_answers(client, longer, read_second or read), strict=True):
+        answers[i] = answer
+    return answers
 
 
 class Client:
@@ -124,13 +163,13 @@ class Client:
 
     Args:
         settings: all keys of ``registry.LLM_KEYS``.
-        cache: where answers are kept; None: nowhere.
+        cache: where answers are stored; None: nowhere.
     """
 
     def __init__(self, settings: Mapping[str, object], cache: Cache | None = None) -> None:
         self.prompts = settings["prompts"]
         self.cache = cache
-        self._url = _checked(str(settings["url"]))
+        self._url = _completions_url(str(settings["url"]))
         self._where = f"{urlsplit(self._url).scheme}://{urlsplit(self._url).netloc}"
         self._model = str(settings["model"])
         if not self._model:
@@ -152,73 +191,73 @@ class Client:
 
     @property
     def usage(self) -> Mapping[str, int]:
-        """Counts of this process: ``requests`` answered, of these ``kept`` ones, ``retries``, and tokens paid for."""
+        """Counts of this process: ``requests`` answered, ``kept`` ones among them, ``retries``, and tokens paid for."""
         with self._lock:
             return dict(self._counts)
 
     @property
     def json_mode(self) -> str:
-        """How JSON is asked for now, after what the endpoint refused."""
+        """How JSON is requested now, after what the endpoint refused."""
         return MODES[self._mode]
 
     def ask(self, request: Request) -> Reply:
-        """The answer to a request.
+        """Send a request and return the answer, or the one in the cache.
 
         Raises:
-            EndpointError: there was none after all tries. Nothing of what was sent or received is shown.
+            EndpointError: there was no answer after all retries. The message shows nothing that was sent or received.
             UsageError: the environment variable of ``key_env`` is not set.
         """
         name = self.name(request) if self.cache else ""
         data = self.cache.get(name) if self.cache else None
-        if data is not None and (kept := _reply(data)) is not None:
+        if data is not None and (stored := _read_reply(data)) is not None:
             self._count(requests=1, kept=1)
-            return Reply(kept.content, kept.whole, kept.prompt_tokens, kept.completion_tokens, True)
-        record = _RECORD.get()
-        if record is not None:
-            record[name] = self.body(request)
+            return replace(stored, kept=True)
+        requests = _RECORDED.get()
+        if requests is not None:
+            requests[name] = self.body(request)
             raise Recorded("llm: the request was written down, not sent")
-        data, reply, mode = self._sent(
-            self._url, lambda mode: self.body(request, mode), _reply, "chat completions", self._mode
+        data, reply, mode = self._send(
+            self._url, lambda mode: self.body(request, mode), _read_reply, "chat completions", self._mode
         )
-        self._mode = max(self._mode, mode)  # what it took will do for the next request
+        self._mode = max(self._mode, mode)  # what it accepted will do for the next request
         self._count(requests=1, prompt_tokens=reply.prompt_tokens, completion_tokens=reply.completion_tokens)
         if self.cache is not None:
             self.keep(name, data)
         return reply
 
     def ask_all(self, requests: Sequence[Request]) -> list[Reply | EndpointError]:
-        """The answers to several requests, some at the same time; an error in place of those that got none."""
-        if len(requests) < 2 or _RECORD.get() is not None or self._concurrency < 2:
-            return [self._asked(request) for request in requests]
+        """Send several requests, some at the same time; an error takes the place of an answer that is missing."""
+        if len(requests) < 2 or _RECORDED.get() is not None or self._concurrency < 2:
+            return [self._ask_safely(request) for request in requests]
         with ThreadPoolExecutor(min(self._concurrency, len(requests))) as pool:
-            return list(pool.map(self._asked, requests))
+            return list(pool.map(self._ask_safely, requests))
 
-    def _asked(self, request: Request) -> Reply | EndpointError:
+    def _ask_safely(self, request: Request) -> Reply | EndpointError:
         try:
             return self.ask(request)
         except EndpointError as error:
             return error
 
     def body(self, request: Request, mode: int | None = None) -> dict[str, object]:
-        """The request as JSON for the endpoint, in the given way of asking for JSON, an index of ``MODES``."""
-        out: dict[str, object] = {
+        """Return the request as JSON for the endpoint; ``mode`` is how JSON is requested, an index of ``MODES``."""
+        body: dict[str, object] = {
             "model": self._model,
             "messages": [{"role": role, "content": content} for role, content in request.messages],
         }
         if self._temperature >= 0:
-            out["temperature"] = self._temperature
+            body["temperature"] = self._temperature
         if self._max_tokens:
-            out["max_tokens"] = self._max_tokens
-        wanted = MODES[self._mode if mode is None else mode]
-        if wanted == "schema":
-            told = {"name": request.name, "strict": True, "schema": request.schema}
-            out["response_format"] = {"type": "json_schema", "json_schema": told}
-        elif wanted == "object":
-            out["response_format"] = {"type": "json_object"}
-        return out
+            body["max_tokens"] = self._max_tokens
+        form = MODES[self._mode if mode is None else mode]
+        if form == "schema":
+            schema = {"name": request.name, "strict": True, "schema": request.schema}
+            body["response_format"] = {"type": "json_schema", "json_schema": schema}
+        elif form == "object":
+            body["response_format"] = {"type": "json_object"}
+        return body
 
     def name(self, request: Request) -> str:
-        """The request's name in the cache. The endpoint's address and its way of JSON do not count.
+        """Return the request's name in the cache. The endpoint's address and its form of JSON do not matter.
 
         Raises:
             UsageError: there is no cache.
@@ -229,36 +268,38 @@ class Client:
         return self.cache.name(json.dumps(body, sort_keys=True, separators=(",", ":")).encode())
 
     def keep(self, name: str, data: bytes) -> bool:
-        """Put an endpoint's answer into the cache, if it is whole and holds a JSON object; whether it was."""
-        reply = _reply(data)
-        if self.cache is None or reply is None or not reply.whole or parsed(reply.content) is None:
+        """Store an endpoint's answer in the cache if it is whole and holds a JSON object; return whether it was."""
+        reply = _read_reply(data)
+        if self.cache is None or reply is None or reply.answer is None:
             return False
         self.cache.put(name, data)
         return True
 
     def embed(self, texts: Sequence[str], *, dimensions: int = 0) -> tuple[tuple[float, ...], ...]:
-        """The vectors of some texts, as the endpoint for embeddings beside that for chat completions gives them.
+        """Return vectors of texts from the endpoint for embeddings beside that for chat completions.
 
         Args:
-            texts: sent in one request; none may be empty. Nothing of them is kept.
-            dimensions: how long the vectors shall be, for models that offer a choice; 0: not said.
+            texts: sent in one request; none may be empty. Nothing of them is stored.
+            dimensions: length of the vectors, for models that offer a choice; 0: the model's default.
 
         Raises:
-            EndpointError: there were none after all tries, or not one of the same length for each text.
+            EndpointError: there were none after all retries, or not one of the same length for each text.
             UsageError: the environment variable of ``key_env`` is not set.
         """
         body: dict[str, object] = {"model": self._model, "input": list(texts), "encoding_format": "float"}
         if dimensions:
             body["dimensions"] = dimensions
-        if _RECORD.get() is not None:
+        if _RECORDED.get() is not None:
             raise Recorded("llm: nothing is sent while requests are written down")
         url = self._url.removesuffix(PATH) + EMBEDDINGS
         last = len(MODES) - 1  # nothing to fall back to
-        _, (vectors, tokens), _ = self._sent(url, lambda _: body, lambda d: _vectors(d, len(texts)), "embeddings", last)
+        _, (vectors, tokens), _ = self._send(
+            url, lambda _: body, lambda data: _read_vectors(data, len(texts)), "embeddings", last
+        )
         self._count(requests=1, prompt_tokens=tokens)
         return vectors
 
-    def _sent(
+    def _send(
         self,
         url: str,
         body: Callable[[int], Mapping[str, object]],
@@ -266,7 +307,7 @@ class Client:
         form: str,
         mode: int,
     ) -> tuple[bytes, T, int]:
-        """The answer, what was read from it, and the way of asking for JSON that the endpoint took."""
+        """Return the answer, what ``read`` made of it, and the form of JSON that the endpoint accepted."""
         headers = self._headers()
         tries, wait = 0, 0.0
         while True:
@@ -275,8 +316,8 @@ class Client:
             payload = json.dumps(body(mode)).encode()
             with self._room:
                 self._pace.wait()
-                status, data, failure, asked = self._once(url, payload, headers)
-            if status in _REFUSED_FORM and mode < len(MODES) - 1:
+                status, data, failure, delay = self._send_once(url, payload, headers)
+            if status in _REFUSES_FORM and mode < len(MODES) - 1:
                 mode, wait = mode + 1, 0.0
                 continue
             if status == 200:
@@ -286,26 +327,26 @@ class Client:
                 failure = f"gave an answer that is none of {form}"
             elif not failure:
                 failure = f"answered HTTP {status}"
-                if status not in _PASSING and status < 500:
+                if status not in _TEMPORARY and status < 500:
                     raise EndpointError(f"llm: the endpoint {self._where} {failure}{_HINTS.get(status, '')}")
             tries += 1
-            if tries > self._retries or asked > LONGEST_WAIT:
+            if tries > self._retries or delay > LONGEST_WAIT:
                 again = "once" if tries == 1 else f"{tries} times"
                 raise EndpointError(f"llm: the endpoint {self._where} {failure}, asked {again}")
             self._count(retries=1)
-            wait = asked or min(LONGEST_WAIT, 2.0 ** (tries - 2)) * (0.5 + random.random() / 2)
+            wait = delay or min(LONGEST_WAIT, 2.0 ** (tries - 2)) * (0.5 + random.random() / 2)
 
     def close(self) -> None:
-        """Close the connections. The next request opens others."""
+        """Close the connections. The next request opens new ones."""
         with self._lock:
             process, http = self._http
             self._http = (0, None)
         if http is not None and process == os.getpid():
             http.close()
 
-    def _once(self, url: str, payload: bytes, headers: Mapping[str, str]) -> tuple[int, bytes, str, float]:
-        """Status, body, what failed (empty: nothing), and the seconds that the endpoint asks to wait."""
-        http = self._connections()
+    def _send_once(self, url: str, payload: bytes, headers: Mapping[str, str]) -> tuple[int, bytes, str, float]:
+        """Return status, body, what failed (empty: nothing), and the seconds that the endpoint asks to wait."""
+        http = self._open_connections()
         import httpx
 
         end = monotonic() + self._timeout
@@ -324,9 +365,9 @@ class Client:
         except httpx.TimeoutException:
             return 0, b"", f"gave no answer within {self._timeout:g} s", 0.0
         except httpx.HTTPError as error:
-            return 0, b"", _said(error), 0.0
+            return 0, b"", _describe_failure(error), 0.0
 
-    def _connections(self) -> Any:
+    def _open_connections(self) -> Any:
         try:
             import httpx
         except ImportError:
@@ -356,8 +397,8 @@ class Client:
 _HINTS = {401: "; is the key in the variable of llm.key_env right?", 404: "; are llm.url and llm.model right?"}
 
 
-def _said(error: Exception) -> str:
-    """What failed on the way, for people; httpx's own words may quote the request."""
+def _describe_failure(error: Exception) -> str:
+    """Describe a failure of the connection; httpx's own message may quote the request."""
     import httpx
 
     if isinstance(error, httpx.ConnectError):
@@ -368,7 +409,7 @@ def _said(error: Exception) -> str:
 
 
 class _Pace:
-    """At most so many starts a minute, evenly spread; 0: no limit."""
+    """A limit on requests a minute, evenly spread; 0: no limit."""
 
     def __init__(self, per_minute: int) -> None:
         self._gap = 60 / per_minute if per_minute else 0.0
@@ -380,13 +421,14 @@ class _Pace:
             return
         with self._lock:
             now = monotonic()
-            at = max(now, self._next)
-            self._next = at + self._gap
-        if at > now:
-            sleep(at - now)
+            start = max(now, self._next)
+            self._next = start + self._gap
+        if start > now:
+            sleep(start - now)
 
 
-def _checked(url: str) -> str:
+def _completions_url(url: str) -> str:
+    """Check the address of an endpoint, and return that of its chat completions."""
     if not url:
         raise UsageError(
             'llm.url is required: nothing is asked unless the policy names an endpoint, such as "http://localhost:8000/v1"'
@@ -398,28 +440,28 @@ def _checked(url: str) -> str:
 
 
 def wrong_address(url: str, setting: str, key_setting: str) -> str | None:
-    """What is wrong with the address of an endpoint, in words that never show it; None where nothing is.
+    """Say what is wrong with the address of an endpoint, without showing it; None where nothing is.
 
     Args:
         url: the address.
-        setting: the name of the setting that holds it.
-        key_setting: the name of the setting that says where the key is.
+        setting: name of the setting that holds it.
+        key_setting: name of the setting that says where the key is.
     """
     try:
         parts = urlsplit(url)
-        fine = parts.scheme in ("http", "https") and bool(parts.hostname) and not (parts.query or parts.fragment)
-        named = parts.username is not None or (parts.port or 1) < 0
+        is_valid = parts.scheme in ("http", "https") and bool(parts.hostname) and not (parts.query or parts.fragment)
+        has_user = parts.username is not None or (parts.port or 1) < 0
     except ValueError:
-        fine, named = False, False
-    if not fine:
+        is_valid = has_user = False
+    if not is_valid:
         return f"{setting} must be an address such as http://localhost:8000/v1 or https://example.org/v1"
-    if named:
+    if has_user:
         return f"{setting} must not hold a user or a password; {key_setting} names the variable with the key"
     return None
 
 
 def _retry_after(value: str) -> float:
-    """Seconds, from a number or a date; 0 where there is neither."""
+    """Return seconds from a number or a date; 0 where the header has neither."""
     try:
         return max(0.0, float(value))
     except ValueError:
@@ -430,8 +472,8 @@ def _retry_after(value: str) -> float:
         return 0.0
 
 
-def _reply(data: bytes) -> Reply | None:
-    """The reply in the body of an answer; None where the body has not the form of chat completions."""
+def _read_reply(data: bytes) -> Reply | None:
+    """Read the body of an answer; None where it does not have the form of chat completions."""
     try:
         body = json.loads(data)
         choice = body["choices"][0]
@@ -439,26 +481,26 @@ def _reply(data: bytes) -> Reply | None:
         content = message.get("content")
         if isinstance(content, list):
             content = "".join(part.get("text", "") for part in content if isinstance(part, dict))
-        used = body.get("usage") or {}
-        prompt, completion = used.get("prompt_tokens"), used.get("completion_tokens")
-        whole = choice.get("finish_reason") in (None, "stop", "eos") and not message.get("refusal")
+        usage = body.get("usage") or {}
+        is_whole = choice.get("finish_reason") in (None, "stop", "eos") and not message.get("refusal")
         text = content if isinstance(content, str) else ""
-        paid = [n if isinstance(n, int) else 0 for n in (prompt, completion)]
-        return Reply(text, bool(whole and text), paid[0], paid[1])
+        counts = (usage.get(f"{part}_tokens") for part in ("prompt", "completion"))
+        prompt, completion = (n if isinstance(n, int) else 0 for n in counts)
+        return Reply(text, bool(is_whole and text), prompt, completion)
     except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError):
         return None
 
 
-def _vectors(data: bytes, n: int) -> tuple[tuple[tuple[float, ...], ...], int] | None:
-    """The vectors of ``n`` texts in the body of an answer, in their order, and the tokens paid for; None where there is
-    not one of the same length for each."""
+def _read_vectors(data: bytes, n: int) -> tuple[tuple[tuple[float, ...], ...], int] | None:
+    """Read the vectors of ``n`` texts, in their order, and the tokens paid for; None where there is not one of the same
+    length for each."""
     try:
         body = json.loads(data)
         rows = {int(row["index"]): tuple(float(x) for x in row["embedding"]) for row in body["data"]}
         vectors = tuple(rows[i] for i in range(n))
-        fine = len(body["data"]) == n and len({len(v) for v in vectors}) == 1 and len(vectors[0]) > 0
-        finite = all(x - x == 0 for v in vectors for x in v)
+        is_complete = len(body["data"]) == n and len({len(v) for v in vectors}) == 1 and len(vectors[0]) > 0
+        is_finite = all(x - x == 0 for v in vectors for x in v)
         tokens = (body.get("usage") or {}).get("prompt_tokens")
-        return (vectors, tokens if isinstance(tokens, int) else 0) if fine and finite else None
+        return (vectors, tokens if isinstance(tokens, int) else 0) if is_complete and is_finite else None
     except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError):
         return None

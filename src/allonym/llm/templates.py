@@ -1,4 +1,4 @@
-"""Prompts: TOML files in ``prompts/``, part by part replaced by what a policy's ``[llm.prompts]`` says."""
+"""Prompts: TOML files with slots such as ``{text}``; a policy's ``[llm.prompts]`` replaces parts of ours."""
 
 from __future__ import annotations
 
@@ -7,37 +7,55 @@ import tomllib
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
 Messages = tuple[tuple[str, str], ...]
 """Role and content, in order."""
 
-_SLOT = re.compile(r"\{(text|entities|known|labels|language)\}")
+_SLOTS = ("text", "entities", "known", "labels", "language")
 
 
 @cache
+def read_prompts(folder: str, name: str) -> Mapping[str, Any]:
+    """Return the parts of a TOML file of prompts in a folder of the package."""
+    return tomllib.loads(files("allonym").joinpath(folder, f"{name}.toml").read_text(encoding="utf-8"))
+
+
 def template(name: str) -> Mapping[str, str]:
-    """The parts ``system``, ``example``, ``answer``, ``user`` and ``again`` of a prompt."""
-    return tomllib.loads(files("allonym").joinpath("llm", "prompts", f"{name}.toml").read_text(encoding="utf-8"))
+    """Return the parts ``system``, ``example``, ``answer``, ``user`` and ``again`` of a prompt."""
+    return read_prompts("llm/prompts", name)
+
+
+def fill_slots(prompt: str, values: Mapping[str, str]) -> str:
+    """Fill the slots that ``values`` names; what the values hold is not looked at again."""
+    return to_utf8(re.sub(r"\{(\w+)\}", lambda slot: values.get(slot[1], slot[0]), prompt).strip())
+
+
+def to_utf8(text: str) -> str:
+    """Replace lone surrogates, which have no UTF-8 and cannot be sent."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def extend_messages(messages: Messages, more: str) -> Messages:
+    """Append a paragraph to the last message."""
+    role, content = messages[-1]
+    return (*messages[:-1], (role, f"{content}\n\n{more}"))
 
 
 def messages(name: str, own: object, *, again: bool = False, **values: str) -> Messages:
-    """The messages of a request.
+    """Build the messages of a request.
 
     Args:
         name: of the prompt.
         own: a policy's table of prompts.
-        again: whether the part ``again`` follows, since the first answer could not be used.
-        values: what stands for ``{text}``, ``{entities}``, ``{known}``, ``{labels}`` and ``{language}``; what they
-            hold is not looked at again.
+        again: whether to append the part ``again``, because the first answer could not be used.
+        values: contents of ``{text}``, ``{entities}``, ``{known}``, ``{labels}`` and ``{language}``.
     """
     parts = dict(template(name))
-    if isinstance(own, Mapping) and isinstance(said := own.get(name), Mapping):
-        parts |= said
-
-    def filled(part: str) -> str:
-        text = _SLOT.sub(lambda m: values.get(m[1], ""), parts[part]).strip()
-        return text.encode("utf-8", "replace").decode()  # a lone surrogate has no UTF-8
-
-    user = filled("user") + (f"\n\n{filled('again')}" if again else "")
-    shot = (("user", filled("example")), ("assistant", filled("answer"))) if parts["example"].strip() else ()
-    return (("system", filled("system")), *shot, ("user", user))
+    if isinstance(own, Mapping) and isinstance(replaced := own.get(name), Mapping):
+        parts |= replaced
+    values = dict.fromkeys(_SLOTS, "") | values
+    filled = {part: fill_slots(prompt, values) for part, prompt in parts.items()}
+    example = (("user", filled["example"]), ("assistant", filled["answer"])) if parts["example"].strip() else ()
+    request: Messages = (("system", filled["system"]), *example, ("user", filled["user"]))
+    return extend_messages(request, filled["again"]) if again else request

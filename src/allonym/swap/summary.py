@@ -14,7 +14,6 @@ from math import log
 from typing import Protocol
 
 from allonym.errors import EndpointError
-from allonym.llm.answers import parsed
 from allonym.llm.client import Reply, Request
 from allonym.llm.templates import messages
 from allonym.text.names import plain
@@ -114,8 +113,7 @@ def ask(client: Asker, passages: Sequence[Passage], language: str = "en") -> lis
 
 def _fitting(reply: Reply, passage: Passage) -> str | None:
     """What the model said, if it may stand for the passage."""
-    found = parsed(reply.content) if reply.whole else None
-    said = found.get("summary") if found is not None else None
+    said = (reply.answer or {}).get("summary")
     if not isinstance(said, str):
         return None
     text = " ".join(said.split())

@@ -16,8 +16,7 @@ from allonym.detect.adapters.labels import LabelMap, tables
 from allonym.detect.adapters.windows import windows, words
 from allonym.errors import EndpointError, PolicyError
 from allonym.labels import TAXONOMY
-from allonym.llm.answers import parsed
-from allonym.llm.client import Client, Reply, Request, client_for
+from allonym.llm.client import Reply, Request, client_for, read_answers
 from allonym.llm.templates import messages
 from allonym.policy import Policy
 
@@ -57,7 +56,7 @@ def build(policy: Policy) -> Adapter:
                 for _, t in places
             ]
             left: list[tuple[int, str]] = []
-            for (i, text), found in zip(places, _answers(client, requests), strict=True):
+            for (i, text), found in zip(places, read_answers(client, requests, _rows), strict=True):
                 if found is not None:
                     rows[i].update(found)
                     continue
@@ -111,18 +110,9 @@ def _schema(labels: Iterable[str]) -> Mapping[str, object]:
     }
 
 
-def _answers(client: Client, requests: Sequence[Request]) -> list[list[tuple[str, str]] | None]:
-    replies = client.ask_all(requests)
-    for reply in replies:
-        if isinstance(reply, EndpointError):
-            raise reply
-    return [_rows(reply) for reply in replies if isinstance(reply, Reply)]
-
-
 def _rows(reply: Reply) -> list[tuple[str, str]] | None:
     """Strings and labels; None where the answer is cut off, refused, or not of the form that was asked for."""
-    found = parsed(reply.content) if reply.whole else None
-    listed = found.get("entities") if found is not None else None
+    listed = (reply.answer or {}).get("entities")
     if not isinstance(listed, list):
         return None
     out = []
