@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import string
+from typing import NamedTuple
 
 import pytest
 from hypothesis import given
@@ -16,8 +17,10 @@ from allonym.evaluate.perplexity import perplexity
 from allonym.evaluate.surface import words
 from allonym.intruder.features import Reader
 from allonym.labels import SCHEMES, TAXONOMY
-from allonym.pipeline import Anonymized, replace_spans
+from allonym.link import link
+from allonym.plan import Plan, replaced
 from allonym.policy import Rule, presets
+from allonym.replace import make_plan
 from allonym.replace.mention import policy_grammars, traits_named, traits_of
 from allonym.replace.wild import FORMS
 from allonym.server.gateway.protect import _is_reversible_placeholder
@@ -31,17 +34,28 @@ SURFACES = st.text(st.sampled_from(string.ascii_letters + string.digits + "éÖ�
 )
 
 
-def anonymised(policy: Policy, mentions: list[tuple[str, str]]) -> Anonymized:
+class Result(NamedTuple):
+    text: str
+    plan: Plan
+
+
+def replace_mentions(text: str, spans: list[Span], policy: Policy) -> Result:
+    document = Document("d", text)
+    plan = make_plan(document, link(document, spans, policy.taxonomy).entities, policy, key=KEY)
+    return Result(replaced(text, plan.edits), plan)
+
+
+def anonymised(policy: Policy, mentions: list[tuple[str, str]]) -> Result:
     """A text with each (label, surface) in a line of its own, as a policy anonymises it."""
     text, spans = "", []
     for label, surface in mentions:
         text += "Then "
         spans.append(Span(len(text), len(text) + len(surface), label))
         text += f"{surface} spoke of it.\n"
-    return replace_spans(Document("d", text), spans, policy, key=KEY)
+    return replace_mentions(text, spans, policy)
 
 
-def replaced_spans(result: Anonymized) -> list[tuple[int, int, str, str]]:
+def replaced_spans(result: Result) -> list[tuple[int, int, str, str]]:
     """Start and end in the new text, label and operator of the edits that write placeholders."""
     spans, shift = [], 0
     for edit in result.plan.edits:
@@ -201,7 +215,7 @@ def versions() -> tuple[list[str], dict[str, list[str]]]:
         spans.append(Span(text.rindex(name.split()[0]), text.rindex(name.split()[0]) + 3, "PERSON"))
         original.append(text)
         for style, policy in STYLES.items():
-            anonymised[style].append(replace_spans(Document("d", text), spans, policy, key=KEY).text)
+            anonymised[style].append(replace_mentions(text, spans, policy).text)
     return original, anonymised
 
 
