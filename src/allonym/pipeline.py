@@ -21,7 +21,7 @@ from allonym.plan import Anonymized as Anonymized
 from allonym.plan import Plan, Report, parts_after, replaced
 from allonym.policy import Policy
 from allonym.replace import Book, make_plan, subject_of
-from allonym.replace.remarks import without_model
+from allonym.replace.cast import count_offline_entities
 from allonym.resolve import Decision, decide, resolve
 from allonym.restore import Restored, restore
 
@@ -149,7 +149,7 @@ def replace_found(
         mentions=labels.total(),
         labels=dict(sorted(labels.items())),
         operators=dict(sorted(Counter(edit.operator.partition("@")[0] for edit in plan.edits).items())),
-        offline=without_model(plan.notes),
+        offline=count_offline_entities(plan.notes),
     )
     return Anonymized(text, parts, plan, report, document.id, tuple(spans))
 

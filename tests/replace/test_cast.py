@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from allonym.replace.cast import ATTEMPTS, Ledger, words
+from allonym.replace.cast import ATTEMPTS, Ledger, count_offline_entities, format_offline_remark, words
 
 KEY = b"k" * 64
 
@@ -70,3 +70,10 @@ def test_values_share_no_word_with_the_document_or_each_other(text, keys):
     seen = [w for v in given_out if v is not None for w in words(v)]
     assert len(seen) == len(set(seen))
     assert not set(seen) & set(words(text))
+
+
+def test_the_remark_of_a_model_that_failed_is_read():
+    remarks = ["llm: 2 requests", format_offline_remark("llm", 12, 40, "llm: 7 of 9 no"), "x"]
+    assert remarks[1] == "llm: 12 of 40 entities got an offline pseudonym (llm: 7 of 9 no)"
+    assert count_offline_entities([*remarks, format_offline_remark("seq2seq", 3, 5)]) == 15
+    assert count_offline_entities([]) == count_offline_entities(["5 of 9 entities got an offline pseudonym"]) == 0

@@ -19,11 +19,11 @@ from allonym.labels import TAXONOMY
 from allonym.link import link
 from allonym.policy import Policy
 from allonym.replace.cast import Cast
-from allonym.replace.digits import read
-from allonym.replace.identifiers import recast
+from allonym.replace.digits import read_code
+from allonym.replace.identifiers import make_renderers
 from allonym.replace.mention import Setting, Wanted
-from allonym.replace.phones import another, read_phone
-from allonym.replace.shapes import Draws, _table, drawn, shape_of
+from allonym.replace.phones import draw_phone, read_phone
+from allonym.replace.shapes import Draws, _read_shapes, draw_shape, shape_of
 from allonym.resolve import resolve
 
 KEY = b"a key only for the tests, 32 byte"
@@ -45,7 +45,7 @@ def swapped(text, spans, *, key=KEY, scope="", language="en"):
         seen[one.label] = seen.get(one.label, 0) + 1
         surfaces = tuple(text[s.start : s.end] for s in one.spans)
         wanted.append(Wanted(one, {}, seen[one.label], one.label, f"[{one.label}_{seen[one.label]}]", surfaces))
-    render = recast(Cast.of(setting, None, []), wanted)
+    render = make_renderers(Cast.of(setting, None, []), wanted)
     for span, one in sorted(((s, w) for w in wanted for s in w.entity.spans), key=lambda at: -at[0].start):
         was = text[span.start : span.end]
         new = render[one.entity.key](was) if one.entity.key in render else None
@@ -125,7 +125,7 @@ def test_social_security_numbers_belong_to_nobody():
 
 
 def test_the_table_is_whole():
-    for label, found in _table().items():
+    for label, found in _read_shapes().items():
         assert label in TAXONOMY
         assert all(shape.tokens and (not shape.valid or validator(shape.valid)) for shape in found)
 
@@ -186,37 +186,37 @@ def test_phones_stay_as_long_and_possible(number, attempt):
 
     was = read_phone(number, "PHONE_NUMBER", "en")
     ledger = Cast.of(Setting(Document("", ""), Policy(name="p"), KEY), None, []).ledger
-    new = another(was, Draws(ledger, "PHONE_NUMBER", was.key, attempt), attempt)
+    new = draw_phone(was, Draws(ledger, "PHONE_NUMBER", was.key, attempt), attempt)
     assert new is not None and len(new) == len(was.digits) and new != was.digits
     assert phonenumbers.is_possible_number(phonenumbers.parse(f"+{was.country}{new}"))
 
 
 @given(st.text("0123456789 -().", min_size=1), st.data())
 def test_what_is_read_can_be_written(text, data):
-    surface = read(text)
-    digits = data.draw(st.text("0123456789", min_size=len(surface.code), max_size=len(surface.code)))
-    out = surface.written(digits)
-    assert read(out).code == digits
+    surface = read_code(text)
+    digits = data.draw(st.text("0123456789", min_size=len(surface.characters), max_size=len(surface.characters)))
+    out = surface.write(digits)
+    assert read_code(out).characters == digits
     assert re.sub("[0-9]", "", out) == re.sub("[0-9]", "", text)
 
 
 def test_spoken_digits_are_read():
-    assert read("double five, one oh nine").code == "55109"
-    assert read("Five five five").written("123") == "One two three"
-    assert read("triple seven").written("444") == "triple four"
-    assert read("triple seven").written("405") == "four zero five"
-    assert read("nine lives").code == "NINELIVES"
+    assert read_code("double five, one oh nine").characters == "55109"
+    assert read_code("Five five five").write("123") == "One two three"
+    assert read_code("triple seven").write("444") == "triple four"
+    assert read_code("triple seven").write("405") == "four zero five"
+    assert read_code("nine lives").characters == "NINELIVES"
 
 
 def test_other_scripts_keep_their_digits():
-    assert read("٤١١١").code == "4111"
-    assert read("٤١١١").written("9250") == "٩٢٥٠"
+    assert read_code("٤١١١").characters == "4111"
+    assert read_code("٤١١١").write("9250") == "٩٢٥٠"
 
 
 def test_a_shape_that_cannot_be_met_gives_nothing():
     ledger = Cast.of(Setting(Document("", ""), Policy(name="p"), KEY), None, []).ledger
-    surface = read("::--")
-    assert drawn(surface, shape_of(surface, ("GENERIC_ID",)), Draws(ledger, "x", "", 0)) is None
+    surface = read_code("::--")
+    assert draw_shape(surface, shape_of(surface, ("GENERIC_ID",)), Draws(ledger, "x", "", 0)) is None
 
 
 def test_an_end_follows_the_one_number_in_full_that_ends_so():

@@ -15,7 +15,7 @@ from allonym.errors import EndpointError, UsageError
 from allonym.llm import Reply
 from allonym.policy import Policy
 from allonym.replace import llm as module
-from allonym.replace import proposed
+from allonym.replace import proposals
 from allonym.replace.cast import words
 from allonym.replace.mention import Setting, Wanted
 
@@ -369,8 +369,10 @@ def test_a_vault_keeps_who_had_to_do_without_the_model(server, asking):
 
 def test_offline_pseudonyms_repeat_no_value_of_the_model(server, asking, monkeypatch):
     seen = []
-    real = proposed.offline_players
-    monkeypatch.setattr(proposed, "offline_players", lambda w, s, r: (seen.append(s.document.text), real(w, s, r))[1])
+    real = proposals.prepare_pseudonyms
+    monkeypatch.setattr(
+        proposals, "prepare_pseudonyms", lambda w, s, r: (seen.append(s.document.text), real(w, s, r))[1]
+    )
     server.first.append(at.made(few))
     server.then = at.answer("no")
     made = run(asking(rest=LISTS), CITIES)
@@ -435,7 +437,7 @@ RENDERED = [
 @pytest.mark.parametrize(("name", "value", "forms"), RENDERED, ids=range(len(RENDERED)))
 def test_surfaces_of_one_person(name, value, forms):
     one = Wanted(Entity("k", "PERSON", (Span(0, 1, "PERSON"),)), {}, 1, "PERSON", "[PERSON_1]", (name,))
-    render = proposed.renderer(one, "PERSON", value)
+    render = proposals.make_renderer(one, "PERSON", value)
     told = dict(form.split("=") for form in forms.split("|"))
     assert {surface: render(surface) for surface in told} == told
 
@@ -485,14 +487,14 @@ def test_no_answer_brings_an_original_through(first, second, broken):
     )
     setting = Setting(Document("", CITIES), policy, KEY)
     people = [wanted(CITIES, name, "CITY", n) for n, name in enumerate(("Lisbon", "Madrid", "Vienna"), 1)]
-    codes = [one.code for one in module._coded(people, setting)]
+    codes = [one.code for one in module._make_queries(people, setting)]
     contents = [json.dumps({"entities": dict(zip(codes, row, strict=True))}) for row in (first, second)]
     client = Saying(*(c[:-3] if broken else c for c in contents))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "client_for", lambda *a: client)
         players = module.prepare(people, setting, [])
     out = {
-        n: players.own[("CITY", n.lower())](n) if ("CITY", n.lower()) in players.own else None
+        n: players.by_model[("CITY", n.lower())](n) if ("CITY", n.lower()) in players.by_model else None
         for n in ("Lisbon", "Madrid", "Vienna")
     }
     given_ = [v for v in out.values() if v is not None]

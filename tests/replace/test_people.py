@@ -19,8 +19,8 @@ from allonym.link import link
 from allonym.policy import Policy, Rule
 from allonym.replace.cast import Cast, CorpusBook
 from allonym.replace.mention import Setting, Wanted
-from allonym.replace.naming import for_woman, parse, plural
-from allonym.replace.people import _forms, family_name, recast
+from allonym.replace.naming import feminise, parse, plural
+from allonym.replace.people import _list_forms, choose_family_name, make_renderers
 from allonym.text.fold import to_ascii_letters
 from allonym.text.names import plain
 
@@ -44,7 +44,7 @@ def made_of(how, value):
     if how in ("sp", "ss"):
         return {("-" if how == "sp" else " ").join(c for c in value.upper() if c.isalnum())}
     if how == "w":
-        return {for_woman(value, f.origin) for f in kb().name_facts(value) if f.part == "last"}
+        return {feminise(value, f.origin) for f in kb().name_facts(value) if f.part == "last"}
     return {value.upper() if how == "u" else plural(value)}
 
 
@@ -234,7 +234,7 @@ def test_neutral_names_are_neutral():
         for i, e in enumerate(link(document, spans).entities)
     ]
     cast = Cast.of(Setting(document, Policy(name="p", default=Rule("pseudonym")), KEY), kb(), [])
-    players = recast(cast, wanted)
+    players = make_renderers(cast, wanted)
     for one in wanted:
         name = players[one.entity.key](one.surfaces[0])
         assert "n" in {f.gender for f in kb().name_facts(name.split()[0]) if f.part == "first"}
@@ -259,11 +259,11 @@ def test_family_names_agree_with_people():
     document = Document("", bare)
     assert link(document, spans).entities
     cast = Cast.of(Setting(document, Policy(name="p", default=Rule("pseudonym")), KEY), kb(), [])
-    name = family_name(cast, "Connor")
+    name = choose_family_name(cast, "Connor")
     assert name is not None
     assert play("{Sarah Connor|PERSON}").endswith(f" {name}")
-    assert family_name(cast, "Connor") == name
-    assert family_name(cast, "123") is None
+    assert choose_family_name(cast, "Connor") == name
+    assert choose_family_name(cast, "123") is None
 
 
 def test_a_name_of_many_bearers_stays_apart():
@@ -321,5 +321,5 @@ def test_korean_names_in_ji_are_names_and_honorifics_are_none():
 
 
 def test_a_long_word_has_few_near_forms():
-    assert _forms("Connor") >= {"connor", "onnor", "conno"}
-    assert _forms("c" * 5000) == {"c" * 5000}
+    assert _list_forms("Connor") >= {"connor", "onnor", "conno"}
+    assert _list_forms("c" * 5000) == {"c" * 5000}

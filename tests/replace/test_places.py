@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.replace.pseudonyms import KEY, MARK, kb, play
 
-from allonym.replace.atlas import word_set
+from allonym.replace.tables import word_set
 from allonym.text.names import plain
 
 KEYS = [KEY, b"another key for the tests 32 byte", b"a third key for the tests, 32 byt"]

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib.resources import files
 from typing import NamedTuple
 
+from allonym.replace.tables import read_tsv
 
-class Named(NamedTuple):
-    """A name of the calendar as it was found.
+
+class CalendarName(NamedTuple):
+    """A name of a month, weekday or season.
 
     Attributes:
         language: ISO 639-1.
         kind: ``month``, ``weekday`` or ``season``.
-        place: January, Monday and winter are 0.
-        names: the same form for all.
+        place: its position; January, Monday and winter are 0.
+        names: the same form of the name for all positions.
     """
 
     language: str
@@ -24,33 +25,32 @@ class Named(NamedTuple):
 
 
 @cache
-def _table() -> dict[tuple[str, str], tuple[Named, ...]]:
-    """(kind, folded name) to what it can be, by the table's order."""
-    found: dict[tuple[str, str], list[Named]] = {}
-    text = files("allonym").joinpath("replace", "calendar.tsv").read_text(encoding="utf-8")
-    for line in text.splitlines()[1:]:
-        language, kind, _, listed = line.split("\t")
-        names = tuple(listed.split())
+def _read_names() -> dict[tuple[str, str], tuple[CalendarName, ...]]:
+    """Map (kind, folded name) to what it can be, in the order of the table."""
+    out: dict[tuple[str, str], tuple[CalendarName, ...]] = {}
+    for language, kind, _, joined in read_tsv("calendar.tsv"):
+        names = tuple(joined.split())
         for i, name in enumerate(names):
-            found.setdefault((kind, name.casefold()), []).append(Named(language, kind, i, names))
-    return {key: tuple(rows) for key, rows in found.items()}
+            key = (kind, name.casefold())
+            out[key] = (*out.get(key, ()), CalendarName(language, kind, i, names))
+    return out
 
 
-def named(kind: str, word: str, language: str = "en") -> Named | None:
-    """What a word names: in ``language`` where it can, else in the first language of the table that has it."""
-    rows = _table().get((kind, word.rstrip(".").casefold()), ())
+def named(kind: str, word: str, language: str = "en") -> CalendarName | None:
+    """Return what a word names: in ``language`` where it can, else in the first language of the table that has it."""
+    rows = _read_names().get((kind, word.rstrip(".").casefold()), ())
     return next((row for row in rows if row.language == language), rows[0] if rows else None)
 
 
 @cache
-def words(kind: str) -> str:
-    """All names of a kind as alternatives of a regular expression, the longest first."""
-    return "|".join(sorted((word for k, word in _table() if k == kind), key=lambda w: (-len(w), w)))
+def join_names(kind: str) -> str:
+    """Return all names of a kind as alternatives of a regular expression, the longest first."""
+    return "|".join(sorted((word for k, word in _read_names() if k == kind), key=lambda w: (-len(w), w)))
 
 
-def written(was: str, name: Named, index: int) -> str:
-    """Another name of the same form, in the case of the one that was there."""
+def write_name(index: int, name: CalendarName, model: str) -> str:
+    """Return the name at another position, in the form of ``name`` and in the case of ``model``."""
     new = name.names[index % len(name.names)]
-    if was.isupper() and len(was) > 1:
+    if model.isupper() and len(model) > 1:
         return new.upper()
-    return new.lower() if was.islower() else new[0].upper() + new[1:]
+    return new.lower() if model.islower() else new[0].upper() + new[1:]

@@ -1,13 +1,14 @@
-"""Who plays whom: keyed choices, and one document's ledger of what has been given to whom.
+"""Keyed choices of pseudonyms, and one document's ledger of which entity has which value.
 
 Every choice is an HMAC-SHA256 over (kind, key, attempt) under a key derived from the caller's secret and the scope, so
-that every worker comes to the same first choice without shared state. Where that choice will not do in a document (the
-word stands there, or somebody else has it), the next one is taken and a remark says so.
+that every worker comes to the same first choice without shared state. Where that choice cannot be used in a document
+(the word occurs there, or another entity has it), the next one is taken and a remark says so.
 """
 
 from __future__ import annotations
 
 import hmac
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -21,31 +22,32 @@ from allonym.text.words import find_words
 
 if TYPE_CHECKING:
     from allonym.kb import KnowledgeBase
-    from allonym.replace.atlas import Atlas
+    from allonym.replace.place_map import PlaceMap
 
 T = TypeVar("T")
 ATTEMPTS = 64
 """Choices that are tried for one key before its entity falls back to a tag."""
 
 Renderer = Callable[[str], "str | None"]
-"""Says what stands for one surface of an entity; None: nothing fits, a tag takes its place."""
+"""Returns the replacement of one surface of an entity; None where nothing fits and a tag is written."""
 
 LEAST_WORD = 3
-"""Letters that a word needs to be told from others; shorter ones (initials, ``of``, ``AG``) may occur twice."""
+"""Letters that a word needs to be distinctive; shorter ones (initials, ``of``, ``AG``) may occur twice."""
+_OFFLINE = re.compile(r"[a-z0-9]+: (\d+) of \d+ entities got an offline pseudonym")
 
 
 def words(text: str) -> tuple[str, ...]:
-    """The words of a text in plain form: case folded, no diacritics, letters and digits only."""
+    """Return the words of a text in plain form: case folded, no diacritics, letters and digits only."""
     return tuple(find_words(plain(text) if text else ""))
 
 
 @lru_cache(maxsize=64)
-def _telling(text: str) -> tuple[str, ...]:
+def _distinctive_words(text: str) -> tuple[str, ...]:
     return tuple(w for w in words(text) if len(w) >= LEAST_WORD)
 
 
 class Ledger:
-    """What has been given to whom in one document, and in its scope where a vault keeps book.
+    """Which key has which value in one document, and in its scope where a vault is open.
 
     A *kind* is a space of values, such as ``family name`` or ``city``: within it no two keys get the same value.
     """
@@ -56,139 +58,151 @@ class Ledger:
         self._key = key
         self._book = book
         self._remarks = remarks
-        self._given: dict[tuple[str, str], str] = {}
-        self._owner: dict[str, tuple[str, str]] = {}  # word of a value -> who has it
+        self._values: dict[tuple[str, str], str] = {}
+        self._owners: dict[str, tuple[str, str]] = {}  # word of a value -> kind and key that have it
 
     def number(self, kind: str, key: str, attempt: int = 0) -> int:
-        """A keyed number from 0 to 2**64 - 1."""
+        """Return a keyed number from 0 to 2**64 - 1."""
         message = f"{kind}\0{key}\0{attempt}".encode("utf-8", "surrogatepass")
         return int.from_bytes(hmac.digest(self._key, message, "sha256")[:8])
 
     def pick(self, pool: Sequence[T], kind: str, key: str, attempt: int = 0) -> T:
-        """The keyed choice out of a pool that must not be empty. Order and content of the pool count."""
+        """Return the keyed choice from a pool that must not be empty. Order and content of the pool count."""
         return pool[self.number(kind, key, attempt) % len(pool)]
 
     def assign(
         self, kind: str, key: str, propose: Callable[[int], str | None], *, telling: Callable[[str], str] | None = None
     ) -> str | None:
-        """The value that ``key`` has in this document: the same for every mention, with a vault for every document.
+        """Return the value of ``key`` in this document: the same for every mention, with a vault for every document.
 
         Args:
             kind: the space of values.
-            key: who it is for, in normal form.
-            propose: the choice of each attempt, from 0; None: there are no more.
-            telling: the part of a value by which it is told from others; by default all of it. The words of that part
-                must stand nowhere in the document and belong to no other value.
+            key: the normal form of what gets the value.
+            propose: returns the choice of each attempt, from 0; None: there are no more.
+            telling: returns the distinctive part of a value, by default all of it. The words of that part must occur
+                nowhere in the document and belong to no other value.
 
         Returns:
-            The value; None where nothing that was proposed will do.
+            The value; None where no proposal can be used.
         """
-        if (kind, key) in self._given:
-            return self._given[kind, key]
-        attempt, place, name = 0, 0, key
-        taken = False
+        if (kind, key) in self._values:
+            return self._values[kind, key]
+        get_part = telling or str
+        attempt, reserve, name = 0, 0, key
+        collided = False
         while attempt < ATTEMPTS:
-            known = self._book.recall(kind, name) if self._book is not None else None
-            if known is not None:
-                if self._free(telling(known) if telling else known, kind, key):
-                    self._give(kind, key, known, telling)
-                    return known
+            value = self._book.recall(kind, name) if self._book is not None else None
+            if value is not None:
+                if self._is_free(get_part(value), kind, key):
+                    return self._enter(kind, key, value, get_part(value))
                 # The vault's value cannot stand in this document: the key gets a further one, for such documents.
-                place += 1
-                name = f"{key}\0{place}"
+                reserve += 1
+                name = f"{key}\0{reserve}"
                 continue
             value = propose(attempt)
             attempt += 1
             if value is None:
                 return None
-            part = telling(value) if telling else value
-            if not self._free(part, kind, key):
-                taken = taken or any(w in self._owner for w in _telling(part))
-                continue
-            if self._book is not None and not self._book.enter(kind, name, value):
-                taken = True
-                continue
-            self._give(kind, key, value, telling)
-            if taken:
-                self._remarks.append(f"{kind}: choice {attempt} was taken, an earlier one belongs to somebody else")
-            return value
+            part = get_part(value)
+            if not self._is_free(part, kind, key):
+                collided = collided or any(w in self._owners for w in _distinctive_words(part))
+            elif self._book is not None and not self._book.enter(kind, name, value):
+                collided = True
+            else:
+                if collided:
+                    self._remarks.append(f"{kind}: choice {attempt} was taken, an earlier one belongs to somebody else")
+                return self._enter(kind, key, value, part)
         return None
 
-    def holds(self, words: Iterable[str]) -> bool:
-        """Whether all these words, in plain form, stand somewhere in the document."""
+    def choose(
+        self, kind: str, key: str, pool: Sequence[str], *, start: int = 0, telling: Callable[[str], str] | None = None
+    ) -> str | None:
+        """Assign a value of a pool: each is tried in turn, from the one that the keyed number ``start`` points at."""
+
+        def propose(attempt: int) -> str | None:
+            return pool[(start + attempt) % len(pool)] if attempt < len(pool) else None
+
+        return self.assign(kind, key, propose, telling=telling)
+
+    def has_words(self, words: Iterable[str]) -> bool:
+        """Whether all these words, in plain form, occur somewhere in the document."""
         return self._words.issuperset(words)
 
-    def stands(self, text: str) -> bool:
-        """Whether a value, or a word of it, stands in the document already."""
-        found = _telling(text)
-        return any(w in self._words for w in found) if found else plain(text) in self._text
+    def occurs(self, text: str) -> bool:
+        """Whether a value, or a distinctive word of it, occurs in the document already."""
+        distinctive = _distinctive_words(text)
+        return any(w in self._words for w in distinctive) if distinctive else plain(text) in self._text
 
-    def _free(self, part: str, kind: str, key: str) -> bool:
-        if not part.strip() or self.stands(part):
+    def _is_free(self, part: str, kind: str, key: str) -> bool:
+        if not part.strip() or self.occurs(part):
             return False
-        return all(self._owner.get(w, (kind, key)) == (kind, key) for w in _telling(part) or (plain(part),))
+        return all(self._owners.get(w, (kind, key)) == (kind, key) for w in _distinctive_words(part) or (plain(part),))
 
-    def _give(self, kind: str, key: str, value: str, telling: Callable[[str], str] | None) -> None:
-        self._given[kind, key] = value
-        part = telling(value) if telling else value
-        for word in _telling(part) or (plain(part),):
-            self._owner[word] = (kind, key)
+    def _enter(self, kind: str, key: str, value: str, part: str) -> str:
+        self._values[kind, key] = value
+        self._owners.update(dict.fromkeys(_distinctive_words(part) or (plain(part),), (kind, key)))
+        return value
 
 
 @dataclass(slots=True)
 class Cast:
-    """What those who choose substitutes for one document share. Mutable; it never leaves a call of ``prepare``.
+    """The state that the modules of pseudonyms share for one document. Mutable; it never leaves ``prepare``.
 
     Attributes:
         setting: document, policy, key, scope.
-        ledger: who has got what.
+        ledger: which key has which value.
         kb: the knowledge base.
-        wanted: all entities of the document that get a pseudonym, in reading order.
         remarks: for the plan; hold no text of the document.
-        people: name in plain form (whole names, and parts that only one person bears) to who plays them, for e-mail
-            addresses, user names and companies that carry a name.
-        again: entity key to what renders a surface once more, by the number of the attempt, where its first substitute
-            turns out to be another's; see :mod:`allonym.replace.apart`.
-        places: place in plain form to its substitute, for companies, nationalities and languages.
-        atlas: which place becomes which, once :mod:`allonym.replace.atlas` has been asked.
-        addresses: internet addresses that stand in the document, once :mod:`allonym.replace.network` has looked.
+        targets: all entities of the document that get a pseudonym, in reading order.
+        people: name in plain form (whole names, and parts that only one person bears) to its
+            :class:`~allonym.replace.person.Person`, for e-mail addresses, user names and companies that carry a name.
+        places: place in plain form to its pseudonym, for companies, nationalities and languages.
+        place_map: which place becomes which, once :mod:`allonym.replace.place_map` has been used.
+        addresses: IP addresses of the document, once :mod:`allonym.replace.network` has looked for them.
+        alternatives: entity key to a function that renders a surface once more, by the number of the attempt, where the
+            first pseudonym collides with another; see :mod:`allonym.replace.collisions`.
     """
 
     setting: Setting
     ledger: Ledger
     kb: KnowledgeBase
     remarks: list[str] = field(default_factory=list)
-    wanted: Sequence[Wanted] = ()
+    targets: Sequence[Wanted] = ()
     people: dict[str, object] = field(default_factory=dict)
     places: dict[str, object] = field(default_factory=dict)
-    atlas: Atlas | None = None
+    place_map: PlaceMap | None = None
     addresses: frozenset[str] | None = field(default=None, repr=False)
-    again: dict[str, Callable[[str, int], str | None]] = field(default_factory=dict)
+    alternatives: dict[str, Callable[[str, int], str | None]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, setting: Setting, kb: KnowledgeBase, remarks: list[str], wanted: Sequence[Wanted] = ()) -> Cast:
-        """For the document of a setting.
+    def of(cls, setting: Setting, kb: KnowledgeBase, remarks: list[str], targets: Sequence[Wanted] = ()) -> Cast:
+        """Return the state for the document of a setting.
 
         Raises:
             UsageError: there is no key, or it is too short.
         """
         key = subkey(setting.key, "pseudonym", setting.scope)
-        return cls(setting, Ledger(setting.document.text, key, setting.book, remarks), kb, remarks, wanted)
+        return cls(setting, Ledger(setting.document.text, key, setting.book, remarks), kb, remarks, targets)
 
+    @property
+    def text(self) -> str:
+        """The text of the document."""
+        return self.setting.document.text
 
-def by_family(wanted: Iterable[Wanted], setting: Setting) -> dict[str, list[Wanted]]:
-    """Entities by the topmost label of their lineage, in reading order."""
-    out: dict[str, list[Wanted]] = {}
-    for one in wanted:
-        out.setdefault(setting.policy.taxonomy.lineage(one.entity.label)[-1], []).append(one)
-    return out
+    def lineage(self, target: Wanted) -> tuple[str, ...]:
+        """Return the label of an entity and its ancestors, the broadest last."""
+        return self.setting.policy.taxonomy.lineage(target.entity.label)
+
+    def family(self, target: Wanted) -> str:
+        """Return the broadest label of an entity, such as PERSON."""
+        return self.lineage(target)[-1]
 
 
 class CorpusBook:
     """A :class:`Book` in memory, for one pass over a corpus.
 
-    Its keys are words of originals as they stand, unlike a vault's. They are in memory only and go with the book; what
-    :meth:`remember` is told is not kept.
+    Its keys are words of originals in clear, unlike a vault's. They stay in memory and go with the book;
+    :meth:`remember` keeps nothing.
     """
 
     def __init__(self) -> None:
@@ -216,11 +230,11 @@ class CorpusBook:
         return self._numbers[kind]
 
     def remember(self, replacement: str, original: str, label: str, operator: str, entity: str) -> None:
-        """Nothing is kept."""
+        """Keep nothing: a corpus pass restores no originals."""
 
 
 class Corpus:
-    """Stands in for a vault during one pass over a corpus: no two entities of it share a replacement.
+    """Takes the place of a vault during one pass over a corpus: no two entities of it share a replacement.
 
     Args:
         key: secret of the keyed operators.
@@ -232,5 +246,15 @@ class Corpus:
 
     @contextmanager
     def book(self, scope: str, subject: str = "") -> Iterator[CorpusBook]:
-        """The scope's book, see :class:`CorpusBook`."""
+        """Yield the scope's book, see :class:`CorpusBook`."""
         yield self._books.setdefault(scope, CorpusBook())
+
+
+def format_offline_remark(operator: str, lacking: int, total: int, reason: str = "") -> str:
+    """Format the remark that says for how many of its entities an operator's model had no usable value."""
+    return f"{operator}: {lacking} of {total} entities got an offline pseudonym{f' ({reason})' if reason else ''}"
+
+
+def count_offline_entities(remarks: Iterable[str]) -> int:
+    """Count the entities that did without a model, by the remarks of :func:`format_offline_remark`."""
+    return sum(int(match[1]) for match in map(_OFFLINE.match, remarks) if match)

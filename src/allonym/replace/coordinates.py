@@ -7,75 +7,81 @@ from __future__ import annotations
 
 import re
 
-from allonym.replace.atlas import Atlas
-from allonym.replace.postal import digits
+from allonym.replace.place_map import PlaceMap
+from allonym.replace.postal import change_digits
+from allonym.replace.wording import splice
 
 _DECIMAL = re.compile(r"(?P<sign>[+\-−]?)(?P<number>\d{1,3}\.\d+)")
-_DEGREES = re.compile(r"(\d{1,3})( ?[°º] ?)(\d{1,2})((?:\.\d+)?)( ?['’′] ?)(?:(\d{1,2})((?:\.\d+)?))?")
+_DEGREES = re.compile(
+    r"(?P<degrees>\d{1,3})( ?[°º] ?)(?P<minutes>\d{1,2})((?:\.\d+)?)( ?['’′] ?)(?:(?P<seconds>\d{1,2})((?:\.\d+)?))?"
+)
 _HEMISPHERE = re.compile(r"\d(?:\.\d+)?°? ?[NSEWO]\b|\b[NSEW] ?\d")
+_MGRS = re.compile(r"(\d{1,2}[A-Z] ?[A-Z]{2} ?)(\d{4,5} ?\d{4,5})")
+_PLUS_CODE = re.compile(r"[2-9CFGHJMPQRVWX]{8}\+[2-9CFGHJMPQRVWX]{2,3}")
+_PLUS_LETTERS = "23456789CFGHJMPQRVWX"
+_ROUGH = re.compile(r"[NSEW]? ?\d{1,3}°?,? ?[NSEW]?.*")
 
 
-def are(text: str) -> bool:
+def is_coordinates(text: str) -> bool:
     """Whether a text is a pair of coordinates."""
     if len(_DECIMAL.findall(text)) == 2 and not re.search(r"[^\W\d_]{3,}", text):
         return True
     return bool(_DEGREES.search(text)) or text.startswith("geo:")
 
 
-def moved(atlas: Atlas, text: str) -> str | None:
-    """Coordinates moved by up to two degrees, as exact as they were; None for notations that are not known."""
-    if _DEGREES.search(text):
-        found = list(_DEGREES.finditer(text))
-        key = "/".join(m[1] for m in found)
-        out, at = "", 0
-        for i, m in enumerate(found):
-            shift = _shift(atlas, key, i)
-            limit = 89 if i == 0 else 179
-            total = int(m[1]) * 3600 + int(m[3]) * 60 + int(m[6] or 0) + round(shift * 3600)
-            total = abs(total) % (limit * 3600)
-            if not m[6]:
-                total += 30  # rounded to minutes
-            out += text[at : m.start()] + f"{total // 3600}{m[2]}{total // 60 % 60:0{len(m[3])}d}"
-            out += digits(atlas, "coordinates", m[4], key) + m[5] if m[4] else m[5]
-            if m[6]:
-                out += f"{total % 60:0{len(m[6])}d}" + (digits(atlas, "coordinates", m[7], key) if m[7] else "")
-            at = m.end()
-        return out + text[at:]
-    found = list(_DECIMAL.finditer(text))
-    if found:
-        key = "/".join(m["number"].partition(".")[0] for m in found[:2])
-        out, at = "", 0
-        for i, m in enumerate(found[:2]):
-            places = len(m["number"].partition(".")[2])
-            value = float(m["number"]) * (-1 if m["sign"] in ("-", "−") and m["sign"] else 1)
-            most = 89.0 if i == 0 and len(found) > 1 else 179.0
-            value += _shift(atlas, key, i)
-            value -= 2 * most if value > most else -2 * most if value < -most else 0
-            if _HEMISPHERE.search(text):
-                value = abs(value)
-            sign = m["sign"] if m["sign"] in ("-", "−") else "-"
-            sign = sign if value < 0 else "+" if m["sign"] == "+" else ""
-            out += text[at : m.start()] + sign + f"{abs(value):.{places}f}"
-            at = m.end()
-        return out + text[at:]
-    if re.fullmatch(r"\d{1,2}[A-Z] ?[A-Z]{2} ?\d{4,5} ?\d{4,5}", text):  # MGRS: within its square
-        head = len(text) - len(re.sub(r"^\d{1,2}[A-Z] ?[A-Z]{2} ?", "", text))
-        return text[:head] + digits(atlas, "coordinates", text[head:], text[:head])
-    if "+" in text and re.fullmatch(r"[2-9CFGHJMPQRVWX]{8}\+[2-9CFGHJMPQRVWX]{2,3}", text):  # plus code: near by
-        number = atlas.cast.ledger.number("coordinates", text)
-        letters = "23456789CFGHJMPQRVWX"
-        tail = ""
+def move_coordinates(places: PlaceMap, text: str) -> str | None:
+    """Return coordinates moved by up to two degrees, as exact as they were; None for unknown notations."""
+    if matches := list(_DEGREES.finditer(text)):
+        key = "/".join(m["degrees"] for m in matches)
+        return splice(text, ((*m.span(), _move_degrees(places, m, key, axis)) for axis, m in enumerate(matches)))
+    if matches := list(_DECIMAL.finditer(text))[:2]:
+        key = "/".join(m["number"].partition(".")[0] for m in matches)
+        limits = (89.0 if len(matches) > 1 else 179.0, 179.0)
+        return splice(
+            text, ((*m.span(), _move_decimal(places, m, key, axis, limits[axis])) for axis, m in enumerate(matches))
+        )
+    if match := _MGRS.fullmatch(text):  # a point stays within its square
+        return match[1] + change_digits(places, "coordinates", match[2], match[1])
+    if _PLUS_CODE.fullmatch(text):  # another one near by
+        number = places.cast.ledger.number("coordinates", text)
+        code = text[:4]
         for c in text[4:]:
-            number, at = divmod(number, 20)
-            tail += c if c == "+" else letters[at]
-        return text[:4] + tail
-    if re.fullmatch(r"[NSEW]? ?\d{1,3}°?,? ?[NSEW]?.*", text) and any(c.isdigit() for c in text):
+            number, index = divmod(number, 20)
+            code += c if c == "+" else _PLUS_LETTERS[index]
+        return code
+    if _ROUGH.fullmatch(text) and any(c.isdigit() for c in text):
         return re.sub(r"\d{1,3}", lambda m: str(max(1, (int(m[0]) + 2) % 90)), text)
     return None
 
 
-def _shift(atlas: Atlas, key: str, axis: int) -> float:
-    """Degrees by which all points of one degree move: 0.2 to 2 to either side."""
-    number = atlas.cast.ledger.number("coordinates", f"{key}\0{axis}")
+def _move_degrees(places: PlaceMap, match: re.Match[str], key: str, axis: int) -> str:
+    """Move an angle in degrees, minutes and maybe seconds; other decimals stand for its decimals."""
+    degrees, sign, minutes, minute_decimals, minute_sign, seconds, second_decimals = match.groups()
+    shift = round(_draw_shift(places, key, axis) * 3600)
+    total = int(degrees) * 3600 + int(minutes) * 60 + int(seconds or 0) + shift
+    total = abs(total) % ((89 if axis == 0 else 179) * 3600)
+    if not seconds:
+        total += 30  # rounded to minutes
+    out = f"{total // 3600}{sign}{total // 60 % 60:0{len(minutes)}d}"
+    out += change_digits(places, "coordinates", minute_decimals, key) + minute_sign
+    if seconds:
+        out += f"{total % 60:0{len(seconds)}d}" + change_digits(places, "coordinates", second_decimals, key)
+    return out
+
+
+def _move_decimal(places: PlaceMap, match: re.Match[str], key: str, axis: int, limit: float) -> str:
+    decimals = len(match["number"].partition(".")[2])
+    value = float(match["number"]) * (-1 if match["sign"] in ("-", "−") else 1)
+    value += _draw_shift(places, key, axis)
+    value -= 2 * limit if value > limit else -2 * limit if value < -limit else 0
+    if _HEMISPHERE.search(match.string):
+        value = abs(value)
+    minus = match["sign"] if match["sign"] in ("-", "−") else "-"
+    return f"{minus if value < 0 else '+' if match['sign'] == '+' else ''}{abs(value):.{decimals}f}"
+
+
+def _draw_shift(places: PlaceMap, key: str, axis: int) -> float:
+    """Return the degrees by which all points of one degree move: 0.2 to 2 to either side."""
+    number = places.cast.ledger.number("coordinates", f"{key}\0{axis}")
     size = 0.2 + (number >> 1) % 1_800_000 / 1_000_000
     return size if number & 1 else -size

@@ -12,36 +12,17 @@ from typing import Any, Literal
 from allonym.errors import DataError, PolicyError
 from allonym.keys import subkey
 from allonym.plan import digest
-from allonym.replace.calendars import named as named_as
-from allonym.replace.calendars import words, written
+from allonym.replace.calendars import join_names, named, write_name
 from allonym.replace.mention import Mention, Setting, declare_surrogates, traits
+from allonym.replace.wording import ORDINALS, capitalise_like, get_ordinal_suffix, splice
 
-MONTHS = (
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-)
 LONGEST = 64
+"""Characters of a date."""
 
-_ORDINALS = (
-    "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth "
-    "sixteenth seventeenth eighteenth nineteenth twentieth"
-).split()
-_ORDINALS += [f"twenty-{word}" for word in _ORDINALS[:9]] + ["thirtieth", "thirty-first"]
-_SAID = "|".join(word.replace("-", "[- ]") for word in reversed(_ORDINALS))
-
-_MON = rf"(?P<mon>{words('month')})\.?"
-_WD = rf"(?:(?P<wd>{words('weekday')})\.?,?\s+(?:the\s+|de[mn]\s+)?)?"
-_DAY = rf"(?:(?P<d>[0-9]{{1,2}})(?P<ord>st|nd|rd|th|er)?º?|(?P<said>{_SAID}))"
+_ORDINAL = "|".join(word.replace("-", "[- ]") for word in reversed(ORDINALS))
+_MON = rf"(?P<mon>{join_names('month')})\.?"
+_WD = rf"(?:(?P<wd>{join_names('weekday')})\.?,?\s+(?:the\s+|de[mn]\s+)?)?"
+_DAY = rf"(?:(?P<d>[0-9]{{1,2}})(?P<ord>st|nd|rd|th|er)?º?|(?P<word>{_ORDINAL}))"
 _YEAR = r"(?P<y>[0-9]{4}|['’]?[0-9]{2})"
 _AFTER = r"(?:\s?(?:roku|r\.?))?"  # Polish: of the year
 _ZONE = r"\s?(?:Z|UTC|GMT|CES?T|[ECMP][SD]T|[+-][0-9]{2}:?[0-9]{2}|[ap]\.?m\.?|Uhr)?(?:\s\([A-Z]{2,5}\))?"
@@ -69,7 +50,7 @@ _FORMS = tuple(
 )
 _LOGGED = re.compile(r"[0-9]{1,2}/[A-Za-z]{3}/[0-9]{4}:")
 _DOTTED_DAY = re.compile(r"[0-9]\. ?[^\W\d]")
-_GROUPS = ("y", "m", "d", "a", "b", "mon", "ord", "said", "wd")
+_GROUPS = ("y", "m", "d", "a", "b", "mon", "ord", "word", "wd")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -77,9 +58,9 @@ class ReadDate:
     """A date as it was written.
 
     Attributes:
-        year, month, day: what is known of it; None for what is not said. A year of two digits is 1970 to 2069.
+        year, month, day: as far as the text says them, else None. A year of two digits is 1970 to 2069.
         text: as written.
-        places: component (``y``, ``m``, ``d``, ``mon``, ``ord``, ``said``, ``wd``) to where it stands in ``text``.
+        places: component (``y``, ``m``, ``d``, ``mon``, ``ord``, ``word``, ``wd``) to its place in ``text``.
         language: ISO 639-1 of the text, where a name does not tell.
     """
 
@@ -95,7 +76,7 @@ class ReadDate:
 
 
 def read_date(text: str, order: str = "mdy", language: str = "en") -> ReadDate | None:
-    """The date that ``text`` is, whole; None where it is not one date in a known form.
+    """Return the date that the whole of ``text`` is; None where it is not one date in a known form.
 
     Names of months and weekdays are known in the languages of ``calendar.tsv``, whatever the text's language.
 
@@ -103,8 +84,8 @@ def read_date(text: str, order: str = "mdy", language: str = "en") -> ReadDate |
         order: ``mdy`` or ``dmy``, for ``03/04/2020``; where only one reading is a date, that one is taken.
         language: ISO 639-1 code of the text's language, for names that several languages share.
 
-    >>> found = read_date("May 12th, 2020")
-    >>> (found.year, found.month, found.day)
+    >>> date = read_date("May 12th, 2020")
+    >>> (date.year, date.month, date.day)
     (2020, 5, 12)
     """
     if len(text) > LONGEST:
@@ -117,28 +98,31 @@ def read_date(text: str, order: str = "mdy", language: str = "en") -> ReadDate |
         match = form.fullmatch(text)
         if match is None:
             continue
-        named = match.groupdict()
-        places = {g: match.span(g) for g in _GROUPS if named.get(g)}
+        groups = match.groupdict()
+        places = {g: match.span(g) for g in _GROUPS if groups.get(g)}
         if "a" in places:
-            first, second = int(named["a"]), int(named["b"])
+            first, second = int(groups["a"]), int(groups["b"])
             dmy = first > 12 or (order == "dmy" and second <= 12)
             places["d"], places["m"] = (places["a"], places["b"]) if dmy else (places["b"], places["a"])
             del places["a"], places["b"]
+        parts = {name: text[slice(*place)] for name, place in places.items()}
         year = month = day = None
-        if "y" in places:
-            year = int(_at(text, places["y"]).lstrip("'’"))
-            if places["y"][1] - places["y"][0] < 4:
+        if "y" in parts:
+            year = int(parts["y"].lstrip("'’"))
+            if len(parts["y"]) < 4:
                 year += 1900 if year >= 70 else 2000
-        if "mon" in places:
-            language = _language(named, language)
-            name = named_as("month", named["mon"], language)
+        if "mon" in parts:
+            # A weekday beside a month tells its language.
+            weekday = named("weekday", parts["wd"], language) if "wd" in parts else None
+            language = weekday.language if weekday is not None else language
+            name = named("month", parts["mon"], language)
             month = name.place + 1 if name else None
-        elif "m" in places:
-            month = int(_at(text, places["m"]))
-        if "d" in places:
-            day = int(_at(text, places["d"]))
-        elif "said" in places:
-            day = _ORDINALS.index(named["said"].lower().replace(" ", "-")) + 1
+        elif "m" in parts:
+            month = int(parts["m"])
+        if "d" in parts:
+            day = int(parts["d"])
+        elif "word" in parts:
+            day = ORDINALS.index(parts["word"].lower().replace(" ", "-")) + 1
         try:
             date(2000 if year is None else year, month or 1, day or 1)
         except ValueError:
@@ -147,120 +131,103 @@ def read_date(text: str, order: str = "mdy", language: str = "en") -> ReadDate |
     return None
 
 
-def _language(parts: Mapping[str, str | None], language: str) -> str:
-    """The language of a month's name: a weekday beside it tells."""
-    if not parts.get("wd"):
-        return language
-    day = named_as("weekday", str(parts["wd"]), language)
-    return day.language if day is not None else language
+def moved(read: ReadDate, days: int, years: int = 0, *, lone_months: bool = False) -> str | None:
+    """Return the date ``days`` and then ``years`` later, written in the same way.
 
+    A month with its year moves as its middle does, at least by one month. A day without a year moves as in a year
+    without a 29 February, unless it is that day.
 
-def _at(text: str, place: tuple[int, int]) -> str:
-    return text[place[0] : place[1]]
+    Args:
+        read: the date.
+        days, years: how far it moves.
+        lone_months: whether a month alone moves too, as its middle does.
 
-
-def moved(found: ReadDate, days: int, years: int = 0) -> str | None:
-    """The date ``days`` and then ``years`` later, written in the same way.
-
-    None where it has no month, is a month alone, or leaves the calendar. A month with its year moves as its middle
-    does, at least by one month. A day without a year moves as in a year without a 29 February, unless it is that day.
+    Returns:
+        None where the date has no month, is a month alone, or leaves the calendar.
     """
-    if found.month is None or (found.year is None and found.day is None):
+    if read.month is None or (read.year is None and read.day is None and not lone_months):
         return None
-    return _moved(found, days, years)
-
-
-def month_moved(found: ReadDate, days: int) -> str | None:
-    """As :func:`moved`, also for a month alone, which moves as its middle does."""
-    return _moved(found, days, 0) if found.month is not None else None
-
-
-def _moved(found: ReadDate, days: int, years: int) -> str | None:
-    assert found.month is not None
-    year = found.year if found.year is not None else 2000 if (found.month, found.day) == (2, 29) else 2001
-    old = date(year, found.month, found.day or 15)
+    year = read.year if read.year is not None else 2000 if (read.month, read.day) == (2, 29) else 2001
+    old = date(year, read.month, read.day or 15)
     try:
         new = old + timedelta(days=days)
-        if found.day is None and (new.year, new.month) == (year, found.month):
-            at = year * 12 + found.month - 1 + (1 if days > 0 else -1)
-            new = date(at // 12, at % 12 + 1, 15)
-        if years and found.year is not None:
+        if read.day is None and (new.year, new.month) == (year, read.month):
+            months = year * 12 + read.month - 1 + (1 if days > 0 else -1)
+            new = date(months // 12, months % 12 + 1, 15)
+        if years and read.year is not None:
             new = new.replace(year=new.year + years, day=min(new.day, 28) if new.month == 2 else new.day)
     except (OverflowError, ValueError):
         return None
-    numbers = [_at(found.text, found.places[g]) for g in ("m", "d") if g in found.places]
-    padded = all(len(n) == 2 for n in numbers) and ("m" in found.places or any(n[0] == "0" for n in numbers))
-    out: list[str] = []
-    at = 0
-    for name, (start, end) in sorted(found.places.items(), key=lambda item: item[1]):
-        out.append(found.text[at:start])
-        out.append(_written(name, found, found.text[start:end], new, (new - old).days, padded))
-        at = end
-    out.append(found.text[at:])
-    return "".join(out)
+    numbers = [read.text[slice(*read.places[g])] for g in ("m", "d") if g in read.places]
+    padded = all(len(n) == 2 for n in numbers) and ("m" in read.places or any(n[0] == "0" for n in numbers))
+    return splice(
+        read.text,
+        (
+            (*place, _write_part(part, read, read.text[slice(*place)], new, (new - old).days, padded))
+            for part, place in sorted(read.places.items(), key=lambda pair: pair[1])
+        ),
+    )
 
 
-def _written(name: str, found: ReadDate, was: str, new: date, days: int, padded: bool) -> str:
-    if name == "y":
-        digits = was.lstrip("'’")
-        return was[: len(was) - len(digits)] + (f"{new.year:04}" if len(digits) == 4 else f"{new.year % 100:02}")
-    if name in ("m", "d"):
-        value = new.month if name == "m" else new.day
+def _write_part(part: str, read: ReadDate, old: str, new: date, days: int, padded: bool) -> str:
+    """Return a component of a date for the new date, in the form of the old one."""
+    if part == "y":
+        digits = old.lstrip("'’")
+        return old[: len(old) - len(digits)] + (f"{new.year:04}" if len(digits) == 4 else f"{new.year % 100:02}")
+    if part in ("m", "d"):
+        value = new.month if part == "m" else new.day
         return f"{value:02}" if padded else str(value)
-    if name == "ord":
-        if was.lower() == "er":
-            return was if new.day == 1 else ""
-        suffix = "th" if 10 <= new.day % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(new.day % 10, "th")
-        return suffix.upper() if was.isupper() else suffix
-    if name == "said":
-        said = _ORDINALS[new.day - 1]
-        said = said.replace("-", " ") if " " in was else said
-        return said.upper() if was.isupper() else said.capitalize() if was[0].isupper() else said
-    word = named_as("month" if name == "mon" else "weekday", was, found.language)
-    if word is None:
-        return was
-    return written(was, word, new.month - 1 if name == "mon" else word.place + days)
+    if part == "ord":
+        if old.lower() == "er":
+            return old if new.day == 1 else ""
+        return get_ordinal_suffix(new.day, old)
+    if part == "word":
+        word = ORDINALS[new.day - 1]
+        return capitalise_like(word.replace("-", " ") if " " in old else word, old)
+    name = named("month" if part == "mon" else "weekday", old, read.language)
+    return old if name is None else write_name(new.month - 1 if part == "mon" else name.place + days, name, old)
 
 
-def shift(setting: Setting, max_days: int, subject: str, keep_weekday: bool) -> int:
-    """The keyed number of days for this document or subject: from ``-max_days`` to ``max_days``, never 0.
+def draw_day_shift(setting: Setting, max_days: int, subject: str, keep_weekday: bool) -> int:
+    """Return the keyed number of days for this document or subject: from ``-max_days`` to ``max_days``, never 0.
 
     Raises:
         DataError: the document lacks the metadata key ``subject``.
     """
     unit = 7 if keep_weekday else 1
-    return _drawn(setting, _owner(setting, subject), max_days // unit) * unit
+    return _draw_shift(setting, _get_owner(setting, subject), max_days // unit) * unit
 
 
-def years(setting: Setting, subject: str, most: int) -> int:
-    """The keyed number of years by which ages move in this document or subject: ``-most`` to ``most``, never 0."""
-    return _drawn(setting, "years\0" + _owner(setting, subject), most)
+def draw_year_shift(setting: Setting, subject: str, most: int) -> int:
+    """Return the keyed number of years by which ages move: from ``-most`` to ``most``, never 0."""
+    return _draw_shift(setting, "years\0" + _get_owner(setting, subject), most)
 
 
-def _owner(setting: Setting, subject: str) -> str:
+def _get_owner(setting: Setting, subject: str) -> str:
     document = setting.document
     if subject:
-        who = document.meta.get(subject)
-        if who is None or who == "":
+        value = document.meta.get(subject)
+        if value is None or value == "":
             raise DataError(f"moving dates needs the metadata key {subject!r}, which this document lacks")
-        return f"subject\0{who}"
+        return f"subject\0{value}"
     return f"document\0{document.id}" if document.id else f"text\0{digest(document.text)}"
 
 
-def _drawn(setting: Setting, name: str, most: int) -> int:
+def _draw_shift(setting: Setting, name: str, most: int) -> int:
     key = subkey(setting.key, "shift_dates", setting.scope)
-    drawn = int.from_bytes(hmac.digest(key, name.encode("utf-8", "surrogatepass"), "sha256")) % (2 * most)
-    return drawn - most if drawn < most else drawn - most + 1
+    number = int.from_bytes(hmac.digest(key, name.encode("utf-8", "surrogatepass"), "sha256")) % (2 * most)
+    return number - most if number < most else number - most + 1
 
 
-def _check(options: Mapping[str, Any], where: str) -> None:
+def check_shift(options: Mapping[str, Any], where: str) -> None:
+    """Raise :class:`PolicyError` where ``max_days`` is out of range; whole weeks need at least 7."""
     least = 7 if options.get("keep_weekday", False) else 1
     days = options.get("max_days", 365)
     if not least <= days <= 36500:
         raise PolicyError(f"{where}.max_days must be from {least} to 36500 days, got {days!r}")
 
 
-@traits(keyed=True, check=_check, grammar=declare_surrogates)
+@traits(keyed=True, check=check_shift, grammar=declare_surrogates)
 def shift_dates(
     mention: Mention,
     setting: Setting,
@@ -281,8 +248,6 @@ def shift_dates(
         subject: metadata key that names the person; all documents of one person move alike.
         keep_weekday: move by whole weeks only.
     """
-    found = read_date(mention.text, order)
-    if found is None:
-        return mention.tag
-    out = moved(found, shift(setting, max_days, subject, keep_weekday))
-    return mention.tag if out is None or out == mention.text else out
+    read = read_date(mention.text, order)
+    new = moved(read, draw_day_shift(setting, max_days, subject, keep_weekday)) if read is not None else None
+    return mention.tag if new is None or new == mention.text else new

@@ -10,23 +10,24 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-_SAID = {"zero": "0", "oh": "0", "o": "0", "nought": "0", "naught": "0", "one": "1", "two": "2", "three": "3"}
-_SAID |= {"four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8", "nine": "9", "niner": "9"}
+from allonym.replace.wording import ONES, capitalise_like, splice
+
+_DIGIT_WORDS = {word: str(i) for i, word in enumerate(ONES[:10])}
+_SPOKEN = {**_DIGIT_WORDS, "oh": "0", "o": "0", "nought": "0", "naught": "0", "niner": "9"}
 _MISHEARD = {"for": "4", "to": "2", "too": "2", "won": "1", "ate": "8"}
-_TEENS = "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen".split()
-_PAIRS = {**{word: str(10 + i) for i, word in enumerate(_TEENS)}, "hundred": "00"}
+_PAIRS = {**{word: str(10 + i) for i, word in enumerate(ONES[10:])}, "hundred": "00"}
 _TIMES = {"double": 2, "triple": 3, "treble": 3}
-_WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+_DIGITS = {**_PAIRS, **_MISHEARD, **_SPOKEN}
 _TOKEN = re.compile(r"[A-Za-z]+|[0-9]")
-_DIGIT_WORD = re.compile(rf"(?i)\b(?:{'|'.join(_SAID)})\b")
+_DIGIT_WORD = re.compile(rf"(?i)\b(?:{'|'.join(_SPOKEN)})\b")
 
 Slot = tuple[int, int, str]
 """Start, end, and the letters and digits that stand there: capitals, ASCII digits."""
 
 
 @dataclass(frozen=True, slots=True)
-class Surface:
-    """A number or code as it stands in a text.
+class Code:
+    """A number or code as it is written in a text.
 
     Attributes:
         text: as it is written. Hidden from ``repr``, as are the slots.
@@ -37,51 +38,43 @@ class Surface:
     slots: tuple[Slot, ...] = field(repr=False)
 
     @property
-    def code(self) -> str:
-        """Letters and digits alone, as capitals and ASCII digits."""
+    def characters(self) -> str:
+        """Its letters and digits alone, as capitals and ASCII digits."""
         return "".join(slot[2] for slot in self.slots)
 
-    def plain(self, code: str) -> str:
-        """``code`` with the separators of this surface, for validators; without them where it is spoken."""
+    def separate(self, characters: str) -> str:
+        """Return other characters with the separators of this code, for validators; without them where it is spoken."""
         if any(end - start != 1 for start, end, _ in self.slots):
-            return code
-        out = list(self.text)
-        for (at, _, _), char in zip(self.slots, code, strict=True):
-            out[at] = char
-        return "".join(out)
+            return characters
+        return splice(self.text, ((a, b, c) for (a, b, _), c in zip(self.slots, characters, strict=True)))
 
-    def written(self, code: str) -> str:
-        """``code``, which must be as long as :attr:`code`, in place of what stands here.
+    def write(self, characters: str) -> str:
+        """Return the text with other characters, as many as it has, in the case and script of the old ones.
 
         Raises:
-            ValueError: it has another length.
+            ValueError: they are more or fewer.
         """
-        if len(code) != sum(len(slot[2]) for slot in self.slots):
+        if len(characters) != sum(len(slot[2]) for slot in self.slots):
             raise ValueError("a code of another length does not fit this surface")
         upper = any(c.isupper() for c in self.text) and not any(c.islower() for c in self.text)
-        out: list[str] = []
-        at = taken = 0
-        for start, end, chars in self.slots:
-            new = code[taken : taken + len(chars)]
-            taken += len(chars)
-            out.append(self.text[at:start])
-            was = self.text[start:end]
-            out.append(_char(was, new, upper) if end - start == 1 else _said(was, new))
-            at = end
-        out.append(self.text[at:])
-        return "".join(out)
+        changes, used = [], 0
+        for start, end, old in self.slots:
+            new = characters[used : used + len(old)]
+            used += len(old)
+            surface = self.text[start:end]
+            changes.append(
+                (start, end, _write_character(surface, new, upper) if end - start == 1 else _speak(surface, new))
+            )
+        return splice(self.text, changes)
 
 
-def read(text: str, *, spoken: bool = True) -> Surface:
-    """The letters and digits of a surface. With ``spoken``, words for digits count as digits where no others stand."""
-    if spoken and _DIGIT_WORD.search(text):
-        said = tuple(_spoken(text))
-        if said:
-            return Surface(text, said)
-    return Surface(text, tuple(_written(text)))
+def read_code(text: str, *, spoken: bool = True) -> Code:
+    """Read the letters and digits of a text. With ``spoken``, words for digits count where no other words stand."""
+    slots = tuple(_read_spoken(text)) if spoken and _DIGIT_WORD.search(text) else ()
+    return Code(text, slots or tuple(_read_written(text)))
 
 
-def _written(text: str) -> Iterator[Slot]:
+def _read_written(text: str) -> Iterator[Slot]:
     if text.isascii():
         yield from ((i, i + 1, c.upper()) for i, c in enumerate(text) if c.isalnum())
         return
@@ -94,10 +87,9 @@ def _written(text: str) -> Iterator[Slot]:
             yield i, i + 1, folded if len(folded) == 1 and folded.isascii() and folded.isalpha() else c
 
 
-def _spoken(text: str) -> Iterator[Slot]:
+def _read_spoken(text: str) -> Iterator[Slot]:
     tokens = list(_TOKEN.finditer(text))
-    known = {*_SAID, *_MISHEARD, *_PAIRS, *_TIMES}
-    if any(t[0].isalpha() and t[0].lower() not in known for t in tokens):
+    if any(t[0].isalpha() and t[0].lower() not in _DIGITS.keys() | _TIMES.keys() for t in tokens):
         return
     start, times = -1, 1
     for token in tokens:
@@ -105,24 +97,23 @@ def _spoken(text: str) -> Iterator[Slot]:
         if word in _TIMES:
             start, times = token.start(), _TIMES[word]
             continue
-        digits = _SAID.get(word) or _MISHEARD.get(word) or _PAIRS.get(word) or word
-        yield (start if times > 1 else token.start()), token.end(), digits * times
+        yield (start if times > 1 else token.start()), token.end(), _DIGITS.get(word, word) * times
         times = 1
 
 
-def _char(was: str, new: str, upper: bool) -> str:
+def _write_character(old: str, new: str, upper: bool) -> str:
     if new.isdigit() and new.isascii():
-        digit = unicodedata.decimal(was, None)
-        return new if digit is None or was.isascii() else chr(ord(was) - digit + int(new))
-    if was.isalpha():
-        return new.lower() if was.islower() else new.upper()
+        digit = unicodedata.decimal(old, None)
+        return new if digit is None or old.isascii() else chr(ord(old) - digit + int(new))
+    if old.isalpha():
+        return new.lower() if old.islower() else new.upper()
     return new if upper else new.lower()
 
 
-def _said(was: str, new: str) -> str:
-    first = was.split()[0]
-    times = _TIMES.get(first.lower(), 1)
-    zero = "oh" if re.search(r"(?i)\boh?\b", was) else "zero"
-    said = [zero if d == "0" else _WORDS[int(d)] for d in new]
-    out = f"{first} {said[0]}" if times > 1 and len(set(new)) == 1 else " ".join(said)
-    return out.upper() if was.isupper() else out[0].upper() + out[1:] if was[0].isupper() else out
+def _speak(old: str, digits: str) -> str:
+    """Return digits in words, as an old surface has them: ``oh`` or ``zero``, ``double five``."""
+    first = old.split()[0]
+    zero = "oh" if re.search(r"(?i)\boh?\b", old) else "zero"
+    names = [zero if d == "0" else ONES[int(d)] for d in digits]
+    repeated = first.lower() in _TIMES and len(set(digits)) == 1
+    return capitalise_like(f"{first} {names[0]}" if repeated else " ".join(names), old)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from allonym.errors import PolicyError
-from allonym.replace.dates import MONTHS, read_date
+from allonym.replace.dates import read_date
 from allonym.replace.mention import Mention, Setting, declare_surrogates, traits
+from allonym.replace.wording import read_number
 
 LONGEST = 64
+"""Characters of a value."""
+MONTHS = "January February March April May June July August September October November December".split()
 
 # Three-digit ZIP areas of at most 20,000 people (2000 census; HHS guidance on 45 CFR 164.514(b)), which become 000.
 SMALL_ZIP3 = frozenset("036 059 063 102 203 556 692 790 821 823 830 831 878 879 884 890 893".split())
@@ -36,14 +39,6 @@ _DEGREES = re.compile(
     r"(?P<b>[-+]?[0-9]{1,3}\.[0-9]+)°?\s?(?P<ew>[EW])?",
     re.IGNORECASE,
 )
-_WORDS = {
-    w: i
-    for i, w in enumerate(
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
-        "seventeen eighteen nineteen".split()
-    )
-}
-_TENS = {w: 10 * i for i, w in enumerate(("twenty thirty forty fifty sixty seventy eighty ninety").split(), 2)}
 _SCALES = {"k": 3, "thousand": 3, "m": 6, "mn": 6, "million": 6, "b": 9, "bn": 9, "billion": 9}
 _SCALES |= {"t": 12, "tn": 12, "trillion": 12}
 
@@ -80,38 +75,33 @@ def generalise(
     text = mention.text.strip()
     if len(text) > LONGEST:
         return mention.tag
-    out: str | None = None
-    for name in setting.policy.taxonomy.lineage(mention.entity.label):
-        if name == "AGE":
-            out = _age(text, width, top)
-        elif name in ("DATE_TIME", "TIME"):
-            out = _time(text) if name == "TIME" else _date(text, level, order) or _time(text)
-        elif name == "NUMERIC":
-            out = _number(text, width)
-        elif name == "POSTAL_CODE":
-            out = _postal(text, mention.entity.label)
-        elif name == "IP_ADDRESS":
-            out = _network(text)
-        elif name == "LOCATION_COORDINATES":
-            out = _coordinates(text)
-        if out is not None:
-            return out
-    return mention.tag
+    coarsen: Mapping[str, Callable[[], str | None]] = {
+        "AGE": lambda: _coarsen_age(text, width, top),
+        "TIME": lambda: _coarsen_time(text),
+        "DATE_TIME": lambda: _coarsen_date(text, level, order) or _coarsen_time(text),
+        "NUMERIC": lambda: _coarsen_number(text, width),
+        "POSTAL_CODE": lambda: _coarsen_postcode(text, mention.entity.label),
+        "IP_ADDRESS": lambda: _coarsen_ip_address(text),
+        "LOCATION_COORDINATES": lambda: _coarsen_coordinates(text),
+    }
+    lineage = setting.policy.taxonomy.lineage(mention.entity.label)
+    values = (coarsen[name]() for name in lineage if name in coarsen)
+    return next((value for value in values if value is not None), mention.tag)
 
 
-def _date(text: str, level: str, order: str) -> str | None:
-    found = read_date(text, order)
-    if found is None:
+def _coarsen_date(text: str, level: str, order: str) -> str | None:
+    date = read_date(text, order)
+    if date is None:
         return None
-    if level == "month" and found.month is not None:
-        month = MONTHS[found.month - 1]
-        return month if found.year is None else f"{month} {found.year}"
-    if found.year is None:
+    if level == "month" and date.month is not None:
+        month = MONTHS[date.month - 1]
+        return month if date.year is None else f"{month} {date.year}"
+    if date.year is None:
         return None
-    return f"{found.year // 10 * 10}s" if level == "decade" else str(found.year)
+    return f"{date.year // 10 * 10}s" if level == "decade" else str(date.year)
 
 
-def _time(text: str) -> str | None:
+def _coarsen_time(text: str) -> str | None:
     match = _CLOCK.fullmatch(text)
     if match is None or not (match["half"] or ":" in text or "." in text or "h" in text.lower() or "o'" in text):
         return None
@@ -125,20 +115,11 @@ def _time(text: str) -> str | None:
     return "night" if hour < 5 or hour >= 22 else "morning" if hour < 12 else "afternoon" if hour < 18 else "evening"
 
 
-def _spoken(word: str) -> int | None:
-    parts = re.split(r"[- ]", word.lower())
-    if len(parts) == 1:
-        return _WORDS.get(parts[0], _TENS.get(parts[0]))
-    if parts[0] in _TENS and 1 <= _WORDS.get(parts[1], 0) <= 9:
-        return _TENS[parts[0]] + _WORDS[parts[1]]
-    return None
-
-
-def _age(text: str, width: int, top: int) -> str | None:
+def _coarsen_age(text: str, width: int, top: int) -> str | None:
     match = _AGE.fullmatch(text)
     if match is None:
         return None
-    years = int(match["n"]) if match["n"].isdigit() else _spoken(match["n"])
+    years = read_number(match["n"])
     if years is None or years > 130:
         return None
     if years >= top:
@@ -151,17 +132,17 @@ def _age(text: str, width: int, top: int) -> str | None:
     return match["before"] + band + match["after"]
 
 
-def _number(text: str, width: int) -> str | None:
+def _coarsen_number(text: str, width: int) -> str | None:
     match = _NUMBER.fullmatch(text)
     if match is None:
         return None
     unit = (match["unit"] or "").lower()
-    whole, _, rest = match["n"].replace(",", "").partition(".")
+    integer, _, decimals = match["n"].replace(",", "").partition(".")
     if unit in ("%", "percent", "per cent", "pct"):
-        low = int(whole) // width * width
+        low = int(integer) // width * width
         return f"{low}-{low + width}{'' if unit == '%' else ' '}{match['unit']}"
     power = _SCALES.get(unit, 0)
-    value = int((whole + rest[:power].ljust(power, "0")) or "0")
+    value = int((integer + decimals[:power].ljust(power, "0")) or "0")
     digits = max(len(str(value)), 1)
     low_text, high_text = ("0", "9") if digits == 1 else (f"{10 ** (digits - 1):,}", f"{10**digits - 1:,}")
     sign = match["sign"] or ""
@@ -169,7 +150,7 @@ def _number(text: str, width: int) -> str | None:
     return f"{sign}{low_text}-{sign if not sign.strip().isalpha() else ''}{high_text}{tail}"
 
 
-def _postal(text: str, label: str) -> str | None:
+def _coarsen_postcode(text: str, label: str) -> str | None:
     code = text.upper()
     if re.fullmatch(r"[0-9]{5}(?:-?[0-9]{4})?", code):
         if label == "DE_PLZ":
@@ -181,20 +162,17 @@ def _postal(text: str, label: str) -> str | None:
     return british[1] if british else None
 
 
-def _network(text: str) -> str | None:
-    from ipaddress import ip_network
+def _coarsen_ip_address(text: str) -> str | None:
+    from ipaddress import ip_address, ip_network
 
-    for bits in (24, 48):
-        try:
-            network = ip_network(f"{text.partition('/')[0].partition('%')[0]}/{bits}", strict=False)
-        except ValueError:
-            return None
-        if bits == (24 if network.version == 4 else 48):
-            return str(network)
-    return None
+    address = text.partition("/")[0].partition("%")[0]
+    try:
+        return str(ip_network(f"{address}/{24 if ip_address(address).version == 4 else 48}", strict=False))
+    except ValueError:
+        return None
 
 
-def _coordinates(text: str) -> str | None:
+def _coarsen_coordinates(text: str) -> str | None:
     match = _DEGREES.fullmatch(text)
     if match is None:
         return None

@@ -1,10 +1,10 @@
 """Pseudonyms of numbers and codes: other letters and digits of the same format, that pass the same checks.
 
-- Grouping, separators, case and script stay as they were; the same number gets the same substitute however it is
+- Grouping, separators, case and script stay as they were; the same number gets the same pseudonym however it is
   grouped, spoken or shortened to its last digits.
 - Telephone numbers and payment cards come from ranges that are reserved for tests and films, social security numbers
-  of the United States from areas that are never given out (so that the rule for them does not find the substitute),
-  hardware addresses from the block for documentation. For the others no such range exists: a substitute that passes a
+  of the United States from areas that are never given out (so that the rule for them does not find the pseudonym),
+  hardware addresses from the block for documentation. For the others no such range exists: a pseudonym that passes a
   country's check may by chance be somebody's number.
 - A birth date inside a national identifier becomes another one, up to three years away; the sex that some tell stays.
 - Passwords, keys and tokens keep their length, alphabet and known prefix. A private key becomes a tag.
@@ -17,12 +17,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from allonym.replace import payments, phones
 from allonym.replace.cast import Cast, Renderer
-from allonym.replace.digits import Surface, read
+from allonym.replace.digits import Code, read_code
 from allonym.replace.mention import Wanted
-from allonym.replace.shapes import ANY, Draws, drawn, shape_of
+from allonym.replace.shapes import ANY, Draws, draw_shape, shape_of
 
 LEAST_TAIL = 3
 """Characters that a shortened number has at least."""
@@ -37,7 +38,7 @@ _DIAGNOSES = frozenset(("ICD9_CODE", "ICD10_CODE"))
 _AMOUNT = re.compile(r"[.,'’%$€£]")
 
 # What a kind of secret begins with, and the names of the fields of a connection string.
-_KEPT = re.compile(
+_FIXED = re.compile(
     r"^(?:sk-(?:ant-|proj-|live-|test-|or-v1-)?|[spr]k_(?:live|test)_|whsec_|gh[pousr]_|github_pat_|glpat-|xox[a-z]-"
     r"|xapp-\d-|AIza|ya29\.|GOCSPX-|SG\.|AC(?=[0-9a-f]{16})|SK(?=[0-9a-f]{16})|key-|npm_|pypi-|hf_|dop_v1_"
     r"|shp(?:at|ss|ca|pa)_|sq0(?:atp|csp)-|EAA|nvapi-|r8_|lin_api_|PMAK-|dckr_pat_|rubygems_|tskey-|xkeysib-"
@@ -48,12 +49,12 @@ _RUN = re.compile(r"[A-Za-z0-9]+")
 
 
 @dataclass(frozen=True, slots=True)
-class _Code:
-    """One entity: how it is written in full, and what stands for that."""
+class _Identifier:
+    """An entity, how it is written in full, and its label with its ancestors."""
 
-    whole: Surface
+    code: Code
     lineage: tuple[str, ...]
-    one: Wanted = field(repr=False)
+    target: Wanted = field(repr=False)
 
     @property
     def label(self) -> str:
@@ -64,200 +65,180 @@ class _Code:
         return self.lineage[-1]
 
 
-def recast(cast: Cast, wanted: Sequence[Wanted]) -> dict[str, Renderer]:
-    """Substitutes for numbers and codes.
+def make_renderers(cast: Cast, targets: Sequence[Wanted]) -> dict[str, Renderer]:
+    """Choose pseudonyms of numbers and codes.
 
     Args:
         cast: of the document.
-        wanted: entities in reading order; those of other families are passed over.
+        targets: entities in reading order; those of other families are passed over.
 
     Returns:
         Entity key to what renders its surfaces. An entity that is to become a tag is missing, or rendered as None.
     """
-    codes: list[_Code] = []
-    for one in wanted:
-        code = _read(cast, one)
-        if code is not None:
-            codes.append(code)
-    desk = _Desk(cast, frozenset(code.whole.code for code in codes))
-    codes.sort(key=lambda code: -len(code.whole.code))  # what is shortened follows what is written in full
-    return {code.one.entity.key: desk.renderer(code) for code in codes}
+    identifiers = [i for target in targets if (i := _read_identifier(cast, target)) is not None]
+    chooser = _Chooser(cast, frozenset(i.code.characters for i in identifiers))
+    identifiers.sort(key=lambda i: -len(i.code.characters))  # shortened numbers follow those in full
+    return {i.target.entity.key: chooser.make_renderer(i) for i in identifiers}
 
 
-def _read(cast: Cast, one: Wanted) -> _Code | None:
-    lineage = cast.setting.policy.taxonomy.lineage(one.entity.label)
+def _read_identifier(cast: Cast, target: Wanted) -> _Identifier | None:
+    lineage = cast.lineage(target)
     label, family = lineage[0], lineage[-1]
     if family not in _FAMILIES and not _DIAGNOSES.intersection(lineage):
         return None
     if label == "PRIVATE_KEY" or (family == "NUMERIC" and label != "NUMERIC"):
         return None
     if family == "SECRET":
-        whole = read(max(one.surfaces, key=len), spoken=False)
-        return _Code(whole, lineage, one) if whole.slots else None
-    whole = max((read(text) for text in one.surfaces), key=lambda found: len(found.code))
-    code = whole.code
-    if not any(c.isdigit() for c in code) and (not code or any(c.islower() for c in whole.text)):
+        code = read_code(max(target.surfaces, key=len), spoken=False)
+        return _Identifier(code, lineage, target) if code.slots else None
+    code = max(map(read_code, target.surfaces), key=lambda code: len(code.characters))
+    characters = code.characters
+    if not any(c.isdigit() for c in characters) and (not characters or any(c.islower() for c in code.text)):
         return None
-    if label == "NUMERIC" and (len(code) < LEAST_TAIL or not code.isdigit() or _AMOUNT.search(whole.text)):
+    if label == "NUMERIC" and (len(characters) < LEAST_TAIL or not characters.isdigit() or _AMOUNT.search(code.text)):
         return None
-    return _Code(whole, lineage, one)
+    return _Identifier(code, lineage, target)
 
 
-class _Desk:
-    """Gives out substitutes in one document: a code keeps its own, whatever label and grouping it comes with."""
+class _Chooser:
+    """Chooses the codes of one document: each has one pseudonym, whatever label and grouping it comes with."""
 
     def __init__(self, cast: Cast, originals: frozenset[str]) -> None:
         self._cast = cast
         self._originals = originals
-        self._given: dict[str, str | None] = {}
-        self._by_tail: dict[str, list[tuple[str, str]]] = {}  # ends of some lengths -> originals and substitutes
+        self._new: dict[str, str | None] = {}
+        self._by_tail: dict[str, list[tuple[str, str]]] = {}  # ends of some lengths -> originals and pseudonyms
 
-    def renderer(self, code: _Code) -> Renderer:
-        """What renders the surfaces of an entity."""
-        if code.family == "SECRET":
-            return self._secret
-        if code.family == "PHONE_NUMBER":
-            return self._phone(code)
-        if code.label == "CRYPTO":
-            return self._wallet
-        if code.label != "NUMERIC" or len(code.whole.code) >= LEAST_NUMBER:
-            self._value(code, code.whole)
+    def make_renderer(self, identifier: _Identifier) -> Renderer:
+        """Return what renders the surfaces of an entity."""
+        if identifier.family == "SECRET":
+            return partial(self._render_text, "SECRET", _draw_secret)
+        if identifier.family == "PHONE_NUMBER":
+            for text in identifier.target.surfaces:  # numbers in full are decided before anything is rendered
+                phone, _, _ = self._read_phone(identifier, text)
+                if phone is not None:
+                    self._choose_phone(phone)
+            return partial(self._render_phone, identifier)
+        if identifier.label == "CRYPTO":
+            return partial(self._render_text, "FINANCIAL_ID", payments.draw_wallet)
+        if identifier.label != "NUMERIC" or len(identifier.code.characters) >= LEAST_NUMBER:
+            self._choose(identifier, identifier.code)
+        return partial(self._render_code, identifier)
 
-        def render(text: str) -> str | None:
-            surface = read(text)
-            new = self._value(code, surface)
-            return surface.written(new) if new is not None else None
+    def _render_text(self, kind: str, draw: Callable[[str, Draws], str | None], text: str) -> str | None:
+        return self._assign(kind, text, lambda attempt: draw(text, Draws(self._cast.ledger, kind, text, attempt)))
 
-        return render
+    def _render_code(self, identifier: _Identifier, text: str) -> str | None:
+        code = read_code(text)
+        new = self._choose(identifier, code)
+        return code.write(new) if new is not None else None
 
-    def _value(self, code: _Code, surface: Surface) -> str | None:
-        key = surface.code
-        if key in self._given:
-            return self._given[key]
-        new = self._tail(key)
-        if new is None and (code.label != "NUMERIC" or len(key) >= LEAST_NUMBER):
-            new = self._assign(code.family, key, lambda attempt: self._another(code, surface, attempt))
-        return self._give(key, new)
+    def _choose(self, identifier: _Identifier, code: Code) -> str | None:
+        key = code.characters
+        if key in self._new:
+            return self._new[key]
+        new = self._find_tail(key)
+        if new is None and (identifier.label != "NUMERIC" or len(key) >= LEAST_NUMBER):
+            new = self._assign(identifier.family, key, lambda attempt: self._draw(identifier, code, attempt))
+        return self._set_new(key, new)
 
-    def _give(self, key: str, new: str | None) -> str | None:
-        self._given[key] = new
-        if new and len(key) == len(new):
-            for size in _TAILS:
-                if len(key) > size:
-                    self._by_tail.setdefault(key[-size:], []).append((key, new))
+    def _set_new(self, key: str, new: str | None) -> str | None:
+        self._new[key] = new
+        for size in _TAILS if new and len(key) == len(new) else ():
+            if len(key) > size:
+                self._by_tail.setdefault(key[-size:], []).append((key, new or ""))
         return new
 
-    def _tail(self, key: str) -> str | None:
-        """The end of the one substitute whose original ends like this."""
+    def _find_tail(self, key: str) -> str | None:
+        """Return the end of the one pseudonym whose original ends like this."""
         if len(key) < LEAST_TAIL:
             return None
         size = max(size for size in _TAILS if size <= len(key))
-        ends = self._by_tail.get(key[-size:], ())
-        found = {new[-len(key) :] for was, new in ends if len(was) > len(key) and was.endswith(key)}
-        return found.pop() if len(found) == 1 and key not in found else None
+        pairs = self._by_tail.get(key[-size:], ())
+        tails = {new[-len(key) :] for old, new in pairs if len(old) > len(key) and old.endswith(key)}
+        return tails.pop() if len(tails) == 1 and key not in tails else None
 
-    def _another(self, code: _Code, surface: Surface, attempt: int) -> str | None:
-        key = surface.code
-        draws = Draws(self._cast.ledger, code.family, key, attempt)
-        if code.label == "CREDIT_CARD" and key.isdigit() and len(key) >= 12:
-            return payments.card(key, draws)
-        if code.label == "IBAN_CODE" and len(key) > 8:
-            return payments.iban(key, draws)
-        shape = shape_of(surface, code.lineage)
-        if code.label == "MAC_ADDRESS" and attempt >= phones.RESERVED_TRIES:
+    def _draw(self, identifier: _Identifier, code: Code, attempt: int) -> str | None:
+        key = code.characters
+        draws = Draws(self._cast.ledger, identifier.family, key, attempt)
+        if identifier.label == "CREDIT_CARD" and key.isdigit() and len(key) >= 12:
+            return payments.draw_card(key, draws)
+        if identifier.label == "IBAN_CODE" and len(key) > 8:
+            return payments.draw_iban(key, draws)
+        shape = shape_of(code, identifier.lineage)
+        if identifier.label == "MAC_ADDRESS" and attempt >= phones.RESERVED_TRIES:
             shape = ANY  # the block for documentation has 256 addresses
-        return drawn(surface, shape, draws)
+        return draw_shape(code, shape, draws)
 
-    def _assign(self, kind: str, key: str, another: Callable[[int], str | None]) -> str | None:
+    def _assign(self, kind: str, key: str, draw: Callable[[int], str | None]) -> str | None:
         def propose(attempt: int) -> str | None:
             for step in range(8):
-                new = another(attempt + 1000 * step)
+                new = draw(attempt + 1000 * step)
                 if new is None or (new not in self._originals and new != key):
                     return new
             return None
 
-        return self._cast.ledger.assign(kind, key, propose, telling=_characters)
+        return self._cast.ledger.assign(kind, key, propose, telling=lambda new: "".join(filter(str.isalnum, new)))
 
-    def _phone(self, code: _Code) -> Renderer:
-        policy = self._cast.setting.policy
+    # Telephone numbers
 
-        def read_phone(text: str) -> tuple[phones.Phone | None, str, str]:
-            cut = phones.EXTENSION.search(text)
-            start, end = cut.span() if cut else (len(text), len(text))
-            return phones.read_phone(text[:start], code.label, policy.language), text[:start], text[start:end]
+    def _read_phone(self, identifier: _Identifier, text: str) -> tuple[phones.Phone | None, str, str]:
+        """Return the number, its surface, and what joins it to an extension."""
+        match = phones.EXTENSION.search(text)
+        start, end = match.span() if match else (len(text), len(text))
+        language = self._cast.setting.policy.language
+        return phones.read_phone(text[:start], identifier.label, language), text[:start], text[start:end]
 
-        def render(text: str) -> str | None:
-            was, body, joint = read_phone(text)
-            surface = read(body)
-            new: str | None = None
-            if was is None:
-                new = self._local(code, surface)
-            elif (given := self._dialled(was)) is not None:
-                new = phones.rendered(surface.code, was, given)
-            if new is None:
-                new = self._value(code, surface)
-            if new is None or not joint:
-                return surface.written(new) if new is not None else None
-            rest = read(text[len(body) + len(joint) :])
-            draws = Draws(self._cast.ledger, "extension", f"{surface.code}\0{rest.code}", 0)
-            ending = drawn(rest, ANY, draws)
-            return surface.written(new) + joint + rest.written(ending) if ending else None
+    def _render_phone(self, identifier: _Identifier, text: str) -> str | None:
+        phone, body, joint = self._read_phone(identifier, text)
+        code = read_code(body)
+        new: str | None = None
+        if phone is None:
+            new = self._choose_local(code)
+        elif (number := self._choose_phone(phone)) is not None:
+            new = phones.write_phone(code.characters, phone, number)
+        if new is None:
+            new = self._choose(identifier, code)
+        if new is None or not joint:
+            return code.write(new) if new is not None else None
+        extension = read_code(text[len(body) + len(joint) :])
+        key = f"{code.characters}\0{extension.characters}"
+        ending = draw_shape(extension, ANY, Draws(self._cast.ledger, "extension", key, 0))
+        return code.write(new) + joint + extension.write(ending) if ending else None
 
-        for text in code.one.surfaces:  # numbers in full are decided before anything is rendered
-            was, _, _ = read_phone(text)
-            if was is not None:
-                self._dialled(was)
-        return render
+    def _choose_phone(self, phone: phones.Phone) -> str | None:
+        """Return the national number that replaces this one."""
 
-    def _dialled(self, was: phones.Phone) -> str | None:
-        """The national number that stands for this one."""
+        def draw(attempt: int) -> str | None:
+            return phones.draw_phone(phone, Draws(self._cast.ledger, "PHONE_NUMBER", phone.key, attempt), attempt)
 
-        def another(attempt: int) -> str | None:
-            return phones.another(was, Draws(self._cast.ledger, "PHONE_NUMBER", was.key, attempt), attempt)
+        if phone.digits not in self._new:
+            self._set_new(phone.digits, self._assign("PHONE_NUMBER", phone.key, draw))
+        return self._new[phone.digits]
 
-        if was.digits not in self._given:
-            self._give(was.digits, self._assign("PHONE_NUMBER", was.key, another))
-        return self._given[was.digits]
-
-    def _local(self, code: _Code, surface: Surface) -> str | None:
-        """For a number that nobody could dial from elsewhere: the end of one that stands in full, or a local one."""
-        key = surface.code
-        if key in self._given:
-            return self._given[key]
+    def _choose_local(self, code: Code) -> str | None:
+        """Choose for a number that nobody could dial from elsewhere: the end of one in full, or a local number."""
+        key = code.characters
+        if key in self._new:
+            return self._new[key]
         if not key.isdigit() or len(key) > 7:
             return None
-        new = self._tail(key)
-        if new is None:
-            new = self._assign(
-                "PHONE_NUMBER",
-                key,
-                lambda attempt: phones.local(key, Draws(self._cast.ledger, "PHONE_NUMBER", key, attempt)),
-            )
-        return self._give(key, new)
 
-    def _wallet(self, text: str) -> str | None:
-        return self._assign(
-            "FINANCIAL_ID",
-            text,
-            lambda attempt: payments.wallet(text, Draws(self._cast.ledger, "FINANCIAL_ID", text, attempt)),
-        )
+        def draw(attempt: int) -> str:
+            return phones.draw_local_number(key, Draws(self._cast.ledger, "PHONE_NUMBER", key, attempt))
 
-    def _secret(self, text: str) -> str | None:
-        return self._assign("SECRET", text, lambda attempt: _secret(text, self._cast, attempt))
+        new = self._find_tail(key)
+        return self._set_new(key, self._assign("PHONE_NUMBER", key, draw) if new is None else new)
 
 
-def _characters(text: str) -> str:
-    return "".join(c for c in text if c.isalnum())
-
-
-def _secret(text: str, cast: Cast, attempt: int) -> str | None:
-    draws = Draws(cast.ledger, "SECRET", text, attempt)
-    kept = {i for match in _KEPT.finditer(text) for i in range(*match.span())}
+def _draw_secret(text: str, draws: Draws) -> str | None:
+    """Return a secret of the same length and alphabet, with the same known prefix."""
+    fixed = {i for match in _FIXED.finditer(text) for i in range(*match.span())}
     out = list(text)
     for run in _RUN.finditer(text):
         for i in range(*run.span()):
-            if i not in kept:
-                out[i] = draws.pick(_alphabet(run[0], text[i]))
+            if i not in fixed:
+                out[i] = draws.pick(_find_alphabet(run[0], text[i]))
     for i, c in enumerate(text):
         if not c.isascii() and c.isalpha():
             letter = draws.pick("abcdefghijklmnopqrstuvwxyz")
@@ -265,15 +246,14 @@ def _secret(text: str, cast: Cast, attempt: int) -> str | None:
     return "".join(out) if "".join(out) != text else None
 
 
-def _alphabet(run: str, char: str) -> str:
-    """What may stand for a character: a digit for a digit, a letter of the same case for a letter.
+def _find_alphabet(run: str, char: str) -> str:
+    """Return what may replace a character: a digit for a digit, a letter of the same case for a letter.
 
     In a long run of hexadecimal digits or base 32, only such.
     """
+    digits, letters = "0123456789", "abcdefghijklmnopqrstuvwxyz"
     if len(run) >= 12 and set(run) <= set("0123456789abcdefABCDEF") and not run.isdigit():
-        digits, letters = "0123456789", "abcdef"
+        letters = "abcdef"
     elif len(run) >= 16 and re.fullmatch("[A-Z2-7]+", run):
-        digits, letters = "234567", "abcdefghijklmnopqrstuvwxyz"
-    else:
-        digits, letters = "0123456789", "abcdefghijklmnopqrstuvwxyz"
+        digits = "234567"
     return digits if char.isdigit() else letters.upper() if char.isupper() else letters

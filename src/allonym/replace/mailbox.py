@@ -1,4 +1,4 @@
-"""What stands before the @ and what people call themselves online: made of the new person's name as of the old one's.
+"""Local parts of e-mail addresses and user names: made of the new person's name as the old ones are of the old name.
 
 ``sarah.connor``, ``sconnor84`` and ``connors`` are read as words, initials and beginnings of the names of the
 document's people. What fits one person gets the same pattern of the new name; what fits several is nobody's. What fits
@@ -8,52 +8,54 @@ nobody is read with the knowledge base's names, and what is no name at all becom
 from __future__ import annotations
 
 import re
-import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache, partial
-from pathlib import Path
 from typing import NamedTuple
 
 from allonym.replace.cast import Cast
-from allonym.replace.naming import units
-from allonym.replace.network import digits_for
-from allonym.replace.people import as_borne, family_name, made_up, unknown_initial
-from allonym.replace.who import Person, weight
+from allonym.replace.naming import split_hyphens
+from allonym.replace.network import draw_digits
+from allonym.replace.people import choose_family_name, choose_initial, inflect_family_name, invent_person
+from allonym.replace.person import Person, get_weight
+from allonym.replace.tables import word_set
 from allonym.text.fold import spell_out, to_ascii_letters
 from allonym.text.names import plain, short_forms
 
 RUN = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*|\d+|[\W_]+")
-_CUT = 3  # letters that the beginning of a name needs to be told
+_CUT = 3  # letters that the beginning of a name needs to be recognised
 _LONGEST = 64
+_MOST_READINGS = 200
 _SINGLE = 12  # choices of one word; those after them are two joined
 
 
-@lru_cache(maxsize=1)
-def _lists() -> dict[str, str]:
-    return tomllib.loads(Path(__file__).with_name("addresses.toml").read_text(encoding="utf-8"))
+def read_words(name: str) -> frozenset[str]:
+    """Return the words of a list in ``addresses.toml``."""
+    return word_set(name, file="addresses.toml")
 
 
 @lru_cache(maxsize=8)
-def word_list(name: str) -> frozenset[str]:
-    """The words of a list in ``addresses.toml``."""
-    return frozenset(_lists()[name].split())
-
-
-@lru_cache(maxsize=8)
-def word_pool(name: str) -> tuple[str, ...]:
-    """The same in order, to choose from."""
-    return tuple(sorted(word_list(name)))
+def _sort_words(name: str) -> tuple[str, ...]:
+    """Return the same in order, to choose from."""
+    return tuple(sorted(read_words(name)))
 
 
 class Part(NamedTuple):
-    """A stretch of a run of letters: which of the person's words it is, or begins; no word: an initial of none."""
+    """A part of a run of letters.
+
+    Attributes:
+        text: the letters.
+        word: the person's word that they are, or begin; empty: an initial of none.
+        complete: whether they are all of the word.
+    """
 
     text: str
     word: str
-    whole: bool
+    complete: bool
 
 
 Parts = tuple[Part, ...]
+Reading = tuple[Person, list[Parts]]
+"""A person, and the parts of each run; none where it is no letters."""
 
 
 class Mailboxes:
@@ -62,113 +64,109 @@ class Mailboxes:
     def __init__(self, cast: Cast) -> None:
         self.cast = cast
         self._by_start: dict[str, list[Person]] = {}
-        seen: set[int] = set()
-        for person in cast.people.values():
-            if not isinstance(person, Person) or id(person) in seen or person.plural:
-                continue
-            seen.add(id(person))
-            for word in _spellings(person):
-                self._by_start.setdefault(word[:_CUT], []).append(person)
+        people = {id(p): p for p in cast.people.values() if isinstance(p, Person) and not p.plural}
+        for person in people.values():
+            for _, spelling in _list_spellings(person):
+                self._by_start.setdefault(spelling[:_CUT], []).append(person)
             initials = "".join(to_ascii_letters(w)[:1].lower() for w in (*person.given[:1], *person.family[-1:]))
             if len(initials) == 2:
                 self._by_start.setdefault(f"={initials}", []).append(person)
 
-    def renamed(self, local: str) -> str | None:
-        """What stands for a local part or user name, in small letters; the words of a role stay.
+    def rename(self, local: str) -> str | None:
+        """Return the pseudonym of a local part or user name, in small letters; the words of a role stay.
 
-        The same for the same local part in every address; no two get the same.
+        It is the same for the same local part in every address; no two get the same.
         """
         key = local.casefold()
         base, plus, tag = key.partition("+")
-        runs = _runs(base)
+        runs = _split_runs(base)
         if not any(c.isalnum() for c in key):
             return None
-        roles = word_list("roles")
+        roles = read_words("roles")
         if all(r in roles for r in runs if r.isalpha()) and not any(r.isdigit() for r in runs) and not plus:
             return key
-        # Read before the ledger is asked: what is given while it is read is given whether a vault knows the key or not.
-        pieces = self._pieces(runs, self._person(runs) or self._half_known(runs) or self._stranger(runs))
-        behind = plus + "".join(self._neutral(r) if r.isalpha() else r for r in _runs(tag))
-        proposed = partial(self._proposed, key, pieces, behind)
-        return self.cast.ledger.assign("local part", key, proposed, telling=_one_word)
-
-    def made_of_a_name(self, label: str) -> str | None:
-        """The same for a domain that is made of one person's name, such as ``sarah-connor``; None for others."""
-        runs = _runs(label.casefold())
-        found = self._person(runs) if any(len(r) > 4 for r in runs) else None
-        return None if found is None else self._written(label, self._pieces(runs, found), 0)
-
-    def _proposed(self, key: str, pieces: Sequence[str], behind: str, attempt: int) -> str | None:
-        new = self._written(key, pieces, attempt)
-        if attempt >= _SINGLE or (attempt and not any(p.isdigit() for p in pieces)):
-            new += digits_for(self.cast, "local part", key, "00" if attempt < _SINGLE else "0000", attempt)
-        new += behind
-        return "" if new == key else new
-
-    def _pieces(self, runs: Sequence[str], parts: tuple[Person, list[Parts]] | None) -> list[str]:
-        """What stands for each run; a number is left, since it differs from attempt to attempt."""
-        out: list[str] = []
-        for at, run in enumerate(runs):
-            if not run.isalpha():
-                out.append(run)
-            elif parts is not None:
-                out.append("".join(self._part(parts[0], p) for p in parts[1][at]))
-            else:
-                out.append(self._neutral(run))
-        return out
-
-    def _written(self, key: str, pieces: Sequence[str], attempt: int) -> str:
-        return "".join(
-            digits_for(self.cast, "local part", f"{key} {at}", piece, attempt) if piece.isdigit() else piece
-            for at, piece in enumerate(pieces)
+        # Read before the ledger is asked: what is assigned while it is read must not depend on what a vault holds.
+        reading = self._find_person(runs) or self._complete_person(runs) or self._invent_person(runs)
+        pieces = self._replace_runs(runs, reading)
+        tail = plus + "".join(self._replace_word(r) if r.isalpha() else r for r in _split_runs(tag))
+        return self.cast.ledger.assign(
+            "local part", key, partial(self._propose, key, pieces, tail), telling=_join_signs
         )
 
-    def _part(self, person: Person, part: Part) -> str:
-        if not part.word:
-            if part.text in word_list("roles") or part.text in person.particles.split():
-                return part.text
-            return unknown_initial(self.cast, person, part.text).lower()
-        new = person.new[part.word]
-        new = to_ascii_letters(as_borne(self.cast, person, new) if person.is_family(part.word) else new).lower()
-        return new if part.whole else new[: len(part.text)]
+    def rename_label(self, label: str) -> str | None:
+        """Do the same for a label of a domain that is one person's name, such as ``sarah-connor``; None for others."""
+        runs = _split_runs(label.casefold())
+        reading = self._find_person(runs) if any(len(r) > 4 for r in runs) else None
+        return None if reading is None else self._fill_numbers(label, self._replace_runs(runs, reading), 0)
 
-    def _neutral(self, run: str) -> str:
-        if run in word_list("roles"):
+    def _propose(self, key: str, pieces: Sequence[str], tail: str, attempt: int) -> str:
+        new = self._fill_numbers(key, pieces, attempt)
+        if attempt >= _SINGLE or (attempt and not any(p.isdigit() for p in pieces)):
+            new += draw_digits(self.cast, "local part", key, "00" if attempt < _SINGLE else "0000", attempt)
+        new += tail
+        return "" if new == key else new
+
+    def _replace_runs(self, runs: Sequence[str], reading: Reading | None) -> list[str]:
+        """Return the replacement of each run; a number stays, since it differs from attempt to attempt."""
+        if reading is None:
+            return [self._replace_word(run) if run.isalpha() else run for run in runs]
+        person, parts = reading
+        return [
+            "".join(self._replace_part(person, p) for p in parts[i]) if run.isalpha() else run
+            for i, run in enumerate(runs)
+        ]
+
+    def _fill_numbers(self, key: str, pieces: Sequence[str], attempt: int) -> str:
+        return "".join(
+            draw_digits(self.cast, "local part", f"{key} {i}", piece, attempt) if piece.isdigit() else piece
+            for i, piece in enumerate(pieces)
+        )
+
+    def _replace_part(self, person: Person, part: Part) -> str:
+        if not part.word:
+            if part.text in read_words("roles") or part.text in person.particles.split():
+                return part.text
+            return choose_initial(self.cast, person, part.text).lower()
+        new = person.new[part.word]
+        new = to_ascii_letters(
+            inflect_family_name(self.cast, person, new) if person.is_family(part.word) else new
+        ).lower()
+        return new if part.complete else new[: len(part.text)]
+
+    def _replace_word(self, run: str) -> str:
+        if run in read_words("roles"):
             return run
         if len(run) < _CUT:
-            return "".join(
-                self.cast.ledger.pick("abcdefghjklmnprstvw".replace(c, ""), f"letter {i}", run)
-                for i, c in enumerate(run)
-            )
-        return neutral_word(self.cast, run) or "x" * len(run)
+            pools = [("abcdefghjklmnprstvw".replace(c, ""), f"letter {i}") for i, c in enumerate(run)]
+            return "".join(self.cast.ledger.pick(letters, kind, run) for letters, kind in pools)
+        return choose_neutral_word(self.cast, run) or "x" * len(run)
 
-    def _person(self, runs: Sequence[str]) -> tuple[Person, list[Parts]] | None:
-        """The one person whose name the runs are made of, and how; the same new name for several will do too."""
-        letters = [r for r in runs if r.isalpha()]
-        squeezed = "".join(letters)
-        if not squeezed or len(squeezed) > _LONGEST:
+    def _find_person(self, runs: Sequence[str]) -> Reading | None:
+        """Return the one person whose name the runs are made of; one of several who give the same new name."""
+        letters = "".join(r for r in runs if r.isalpha())
+        if not letters or len(letters) > _LONGEST:
             return None
-        starts = {squeezed[i : i + n] for i in range(len(squeezed)) for n in (2, _CUT)} | {f"={squeezed}"}
-        some = {id(p): p for s in sorted(starts) for p in self._by_start.get(s, ())}
-        fits = [(p, parts) for p in some.values() if (parts := _read(p, runs)) is not None]
+        starts = {letters[i : i + n] for i in range(len(letters)) for n in (2, _CUT)} | {f"={letters}"}
+        people = {id(p): p for start in sorted(starts) for p in self._by_start.get(start, ())}
+        fits = [(p, parts) for p in people.values() if (parts := _read(p, runs)) is not None]
         if len(fits) > 1:
             # Who bears every word of it is meant before who bears some.
-            surest = max(_sureness(parts) for _, parts in fits)
-            fits = [f for f in fits if _sureness(f[1]) == surest]
-            if len({"".join(self._part(p, x) for parts in found for x in parts) for p, found in fits}) > 1:
+            best = max(_rate(parts) for _, parts in fits)
+            fits = [fit for fit in fits if _rate(fit[1]) == best]
+            if len({"".join(self._replace_part(p, part) for run in runs for part in run) for p, runs in fits}) > 1:
                 return None
         return fits[0] if fits else None
 
-    def _half_known(self, runs: Sequence[str]) -> tuple[Person, list[Parts]] | None:
-        """The one person of whom the document knows the given name alone, where the family name stands beside it."""
+    def _complete_person(self, runs: Sequence[str]) -> Reading | None:
+        """Return the one person of whom the document has only the given name, where a family name stands beside it."""
         names = [r for r in runs if len(r) > 2 and r.isalpha()]
-        if len(names) != 2 or set(names) & word_list("roles"):
+        if len(names) != 2 or set(names) & read_words("roles"):
             return None
         for given, family in (names, names[::-1]):
-            bearing = [p for p in self._by_start.get(given[:_CUT], ()) if given in _givens(p)]
-            if len({id(p) for p in bearing}) == 1 and not bearing[0].family:
-                person = bearing[0]
-                new = family_name(self.cast, family)
+            bearers = [p for p in self._by_start.get(given[:_CUT], ()) if given in _list_given(p)]
+            if len({id(p) for p in bearers}) == 1 and not bearers[0].family:
+                person = bearers[0]
+                new = choose_family_name(self.cast, family)
                 if new is not None:
                     person.family.append(family)
                     person.new[family] = new
@@ -176,183 +174,171 @@ class Mailboxes:
                     return None if parts is None else (person, parts)
         return None
 
-    def _stranger(self, runs: Sequence[str]) -> tuple[Person, list[Parts]] | None:
-        """Somebody of whom nothing but the address is known, where it is made of names."""
+    def _invent_person(self, runs: Sequence[str]) -> Reading | None:
+        """Return a person of whom nothing but the address is known, where it is made of names."""
         kb = self.cast.kb
-        letters = [r for r in runs if r.isalpha() and r not in word_list("roles")]
+        letters = [r for r in runs if r.isalpha() and r not in read_words("roles")]
         names = [r for r in letters if len(r) > 1]
         given = family = ""
         if len(names) == 2 and len(letters) < 4:
-            straight = weight(kb, names[0], "first") + weight(kb, names[1], "last")
-            turned = weight(kb, names[1], "first") + weight(kb, names[0], "last")
-            if max(straight, turned):
-                given, family = (names[0], names[1]) if straight >= turned else (names[1], names[0])
+            a, b = names
+            straight = get_weight(kb, a, "first") + get_weight(kb, b, "last")
+            reverse = get_weight(kb, b, "first") + get_weight(kb, a, "last")
+            if max(straight, reverse):
+                given, family = (a, b) if straight >= reverse else (b, a)
         elif len(names) == 1:
-            given, family = self._taken_apart(names[0], len(letters) > 1)
+            given, family = self._split_name(names[0], len(letters) > 1)
         if not given and not family:
             return None
-        person = made_up(self.cast, given, family)
+        person = invent_person(self.cast, given, family)
         if any(w not in person.new for w in (*person.given, *person.family)):
             return None
         parts = _read(person, runs)
         return None if parts is None else (person, parts)
 
-    def _taken_apart(self, run: str, initial: bool) -> tuple[str, str]:
+    def _split_name(self, run: str, initial: bool) -> tuple[str, str]:
+        """Divide a run of letters into a given and a family name; each may be empty."""
         kb = self.cast.kb
-        first, last = weight(kb, run, "first"), weight(kb, run, "last")
+        first, last = get_weight(kb, run, "first"), get_weight(kb, run, "last")
         if first or last:
             return ("", run) if last >= first or initial else (run, "")
-        best = (0, "", "")
-        for i in range(_CUT, len(run) - _CUT + 1):
-            a, b = run[:i], run[i:]
-            for given, family in ((a, b), (b, a)):
-                first, last = weight(kb, given, "first"), weight(kb, family, "last")
-                if first and last:
-                    best = max(best, (min(first, last), given, family))
-        if best[0]:
-            return best[1], best[2]
+        halves = [(run[:i], run[i:]) for i in range(_CUT, len(run) - _CUT + 1)]
+        pairs = (pair for a, b in halves for pair in ((a, b), (b, a)))
+        rated = ((min(get_weight(kb, g, "first"), get_weight(kb, f, "last")), g, f) for g, f in pairs)
+        best, given, family = max(rated, default=(0, "", ""))
+        if best:
+            return given, family
         for family in (run[1:], run[:-1]):
-            if len(family) > _CUT and weight(kb, family, "last"):
+            if len(family) > _CUT and get_weight(kb, family, "last"):
                 return "", family
         return "", ""
 
 
-def _runs(text: str) -> list[str]:
-    """Runs of letters, of digits and of signs; an apostrophe between letters is left out."""
+def _split_runs(text: str) -> list[str]:
+    """Return runs of letters, of digits and of signs; an apostrophe between letters is left out."""
     return [re.sub("['’]", "", r) if r[0].isalpha() else r for r in RUN.findall(text)]
 
 
-def neutral_word(cast: Cast, word: str) -> str | None:
-    """A word that is nobody's name, for one that may be; the same wherever it stands in an address."""
-    return cast.ledger.assign(
-        "address word", plain(word), partial(word_for, cast, "address word", plain(word), "words")
-    )
+def choose_neutral_word(cast: Cast, word: str) -> str | None:
+    """Return a word that is nobody's name for one that may be; the same wherever it stands in an address."""
+    key = plain(word)
+    return cast.ledger.assign("address word", key, partial(pick_word, cast, "address word", key, "words"))
 
 
-def word_for(cast: Cast, kind: str, key: str, pool: str, attempt: int) -> str:
-    """The choice of an attempt: one word of a list, and when those become few, two joined."""
-    first = cast.ledger.pick(word_pool(pool), kind, key, attempt)
-    return first if attempt < _SINGLE else first + cast.ledger.pick(word_pool("words"), f"{kind} 2", key, attempt)
+def pick_word(cast: Cast, kind: str, key: str, pool: str, attempt: int) -> str:
+    """Return the choice of an attempt: one word of a list, and when those become few, two joined."""
+    first = cast.ledger.pick(_sort_words(pool), kind, key, attempt)
+    return first if attempt < _SINGLE else first + cast.ledger.pick(_sort_words("words"), f"{kind} 2", key, attempt)
 
 
-def _one_word(value: str) -> str:
-    # Names in it may belong to the person whose address it is; it is told from others as a whole.
+def _join_signs(value: str) -> str:
+    # Names in it may belong to the person whose address it is; only as a whole it must be free.
     return "local" + re.sub(r"[\W_]", lambda sign: f"0{ord(sign[0])}0", value)
 
 
-def _spellings(person: Person) -> Iterable[str]:
-    """The person's words as addresses spell them."""
+def _list_spellings(person: Person) -> Iterator[tuple[str, str]]:
+    """Yield the person's words, each with a way in which addresses spell it."""
     for word in dict.fromkeys((*person.words(), *person.short)):
         if word in person.new:
-            yield from _spelled(person, word)
+            written = person.written.get(word, "")
+            if not written:
+                parts = (part for w in person.written.values() for part in re.split("[‐‑-]", w))
+                written = next((part for part in parts if plain(part) == word), word)
+            yield from ((word, spelling) for spelling in _fold_spellings(written))
+            forms = sorted(short_forms(word) - set(person.short)) if word in person.given else []
+            yield from ((word, form) for form in forms if form.isascii())
 
 
 @lru_cache(maxsize=4096)
-def _in_letters(written: str) -> tuple[str, ...]:
+def _fold_spellings(written: str) -> tuple[str, ...]:
     lower = written.lower()
     return tuple(dict.fromkeys((to_ascii_letters(lower).lower(), to_ascii_letters(spell_out(lower)).lower())))
 
 
-def _spelled(person: Person, word: str) -> tuple[str, ...]:
-    forms = sorted(short_forms(word) - set(person.short)) if word in person.given else []
-    return (*_spelled_out(person, word), *(f for f in forms if f.isascii()))
-
-
-def _spelled_out(person: Person, word: str) -> tuple[str, ...]:
-    written = person.written.get(word, "")
-    if not written:
-        written = next((u for w in person.written.values() for u in re.split("[‐‑-]", w) if plain(u) == word), word)
-    return _in_letters(written)
-
-
 def _read(person: Person, runs: Sequence[str]) -> list[Parts] | None:
-    """The runs as words of a person's name, one entry per run (empty where it is no letters); None: they are not."""
-    words = [
-        (w, s)
-        for w in dict.fromkeys((*person.words(), *person.short))
-        if w in person.new
-        for s in _spelled(person, w)
-        if s
-    ]
-    letters = [r for r in runs if r.isalpha()]
-    found = _search(letters, words, frozenset(), set(person.particles.split()))
-    if not found:
+    """Read the runs as words of a person's name; None where they are not.
+
+    Returns:
+        The parts of each run; none where it is no letters.
+    """
+    words = [(word, spelling) for word, spelling in _list_spellings(person) if spelling]
+    readings = _search([r for r in runs if r.isalpha()], words, frozenset(), set(person.particles.split()))
+    if not readings:
         return None
-    parts = max(found, key=_sureness)
-    whole = [p for run in parts for p in run if p.word and ((p.whole and len(p.text) > 1) or len(p.text) >= _CUT)]
-    if not whole:
-        ends = [u for w in (*person.given[:1], *person.family[-1:]) for u in units(w)[:1]]
-        told = [p.word for run in parts for p in run]
-        if not person.given or not person.family or len(told) < 2 or not set(ends) <= set(told) or "" in told:
+    reading = max(readings, key=_rate)
+    parts = [part for run in reading for part in run]
+    if not any(p.word and ((p.complete and len(p.text) > 1) or len(p.text) >= _CUT) for p in parts):
+        ends = {u for w in (*person.given[:1], *person.family[-1:]) for u in split_hyphens(w)[:1]}
+        used = [p.word for p in parts]
+        if not person.given or not person.family or len(used) < 2 or not ends <= set(used) or "" in used:
             return None
-    unknown = sum(not p.word and len(p.text) == 1 for run in parts for p in run)
-    if unknown > 1:
+    unknown = [p.text for p in parts if not p.word and len(p.text) == 1]
+    if len(unknown) > 1:
         return None
-    if unknown and person.given and not any(p.word in _givens(person) for run in parts for p in run):
-        # Another's, unless it is a middle name's initial: as known, or as two full stops tell.
-        letter = next(p.text for run in parts for p in run if not p.word and len(p.text) == 1)
-        if letter not in person.middle and ".." not in runs:
-            return None
-    out, at = [], 0
-    for run in runs:
-        out.append(parts[at] if run.isalpha() else ())
-        at += run.isalpha()
-    return out
+    has_given = not person.given or any(p.word in _list_given(person) for p in parts)
+    if unknown and not has_given and unknown[0] not in person.middle and ".." not in runs:
+        return None  # another person's, unless it is a middle name's initial: as known, or as two full stops tell
+    rest = iter(reading)
+    return [next(rest) if run.isalpha() else () for run in runs]
 
 
-def _givens(person: Person) -> set[str]:
-    return {u for w in (*person.given, *person.short) for u in units(w)}
+def _list_given(person: Person) -> set[str]:
+    return {u for w in (*person.given, *person.short) for u in split_hyphens(w)}
 
 
 def _search(
     runs: Sequence[str], words: Sequence[tuple[str, str]], used: frozenset[str], particles: set[str]
 ) -> list[list[Parts]]:
+    """Return the ways to read runs of letters as words, each word once; some where they are very many."""
     if not runs:
         return [[]]
     out: list[list[Parts]] = []
-    for parts in _segments(runs[0], words, used, particles, True):
-        taken = used | {p.word for p in parts if p.word}
-        for rest in _search(runs[1:], words, taken, particles):
-            out.append([parts, *rest])
-            if len(out) > 200:
+    for parts in _segment(runs[0], words, used, particles, True):
+        rest = used | {p.word for p in parts if p.word}
+        for reading in _search(runs[1:], words, rest, particles):
+            out.append([parts, *reading])
+            if len(out) > _MOST_READINGS:
                 return out
     return out
 
 
-def _segments(
+def _segment(
     run: str, words: Sequence[tuple[str, str]], used: frozenset[str], particles: set[str], free: bool
 ) -> list[Parts]:
-    """The ways to read a run as words, beginnings of words and initials, each word once; one initial may be unknown."""
+    """Return the ways to read a run as words, beginnings of words and initials, each word once.
+
+    With ``free`` one initial may be unknown.
+    """
     if not run:
         return [()]
-    out: list[Parts] = []
     options: dict[Part, frozenset[str]] = {}
     for word, spelled in words:
         if word in used:
             continue
-        taken = used | {word}
+        rest = used | {word}
         if run.startswith(spelled):
-            options[Part(spelled, word, True)] = taken
+            options[Part(spelled, word, True)] = rest
         shared = _CUT
         while shared <= min(len(run), len(spelled) - 1) and run[:shared] == spelled[:shared]:
-            options[Part(run[:shared], word, False)] = taken
+            options[Part(run[:shared], word, False)] = rest
             shared += 1
         if run[0] == spelled[0]:
-            options[Part(run[0], word, len(spelled) == 1)] = taken
-    for particle in particles:
-        if run.startswith(particle):
-            options[Part(particle, "", True)] = used
-    if run in word_list("roles"):
+            options[Part(run[0], word, len(spelled) == 1)] = rest
+    options.update({Part(particle, "", True): used for particle in particles if run.startswith(particle)})
+    if run in read_words("roles"):
         options[Part(run, "", True)] = used
-    for part, taken in options.items():
-        for rest in _segments(run[len(part.text) :], words, taken, particles, free):
-            out.append((part, *rest))
+    out: list[Parts] = [
+        (part, *tail)
+        for part, rest in options.items()
+        for tail in _segment(run[len(part.text) :], words, rest, particles, free)
+    ]
     if free:
-        out += [(Part(run[0], "", False), *rest) for rest in _segments(run[1:], words, used, particles, False)]
+        out += [(Part(run[0], "", False), *tail) for tail in _segment(run[1:], words, used, particles, False)]
     return out
 
 
-def _sureness(parts: Sequence[Parts]) -> int:
+def _rate(parts: Iterable[Parts]) -> int:
+    """Return how much of a name a reading explains: whole words count most, unknown letters against it."""
     return sum(
-        (10 if p.whole else 5 if len(p.text) > 1 else 4) * len(p.text) if p.word else -8 for r in parts for p in r
+        (10 if p.complete else 5 if len(p.text) > 1 else 4) * len(p.text) if p.word else -8 for r in parts for p in r
     )

@@ -1,8 +1,8 @@
 """Internet addresses from ranges that are kept for documentation, and codes of the same shape.
 
 IPv4: 192.0.2.0/24, 198.51.100.0/24, 203.0.113.0/24 (RFC 5737), then 198.18.0.0/15 (RFC 2544); IPv6: 2001:db8::/32
-(RFC 3849). Private addresses stay private. Addresses of one network stay in one network where there are enough. None
-becomes one that stands in the document.
+(RFC 3849). Private addresses stay private. Addresses of one network stay in one network where there are enough. No
+address becomes one that occurs in the document.
 """
 
 from __future__ import annotations
@@ -20,97 +20,95 @@ _RUN = re.compile(r"[0-9A-Fa-f:.]{3,64}")
 _LOCAL = re.compile(r"(?:127|10|192\.168|172\.(?:1[6-9]|2[0-9]|3[01]))\.")
 
 
-def renumbered(cast: Cast, surface: str) -> str | None:
-    """Another address for the one in a surface; what is around it (a port, a prefix length) stays.
+def replace_ip_address(cast: Cast, surface: str) -> str | None:
+    """Return a surface with another address for its IP address; a port or a prefix length beside it stays.
 
     Returns:
-        None where the surface holds no address, or none is left.
+        None where the surface holds no address, or none is free.
     """
     for match in _IP.finditer(surface):
         try:
             old = ipaddress.ip_address(match["ip"])
         except ValueError:
             continue
-        new = _of(cast, old)
+        new = _choose_address(cast, old)
         if new is None:
             return None
         text = match["ip"]
         if isinstance(old, ipaddress.IPv6Address):
-            whole = ipaddress.IPv6Address(new)
-            new = whole.exploded if len(text) == 39 else whole.compressed
+            address = ipaddress.IPv6Address(new)
+            new = address.exploded if len(text) == 39 else address.compressed
             new = new.upper() if text.upper() == text and text.lower() != text else new
         return surface[: match.start()] + new + surface[match.end("ip") :]
     return None
 
 
-def _of(cast: Cast, old: ipaddress.IPv4Address | ipaddress.IPv6Address) -> str | None:
+def _choose_address(cast: Cast, old: ipaddress.IPv4Address | ipaddress.IPv6Address) -> str | None:
     if isinstance(old, ipaddress.IPv4Address):
-        network = "" if _LOCAL.match(str(old)) else _network(cast, str(old).rpartition(".")[0])
-        proposed = partial(_four, cast, str(old), network)
+        network = "" if _LOCAL.match(str(old)) else _choose_network(cast, str(old).rpartition(".")[0])
+        propose = partial(_propose_ipv4, cast, str(old), network)
     else:
-        proposed = partial(_six, cast, old.exploded)
-    standing = _standing(cast)
+        propose = partial(_propose_ipv6, cast, old.exploded)
+    present = _find_addresses(cast)
     return cast.ledger.assign(
         "ip address",
         str(old),
-        proposed,
-        telling=lambda value: "ip" + _letters(value) if value and value not in standing else " ",  # never free
+        propose,
+        telling=lambda value: "ip" + _join_signs(value) if value and value not in present else " ",  # never free
     )
 
 
-def _standing(cast: Cast) -> frozenset[str]:
-    """The addresses of the document, in their shortest form."""
+def _find_addresses(cast: Cast) -> frozenset[str]:
+    """Return the addresses of the document, in their shortest form."""
     if cast.addresses is None:
-        found: set[str] = set()
-        for run in _RUN.findall(cast.setting.document.text):
+        addresses: set[str] = set()
+        for run in _RUN.findall(cast.text):
             for match in _IP.finditer(run):
                 for text in (match["ip"], match["ip"].rstrip(".:")):  # at the end of a sentence
                     with suppress(ValueError):
-                        found.add(str(ipaddress.ip_address(text)))
-        cast.addresses = frozenset(found)
+                        addresses.add(str(ipaddress.ip_address(text)))
+        cast.addresses = frozenset(addresses)
     return cast.addresses
 
 
-def _letters(value: str) -> str:
-    # One word, which stands in no text, so that addresses of one network do not bar each other.
+def _join_signs(value: str) -> str:
+    """Return an address as one word, which no text has, so that addresses of one network do not bar each other."""
     return value.replace(".", "x").replace(":", "y")
 
 
-def _network(cast: Cast, network: str) -> str:
-    """The network for documentation that stands for a public one; some of more than three share one."""
-    given = cast.ledger.assign(
+def _choose_network(cast: Cast, network: str) -> str:
+    """Return the network for documentation that replaces a public one; some of more than three share one."""
+    new = cast.ledger.assign(
         "ip network",
         network,
-        lambda other: cast.ledger.pick(_TESTS, "ip network", network, other),
-        telling=lambda value: "net" + _letters(value),
+        lambda attempt: cast.ledger.pick(_TESTS, "ip network", network, attempt),
+        telling=lambda value: "net" + _join_signs(value),
     )
-    return given or cast.ledger.pick(_TESTS, "ip network", network)
+    return new or cast.ledger.pick(_TESTS, "ip network", network)
 
 
-def _four(cast: Cast, old: str, public: str, attempt: int) -> str:
-    number = partial(cast.ledger.number, "ip host", old, attempt)
+def _propose_ipv4(cast: Cast, old: str, public: str, attempt: int) -> str:
+    number = cast.ledger.number("ip host", old, attempt)
+    host = 1 + number % 254
     parts = old.split(".")
     network = ".".join(parts[:3])
+    middle = cast.ledger.number("ip network", network)
     if parts[0] == "127":
-        return f"127.0.0.{2 + number() % 253}"
+        return f"127.0.0.{2 + number % 253}"
     if parts[0] == "10":
-        middle = cast.ledger.number("ip network", network)
-        new = f"10.{middle % 256}.{middle // 256 % 256}.{1 + number() % 254}"
+        new = f"10.{middle % 256}.{middle // 256 % 256}.{host}"
     elif network.startswith("192.168."):
-        new = f"192.168.{cast.ledger.number('ip network', network) % 256}.{1 + number() % 254}"
+        new = f"192.168.{middle % 256}.{host}"
     elif parts[0] == "172" and 16 <= int(parts[1]) < 32:
-        middle = cast.ledger.number("ip network", network)
-        new = f"172.{16 + middle % 16}.{middle // 16 % 256}.{1 + number() % 254}"
+        new = f"172.{16 + middle % 16}.{middle // 16 % 256}.{host}"
+    elif attempt >= 32:  # more than 762 addresses: the others get some of RFC 2544
+        return f"198.{18 + number % 2}.{number // 2 % 256}.{1 + number // 512 % 254}"
     else:
-        # More than 762 addresses: the others get some of RFC 2544.
-        if attempt >= 32:
-            middle = number()
-            return f"198.{18 + middle % 2}.{middle // 2 % 256}.{1 + middle // 512 % 254}"
-        new = f"{public}.{1 + number() % 254}"
+        new = f"{public}.{host}"
     return "" if new == old else new
 
 
-def _six(cast: Cast, old: str, attempt: int) -> str:
+def _propose_ipv6(cast: Cast, old: str, attempt: int) -> str:
     number = cast.ledger.number("ip host", old, attempt)
     network = cast.ledger.number("ip network", old[:19])
     local = ipaddress.IPv6Address(old).is_link_local
@@ -123,36 +121,34 @@ def _six(cast: Cast, old: str, attempt: int) -> str:
     return "" if new == ipaddress.IPv6Address(old).compressed else new
 
 
-def digits_for(cast: Cast, kind: str, key: str, old: str, attempt: int = 0) -> str:
-    """As many other digits; four that look like a year of birth are one again."""
+def draw_digits(cast: Cast, kind: str, key: str, old: str, attempt: int = 0) -> str:
+    """Return as many other digits; four that look like a year of birth are one again."""
     number = cast.ledger.number(f"{kind} digits", key, attempt)
     if len(old) == 4 and old[:2] in ("19", "20"):
         new = str(1955 + number % 55)
     else:
-        new = str(number % 10 ** len(old)).zfill(len(old)) if len(old) < 19 else _long(cast, kind, key, old, attempt)
+        if len(old) < 19:
+            new = str(number % 10 ** len(old)).zfill(len(old))
+        else:
+            new = "".join(str(cast.ledger.number(f"{kind} digit {i}", key, attempt) % 10) for i in range(len(old)))
         if old[0] != "0" and new[0] == "0":
             new = "123456789"[number % 9] + new[1:]
     return new if new != old else new[:-1] + str((int(new[-1]) + 1 + number % 9) % 10)
 
 
-def _long(cast: Cast, kind: str, key: str, old: str, attempt: int) -> str:
-    return "".join(str(cast.ledger.number(f"{kind} digit {i}", key, attempt) % 10) for i in range(len(old)))
-
-
-def code_like(cast: Cast, kind: str, old: str, attempt: int = 0) -> str:
-    """A code of the same shape: digits for digits, letters for letters, hexadecimal for hexadecimal."""
+def draw_code(cast: Cast, kind: str, old: str, attempt: int = 0) -> str:
+    """Return a code of the same shape: digits for digits, letters for letters, hexadecimal for hexadecimal."""
     bare = [c for c in old if c.isalnum()]
     hexadecimal = len(bare) > 7 and all(c in "0123456789abcdefABCDEF" for c in bare)
+    alphabet = "abcdef" if hexadecimal else "abcdefghijklmnopqrstuvwxyz"
     out = ""
     for i, char in enumerate(old):
+        number = cast.ledger.number(f"{kind} {i}", old, attempt) if char.isalnum() else 0
+        letter = alphabet[number % len(alphabet)]
         if not char.isalnum():
             out += char
-            continue
-        number = cast.ledger.number(f"{kind} {i}", old, attempt)
-        if char.isdigit():
+        elif char.isdigit():
             out += str(number % 10)
         else:
-            alphabet = "abcdef" if hexadecimal else "abcdefghijklmnopqrstuvwxyz"
-            letter = alphabet[number % len(alphabet)]
             out += letter.upper() if char.isupper() else letter
     return out

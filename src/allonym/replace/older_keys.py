@@ -49,10 +49,10 @@ def with_older_keys(book: Book, text: str) -> Book:
     """Return the book, made to look under older keys where the text has words that these would spell otherwise."""
     if text.isascii():
         return book
-    from allonym.replace.naming import family_key  # which reads tables that few documents need
+    from allonym.replace.naming import make_family_key  # which reads tables that few documents need
 
     words: dict[str, str] = {}
     for word in {w for w in WORD.findall(text) if not w.isascii()}:
         if (folded := fold(word)) != (older := fold(word, Level.MARKS)):
-            words |= {folded: older, family_key(word): family_key(word, Level.MARKS)}
+            words |= {folded: older, make_family_key(word): make_family_key(word, Level.MARKS)}
     return OlderKeys(book, words) if words else book

@@ -1,7 +1,7 @@
 """Pseudonyms of organizations: another name of the same pattern.
 
 A name is read word by word. What says the sort of the organization stays (``University of``, ``Bank``, ``Ltd``,
-``& Sons``), a place follows its substitute, a family its new name, and each other word gets a word of its own, so that
+``& Sons``), a place follows its pseudonym, a family its new name, and each other word gets a word of its own, so that
 short forms (``Goldman`` beside ``Goldman Sachs Group``) follow the long ones. Acronyms are made of the new long form
 where the document has one, else of other letters.
 
@@ -13,437 +13,395 @@ harm, ``"invented"`` never takes a real name.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
-from allonym.replace.atlas import Atlas, patterns, walk, word_set
+from allonym.kb import ORGANISATIONS
+from allonym.replace import trade_names
 from allonym.replace.cast import Cast, Renderer
-from allonym.replace.gazetteer import known_place
 from allonym.replace.mention import Wanted
-from allonym.replace.places import recased, shown
-from allonym.replace.postal import digits
-from allonym.replace.trade_names import (
-    WORD,
-    Part,
-    Token,
-    form,
-    is_acronym,
-    name_words,
-    nation,
-    parts,
-    telling_name,
-    tokenised,
-)
+from allonym.replace.place_map import PlaceMap, walk_pools
+from allonym.replace.place_names import find_known_place
+from allonym.replace.places import render_place
+from allonym.replace.postal import change_digits
+from allonym.replace.tables import read_toml, word_set
+from allonym.replace.trade_names import WORD, Part, Token, find_parts, is_acronym, list_name_words, tokenise
+from allonym.replace.wording import match_capitals
 from allonym.text.names import plain
 
 if TYPE_CHECKING:
     from allonym.kb import Item, KnowledgeBase
 
-KINDS = (
-    *("company", "university", "school", "hospital", "bank", "newspaper", "party", "agency", "team", "museum", "band"),
-    "org",
-)
 _HARD = re.compile(r"[^aeiouy]{4}|([a-z])\1\1|[^aeiouy]{2}(?:x|phen|th)|^.{10,}", re.IGNORECASE)
 _RUDE = re.compile(
     r"fu[cknq]|di[ck]|coc|shit|cum|cun|tit|sex|arse|ass|piss|wan[ck]|nig|fag|slut|rap|hor[ea]|hit", re.IGNORECASE
 )
 _SYLLABLE = re.compile(r"([A-Z][a-z]*?(?<=[aeiouyAEIOU])[^\W\daeiouy]?)([^\W\daeiouyA-Z][aeiouy][a-z]*)")
 _TICKER = re.compile(r"(\$|(?:[A-Za-z]+ ?: ?))?([A-Za-z]{1,6})((?:[.\-][A-Za-z]{1,3})?)")
-_LONGEST = 24
+_MOST_WORDS = 24
 """Words of a name; what is longer is a sentence, or a list."""
 _LETTERS = "ABCDEFGHIKLMNOPRSTVWXZ"
 _SMALL = frozenset("of and the for in on de & der die und für du la le des".split())
 
 
-@dataclass(slots=True)
-class _Names:
-    """What the organizations of one document have become. Mutable; it never leaves a call of :func:`recast`.
-
-    Attributes:
-        known: words of a name that went as a whole to those of another, for short forms, and to all of that.
-        words: word to what stands for it wherever it stands.
-        option: ``known`` or ``invented``.
-    """
-
-    atlas: Atlas
-    option: str
-    known: dict[tuple[str, ...], tuple[tuple[str, ...], str]] = field(default_factory=dict)
-    words: dict[str, str | None] = field(default_factory=dict)
-
-
-def recast(cast: Cast, wanted: Sequence[Wanted]) -> dict[str, Renderer]:
-    """What stands for each organization.
+def make_renderers(cast: Cast, targets: Sequence[Wanted]) -> dict[str, Renderer]:
+    """Choose pseudonyms of organizations.
 
     Args:
-        cast: of the document; its places have been chosen already.
-        wanted: the entities of the family ORGANIZATION, in reading order.
+        cast: of the document; the pseudonyms of its places have been chosen.
+        targets: the entities of the family ORGANIZATION, in reading order.
 
     Returns:
         Entity key to what renders its surfaces.
     """
-    atlas = Atlas.of(cast)
-    atlas.settle((), wanted)
-    names: dict[str, _Names] = {}
+    places = PlaceMap.of(cast)
+    places.set_countries((), targets)
+    choosers = {option: _Chooser(places, option == "invented") for option in ("known", "invented")}
     out: dict[str, Renderer] = {}
-    order = sorted(range(len(wanted)), key=lambda i: -max(len(name_words(s)) for s in (*wanted[i].surfaces, "")))
-    for i in order:  # long names first: short forms follow them
-        one = wanted[i]
-        option = str(one.options.get("organisations", "known"))
-        mine = names.setdefault(option, _Names(atlas, option))
-        ticker = one.entity.label == "TICKER"
-        played = {s: _ticker(mine, s) if ticker else None for s in one.surfaces}
-        if not ticker:
-            played = _played(mine, one.surfaces)
-        out[one.entity.key] = _renderer(mine, played, ticker)
-    return out
-
-
-def _renderer(names: _Names, played: Mapping[str, str | None], ticker: bool) -> Renderer:
-    def render(surface: str) -> str | None:
-        if surface in played:
-            return played[surface]
-        return _ticker(names, surface) if ticker else _played(names, (surface,))[surface]
-
-    return render
-
-
-def _played(names: _Names, surfaces: Sequence[str]) -> dict[str, str | None]:
-    """Surface to substitute, for all surfaces of one organization; acronyms are made of the longest one."""
-    longest = max(surfaces, key=lambda s: (len(name_words(s)), len(s)), default="")
-    out: dict[str, str | None] = {}
-    whole: str | None = None
-    for surface in sorted(dict.fromkeys(surfaces), key=lambda s: (-len(name_words(s)), -len(s), s)):
-        short = surface != longest and is_acronym(surface) and len(name_words(longest)) > 1
-        if short:
-            out[surface] = _abbreviated(names, surface, whole) if whole is not None else None
+    # Long names first: short forms follow them.
+    for target in sorted(targets, key=lambda t: -max(len(list_name_words(s)) for s in (*t.surfaces, ""))):
+        chooser = choosers[str(target.options.get("organisations", "known"))]
+        if target.entity.label == "TICKER":
+            render: Renderer = chooser.choose_ticker
+            for surface in target.surfaces:
+                render(surface)
         else:
-            out[surface] = substitute(names, surface)
-        if surface == longest:
-            whole = out[surface]
+            render = _Organisation(chooser, target.surfaces)
+        out[target.entity.key] = render
     return out
 
 
-def substitute(names: _Names, surface: str) -> str | None:
-    """What stands for one surface; None where it says nothing but the sort of the organization."""
-    if surface.islower() and (cased := _cased(names, surface)) != surface:
-        out = substitute(names, cased)
-        return out.lower() if out is not None else None
-    tokens = tokenised(surface)
-    core = [t for t in tokens if t.word and not t.legal]
-    if not core or len(core) > _LONGEST:
-        return None
-    bare = tuple(t.plain for t in core if t.plain != "the")
-    if not bare:
-        return None
-    followed = _short_form(names, bare, surface, tokens)
-    if followed is not None:
-        return followed
-    read = parts(names.atlas, tokens)
-    known = _sibling(names, tokens, read) if names.option == "known" else None
-    if known is not None:
-        return known
-    if is_acronym(surface):
-        letters = _acronym(names, surface)
-        if letters is not None:
-            names.known[bare] = (letters,), letters
-        return letters
-    return _composed(names, read)
+class _Organisation:
+    """Renders the surfaces of one organization; acronyms are made of the longest one."""
+
+    def __init__(self, chooser: _Chooser, surfaces: Sequence[str]) -> None:
+        self._chooser = chooser
+        self._names: dict[str, str | None] = {}
+        longest = max(surfaces, key=lambda s: (len(list_name_words(s)), len(s)), default="")
+        for surface in sorted(dict.fromkeys(surfaces), key=lambda s: (-len(list_name_words(s)), -len(s), s)):
+            if surface != longest and is_acronym(surface) and len(list_name_words(longest)) > 1:
+                full = self._names[longest]
+                self._names[surface] = chooser.abbreviate(surface, full) if full is not None else None
+            else:
+                self._names[surface] = chooser.choose(surface)
+
+    def __call__(self, surface: str) -> str | None:
+        return self._names[surface] if surface in self._names else self._chooser.choose(surface)
 
 
-def _cased(names: _Names, surface: str) -> str:
-    """A name in small letters as it is written; as it is where nothing says that it is a name."""
-    found = names.atlas.kb.find(surface, KINDS)
-    if found and plain(found[0].label) == plain(surface):
-        return found[0].label
-    return surface.title() if found or names.atlas.cast.setting.document.text[:400].islower() else surface
+class _Chooser:
+    """Chooses new names of the organizations of one document. Mutable; it never leaves ``prepare``.
 
+    Args:
+        places: of the document.
+        invent: whether no name of a real organization is taken.
+    """
 
-def _learn(names: _Names, bare: tuple[str, ...], new: str) -> None:
-    found = WORD.findall(new)
-    if found and plain(found[0]) == "the":
-        new = new[new.find(found[1]) :] if len(found) > 1 else new
-        found = found[1:]
-    names.known[bare] = tuple(found), new
+    def __init__(self, places: PlaceMap, invent: bool) -> None:
+        self._places = places
+        self._kb = places.kb
+        self._ledger = places.cast.ledger
+        self._invent = invent
+        # Words of a name that another replaced as a whole, to the other's words, for short forms, and all of it.
+        self._learned: dict[tuple[str, ...], tuple[tuple[str, ...], str]] = {}
+        self._words: dict[str, str | None] = {}  # word to its pseudonym wherever it stands
 
-
-def _composed(names: _Names, read: Sequence[Part], anyhow: bool = False) -> str | None:
-    """The name part by part; None where nothing of it would change, unless that is well ``anyhow``."""
-    changed = anyhow
-    out = ""
-    for part in read:
-        text: str | None = part.text
-        if part.sort == "place":
-            text = _place(names, part.text)
-        elif part.sort != "kept":
-            text = _word(names, part)
-        if text is None:
+    def choose(self, surface: str) -> str | None:
+        """Return the pseudonym of one surface; None where it says nothing but the sort of the organization."""
+        if surface.islower() and (cased := self._restore_case(surface)) != surface:
+            new = self.choose(cased)
+            return new.lower() if new is not None else None
+        tokens = tokenise(surface)
+        core = [t for t in tokens if t.word and not t.legal]
+        bare = tuple(t.plain for t in core if t.plain != "the")
+        if not bare or len(core) > _MOST_WORDS:
             return None
-        changed = changed or text != part.text
-        out += text
-    if changed:
-        return out
-    # Nothing but words that say the sort: one of them gives way to another of its kind.
-    out = ""
-    for part in read:
-        text = None if changed or not part.text[:1].isupper() else _swapped(names, part.text)
-        changed = changed or text is not None
-        out += text or part.text
-    return out if changed else None
+        new = self._choose_short_form(bare, surface, tokens)
+        if new is not None:
+            return new
+        parts = find_parts(self._places, tokens)
+        new = None if self._invent else self._choose_known(tokens, parts)
+        if new is not None:
+            return new
+        if is_acronym(surface):
+            letters = self._choose_acronym(surface)
+            if letters is not None:
+                self._learned[bare] = (letters,), letters
+            return letters
+        return self._compose(parts)
 
+    def _restore_case(self, surface: str) -> str:
+        """Return a name in small letters as it is written; as it is where nothing says that it is a name."""
+        items = self._kb.find(surface, ORGANISATIONS)
+        if items and plain(items[0].label) == plain(surface):
+            return items[0].label
+        return surface.title() if items or self._places.cast.text[:400].islower() else surface
 
-def _word(names: _Names, part: Part) -> str | None:
-    """What stands for one word: the same wherever it stands, whatever it was taken for there."""
-    ending = part.text[-2:] if part.text[-2:] in ("'s", "’s") else ""
-    core = part.text[: len(part.text) - len(ending)]
-    key = plain(core)
-    if key not in names.words:
-        new = None
-        if part.sort == "family":
-            new = _family(names, core)
-        elif part.sort == "saint" or _ordinary(core):
-            new = _swapped(names, core)
-        elif part.sort == "acronym":
-            new = _acronym(names, core)
-        names.words[key] = new or _invented(names, core)
-    found = names.words[key]
-    if found is None:
+    def _learn(self, bare: tuple[str, ...], new: str) -> None:
+        words = WORD.findall(new)
+        if words and plain(words[0]) == "the":
+            new = new[new.find(words[1]) :] if len(words) > 1 else new
+            words = words[1:]
+        self._learned[bare] = tuple(words), new
+
+    def _compose(self, parts: Sequence[Part], unchanged: bool = False) -> str | None:
+        """Return the name part by part; None where nothing of it would change, unless it may be ``unchanged``."""
+        out = ""
+        changed = unchanged
+        for part in parts:
+            text: str | None = part.text
+            if part.sort == "place":
+                text = self._choose_place(part.text)
+            elif part.sort != "fixed":
+                text = self._choose_word(part)
+            if text is None:
+                return None
+            changed = changed or text != part.text
+            out += text
+        if changed:
+            return out
+        # Only words that say the sort: the first that can is replaced by another one of its kind.
+        for i, part in enumerate(parts):
+            new = self._swap_word(part.text) if part.text[:1].isupper() else None
+            if new:
+                return "".join(new if i == j else p.text for j, p in enumerate(parts))
         return None
-    return recased(core, found) + ending
+
+    def _choose_word(self, part: Part) -> str | None:
+        """Return the pseudonym of one word: the same wherever it stands, whatever it was taken for there."""
+        ending = part.text[-2:] if part.text[-2:] in ("'s", "’s") else ""
+        core = part.text[: len(part.text) - len(ending)]
+        key = plain(core)
+        if key not in self._words:
+            new = None
+            if part.sort == "family":
+                new = _choose_family_name(self._places, core)
+            elif part.sort == "saint" or key in _read_swaps():
+                new = self._swap_word(core)
+            elif part.sort == "acronym":
+                new = self._choose_acronym(core)
+            self._words[key] = new or self._invent_word(core)
+        word = self._words[key]
+        return None if word is None else match_capitals(word, core) + ending
+
+    def _swap_word(self, text: str) -> str | None:
+        """Return another word of the same list: Energy, Health; Mary, Luke."""
+        key = plain(text)
+        pool = [w for w in _read_swaps().get(key, ()) if plain(w) != key]
+        if not pool:
+            return None
+        kind = "organisation word"
+        new = self._ledger.choose(kind, key, pool, start=self._ledger.number(kind, key))
+        return match_capitals(new, text) if new else None
+
+    def _choose_place(self, text: str) -> str | None:
+        places = self._places
+        item = trade_names.find_nationality(places, text)
+        if item is not None:
+            from allonym.replace.attributes import choose_nationality
+
+            return text if places.keeps("country") else choose_nationality(places, item, text)
+        place = find_known_place(places, text)
+        if place is not None and place.kind in ("country", "region") and not places.replaces(place):
+            if places.keeps(place.kind):
+                return text
+            other = places.choose(place)
+            return None if other is None else match_capitals(self._kb.label(other, places.language), text)
+        known = places.cast.places.get(plain(text))
+        new = render_place(places, text)
+        return new if new is not None else str(getattr(known, "label", "")) or None
+
+    def _invent_word(self, text: str) -> str | None:
+        """Return a made-up word for one that tells the name."""
+        if text.isdigit():
+            return change_digits(self._places, "number", text)
+        key = plain(text)
+
+        def propose(attempt: int) -> str:
+            heads, tails = _list_halves(self._kb)
+            number, head = divmod(self._ledger.number("organisation name", key, attempt), len(heads))
+            word = heads[head] + tails[number % len(tails)]
+            if _HARD.search(word) or _RUDE.search(word) or self._kb.find(word) or self._kb.name_facts(word):
+                return " "  # hard to say, or rude, or a name already
+            return word
+
+        return self._ledger.assign("organisation name", key, propose)
+
+    def _choose_short_form(self, bare: tuple[str, ...], surface: str, tokens: Sequence[Token]) -> str | None:
+        """Return the pseudonym of a name that begins a longer one of the document, or is one again: ``Goldman``."""
+        if bare in self._learned:
+            new = self._learned[bare][1]
+            article = surface[:4] if surface[:4].lower() == "the " else ""
+            return (
+                article
+                + (new if is_acronym(surface) else match_capitals(new, surface))
+                + trade_names.get_legal_form(tokens)
+            )
+        generic = word_set("organisations", "generic")
+        if is_acronym(surface) or (bare[0] in generic and len(bare) == 1):
+            return None
+        for long, (words, _) in self._learned.items():
+            if long[: len(bare)] == bare and words:
+                # As many words, but at least one that tells the name, and none at the end that needs another behind it:
+                # not De Nederlandsche.
+                first = next((i for i, w in enumerate(words, 1) if plain(w) not in _SMALL | generic), 1)
+                count = max(first, min(len(bare), len(words)))
+                while count > first and plain(words[count - 1]) in _SMALL:
+                    count -= 1
+                return match_capitals(" ".join(words[:count]), surface) + trade_names.get_legal_form(tokens)
+        return None
+
+    def _choose_known(self, tokens: Sequence[Token], parts: Sequence[Part]) -> str | None:
+        """Return the name with another organization's in place of one of the knowledge base; None where it has none.
+
+        Only words that say the sort, and places, may follow that one: ``Goldman Sachs Group``, ``Enron North America``.
+        """
+        starts = [0]
+        for part in parts:
+            starts.append(starts[-1] + len(part.text))
+        text = "".join(t.text for t in tokens)
+        end = len(text) - len(trade_names.get_legal_form(tokens))
+        words = [i for i, p in enumerate(parts) if p.text[:1].isalnum() and starts[i] < end]
+        if words and plain(parts[words[0]].text) == "the":
+            words = words[1:]
+        if not words:
+            return None
+        start = starts[words[0]]
+        for count in range(len(words), 0, -1):
+            tail = parts[words[count - 1] + 1 :]
+            if any(p.sort not in ("fixed", "place") for p in tail if p.text.strip()):
+                break
+            core = text[start : starts[words[count - 1] + 1]]
+            item = self._find_known(core, [parts[i] for i in words[:count]])
+            if item is not None:
+                return self._replace_core(item, text[:start], core, tail)
+        if end < len(text):
+            # The knowledge base may know it with its legal form alone: Energie AG.
+            item = self._find_known(text[start:], parts[words[0] :])
+            if item is not None:
+                core = text[start : starts[words[-1] + 1]]
+                return self._replace_core(item, text[:start], core, parts[words[-1] + 1 :])
+        return None
+
+    def _replace_core(self, item: Item, head: str, core: str, tail: Sequence[Part]) -> str | None:
+        """Return a name with another organization's in place of ``core``, between ``head`` and ``tail``."""
+        new = self._choose_similar(item, core)
+        if new is None:
+            return None
+        self._learn(tuple(plain(w).rstrip(".") for w in WORD.findall(core)), new)
+        rest = self._compose(tail, unchanged=True)
+        return None if rest is None else head + (new if is_acronym(core) else match_capitals(new, core)) + rest
+
+    def _find_known(self, core: str, parts: Sequence[Part]) -> Item | None:
+        """Return the organization that is replaced as a whole; None: its name is read word by word."""
+        items = self._kb.find(core, ORGANISATIONS, "", self._places.language)
+        items = items or self._kb.find(f"the {core}", ORGANISATIONS)
+        if not items or (len(parts) == 1 and plain(core) in word_set("organisations", "generic")):
+            return None
+        item = items[0]
+        if core.islower() and item.label != core:
+            return None
+        if any(p.sort == "place" and plain(p.text) in self._places.cast.places for p in parts):
+            return None  # it follows its town
+        if item.kind not in ("company", "bank") and any(p.sort in ("place", "saint") for p in parts):
+            return None
+        if all(p.sort == "fixed" for p in parts) and any(plain(p.text) in _read_swaps() for p in parts):
+            return None  # Department of Energy
+        return item
+
+    def _choose_similar(self, item: Item, core: str) -> str | None:
+        """Return another organization of the same industry and country; of an authority, one of the same sort."""
+        to = self._places.move_country(item.country)
+        key, pools = f"{item.label}>{to}", _list_pools(self._kb, item, to)
+
+        def propose(attempt: int) -> str | None:
+            other = walk_pools(self._places.cast, pools, "organisation", key, attempt)
+            return other and (_remove_legal_form(self._kb, other.label) or " ")
+
+        name = self._ledger.assign("organisation", key, propose, telling=trade_names.get_distinctive_name)
+        if name is None or core[:4].lower() == "the ":
+            return name
+        return name.removeprefix("The ").removeprefix("the ")
+
+    def _choose_acronym(self, surface: str) -> str | None:
+        count = sum(c.isalpha() for c in surface)
+        key = plain(surface)
+
+        def propose(attempt: int) -> str:
+            number = self._ledger.number("acronym", key, attempt)
+            letters = ""
+            for _ in range(count):
+                number, index = divmod(number, len(_LETTERS))
+                letters += _LETTERS[index]
+            return " " if letters and self._kb.find(letters) else letters
+
+        letters = self._ledger.assign("acronym", key, propose)
+        if letters is None:
+            return None
+        rest = iter(letters)
+        return "".join(next(rest) if c.isalpha() else c for c in surface)
+
+    def abbreviate(self, surface: str, full: str) -> str | None:
+        """Return the acronym of a new long form, in the way of the old one; other letters where that gives none."""
+        left_out = word_set("organisations", "legal") | {"the"}
+        words = [w for w in WORD.findall(full) if plain(w) not in left_out and w[0].isalpha()]
+        letters = [w[0].upper() for w in words if plain(w) not in _SMALL]
+        if len(letters) != sum(c.isalpha() for c in surface):
+            letters = [w[0].upper() for w in words]
+        if not 2 <= len(letters) <= 8 or self._ledger.occurs("".join(letters)):
+            return self._choose_acronym(surface)
+        return ".".join(letters) + "." if "." in surface else "".join(letters)
+
+    def choose_ticker(self, surface: str) -> str | None:
+        """Return other letters for a symbol of a stock exchange; the exchange stays."""
+        match = _TICKER.fullmatch(surface.strip())
+        letters = self._choose_acronym(match[2].upper()) if match is not None else None
+        if match is None or letters is None:
+            return None
+        return (match[1] or "") + (letters.lower() if match[2].islower() else letters) + match[3]
 
 
-def _ordinary(text: str) -> bool:
-    return plain(text) in _swaps()
+def _choose_family_name(places: PlaceMap, text: str) -> str | None:
+    from allonym.replace.people import choose_family_name
+
+    return choose_family_name(places.cast, text)
 
 
 @cache
-def _swaps() -> dict[str, tuple[str, ...]]:
-    return {plain(w): tuple(one.split()) for one in patterns()["organisations"]["swaps"] for w in one.split()}
-
-
-def _swapped(names: _Names, text: str) -> str | None:
-    """Another word of the same list: Energy, Health; Mary, Luke."""
-    key = plain(text)
-    pool = [w for w in _swaps().get(key, ()) if plain(w) != key]
-    if not pool:
-        return None
-    ledger = names.atlas.cast.ledger
-    start = ledger.number("organisation word", key) % len(pool)
-    turn = pool[start:] + pool[:start]
-    new = ledger.assign("organisation word", key, lambda attempt: turn[attempt] if attempt < len(turn) else None)
-    return recased(text, new) if new else None
-
-
-def _place(names: _Names, text: str) -> str | None:
-    atlas = names.atlas
-    item = nation(atlas, text)
-    if item is not None:
-        from allonym.replace.things import nationality
-
-        return text if atlas.keeps("country") else nationality(atlas, item, text)
-    place = known_place(atlas, text)
-    if place is not None and place.kind in ("country", "region") and not atlas.plays(place):
-        if atlas.keeps(place.kind):
-            return text
-        other = atlas.substitute(place)
-        return None if other is None else recased(text, atlas.kb.label(other, atlas.language))
-    known = atlas.cast.places.get(plain(text))
-    new = shown(atlas, text)
-    return new if new is not None else str(getattr(known, "label", "")) or None
-
-
-def _family(names: _Names, text: str) -> str | None:
-    from allonym.replace.people import family_name
-
-    return family_name(names.atlas.cast, text)
-
-
-def _invented(names: _Names, text: str) -> str | None:
-    """A made-up word for one that tells the name."""
-    ledger, key = names.atlas.cast.ledger, plain(text)
-    if text.isdigit():
-        return digits(names.atlas, "number", text)
-
-    def propose(attempt: int) -> str:
-        heads, tails = _halves(names.atlas.kb)
-        number, head = divmod(ledger.number("organisation name", key, attempt), len(heads))
-        word = heads[head] + tails[number % len(tails)]
-        if _HARD.search(word) or _RUDE.search(word) or names.atlas.kb.find(word) or names.atlas.kb.name_facts(word):
-            return " "  # hard to say, or rude, or somebody has it
-        return word
-
-    return ledger.assign("organisation name", key, propose)
+def _read_swaps() -> dict[str, tuple[str, ...]]:
+    """Map each word of a list of words of one kind, in plain form, to its list."""
+    lists = (tuple(words.split()) for words in read_toml()["organisations"]["swaps"])
+    return {plain(word): words for words in lists for word in words}
 
 
 @lru_cache(maxsize=4)
-def _halves(kb: KnowledgeBase) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Beginnings and ends of English family names: as many and as common as their letters are, they betray little of
-    what is made of them (P4 section 4.3); a short list of syllables was told from real names at once."""
-    cut = [m for n in kb.names("last", "english") if (m := _SYLLABLE.fullmatch(n)) is not None]
-    return tuple(dict.fromkeys(m[1] for m in cut)), tuple(dict.fromkeys(m[2] for m in cut))
+def _list_halves(kb: KnowledgeBase) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return beginnings and ends of English family names.
 
-
-def _short_form(names: _Names, bare: tuple[str, ...], surface: str, tokens: Sequence[Token]) -> str | None:
-    """What stands for a name that begins a longer one of the document, or is one again: ``Goldman``."""
-    if bare in names.known:
-        new = names.known[bare][1]
-        the = surface[:4] if surface[:4].lower() == "the " else ""
-        return the + (new if is_acronym(surface) else recased(surface, new)) + form(tokens)
-    if bare[0] in word_set("organisations", "generic") and len(bare) == 1:
-        return None
-    for long, (new_words, _) in names.known.items():
-        if long[: len(bare)] == bare and new_words and not is_acronym(surface):
-            # As many words, but at least one that tells the name, and none left hanging: De Nederlandsche.
-            common = _SMALL | word_set("organisations", "generic")
-            first = next((i for i, w in enumerate(new_words, 1) if plain(w) not in common), 1)
-            count = max(first, min(len(bare), len(new_words)))
-            while count > first and plain(new_words[count - 1]) in _SMALL:
-                count -= 1
-            return recased(surface, " ".join(new_words[:count])) + form(tokens)
-    return None
-
-
-def _sibling(names: _Names, tokens: Sequence[Token], read: Sequence[Part]) -> str | None:
-    """The name with another organization's in the place of one that the knowledge base has; None where it has none.
-
-    Only words that say the sort, and places, may follow that one: ``Goldman Sachs Group``, ``Enron North America``.
+    They are so many, and their letters so common, that they betray little of what is made of them (P4 section 4.3); a
+    short list of syllables was told from real names at once.
     """
-    starts = [0]
-    for part in read:
-        starts.append(starts[-1] + len(part.text))
-    text = "".join(t.text for t in tokens)
-    end = len(text) - len(form(tokens))
-    words = [i for i, p in enumerate(read) if p.text[:1].isalnum() and starts[i] < end]
-    if words and plain(read[words[0]].text) == "the":
-        words = words[1:]
-    for count in range(len(words), 0, -1):
-        rest = [p for p in read[words[count - 1] + 1 :] if p.text.strip()]
-        if any(p.sort not in ("kept", "place") for p in rest):
-            break
-        core = text[starts[words[0]] : starts[words[count - 1] + 1]]
-        mine = [read[i] for i in words[:count]]
-        item = _known(names, core, mine)
-        if item is not None:
-            tail = read[words[count - 1] + 1 :]
-            return _instead(names, item, text[: starts[words[0]]], core, tail)
-    if words and end < len(text):
-        # Known by no less than all of it: Energie AG.
-        begin, behind = starts[words[0]], starts[words[-1] + 1]
-        item = _known(names, text[begin:], read[words[0] :])
-        if item is not None:
-            return _instead(names, item, text[:begin], text[begin:behind], read[words[-1] + 1 :])
-    return None
-
-
-def _instead(names: _Names, item: Item, head: str, core: str, tail: Sequence[Part]) -> str | None:
-    """A name with another organization's in the place of ``core``, which stands between ``head`` and ``tail``."""
-    new = _another(names, item, core)
-    if new is None:
-        return None
-    _learn(names, tuple(plain(w).rstrip(".") for w in WORD.findall(core)), new)
-    rest = _composed(names, tail, anyhow=True)
-    return None if rest is None else head + (new if is_acronym(core) else recased(core, new)) + rest
-
-
-def _known(names: _Names, core: str, read: Sequence[Part]) -> Item | None:
-    """The organization that goes to another as a whole; None: its name is read word by word."""
-    kb, generic = names.atlas.kb, word_set("organisations", "generic")
-    found = kb.find(core, KINDS, "", names.atlas.language) or kb.find(f"the {core}", KINDS)
-    if not found or (len(read) == 1 and plain(core) in generic):
-        return None
-    item = found[0]
-    if core.islower() and item.label != core:
-        return None
-    places = [p for p in read if p.sort == "place"]
-    if any(plain(p.text) in names.atlas.cast.places for p in places):
-        return None  # it follows its town
-    if item.kind not in ("company", "bank") and any(p.sort in ("place", "saint") for p in read):
-        return None
-    if all(p.sort == "kept" for p in read) and any(plain(p.text) in _swaps() for p in read):
-        return None  # Department of Energy
-    return item
+    names = [m for n in kb.names("last", "english") if (m := _SYLLABLE.fullmatch(n)) is not None]
+    return tuple(dict.fromkeys(m[1] for m in names)), tuple(dict.fromkeys(m[2] for m in names))
 
 
 @lru_cache(maxsize=2048)
-def _pools(kb: KnowledgeBase, item: Item, to: str) -> tuple[tuple[Item, ...], ...]:
-    """What may stand for an organization whose country goes to ``to``: there, like it at home, anywhere."""
-    sorts = set(name_words(item.label)) & word_set("organisations", "sorts")
+def _list_pools(kb: KnowledgeBase, item: Item, to: str) -> tuple[tuple[Item, ...], ...]:
+    """Return what may replace an organization whose country goes to ``to``: there, similar ones at home, anywhere."""
+    sorts = set(list_name_words(item.label)) & word_set("organisations", "sorts")
     authority = item.kind in ("agency", "org")
     there = kb.pool(item.kind, country=to, industry=item.industry)
     near = () if to != item.country else kb.siblings(item)
     wide = kb.pool(item.kind, industry=item.industry)
     return tuple(
-        tuple(o for o in pool if o.id != item.id and (not authority or sorts & set(name_words(o.label))))
+        tuple(o for o in pool if o.id != item.id and (not authority or sorts & set(list_name_words(o.label))))
         for pool in (there, near, wide)
     )
 
 
 @lru_cache(maxsize=4096)
-def _bare(kb: KnowledgeBase, label: str) -> str:
-    """A name without its legal form; empty where nobody is known by that, as by the first word of ``Software AG``."""
-    name = "".join(t.text for t in tokenised(label) if not t.legal).strip(" ,.")
-    return name if name == label or kb.find(name, KINDS) else ""
-
-
-def _another(names: _Names, item: Item, core: str) -> str | None:
-    """Another organization of the same industry and country; of an authority, one of the same sort."""
-    kb, cast = names.atlas.kb, names.atlas.cast
-    to = names.atlas.country(item.country)
-    key, pools = f"{item.label}>{to}", _pools(kb, item, to)
-
-    def propose(attempt: int) -> str | None:
-        one = walk(cast, pools, "organisation", key, attempt)
-        return one and (_bare(kb, one.label) or " ")
-
-    name = cast.ledger.assign("organisation", key, propose, telling=telling_name)
-    if name is None:
-        return None
-    return name.removeprefix("The ").removeprefix("the ") if core[:4].lower() != "the " else name
-
-
-def _acronym(names: _Names, surface: str) -> str | None:
-    ledger = names.atlas.cast.ledger
-    count = sum(c.isalpha() for c in surface)
-
-    def propose(attempt: int) -> str:
-        number = ledger.number("acronym", plain(surface), attempt)
-        letters = ""
-        for _ in range(count):
-            number, at = divmod(number, len(_LETTERS))
-            letters += _LETTERS[at]
-        if any(c.isalpha() for c in letters) and names.atlas.kb.find(letters):
-            return " "
-        return letters
-
-    letters = ledger.assign("acronym", plain(surface), propose)
-    if letters is None:
-        return None
-    each = iter(letters)
-    return "".join(next(each) if c.isalpha() else c for c in surface)
-
-
-def _abbreviated(names: _Names, surface: str, long: str) -> str | None:
-    """The acronym of a new long form, in the way of the old one; other letters where that makes none."""
-    left_out = word_set("organisations", "legal") | {"the"}
-    words = [w for w in WORD.findall(long) if plain(w) not in left_out and w[0].isalpha()]
-    count = sum(c.isalpha() for c in surface)
-    letters = [w[0].upper() for w in words if plain(w) not in _SMALL]
-    if len(letters) != count:
-        letters = [w[0].upper() for w in words]
-    if not 2 <= len(letters) <= 8 or names.atlas.cast.ledger.stands("".join(letters)):
-        return _acronym(names, surface)
-    if "." in surface:
-        return ".".join(letters) + "."
-    return "".join(letters)
-
-
-def _ticker(names: _Names, surface: str) -> str | None:
-    """Other letters for a symbol of a stock exchange; the exchange stays."""
-    match = _TICKER.fullmatch(surface.strip())
-    if match is None:
-        return None
-    letters = _acronym(names, match[2].upper())
-    if letters is None:
-        return None
-    return (match[1] or "") + (letters.lower() if match[2].islower() else letters) + match[3]
+def _remove_legal_form(kb: KnowledgeBase, label: str) -> str:
+    """Return a name without its legal form; empty where that is no name, as the first word of ``Software AG``."""
+    name = "".join(t.text for t in tokenise(label) if not t.legal).strip(" ,.")
+    return name if name == label or kb.find(name, ORGANISATIONS) else ""

@@ -19,18 +19,18 @@ import re
 import string
 from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
-from importlib.resources import files
 from itertools import product
 from typing import NamedTuple
 
 from allonym.checksums import validator
 from allonym.replace.cast import Ledger
-from allonym.replace.digits import Surface
+from allonym.replace.digits import Code
+from allonym.replace.tables import read_tsv
 
 DRAWS = 400
-"""Codes that are drawn at most until a validator accepts one."""
+"""The most codes that are drawn until a validator accepts one."""
 
-_DIGITS, _LETTERS, _HEX = string.digits, string.ascii_uppercase, "0123456789ABCDEF"
+DIGITS, LETTERS, _HEX = string.digits, string.ascii_uppercase, "0123456789ABCDEF"
 _TOKEN = re.compile(r"(\[[^\]]+\]|YYYY|YY|MM|DD|[9A*=?%h])(?:\{([0-9]+)\}|(\+))?")
 _DATE_PARTS = {"YYYY": 4, "YY": 2, "MM": 2, "DD": 2}
 
@@ -40,7 +40,7 @@ class Shape(NamedTuple):
 
     Attributes:
         when: what a code must match from its start; its groups stay.
-        tokens: kind of each character; the last one again and again where ``open``.
+        tokens: kind of each character; the last one is repeated where ``open``.
         open: whether longer codes have this shape.
         valid: the validator's name, or empty.
     """
@@ -63,7 +63,7 @@ class Draws:
         self._count = self._value = self._room = 0
 
     def below(self, n: int) -> int:
-        """A number from 0 to ``n - 1``; ``n`` is at most 2**32."""
+        """Return a number from 0 to ``n - 1``; ``n`` is at most 2**32."""
         if self._room < 1 << 32:
             self._value, self._room = self._next(self._count), 1 << 64
             self._count += 1
@@ -72,63 +72,58 @@ class Draws:
         return out
 
     def pick(self, pool: Sequence[str]) -> str:
-        """One of a pool that must not be empty."""
+        """Return an element of a pool that must not be empty."""
         return pool[self.below(len(pool))]
+
+    def digits(self, count: int) -> str:
+        """Return this many digits."""
+        return "".join(str(self.below(10)) for _ in range(count))
 
 
 @cache
-def _table() -> dict[str, tuple[Shape, ...]]:
-    rows: dict[str, list[Shape]] = {}
-    text = files("allonym").joinpath("replace", "shapes.tsv").read_text(encoding="utf-8")
-    for line in text.splitlines()[1:]:
-        label, when, shape, valid = [*line.split("\t"), "", ""][:4]
-        tokens, open_end = _tokens(shape)
-        rows.setdefault(label, []).append(Shape(re.compile(when), tokens, open_end, valid))
-    return {label: tuple(found) for label, found in rows.items()}
+def _read_shapes() -> dict[str, tuple[Shape, ...]]:
+    out: dict[str, tuple[Shape, ...]] = {}
+    for row in read_tsv("shapes.tsv"):
+        label, when, shape, valid = [*row, "", ""][:4]
+        tokens, open_end = _parse_shape(shape)
+        out[label] = (*out.get(label, ()), Shape(re.compile(when), tokens, open_end, valid))
+    return out
 
 
-def _tokens(shape: str) -> tuple[tuple[str, ...], bool]:
+def _parse_shape(shape: str) -> tuple[tuple[str, ...], bool]:
     out: list[str] = []
-    at = 0
+    position = 0
     open_end = False
-    while at < len(shape):
-        match = _TOKEN.match(shape, at)
+    while position < len(shape):
+        match = _TOKEN.match(shape, position)
         if match is None or open_end:
-            raise ValueError(f"shapes.tsv: {shape!r} is no shape, from {at} on")
+            raise ValueError(f"shapes.tsv: {shape!r} is no shape, from {position} on")
         token, count, more = match.groups()
         if token[0] == "[":
-            token = _characters(token[1:-1])
-        if token in _DATE_PARTS:
-            out += [token] * _DATE_PARTS[token]
-        else:
-            out += [token] * int(count or 1)
+            token = _expand_ranges(token[1:-1])
+        out += [token] * _DATE_PARTS.get(token, int(count or 1))
         open_end = bool(more)
-        at = match.end()
+        position = match.end()
     return tuple(out), open_end
 
 
-def _characters(inside: str) -> str:
-    """``[`` and the characters of a set such as ``A-FX2``, ranges written out."""
+def _expand_ranges(inside: str) -> str:
+    """Return ``[`` and the characters of a set such as ``A-FX2``, ranges written out."""
     return "[" + re.sub(r"(.)-(.)", lambda m: "".join(map(chr, range(ord(m[1]), ord(m[2]) + 1))), inside)
 
 
-def shapes(lineage: Sequence[str]) -> tuple[Shape, ...]:
-    """The shapes of a label: of the nearest of its ancestors that has any."""
-    table = _table()
-    return next((table[name] for name in lineage if name in table), ())
+def shape_of(code: Code, lineage: Sequence[str]) -> Shape:
+    """Return the shape of a code: the first that fits and whose validator, if it has one, accepts it.
 
-
-def shape_of(surface: Surface, lineage: Sequence[str]) -> Shape:
-    """The shape of a code: the first that fits and whose validator, if it has one, accepts it.
-
-    Where no validator accepts it, the first that fits; where none does, :data:`ANY`.
+    The shapes are those of the nearest ancestor of the label that has any. Where no validator accepts the code, it is
+    the first that fits; where none does, :data:`ANY`.
     """
-    code = surface.code
-    fitting = [s for s in shapes(lineage) if _fits(code, s)]
-    for found in fitting:
-        if not found.valid or validator(found.valid)(surface.plain(code)):
-            return found
-    return fitting[0] if fitting else ANY
+    table = _read_shapes()
+    shapes = next((table[name] for name in lineage if name in table), ())
+    fitting = [s for s in shapes if _fits(code.characters, s)]
+    text = code.separate(code.characters)
+    valid = (s for s in fitting if not s.valid or validator(s.valid)(text))
+    return next(valid, fitting[0] if fitting else ANY)
 
 
 def _fits(code: str, shape: Shape) -> bool:
@@ -136,88 +131,87 @@ def _fits(code: str, shape: Shape) -> bool:
     if not (len(code) >= size if shape.open else len(code) == size) or not shape.when.match(code):
         return False
     for char, token in zip(code, shape.tokens, strict=False):
-        if token in ("9", "%", "YY", "YYYY", "MM", "DD") and not char.isdigit():
+        if token in ("9", "%", *_DATE_PARTS) and not char.isdigit():
             return False
         if token == "A" and not char.isalpha():
             return False
     return True
 
 
-def drawn(surface: Surface, shape: Shape, draws: Draws) -> str | None:
-    """Another code of that shape, which the shape's validator accepts; None where :data:`DRAWS` draws found none."""
-    code = surface.code
+def draw_shape(code: Code, shape: Shape, draws: Draws) -> str | None:
+    """Return another code of that shape, which its validator accepts; None where :data:`DRAWS` draws gave none."""
+    old = code.characters
     tokens = shape.tokens
-    if len(tokens) < len(code):
-        tokens += tokens[-1:] * (len(code) - len(tokens))
+    if len(tokens) < len(old):
+        tokens += tokens[-1:] * (len(old) - len(tokens))
     check = validator(shape.valid) if shape.valid else None
-    match = shape.when.match(code)
-    kept = {i for g in range(1, shape.when.groups + 1) if match for i in range(*match.span(g))}
-    tried = [i for i, token in enumerate(tokens) if token == "?" and i not in kept]
-    if not kept.issuperset(range(len(code))):
-        for _ in range(DRAWS if check or tried else 8):
-            new = _draw(code, tokens, shape.open, kept, draws)
-            for ending in product(*(_kind(code[i]) for i in tried)):
-                for i, char in zip(tried, ending, strict=True):
+    match = shape.when.match(old)
+    fixed = {i for g in range(1, shape.when.groups + 1) if match for i in range(*match.span(g))}
+    checks = [i for i, token in enumerate(tokens) if token == "?" and i not in fixed]
+    if not fixed.issuperset(range(len(old))):
+        for _ in range(DRAWS if check or checks else 8):
+            new = _draw(old, tokens, shape.open, fixed, draws)
+            for ending in product(*(_find_alphabet(old[i]) for i in checks)):
+                for i, char in zip(checks, ending, strict=True):
                     new[i] = char
                 out = "".join(new)
-                if out != code and (check is None or check(surface.plain(out))):
+                if out != old and (check is None or check(code.separate(out))):
                     return out
     return None
 
 
-def _draw(code: str, tokens: Sequence[str], open_end: bool, kept: set[int], draws: Draws) -> list[str]:
+def _draw(code: str, tokens: Sequence[str], open_end: bool, fixed: set[int], draws: Draws) -> list[str]:
     out = list(code)
     years = 1 + draws.below(3)
     i = 0
     while i < len(code):
         token = tokens[i]
-        if i in kept or token in ("=", "?"):
-            i += 1
+        size = _DATE_PARTS.get(token, 1)
+        if i in fixed or token in ("=", "?"):
+            size = 1
         elif token in _DATE_PARTS:
-            size = _DATE_PARTS[token]
-            out[i : i + size] = _date_part(token, code[i : i + size], years, draws)
-            i += size
+            out[i : i + size] = _draw_date_part(token, code[i : i + size], years, draws)
         else:
-            out[i] = draws.pick(_choices(token, code, i, open_end))
-            i += 1
+            out[i] = draws.pick(_list_choices(token, code, i, open_end))
+        i += size
     return out
 
 
 @lru_cache(maxsize=512)
-def _set(token: str, kind: str) -> str:
+def _list_characters(token: str, alphabet: str) -> str:
     if token[0] == "[":
-        return "".join(c for c in token[1:] if c in kind) or token[1:]
-    return {"9": _DIGITS, "A": _LETTERS, "h": _HEX}.get(token, kind)
+        return "".join(c for c in token[1:] if c in alphabet) or token[1:]
+    return {"9": DIGITS, "A": LETTERS, "h": _HEX}.get(token, alphabet)
 
 
-def _choices(token: str, code: str, at: int, open_end: bool) -> str:
-    char = code[at]
+def _list_choices(token: str, code: str, index: int, open_end: bool) -> str:
+    """Return the characters that a place may get; the first of an open number is not 0, unless it is padded."""
+    char = code[index]
     if token == "%":
         return "02468" if char in "02468" else "13579"
-    out = _set(token, _kind(char))
-    if open_end and char.isdigit() and out == _DIGITS and not code[at - 1 : at].isdigit():
-        rest = re.match(r"[0-9]+", code[at:])
-        if char == "0" and rest and len(rest[0]) > 3:
-            return "0"  # what is padded stays padded
-        return _DIGITS[1:]
-    if open_end and char == "0" and set(re.split(r"[^0-9]", code[:at])[-1]) == {"0"}:
-        rest = re.match(r"[0-9]+", code[at:])
+    out = _list_characters(token, _find_alphabet(char))
+    if not open_end:
+        return out
+    starts_number = char.isdigit() and out == DIGITS and not code[index - 1 : index].isdigit()
+    zeros_before = set(re.split(r"[^0-9]", code[:index])[-1]) == {"0"}
+    if char == "0" and (starts_number or zeros_before):
+        rest = re.match(r"[0-9]+", code[index:])
         if rest and len(rest[0]) > 3:
-            return "0"
-    return out
+            return "0"  # what is padded stays padded
+    return DIGITS[1:] if starts_number else out
 
 
-def _kind(char: str) -> str:
-    return _DIGITS if char.isdigit() else _LETTERS
+def _find_alphabet(char: str) -> str:
+    return DIGITS if char.isdigit() else LETTERS
 
 
-def _date_part(token: str, was: str, years: int, draws: Draws) -> str:
-    value = int(was)
+def _draw_date_part(token: str, old: str, years: int, draws: Draws) -> str:
+    value = int(old)
     if token[0] == "Y":
         century = value % 100
         later = century + years < 100 and (century < 20 or century > 30) and draws.below(2)
         earlier = value - years if century >= years else value + years
-        return f"{value + years if later else earlier:0{len(was)}}"
+        return f"{value + years if later else earlier:0{len(old)}}"
     most, steps = (12, (20, 40, 50, 60, 80)) if token == "MM" else (28, (40, 50, 60))
     offset = next((s for s in reversed(steps) if s < value <= s + (31 if token == "DD" else 12)), 0)
     return f"{offset + 1 + draws.below(most):02}"

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from allonym.replace.atlas import Atlas, word_set
-from allonym.replace.gazetteer import known_place
+from allonym.replace.place_map import PlaceMap
+from allonym.replace.place_names import find_known_place
+from allonym.replace.tables import word_set
 from allonym.text.names import plain
 
 if TYPE_CHECKING:
@@ -16,14 +17,15 @@ if TYPE_CHECKING:
 
 WORD = re.compile(r"(?:[^\W\d_]\.){2,}|[^\W_]+(?:['’&][^\W_]+)*\.?|&")
 """A word of a name; initials are one word."""
-_LONGEST_PLACE = 4
+_LONGEST_PLACE = 4  # words
 _WRITTEN_SMALL = frozenset("inc ltd gmbh corp limited corporation company incorporated".split())
 _OF_PLACES = frozenset({"county", "city", "islands", "island"})
+_LAW = frozenset("llp attorneys solicitors chambers partners associates".split())
 
 
 @dataclass(slots=True)
 class Token:
-    """A piece of a name: a word with its plain form, or what stands between two."""
+    """A word of a name with its plain form, or what stands between two words; ``legal``: part of the legal form."""
 
     text: str
     plain: str
@@ -33,115 +35,118 @@ class Token:
 
 @dataclass(slots=True)
 class Part:
-    """``sort``: kept, place, family, saint, acronym, or word (another one that tells the name)."""
+    """A part of a name; ``sort``: fixed, place, family, saint, acronym, or word (another one that tells the name)."""
 
     sort: str
     text: str
 
 
-def tokenised(surface: str) -> list[Token]:
+def tokenise(surface: str) -> list[Token]:
+    """Divide a name into words and what stands between them; the legal form at the end is marked."""
     out: list[Token] = []
-    at = 0
-    for m in WORD.finditer(surface):
-        if m.start() > at:
-            out.append(Token(surface[at : m.start()], "", False))
-        out.append(Token(m[0], plain(m[0]).rstrip("."), True))
-        at = m.end()
-    if at < len(surface):
-        out.append(Token(surface[at:], "", False))
-    legal = word_set("organisations", "legal")
-    words = [t for t in out if t.word]
-    for token in reversed(words[1:]):
-        if token.plain not in legal and token.plain not in ("&", "and", "co"):
+    position = 0
+    for match in WORD.finditer(surface):
+        if match.start() > position:
+            out.append(Token(surface[position : match.start()], "", False))
+        out.append(Token(match[0], plain(match[0]).rstrip("."), True))
+        position = match.end()
+    if position < len(surface):
+        out.append(Token(surface[position:], "", False))
+    legal = word_set("organisations", "legal") | {"&", "and", "co"}
+    for token in reversed([t for t in out if t.word][1:]):
+        if token.plain not in legal:
             break
         token.legal = True
     return out
 
 
-def parts(atlas: Atlas, tokens: Sequence[Token]) -> list[Part]:
-    """The name as what stays, places, families, and other words."""
+def find_parts(places: PlaceMap, tokens: Sequence[Token]) -> list[Part]:
+    """Divide a name into what stays, places, families, and other words."""
     out: list[Part] = []
-    stay = word_set("organisations", "generic") | {"the"}
+    fixed = word_set("organisations", "generic") | {"the"}
     legal = word_set("organisations", "legal")
     words = [i for i, t in enumerate(tokens) if t.word and not t.legal]
-    amp = any(t.plain in ("&", "sons", "brothers", "bros") for t in tokens)
+    joined = any(t.plain in ("&", "sons", "brothers", "bros") for t in tokens)
     formal = any(t.legal or t.plain in word_set("organisations", "family") for t in tokens)
+    law = any(t.plain in _LAW for t in tokens)
     shouted = all(tokens[i].text.isupper() for i in words) and (
         len(words) > 1 or any(t.legal and t.text.isupper() and t.plain in _WRITTEN_SMALL for t in tokens)
     )
-    done = -1
+    end = 0
     for i, token in enumerate(tokens):
-        if i <= done:
+        if i < end:
             continue
         if not token.word or token.legal or (i and token.plain in legal):
-            out.append(Part("kept", token.text))
+            sort = "fixed"
+        elif (place_end := _find_place_end(places, tokens, i)) is not None:
+            end = place_end
+            out.append(Part("place", "".join(t.text for t in tokens[i:end])))
             continue
-        place = _place_at(atlas, tokens, i)
-        if place is not None:
-            out.append(Part("place", "".join(t.text for t in tokens[i : place + 1])))
-            done = place
-        elif token.plain in stay or token.plain.removesuffix("'s") in stay or token.text.islower():
-            out.append(Part("kept", token.text))
-        elif _saint(tokens, i):
-            out.append(Part("saint", token.text))
-        elif token.plain in atlas.families or (
-            (amp or formal or len(words) == 1 or _law(tokens)) and _is_family(atlas, token)
+        elif token.plain in fixed or token.plain.removesuffix("'s") in fixed or token.text.islower():
+            sort = "fixed"
+        elif _follows_saint(tokens, i):
+            sort = "saint"
+        elif token.plain in places.families or (
+            (joined or formal or len(words) == 1 or law) and _is_family(places, token)
         ):
-            out.append(Part("family", token.text))
+            sort = "family"
         else:
-            short = is_acronym(token.text) and len(token.plain) < 5 and not shouted
-            out.append(Part("acronym" if short else "word", token.text))
-    if any(p.sort == "word" for p in out) and not amp and not _law(tokens):
+            sort = "acronym" if is_acronym(token.text) and len(token.plain) < 5 and not shouted else "word"
+        out.append(Part(sort, token.text))
+    if any(p.sort == "word" for p in out) and not joined and not law:
         for part in out:  # a family is one only where no other word tells the name
-            if part.sort == "family" and plain(part.text) not in atlas.families:
+            if part.sort == "family" and plain(part.text) not in places.families:
                 part.sort = "word"
     return out
 
 
-def _law(tokens: Sequence[Token]) -> bool:
-    return any(t.plain in ("llp", "attorneys", "solicitors", "chambers", "partners", "associates") for t in tokens)
-
-
-def _saint(tokens: Sequence[Token], i: int) -> bool:
+def _follows_saint(tokens: Sequence[Token], i: int) -> bool:
     before = next((t.plain for t in reversed(tokens[:i]) if t.word), "")
     return before in word_set("organisations", "saints")
 
 
-def _place_at(atlas: Atlas, tokens: Sequence[Token], i: int) -> int | None:
-    """Index of the last token of the place that starts at ``i``; None where none does."""
+def _find_place_end(places: PlaceMap, tokens: Sequence[Token], i: int) -> int | None:
+    """Return the index behind the place that starts at ``i``; None where none does."""
     words = [j for j in range(i, len(tokens)) if tokens[j].word and not tokens[j].legal][:_LONGEST_PLACE]
     generic = word_set("organisations", "generic")
-    if tokens[i].plain == "the" or _saint(tokens, i) or tokens[i].plain in word_set("organisations", "saints"):
+    if tokens[i].plain == "the" or _follows_saint(tokens, i) or tokens[i].plain in word_set("organisations", "saints"):
         return None
     for j in reversed(words):
-        text = "".join(t.text for t in tokens[i : j + 1])
+        text, last = "".join(t.text for t in tokens[i : j + 1]), tokens[j].plain
         if not text[:1].isupper() or len(text) < 4 or all(tokens[k].plain in generic for k in words if k <= j):
             continue
-        if tokens[j].plain in ("of", "&", "and") or (tokens[j].plain in generic and tokens[j].plain not in _OF_PLACES):
+        if last in ("of", "&", "and") or (last in generic and last not in _OF_PLACES):
             continue
-        if plain(text) in atlas.cast.places or nation(atlas, text) is not None:
-            return j
-        item = known_place(atlas, text)
-        if item is not None and (item.kind != "city" or item.size >= 5):
-            return j
+        if (
+            plain(text) in places.cast.places
+            or find_nationality(places, text) is not None
+            or names_large_place(places, text)
+        ):
+            return j + 1
     return None
 
 
-def nation(atlas: Atlas, text: str) -> Item | None:
-    """The nationality that an adjective tells: ``American`` Airlines, ``Polish`` Railways."""
+def names_large_place(places: PlaceMap, text: str) -> bool:
+    """Whether a text names a place that a name may hold: no small town, for many words are names of one."""
+    item = find_known_place(places, text)
+    return item is not None and (item.kind != "city" or item.size >= 5)
+
+
+def find_nationality(places: PlaceMap, text: str) -> Item | None:
+    """Return the nationality that an adjective tells: ``American`` Airlines, ``Polish`` Railways."""
     bare = plain(text)
-    for item in atlas.kb.find(text, ("nationality",)):
-        labels = atlas.kb.labels(item)
-        forms = {labels.get((language, "adjective"), "") for language in ("en", atlas.language)}
-        if item.country and bare in {plain(form) for form in forms if form}:
+    for item in places.kb.find(text, ("nationality",)):
+        labels = places.kb.labels(item)
+        forms = (labels.get((language, "adjective"), "") for language in ("en", places.language))
+        if item.country and any(form and plain(form) == bare for form in forms):
             return item
     return None
 
 
-def _is_family(atlas: Atlas, token: Token) -> bool:
+def _is_family(places: PlaceMap, token: Token) -> bool:
     if len(token.plain) < 3 or token.text.isupper():
         return False
-    return any(f.part == "last" and f.weight >= 5 for f in atlas.kb.name_facts(token.plain))
+    return any(f.part == "last" and f.weight >= 5 for f in places.kb.name_facts(token.plain))
 
 
 def is_acronym(text: str) -> bool:
@@ -150,21 +155,20 @@ def is_acronym(text: str) -> bool:
     return 2 <= len(letters) <= 6 and letters.isalpha() and letters.isupper()
 
 
-def form(tokens: Sequence[Token]) -> str:
-    """The legal form at the end, with what parts it from the name."""
-    at = next((i for i, t in enumerate(tokens) if t.legal), len(tokens))
-    while 0 < at < len(tokens) and not tokens[at - 1].word:
-        at -= 1
-    return "".join(t.text for t in tokens[at:])
+def get_legal_form(tokens: Sequence[Token]) -> str:
+    """Return the legal form at the end, with what parts it from the name."""
+    start = next((i for i, t in enumerate(tokens) if t.legal), len(tokens))
+    while 0 < start < len(tokens) and not tokens[start - 1].word:
+        start -= 1
+    return "".join(t.text for t in tokens[start:])
 
 
-def name_words(text: str) -> tuple[str, ...]:
+def list_name_words(text: str) -> tuple[str, ...]:
+    """Return the words of a name in plain form."""
     return tuple(plain(w) for w in WORD.findall(text))
 
 
-def telling_name(label: str) -> str:
-    """An organization's name without the words that say its sort."""
-    generic, legal = word_set("organisations", "generic"), word_set("organisations", "legal")
-    return (
-        " ".join(w for w in name_words(label) if w.rstrip(".") not in generic and w.rstrip(".") not in legal) or label
-    )
+def get_distinctive_name(label: str) -> str:
+    """Return an organization's name without the words that say its sort."""
+    common = word_set("organisations", "generic") | word_set("organisations", "legal")
+    return " ".join(w for w in list_name_words(label) if w.rstrip(".") not in common) or label

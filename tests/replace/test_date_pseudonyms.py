@@ -12,9 +12,9 @@ from allonym.document import Document, Entity, Span
 from allonym.errors import DataError
 from allonym.policy import Policy
 from allonym.replace.cast import Cast
-from allonym.replace.dates import moved, read_date, shift
+from allonym.replace.date_pseudonyms import _move_age, _Mover, make_renderers
+from allonym.replace.dates import draw_day_shift, moved, read_date
 from allonym.replace.mention import Setting, Wanted
-from allonym.replace.moving import _age, _date, recast
 
 KEY = b"a key only for the tests, 32 byte"
 
@@ -101,12 +101,12 @@ YEAR_AND_MORE = [  # 300 days and two years back
 
 @pytest.mark.parametrize(("text", "language", "want"), FORTY_DAYS_LATER)
 def test_forty_days_later(text, language, want):
-    assert _date(text, 40, 0, "mdy", language) == want
+    assert _Mover(40, 0, "mdy", language).move(text) == want
 
 
 @pytest.mark.parametrize(("text", "want"), YEAR_AND_MORE)
 def test_a_birth_date_moves_by_further_years(text, want):
-    assert _date(text, -300, -2, "mdy", "de" if "Winter" in text else "en") == want
+    assert _Mover(-300, -2, "mdy", "de" if "Winter" in text else "en").move(text) == want
 
 
 AGES = [
@@ -132,8 +132,8 @@ AGES = [
 
 @pytest.mark.parametrize(("text", "older", "younger"), AGES)
 def test_ages(text, older, younger):
-    assert _age(text, 2) == older
-    assert _age(text, -1) == younger
+    assert _move_age(text, 2) == older
+    assert _move_age(text, -1) == younger
 
 
 def played(marks, *, meta=None, id="", key=KEY, subject="", options=None):
@@ -146,7 +146,7 @@ def played(marks, *, meta=None, id="", key=KEY, subject="", options=None):
         wanted.append(Wanted(Entity(f"{label}:{surface}", label, (span,)), options or {}, 1, label, "[T]", (surface,)))
     policy = Policy(name="p", subject=subject)
     setting = Setting(Document(id, text, meta or {}), policy, key)
-    render = recast(Cast.of(setting, None, []), wanted)
+    render = make_renderers(Cast.of(setting, None, []), wanted)
     return [render[w.entity.key](w.surfaces[0]) for w in wanted], setting
 
 
@@ -207,21 +207,21 @@ def test_whole_weeks_leave_weekdays():
 
 def test_dates_move_as_shift_dates_moves_them():
     (out,), setting = played([("DATE", "May 12, 2020")], id="7")
-    assert out == moved(read_date("May 12, 2020"), shift(setting, 365, "", False))
+    assert out == moved(read_date("May 12, 2020"), draw_day_shift(setting, 365, "", False))
 
 
 def test_a_preposition_stays():
     (out, *rest), setting = played([("DATE", "in 2019"), ("DATE", "w marcu 2019"), ("DURATION", "two weeks")])
-    days = shift(setting, 365, "", False)
+    days = draw_day_shift(setting, 365, "", False)
     assert out == f"in {2019 + round(days / 365.25)}"
     assert rest[0].startswith("w ") and rest[0] != "w marcu 2019"
     assert rest[1] == "two weeks"
 
 
 def test_other_languages_read_days_first():
-    assert _date("03/04/2020", 1, 0, "mdy", "en") == "03/05/2020"
+    assert _Mover(1, 0, "mdy", "en").move("03/04/2020") == "03/05/2020"
     (out,), setting = played([("DATE", "3.4.2020")])
-    days = shift(setting, 365, "", False)
+    days = draw_day_shift(setting, 365, "", False)
     new = date.fromordinal(date(2020, 4, 3).toordinal() + days)
     assert out == f"{new.day}.{new.month}.{new.year}"
 

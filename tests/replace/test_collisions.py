@@ -11,8 +11,8 @@ from allonym.document import Document
 from allonym.link import link
 from allonym.policy import Policy, Rule
 from allonym.replace import make_plan
-from allonym.replace.apart import kept_apart
 from allonym.replace.cast import Cast
+from allonym.replace.collisions import avoid_collisions
 from allonym.replace.mention import Setting, Wanted
 
 KEYS = [KEY, *(f"key {n} for the tests, of 32 bytes".encode() for n in range(5))]
@@ -97,7 +97,7 @@ def test_short_names_too(key):
 
 
 def played(players, text, surfaces, labels=()):
-    """What stands for surfaces under renderers that say so, by ``kept_apart`` alone."""
+    """What stands for surfaces under renderers that say so, by ``avoid_collisions`` alone."""
     bare, spans = marked(text)
     document = Document("", bare)
     places = tuple((s.start, s.end) for s in spans)
@@ -108,7 +108,7 @@ def played(players, text, surfaces, labels=()):
         for i, e in enumerate(link(document, spans).entities)
     ]
     cast = Cast.of(setting, kb(), remarks, wanted)
-    out = kept_apart(cast, wanted, {w.entity.key: players.get for w in wanted})
+    out = avoid_collisions(cast, wanted, {w.entity.key: players.get for w in wanted})
     return [out[w.entity.key](s) for w in wanted for s in w.surfaces], remarks
 
 

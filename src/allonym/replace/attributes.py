@@ -1,0 +1,418 @@
+"""Pseudonyms of what people are and make: nationalities, beliefs, languages, occupations, products, events, works.
+
+- A nationality follows its country (see :mod:`allonym.replace.place_map`), in the form of the surface: ``Spanish``,
+  ``Spaniard``, ``Spaniards``. So does a language: that of the country which replaces the one where it is at home.
+- Beliefs, peoples, parties, occupations and the like become another of the same kind from the knowledge base; number,
+  capitals, and words of rank (``senior``, ``assistant``) stay. Of an occupation that it does not have, it takes the
+  last words that it knows: ``tax lawyer`` becomes another sort of jurist.
+- Events, laws and awards with a place in their name follow that place.
+
+What the knowledge base does not have gets no pseudonym; a tag is written.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING
+
+from allonym.replace.cast import Cast, Renderer
+from allonym.replace.cast import words as split_words
+from allonym.replace.mention import Wanted
+from allonym.replace.place_map import PlaceMap, find_country
+from allonym.replace.places import render_place
+from allonym.replace.tables import read_toml, word_set
+from allonym.replace.trade_names import names_large_place
+from allonym.replace.wording import match_capitals
+from allonym.text.names import plain
+
+if TYPE_CHECKING:
+    from allonym.kb import Item, KnowledgeBase
+
+_KINDS = {
+    "ORIGIN": ("nationality", "religion", "ethnic_group", "political_group"),
+    "NATIONALITY": ("nationality", "ethnic_group"),
+    "RELIGION": ("religion", "ethnic_group"),
+    "ETHNIC_GROUP": ("ethnic_group", "nationality", "religion"),
+    "POLITICAL_GROUP": ("political_group", "party", "nationality"),
+    "LANGUAGE": ("language",),
+    "OCCUPATION": ("occupation", "title"),
+    "PRODUCT": ("product",),
+    "EVENT": ("event",),
+    "WORK_OF_ART": ("work",),
+    "AWARD": ("award",),
+    "LAW": ("law",),
+}
+_WITH_PLACES = frozenset({"EVENT", "AWARD", "LAW"})
+_HYPHEN = re.compile(r"(\s+|-)")
+_SPOKEN = re.compile(
+    r"(?i)\b(?:sp(?:ea|o)k(?:e|en|s|ing)?|teach(?:es|ing)?|taught|learn(?:s|ed|t|ing)?|stud(?:y|ies|ied|ying)"
+    r"|understands?|fluent\s+in|translated?\s+(?:in)?to)\s+\Z"
+)
+_NOUN_BEHIND = re.compile(
+    r"\s+(?!(?:and|or|but|with|to|at|in|as|for|from|of|by|on|who|whom|whose|that|when|while|because|is|was|are|were|has"
+    r"|have|had|do|does|did|will|would|can|could|may|might|must|should)\b)[^\W\d_]"
+)
+_ARTICLE = re.compile(r"(?:the|an?)\s+", re.IGNORECASE)
+_ARTICLE_BEFORE = re.compile(r"\b(?:the|an?)\s+\Z", re.IGNORECASE)
+_FAMILIAR = 7
+"""A language replaces another if it is the first of a country with that many digits of inhabitants, less one."""
+
+
+def make_renderers(cast: Cast, targets: Sequence[Wanted]) -> dict[str, Renderer]:
+    """Choose pseudonyms of attributes; entities of other families have no renderer.
+
+    Args:
+        cast: of the document; the pseudonyms of its places have been chosen.
+        targets: the entities, in reading order.
+    """
+    places = PlaceMap.of(cast)
+    origins = [surface for t in targets if cast.family(t) == "ORIGIN" for surface in t.surfaces[:1]]
+    nationalities = (_find_nationality(places, surface) for surface in origins)
+    places.set_countries([item.country for item in nationalities if item is not None], targets)
+    out: dict[str, Renderer] = {}
+    for target in targets:
+        label = next((name for name in cast.lineage(target) if name in _KINDS), "")
+        if not label:
+            continue
+        may_be_nationality = "nationality" in _KINDS[label]
+        label = "LANGUAGE" if may_be_nationality and _is_language(places, target) else label
+        forms = _find_forms(places, target) if may_be_nationality else {}
+        render = out[target.entity.key] = partial(_render, places, label, forms)
+        for surface in target.surfaces:
+            render(surface)
+        if may_be_nationality:
+            cast.alternatives[target.entity.key] = partial(_render_alternative, places, forms)
+    return out
+
+
+def _is_language(places: PlaceMap, target: Wanted) -> bool:
+    """Whether what was taken for a nationality is a language wherever it stands: she teaches Dutch."""
+    if places.language != "en" or not all(places.kb.find(s, ("language",)) for s in target.surfaces[:1]):
+        return False
+    text = places.cast.text
+    return all(
+        _SPOKEN.search(text, max(0, span.start - 24), span.start) and not _NOUN_BEHIND.match(text, span.end)
+        for span in target.entity.spans
+    )
+
+
+def _find_forms(places: PlaceMap, target: Wanted) -> dict[str, str]:
+    """Map surfaces to ``noun`` or ``plural`` where they are nouns in all places: ``a German``, but ``a German car``."""
+    if places.language != "en":
+        return {}
+    text = places.cast.text
+    out: dict[str, str] = {}
+    for span, surface in zip(target.entity.spans, target.surfaces, strict=True):
+        inside = _split_article(surface)[0]
+        article = inside or "".join(_ARTICLE_BEFORE.findall(text, max(0, span.start - 5), span.start))
+        noun = article and (inside or not _NOUN_BEHIND.match(text, span.end))
+        form = ("plural" if article.strip().lower() == "the" else "noun") if noun else ""
+        out[surface] = form if out.get(surface, form) == form else ""
+    return out
+
+
+def _render(places: PlaceMap, label: str, forms: dict[str, str], surface: str) -> str | None:
+    has_article = label == "OCCUPATION" or "nationality" in _KINDS[label]
+    article, core = _split_article(surface) if has_article else ("", surface)
+    if not core.strip():
+        return None
+    if label == "OCCUPATION":
+        new = _choose_occupation(places, core)
+    elif label == "LANGUAGE":
+        new = _choose_language(places, core)
+    else:
+        new = _choose_thing(places, label, core, forms.get(surface, ""))
+    return article + new if new is not None else None
+
+
+def _split_article(surface: str) -> tuple[str, str]:
+    """Return the article of a surface, and the rest."""
+    match = _ARTICLE.match(surface)
+    size = match.end() if match else 0
+    return surface[:size], surface[size:]
+
+
+# Nationalities and languages
+
+
+def _render_alternative(places: PlaceMap, forms: dict[str, str], surface: str, attempt: int) -> str | None:
+    """Render a further nationality for one whose country has given its own to another: British and English, say.
+
+    None where the document names that country, too, and for other forms of what it calls that country's people: that
+    would tell two countries.
+    """
+    article, core = _split_article(surface)
+    item, _ = _find_item(places, core, ("nationality",))
+    if attempt or item is None or not item.country:
+        return None
+    several = sum(i == item for i in places.peoples.get(item.country, {}).values()) > 1
+    if not item.region and (several or item.country in places.countries):
+        return None
+    text = _choose_further_nationality(places, item, core, forms.get(surface, ""))
+    return None if text is None else article + text
+
+
+def _choose_further_nationality(places: PlaceMap, item: Item, surface: str, form: str) -> str | None:
+    """Return a nationality of a country that replaces no other of the document."""
+    peoples = {i.label: i for i in _list_nationalities(places.kb)}
+    used = {*places.present, *places.replaced, places.target}
+    used |= {to for code in places.replaced if (to := places.choose_country(code)) is not None}
+    labels = [
+        label if i.country not in used and places.distinguishes_people(item, i.country) else " "  # never free
+        for label, i in peoples.items()
+    ]
+    start = places.cast.ledger.number("nationality", item.label)
+    new = places.cast.ledger.choose("nationality", item.label, labels, start=start)
+    text = places.name_people(item, peoples[new].country, surface, form) if new in peoples else None
+    return None if text is None else match_capitals(text, surface)
+
+
+@lru_cache(maxsize=4)
+def _list_nationalities(kb: KnowledgeBase) -> tuple[Item, ...]:
+    """Return the nationalities of countries that may replace others."""
+    avoid = word_set("places", "avoid")
+    large = {c.country for c in kb.pool("country") if c.size >= _FAMILIAR} - avoid
+    return tuple(i for i in kb.pool("nationality") if i.country in large and not i.region)
+
+
+def _find_nationality(places: PlaceMap, text: str) -> Item | None:
+    items = places.kb.find(text, ("nationality",), "", places.language)
+    return items[0] if items and items[0].country else None
+
+
+def choose_nationality(places: PlaceMap, item: Item, surface: str, form: str = "") -> str | None:
+    """Return the nationality that replaces another, in the form and the case of a surface.
+
+    Args:
+        places: of the document.
+        item: of kind nationality.
+        surface: one of its forms: adjective, noun or plural, in any language that the knowledge base has.
+        form: see :meth:`PlaceMap.name_people`.
+    """
+    if item.region and any(not i.region for i in places.peoples.get(item.country, {}).values()):
+        # The British have the name of the country's people.
+        return _choose_further_nationality(places, item, surface, form)
+    to = places.choose_country(item.country)
+    text = places.name_people(item, to, surface, form) if to is not None else None
+    return None if text is None else match_capitals(text, surface)
+
+
+@lru_cache(maxsize=4)
+def _list_languages(kb: KnowledgeBase) -> tuple[Item, ...]:
+    """Return the languages that are the first of a larger country."""
+    countries = (c for c in kb.pool("country") if c.size >= _FAMILIAR)
+    first = {language for c in countries for language in kb.related(c, "language")[:1]}
+    return tuple(sorted(i for i in first.intersection(kb.pool("language")) if " " not in i.label))
+
+
+def _choose_language(places: PlaceMap, surface: str) -> str | None:
+    kb = places.kb
+    items = kb.find(surface, ("language",), "", places.language)
+    if not items:
+        return None
+    item = items[0]
+    home = _find_home(places, item)
+    to = places.choose_country(home) if home else None
+    country = find_country(kb, to) if to else None
+    spoken = kb.related(country, "language")[:1] if country is not None else ()
+    if spoken and " " in spoken[0].label:  # Norwegian Bokmål
+        spoken = kb.find(spoken[0].label.partition(" ")[0], ("language",))[:1] or spoken
+    if spoken == (item,):
+        return None  # it is spoken there too: nothing else would be true
+    pools = [[i for i in pool if i.id != item.id] for pool in (spoken, _list_languages(kb))]
+    other = places.assign("language", f"{item.label}>{to or ''}", pools)
+    if other is None:
+        return None
+    language, bare = places.language, plain(surface)
+    if bare not in (plain(item.label), plain(kb.label(item, language))):
+        labels = sorted(kb.labels(item).items())
+        language = next((code for (code, form), text in labels if not form and plain(text) == bare), language)
+    return match_capitals(kb.label(other, language), surface)
+
+
+def _find_home(places: PlaceMap, item: Item) -> str:
+    """Return the country of a language: one of the document, else the one with its name, else the largest."""
+    spoken = [c for c in places.kb.inverse(item, "language") if c.kind == "country"]
+    first = [c for c in spoken if places.kb.related(c, "language")[:1] == (item,)]
+    for code in (places.main, *sorted(places.present)):
+        if any(c.country == code for c in first):
+            return code
+    nationality = _find_nationality(places, item.label)
+    if nationality is not None:
+        return nationality.country
+    return next((c.country for c in (*first, *spoken)), "")
+
+
+# Occupations
+
+
+def _choose_occupation(places: PlaceMap, surface: str) -> str | None:
+    words = surface.split()
+    low = [plain(w) for w in words]
+    chief = _choose_chief(places, surface, words, low)
+    if chief is not None:
+        return chief
+    rank = 0
+    while rank < len(words) - 1 and low[rank] in word_set("occupations", "rank"):
+        rank += 1
+    ends = [len(words), *([low.index("of", rank + 1)] if "of" in low[rank + 1 :] else [])]  # student of law
+    for start, end in [(first, last) for last in ends for first in range(rank, last)]:
+        core = " ".join(words[start:end])
+        item, plural = _find_item(places, core, ("occupation", "title"))
+        if item is None:
+            continue
+        old = set(split_words(item.label))  # another teacher says too much of a teacher
+        pool = [o for o in places.kb.pool("occupation", industry=item.industry) if not old & set(split_words(o.label))]
+        pools = [[o for o in pool if not _is_gendered(o.label)], pool]
+        # The finance director and the director are two.
+        other = places.assign("occupation", " ".join((*low[rank:start], item.label, *low[end:])), pools)
+        if other is None:
+            return None
+        label = places.kb.label(other, places.language)
+        label = _pluralise(label) if plural else label
+        if core[:1].isupper() and not core.isupper():
+            words_to_capitalise = label.split(" ") if core.istitle() else [label]
+            label = " ".join(w[:1].upper() + w[1:] for w in words_to_capitalise)
+        return "".join(f"{w} " for w in words[:rank]) + match_capitals(label, core)
+    return None
+
+
+def _is_gendered(label: str) -> bool:
+    return plain(label).endswith(("man", "woman", "ess", "wife", "boy", "girl", "maid", "master", "mistress"))
+
+
+def _choose_chief(places: PlaceMap, surface: str, words: Sequence[str], low: Sequence[str]) -> str | None:
+    """Return another office of the rank of ``chief financial officer`` and ``CFO``; None for other occupations."""
+    offices: dict[str, str] = read_toml()["occupations"]["chief"]
+    short = surface.replace(".", "").upper()
+    full = short not in offices
+    if full:
+        if len(words) < 3 or low[0] != "chief" or low[-1] not in ("officer", "officers"):
+            return None
+        middle = " ".join(low[1:-1])
+        short = next((s for s, name in offices.items() if name.lower() == middle), middle)
+    ledger = places.cast.ledger
+    new = ledger.choose(
+        "office",
+        short,
+        [s for s in offices if s != short],
+        start=ledger.number("office", short),
+        telling=lambda s: f"{offices[s]} {s}" if s in offices else s,
+    )
+    if new is None:
+        return None
+    if full:
+        name = offices[new].lower() if words[1][:1].islower() else offices[new]
+        return match_capitals(" ".join((words[0], name, words[-1])), surface)
+    out = ".".join(new) + "." if "." in surface[:-1] else new
+    return out.lower() if surface.islower() else out
+
+
+# The rest
+
+
+def _choose_thing(places: PlaceMap, label: str, surface: str, form: str) -> str | None:
+    kinds = _KINDS[label]
+    item, plural = _find_item(places, surface, kinds)
+    if item is not None:
+        return _choose_similar(places, item, surface, plural, form)
+    if label in _WITH_PLACES:
+        return _replace_places(places, surface)
+    if "nationality" in kinds and _HYPHEN.search(surface.strip()):
+        return _choose_compound(places, surface)
+    return None
+
+
+def _choose_similar(places: PlaceMap, item: Item, surface: str, plural: bool, form: str = "") -> str | None:
+    kb = places.kb
+    if item.kind == "nationality" and item.country:
+        new = choose_nationality(places, item, surface[:-1] if plural else surface, form)
+        return _pluralise(new) if plural and new is not None else new
+    industry = [o for o in kb.pool(item.kind, industry=item.industry) if o.id != item.id] if item.industry else []
+    other = places.assign(item.kind, item.label, [kb.siblings(item), industry])
+    if other is None:
+        return None
+    language, form = places.find_form(item, surface)
+    text = kb.labels(other).get((language, form)) or kb.label(other, places.language)
+    return match_capitals(_pluralise(text) if plural and form != "plural" else text, surface)
+
+
+def _choose_compound(places: PlaceMap, surface: str) -> str | None:
+    """Replace each known part of ``Polish-American``, ``Scottish-born``; None where one in capitals is unknown."""
+    out, changed = "", False
+    for part in _HYPHEN.split(surface):
+        new: str | None = part
+        if part.strip(" -"):
+            item, plural = _find_item(places, part, _KINDS["ORIGIN"])
+            if item is not None:
+                new, changed = _choose_similar(places, item, part, plural), True
+            elif not part.islower():
+                return None
+        if new is None:
+            return None
+        out += new
+    return out if changed else None
+
+
+def _replace_places(places: PlaceMap, surface: str) -> str | None:
+    """Replace the places in a name. None where there is none, or where a number tells more."""
+    if any(c.isdigit() for c in surface):
+        return None
+    words = re.split(r"(\s+)", surface)
+    out = ""
+    start, changed = 0, False
+    while start < len(words):
+        for end in range(min(len(words), start + 5), start, -1):
+            text = "".join(words[start:end])
+            if not text[:1].isupper() or len(text) < 4 or text[-1:].isspace():
+                continue
+            nationality = _find_nationality(places, text)
+            if nationality is not None:
+                new = choose_nationality(places, nationality, text)
+            elif plain(text) in places.cast.places or names_large_place(places, text):
+                new = render_place(places, text)
+            else:
+                continue
+            if new is None:
+                return None
+            out, start, changed = out + new, end, True
+            break
+        else:
+            out += words[start]
+            start += 1
+    return out if changed else None
+
+
+def _find_item(places: PlaceMap, text: str, kinds: Sequence[str]) -> tuple[Item | None, bool]:
+    """Return the thing that a text names, and whether the text is a plural that the knowledge base does not have."""
+    for form, plural in ((text, False), *((singular, True) for singular in _list_singulars(text))):
+        items = places.kb.find(form, kinds, "", places.language)
+        if items:
+            return min(items, key=lambda i: (kinds.index(i.kind), i.label != form)), plural
+    return None, False
+
+
+def _list_singulars(text: str) -> tuple[str, ...]:
+    low = text.lower()
+    if low.endswith("men"):
+        return (text[:-3] + "man",)
+    if low.endswith("ies"):
+        return (text[:-3] + "y", text[:-1])
+    if low.endswith("es"):
+        return (text[:-1], text[:-2])
+    return (text[:-1],) if low.endswith("s") and len(text) > 3 else ()
+
+
+def _pluralise(text: str) -> str:
+    """Return the plural of an English noun, by its last word, or by the one before ``of``."""
+    head, of, rest = text.partition(" of ")
+    low = head.lower()
+    if low.endswith("man") and not low.endswith(("human", "german", "roman", "ottoman")):
+        head = head[:-3] + "men"
+    elif low.endswith("y") and low[-2:-1] not in ("a", "e", "i", "o", "u"):
+        head = head[:-1] + "ies"
+    else:
+        head += "es" if low.endswith(("s", "x", "ch", "sh", "z")) else "s"
+    return head + of + rest

@@ -1,0 +1,262 @@
+"""Pseudonyms of dates and ages: one keyed shift for all dates of a document, or of all documents of a subject.
+
+- Full dates move by the same number of days, so that intervals between them stay to the day; format, granularity and
+  language stay. A year alone moves by the shift in whole years, a quarter, half or season as its middle does, so that
+  each may stay where it is. A month moves by at least one month. Decades and centuries stay.
+- A weekday alone moves along, unless whole weeks are moved. Times of day, durations and what is told from today
+  ("last Tuesday", "yesterday", "gestern") stay: they say nothing without the date.
+- An age moves by one or two years, the same for all ages, and dates of birth by as many years more than other dates,
+  so that an age still is what date and date of birth tell. No age becomes less than one year.
+- Holidays, days of an unnamed month and whatever else cannot be read become tags, and so does what holds a word that
+  is in no list of :mod:`allonym.replace.permitted_words`: it may be a name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import floor
+from typing import cast as typed
+
+from allonym.replace.calendars import join_names, named, write_name
+from allonym.replace.cast import Cast, Renderer, words
+from allonym.replace.collisions import get_text_outside
+from allonym.replace.dates import LONGEST, draw_day_shift, draw_year_shift, moved, read_date
+from allonym.replace.mention import Wanted
+from allonym.replace.permitted_words import has_only_time_words, is_age, is_time
+from allonym.replace.wording import ONES, ORDINALS, TENS, read_number, splice, write_number
+
+MOST_YEARS = 2
+"""The most years that an age moves either way."""
+
+_LEAD = re.compile(r"(?i)(?:the|on|in|im|am|vom|den|dem|od|do|dnia|we?|since|until|by)\s+")
+_YEAR = r"(?:1[5-9]|2[01])[0-9]{2}"
+_OF_YEAR = rf"(?:(?P<y>{_YEAR})|['’]?(?P<short>[0-9]{{2}}))(?:\s?(?:roku|r\.?))?"
+_NAMED_YEAR = r"(?:(?:fiscal|calendar|tax|academic)\s+)?(?:years?|jahre?|roku?)|fiscal|[fc]y"
+_PART_OF_YEAR = "early|late|mid|anfang|mitte|ende|początku?|końcu|(?:the\\s+)?(?:end|beginning|middle|start)\\s+of"
+_YEARS = re.compile(
+    rf"(?i)(?:(?:{_NAMED_YEAR}|{_PART_OF_YEAR})[\s-]*)*(?P<y>{_YEAR})"
+    rf"(?:\s?[-–—/]\s?(?P<to>{_YEAR}|[0-9]{{2}}))?(?:\s?(?:roku|r\.?))?"
+)
+_SHORT_YEAR = re.compile(rf"(?i)(?:{_NAMED_YEAR})\s*['’]?(?P<short>[0-9]{{2}})")
+_QUARTER = re.compile(
+    r"(?i)(?:(?P<before>[qh])(?P<n>[1-4])|(?P<n2>[1-4])(?P<behind>[qh])|(?P<word>first|second|third|fourth)"
+    rf"[ -](?P<long>quarter|half))(?:[\s/-]*(?:of\s+)?(?:fiscal\s+)?(?:year\s+)?){_OF_YEAR}"
+)
+_SEASON = re.compile(rf"(?i)(?P<name>{join_names('season')})(?:,?\s+(?:of\s+)?(?P<y>{_YEAR})(?:\s?(?:roku|r\.?))?)?")
+_WEEKDAY = re.compile(rf"(?i)(?:(?:every|each|jeden|każd[yą])\s+)?(?P<name>{join_names('weekday')})\.?")
+_CLOCK = re.compile(
+    r"(?i)[0-9]{1,2}(?:[:.h][0-9]{2}){0,2}(?:[.,][0-9]+)?\s?(?:[ap]\.?m\.?|uhr|h|hrs?|o['’]clock|(?<=:[0-9]{2}))"
+    r"(?:\s?[a-z]{1,4})?|noon|midnight|mittags?|mitternacht|północ|południe"
+)
+_DECADES = re.compile(  # as coarse as ten years
+    r"(?i)(?:the\s+)?(?:(?:early|late|mid)[ -])?(?:[0-9]{3}0['’]?s|['’]?[0-9]0s|(?:nineteen\s+)?(?:twenties|thirties"
+    r"|forties|fifties|sixties|seventies|eighties|nineties)|(?:[^\W\d]+|[0-9]{1,2}(?:st|nd|rd|th))\s+century)"
+)
+_RELATIVE = re.compile(  # what says nothing without another date
+    r"(?i)(?:daily|weekly|monthly|yearly|annually|weekends?)"
+    r"|(?:(?:the|every|each|all)\s+)?(?:day|night|morning|afternoon|evening|week|month|quarter|year|weekend)s?"
+    r"|.*\b(?:ago|today|tonight|tomorrow|yesterday|now|last|next|this|previous|following|past|coming|same|earlier"
+    r"|later|recently|currently|nowadays|heute|gestern|morgen|vorgestern|übermorgen|vor|letzte[nrsm]?|nächste[nrsm]?"
+    r"|diese[nrsm]?|kommende[nrsm]?|vergangene[nrsm]?|dzisiaj|dziś|wczoraj|jutro|przedwczoraj|pojutrze|temu|zeszł\w+"
+    r"|ubiegł\w+|przyszł\w+|następn\w+|t(?:en|ym|ej|ego)|hier|aujourd'hui|demain|hoy|ayer|mañana)\b.*"
+)
+_DATED = re.compile(
+    rf"(?i){_YEAR}|[0-9][./-][0-9]|[0-9].*\b(?:{join_names('month')})\b|\b(?:{join_names('month')})\b.*[0-9]"
+)
+_RANGE = re.compile(r"(?i)\s+(?:to|until|till|through|and|or|bis|und|do|i|oraz|au|al?)\s+|\s[-–—]\s")
+_NUMBER = re.compile(
+    rf"(?i)(?<![0-9.,/])[0-9]{{1,3}}(?![0-9/]|['’]?s\b)"
+    rf"|\b(?:(?:{'|'.join(TENS)})(?:[- ](?:{'|'.join(ONES[1:10])}))?|{'|'.join(ONES[1:])})\b"
+)
+_SMALL_UNIT = re.compile(r"(?i)\b(?:months?|weeks?|days?|monate?n?|wochen?|tagen?|miesi\w+|tygodni\w*|dni)\b")
+_DECADE = re.compile(
+    r"(?i)\b(?:twenties|thirties|forties|fifties|sixties|seventies|eighties|nineties|teens?|[1-9]0['’]?s)\b"
+)
+_POLISH_YEARS = re.compile(r"\b(?:rok|lata|lat)\b")
+
+
+def make_renderers(cast: Cast, targets: Sequence[Wanted]) -> dict[str, Renderer]:
+    """Choose pseudonyms of dates, times and ages.
+
+    Args:
+        cast: of the document.
+        targets: entities in reading order; those of other families are passed over.
+
+    Returns:
+        Entity key to what renders its surfaces. What stays is rendered as it is.
+
+    Raises:
+        DataError: the policy names a subject, and the document does not say whose it is.
+    """
+    out: dict[str, Renderer] = {}
+    older = draw_age_shift(cast, [text for t in targets if "AGE" in cast.lineage(t) for text in t.surfaces])
+    for target in targets:
+        lineage = cast.lineage(target)
+        if "AGE" in lineage:
+            out[target.entity.key] = partial(_render_if, is_age, partial(_move_age, older=older))
+        elif "TIME" in lineage or "DURATION" in lineage:
+            out[target.entity.key] = partial(_render_if, is_time, str)
+        elif lineage[-1] == "DATE_TIME":
+            mover = _make_mover(cast, target, -older if "DATE_OF_BIRTH" in lineage else 0)
+            out[target.entity.key] = partial(_render_if, has_only_time_words, mover.move_phrase)
+    return out
+
+
+def draw_age_shift(cast: Cast, ages: Sequence[str]) -> int:
+    """Return the years by which the document's ages move: -2 to 2, never 0, upward where an age would fall below one.
+
+    Where no subject's documents must agree, another number of years is taken if an age in words would become a word
+    that occurs in the document.
+    """
+    first = draw_year_shift(cast.setting, cast.setting.policy.subject, MOST_YEARS)
+    texts = [m[0] for text in ages if not _SMALL_UNIT.search(text) for m in _NUMBER.finditer(text)]
+    numbers = [_read_age(text) for text in texts]
+    spoken = [_read_age(text) for text in texts if not text.isdigit()]
+    sign = first // abs(first)
+    shifts = [first] if cast.setting.policy.subject else [first, -first, sign, -sign, 2 * sign, -2 * sign]
+    shifts = [n for n in shifts if all(number + n >= 1 for number in numbers)] or [abs(first)]
+    if spoken and len(shifts) > 1:
+        there = set(words(get_text_outside(cast.setting)))
+        for shift in shifts:
+            if not any(there.issuperset(write_number(n + shift, "x").split("-")) for n in spoken):
+                return shift
+    return shifts[0]
+
+
+def _render_if(is_permitted: Callable[[str], bool], render: Renderer, text: str) -> str | None:
+    """Return what is rendered, where it keeps no word that may be somebody's name."""
+    out = render(text)
+    return out if out is not None and is_permitted(out) else None
+
+
+def _make_mover(cast: Cast, target: Wanted, years: int) -> _Mover:
+    policy, options = cast.setting.policy, target.options
+    most, weeks = typed(int, options.get("max_days", 365)), typed(bool, options.get("keep_weekday", False))
+    days = draw_day_shift(cast.setting, most, policy.subject, weeks)
+    order = str(options.get("order", "mdy")) if policy.language == "en" else "dmy"
+    return _Mover(days, years, order, policy.language)
+
+
+@dataclass(frozen=True, slots=True)
+class _Mover:
+    """Moves dates by a number of days, and then of years. Each method returns None for what it cannot read."""
+
+    days: int
+    years: int
+    order: str
+    language: str
+
+    def move_phrase(self, text: str) -> str | None:
+        """Move a date with or without a preposition or an article before it."""
+        lead = _LEAD.match(text)
+        for size in (lead.end(), 0) if lead else (0,):
+            new = self.move(text[size:])
+            if new is not None:
+                return text[:size] + new
+        return None
+
+    def move(self, text: str) -> str | None:
+        """Move a date, a part of a year, a weekday or a range of dates; what tells no date stays as it is."""
+        if len(text) > LONGEST:
+            return None
+        for form, move in _FORMS:
+            if (match := form.fullmatch(text)) is not None:
+                return move(self, match)
+        date = read_date(text, "dmy" if re.match(r"[0-9]{1,2}\.", text) else self.order, self.language)
+        if date is not None and date.month is not None:
+            lone = date.year is None and date.day is None
+            return moved(date, self.days, 0 if lone else self.years, lone_months=True)
+        relative = _RELATIVE.fullmatch(text) and not _DATED.search(text)
+        if relative or _CLOCK.fullmatch(text) or _DECADES.fullmatch(text):
+            return text
+        if (match := _RANGE.search(text)) is None:  # "to", "and" or a dash between two dates
+            return None
+        first, second = self.move(text[: match.start()]), self.move(text[match.end() :])
+        return f"{first}{match[0]}{second}" if first is not None and second is not None else None
+
+    def _move_years(self, match: re.Match[str]) -> str:
+        years = round(self.days / 365.25) + self.years
+        parts = {name: text for name, text in match.groupdict().items() if text}
+        return _replace_groups(match, {n: _move_year(t, years, short=n == "short") for n, t in parts.items()})
+
+    def _move_quarter(self, match: re.Match[str]) -> str | None:
+        """Move a quarter or a half of a year as its middle moves."""
+        kind = match["before"] or match["behind"] or match["long"]
+        number = match["n"] or match["n2"]
+        size = 3 if kind[0] in "qQ" else 6
+        n = int(number) if number else ORDINALS.index(match["word"].lower()) + 1
+        if n > 12 // size:
+            return None
+        middle = int(match["y"] or match["short"]) * 12 + size * (n - 0.5) + self.days / 30.4375
+        place = floor(middle / size)
+        year, n = place * size // 12 + self.years, place % (12 // size) + 1
+        parts = {"y": str(year)} if match["y"] else {"short": f"{year % 100:02}"}
+        if number:
+            parts["n" if match["n"] else "n2"] = str(n)
+        else:
+            parts["word"] = ORDINALS[n - 1].capitalize() if match["word"][0].isupper() else ORDINALS[n - 1]
+        return _replace_groups(match, parts)
+
+    def _move_season(self, match: re.Match[str]) -> str | None:
+        name = named("season", match["name"], self.language)
+        if name is None:
+            return None
+        place = 4 * int(match["y"] or 2001) + name.place + round(self.days / 91.3125)
+        parts = {"name": write_name(place, name, match["name"])}
+        return _replace_groups(match, parts | ({"y": str(place // 4 + self.years)} if match["y"] else {}))
+
+    def _move_weekday(self, match: re.Match[str]) -> str | None:
+        name = named("weekday", match["name"], self.language)
+        new = name and write_name(name.place + self.days, name, match["name"])
+        return new and _replace_groups(match, {"name": new})
+
+
+_FORMS: tuple[tuple[re.Pattern[str], Callable[[_Mover, re.Match[str]], str | None]], ...] = (
+    (_YEARS, _Mover._move_years),
+    (_SHORT_YEAR, _Mover._move_years),
+    (_QUARTER, _Mover._move_quarter),
+    (_SEASON, _Mover._move_season),
+    (_WEEKDAY, _Mover._move_weekday),
+)
+
+
+def _move_year(text: str, years: int, *, short: bool) -> str:
+    year = int(text) + years
+    return f"{year % 100:02}" if short or len(text) < 4 else str(year)
+
+
+def _replace_groups(match: re.Match[str], parts: Mapping[str, str]) -> str:
+    """Return the text that matched, with other words in place of some named groups."""
+    return splice(match.string, ((*match.span(name), parts[name]) for name in sorted(parts, key=match.start)))
+
+
+def _read_age(text: str) -> int:
+    number = read_number(text)
+    assert number is not None  # the pattern has found it
+    return number
+
+
+def _move_age(text: str, older: int) -> str | None:
+    """Return an age, or a range of ages, ``older`` units later; ages by decades stay; None where there is no number."""
+    numbers = list(_NUMBER.finditer(text))
+    if not numbers:
+        return text if _DECADE.search(text) else None
+    ages = [max(_read_age(m[0]) + older, 1) for m in numbers]
+    out = splice(text, ((*m.span(), write_number(age, m[0])) for m, age in zip(numbers, ages, strict=True)))
+    if out == text:
+        return None
+    if re.search(r"(?i) years? (?:old|of age)\b", out) and len(numbers) == 1:
+        out = re.sub(r"(?i)( year)s?( (?:old|of age))", r"\1\2" if ages[-1] == 1 else r"\1s\2", out)
+    match = _POLISH_YEARS.search(out)
+    if match is not None and match[0] == _decline_polish_years(_read_age(numbers[-1][0])):
+        out = splice(out, [(*match.span(), _decline_polish_years(ages[-1]))])
+    return out
+
+
+def _decline_polish_years(n: int) -> str:
+    if n == 1:
+        return "rok"
+    return "lata" if n % 10 in (2, 3, 4) and n % 100 not in (12, 13, 14) else "lat"

@@ -1,0 +1,447 @@
+"""The people of a document: given and family names, gender and language of origin, by all surfaces of each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from allonym.document import Span
+from allonym.replace import naming
+from allonym.replace.cast import Cast
+from allonym.replace.mention import Wanted
+from allonym.replace.naming import ARTICLES, ROMAN, Piece, find_script, load_tables, romanise, split_hyphens
+from allonym.text.fold import spell_out
+from allonym.text.names import near, plain, short_forms, singular, sound
+
+if TYPE_CHECKING:
+    from allonym.kb import KnowledgeBase
+
+GIVEN, FAMILY = "given name", "family name"
+FAMILY_FIRST = frozenset({"chinese", "korean", "vietnamese", "hungarian", "japanese"})
+"""Origins whose family names stand first."""
+TWO_FAMILY_NAMES = frozenset({"spanish", "portuguese", "latin", "filipino"})
+_HE = re.compile(r"\b(?:he|him|his|himself)\b", re.I)
+_SHE = re.compile(r"\b(?:she|her|hers|herself)\b", re.I)
+_NEARBY = 160  # characters behind a mention in which pronouns count
+_BORROWED = 9  # the greatest weight of a name that is only borrowed
+_JOINED = re.compile(r"[A-Z][a-z]+[‐‑-][a-z]+")
+
+
+@dataclass(slots=True, eq=False)
+class Person:
+    """One person of the document and their pseudonym. Mutable while a document is prepared.
+
+    Attributes:
+        key: of the entity. Like all names here, hidden from ``repr``.
+        gender: ``f``, ``m``, ``n`` (a name of either gender is required) or empty (unknown).
+        origin: language of origin, as the knowledge base calls it.
+        given, family: the original's words in plain form, in order.
+        written: those words as they are written.
+        particles: small words before the family name, such as ``van der``.
+        new: word in plain form to its pseudonym, as names are written.
+        letters: initials of no known word to their pseudonyms.
+        middle: initials of given names of which nothing else is known.
+        short: short or full forms of the given names that occur in the document, to these given names.
+        plural: it is a whole family.
+        family_first: the family name stands first, as its language has it.
+        spellings: second spelling of a word, such as ``mueller``, to the word, ``muller``.
+    """
+
+    key: str = field(repr=False)
+    gender: str = ""
+    origin: str = "english"
+    given: list[str] = field(default_factory=list, repr=False)
+    family: list[str] = field(default_factory=list, repr=False)
+    written: dict[str, str] = field(default_factory=dict, repr=False)
+    particles: str = ""
+    new: dict[str, str] = field(default_factory=dict, repr=False)
+    letters: dict[str, str] = field(default_factory=dict, repr=False)
+    middle: set[str] = field(default_factory=set, repr=False)
+    short: dict[str, str] = field(default_factory=dict, repr=False)
+    plural: bool = False
+    family_first: bool = False
+    spellings: dict[str, str] = field(default_factory=dict, repr=False)
+
+    def words(self) -> Iterator[str]:
+        """Yield the original's words that initials stand for, in order; hyphenated ones are divided."""
+        for word in (*self.given, *self.family):
+            yield from split_hyphens(word)
+
+    def find_word(self, word: str) -> str | None:
+        """Return the person's word that ``word`` is, or is a plural, part or misspelling of; None: it is none."""
+        names = (*self.given, *self.family, *self.short)
+        word = self.spellings.get(word, word)
+        if word in names:
+            return word
+        if word[:2] in ("d'", "l'") and word[2:] in names:
+            return word[2:]
+        bases = (self.spellings.get(base, base) for base in singular(word))
+        forms = (
+            *(name for name in names if "-" in name and word in split_hyphens(name)),
+            *(base for base in bases if base in names),
+        )
+        if not forms and len(word) >= 4 and word.isalpha():
+            similar = [n for n in names if len(n) >= 4 and near(word, n) and sound(word) == sound(n)]
+            forms = tuple(similar) if len(similar) == 1 else ()
+        return next(iter(forms), None)
+
+    def is_family(self, word: str) -> bool:
+        """Whether a known word is a family name or a part of one."""
+        return word in self.family or any(word in split_hyphens(w) for w in self.family)
+
+
+class PersonReader:
+    """Reads the surfaces of one entity. Mutable; it never leaves the call that prepares a document.
+
+    Args:
+        cast: of the document.
+        target: the entity.
+
+    Attributes:
+        person: what is known of the person; complete once :meth:`complete` has been called.
+        singles: words that stood alone, to given or family name; empty: unknown.
+        initials: the initials of each surface.
+    """
+
+    def __init__(self, cast: Cast, target: Wanted) -> None:
+        self.cast = cast
+        self.entity = target.entity
+        self.neutral = target.options.get("names") == "neutral"
+        self.singles: dict[str, str] = {}
+        self.initials: set[str] = set()
+        self.person = Person(target.entity.key)
+        self._sure_gender = ""  # by a title before a given name
+        self._title_gender = ""  # by any title
+        self._after_the: set[str] = set()  # words behind "the", which may be plurals
+        surfaces = [
+            (parse_person(cast.kb, surface), surface, span, naming.find_title_before(cast.text, span.start))
+            for span, surface in zip(target.entity.spans, target.surfaces, strict=True)
+        ]
+        for pieces, *_ in surfaces:
+            for piece in pieces:
+                if piece.kind == "name":
+                    word = plain(piece.text)
+                    self.person.written.setdefault(word, piece.text)
+                    if (second := plain(spell_out(piece.text))) != word:
+                        self.person.spellings[second] = word
+        fullest = max((_list_names(pieces) for pieces, *_ in surfaces), key=len, default=[])
+        by_title = (naming.find_title_origin(pieces, before[0]) for pieces, _, _, before in surfaces)
+        self.home = next(filter(None, by_title), "") or naming.get_origin(cast.setting.policy.language)
+        self.origin = guess_origin(cast, fullest, self.home)
+        for pieces, surface, span, before in sorted(surfaces, key=lambda s: -len(_list_names(s[0]))):
+            self._read(pieces, surface, span, before)
+        if self.entity.key.endswith((" (f)", " (m)")):
+            self._title_gender = self._title_gender or self.entity.key[-2]
+
+    def _fold_word(self, text: str) -> str:
+        """Return a word of the name in plain form; the first spelling of two."""
+        return self.person.spellings.get(plain(text), plain(text))
+
+    def _read(self, pieces: tuple[Piece, ...], surface: str, span: Span, before: tuple[str, str]) -> None:
+        if (letters := naming.read_spelled(surface, 3)) and surface.count(".") < 2:
+            self.singles.setdefault(letters, "")
+            return
+        person = self.person
+        title, gender = naming.find_title(pieces)
+        gender = gender or before[1]
+        self._title_gender = self._title_gender or gender
+        names = [p for p in pieces if p.kind in ("name", "initial")]
+        self.initials.add("".join(plain(p.text)[:1] for p in names))
+        if not any(p.kind == "name" for p in names):
+            return
+        person.particles = person.particles or " ".join(plain(p.text) for p in pieces if p.kind == "particle")
+        roles = _find_roles(self.cast.kb, pieces, self.origin)
+        if len(names) == 1:
+            word = self._fold_word(names[0].text)
+            title = title or (before[0] if before[0] != "the" else "")
+            kind = FAMILY if title or roles == [FAMILY] else ""
+            if title in load_tables().before_given and roles != [FAMILY]:
+                kind, self._sure_gender = GIVEN, self._sure_gender or gender
+            after_the = before[0] == "the" or any(p.kind == "title" and p.text.lower() == "the" for p in pieces)
+            kind = {"PERSON_FIRSTNAME": GIVEN, "PERSON_LASTNAME": FAMILY}.get(span.label, kind)
+            self.singles[word] = kind or self.singles.get(word, "")
+            if after_the and not kind:
+                self._after_the.add(word)
+            return
+        self._sure_gender = self._sure_gender or gender
+        if roles[0] == FAMILY and FAMILY not in roles[1:] and self.origin in FAMILY_FIRST:
+            person.family_first = True
+        for piece, role in zip(names, roles, strict=True):
+            word = self._fold_word(piece.text)
+            if piece.kind == "initial" and role == GIVEN and plain(piece.text)[:1] not in {g[0] for g in person.given}:
+                person.middle.add(word[:1])
+            if piece.kind != "name" or person.find_word(word) is not None:
+                continue
+            full = self._find_full_form(word) if role == GIVEN else ""
+            if full:
+                person.short[word] = full
+            else:
+                (person.family if role == FAMILY else person.given).append(word)
+
+    def _find_full_form(self, word: str) -> str:
+        return next((g for g in self.person.given if word in short_forms(g)), "")
+
+    def complete(self, families: set[str], givens: set[str]) -> Person:
+        """Return the person, once the other people's names are known.
+
+        Words that stood alone become given or family names.
+
+        Args:
+            families, givens: family and given names of the document's people, in plain form.
+        """
+        person, kb, key = self.person, self.cast.kb, self.entity.key
+        person.plural = key.endswith(" family")
+        for word, kind in sorted(self.singles.items(), key=lambda w: (not w[1], len(w[0]), w[0])):
+            if person.plural and key != f"PERSON:{word}":
+                base = key.removeprefix("PERSON:").removesuffix(" family")
+                if base not in person.family:
+                    person.family.append(base)
+            elif (full := self._find_full_form(word)) and word not in person.given:
+                person.short[word] = full
+            elif person.find_word(word) is not None:
+                continue
+            elif base := self._find_plural_base(word, families):
+                person.family.append(base)
+                person.plural = not person.given and len(person.family) == 1
+            elif not self._is_initials(word):
+                kind = kind or (FAMILY if word in families else GIVEN if word in givens else self._guess_kind(word))
+                (person.family if kind == FAMILY else person.given).append(word)
+        words = [person.written.get(w, w) for w in (*person.given[:1], *person.family[-1:])]
+        hint = self._guess_particle_origin()
+        fits = hint and person.family and self.origin not in FAMILY_FIRST
+        if fits and (not person.given or get_weight(kb, person.given[0], "first", hint) or not kb.name_facts(words[0])):
+            person.origin = hint
+        elif person.family_first:
+            person.origin = self.origin
+        elif person.given or not person.family:
+            person.origin = guess_origin(self.cast, words, self.home)
+        else:
+            person.origin = guess_family_origin(self.cast, words[-1], "", self.home)
+        return person
+
+    def _guess_particle_origin(self) -> str:
+        """Return the origin that a particle or an Arabic article tells; else empty."""
+        person = self.person
+        hint = load_tables().particle_origins.get(person.particles, "")
+        if person.particles and person.family and not hint:
+            facts = self.cast.kb.name_facts(f"{person.particles} {person.family[-1]}")
+            hint = next((fact.origin for fact in facts if fact.part == "last"), "")
+        return hint or ("arabic" if any(w.startswith(("al-", "el-")) for w in person.family) else "")
+
+    def _find_plural_base(self, word: str, families: set[str]) -> str:
+        """Return the family name that a word is the plural of; empty where it is none."""
+        singulars = singular(word)
+        for base in singulars:
+            if base in families or (word in self._after_the and get_weight(self.cast.kb, base, "last")):
+                return base
+        return singulars[0] if word in self._after_the and singulars else ""
+
+    def _is_initials(self, word: str) -> bool:
+        """Whether a word is nothing but somebody's initials."""
+        written = self.person.written.get(word, "")
+        return 2 <= len(word) <= 4 and written.isupper() and word.isalpha() and not self.cast.kb.name_facts(word)
+
+    def _guess_kind(self, word: str) -> str:
+        if self.person.given and not self.person.family:
+            return FAMILY
+        for origin in (self.home, ""):
+            first, last = (get_weight(self.cast.kb, word, part, origin) for part in ("first", "last"))
+            if first or last:
+                return FAMILY if last > first else GIVEN
+        return FAMILY if len(word) > 5 and word.endswith(load_tables().family_endings) else GIVEN
+
+    def guess_gender(self, others: Sequence[tuple[int, int]]) -> str:
+        """Return ``f``, ``m``, ``n`` where names of either gender are required, empty where nothing tells.
+
+        A title before a given name counts most, then the given name, then another title (``Frau Schmidt`` may be a
+        relative of Ludwig Schmidt), then pronouns nearby, which also decide where a name is not of one gender only.
+
+        Args:
+            others: places of all people's mentions, sorted.
+        """
+        if self.neutral or self._sure_gender:
+            return "n" if self.neutral else self._sure_gender
+        kb, person = self.cast.kb, self.person
+        given = romanise(person.given[0]) if person.given else ""
+        by_name = kb.gender(given, person.origin) if given else ""
+        if by_name not in ("f", "m"):
+            by_name = ""
+        facts = kb.name_facts(given) if by_name else ()
+        if by_name and not any(f.gender not in ("", by_name) for f in facts if f.part == "first"):
+            return by_name
+        gender = self._title_gender or self._guess_by_pronouns(others) or by_name
+        if not gender and any(_is_of_woman(kb, person.written.get(w, w)) for w in person.family):
+            return "f"
+        return gender
+
+    def _guess_by_pronouns(self, others: Sequence[tuple[int, int]]) -> str:
+        if self.cast.setting.policy.language != "en":
+            return ""
+        text = self.cast.text
+        for span in self.entity.spans[:3]:
+            following = next((start for start, _ in others if start >= span.end), len(text))
+            nearby = text[span.end : min(following, span.end + _NEARBY)]
+            he, she = _HE.search(nearby) is not None, _SHE.search(nearby) is not None
+            if he != she:
+                return "m" if he else "f"
+        return ""
+
+
+def parse_person(kb: KnowledgeBase, surface: str) -> tuple[Piece, ...]:
+    """Parse a name as :func:`parse` does, but the ``Van`` of ``Van Morris`` is a name, unlike that of ``Van Gogh``."""
+    pieces = naming.parse(surface)
+    if len(pieces) == 3 and pieces[0] == ("particle", "Van") and pieces[2].kind == "name":
+        family = pieces[2].text
+        origins = ("english", "american", "irish", "scottish", "welsh")
+        english = max(get_weight(kb, family, "last", origin) for origin in origins)
+        if english > get_weight(kb, family, "last", "dutch") and not kb.name_facts(f"Van {family}"):
+            return (Piece("name", "Van"), *pieces[1:])
+    return pieces
+
+
+def _list_names(pieces: Sequence[Piece]) -> list[str]:
+    return [p.text for p in pieces if p.kind == "name"]
+
+
+def guess_origin(cast: Cast, words: Sequence[str], home: str) -> str:
+    """Return the origin of a name by its words, in the order in which they stand; ``home`` where they do not tell."""
+    if not words:
+        return home
+    by_script = next((o for w in words if (o := find_script(w)[0])), "")
+    kb = cast.kb
+    words = [romanise(w if kb.name_facts(w) or _JOINED.fullmatch(w) else re.split("[‐‑-]", w)[-1] or w) for w in words]
+    if by_script:
+        origin = kb.origin(words, by_script)
+        return origin if find_script(origin)[1] else by_script
+    if len(words) == 1:
+        exact = _find_exact_origins(kb, words[0], "first")
+        if exact and home not in exact:
+            return exact[0]
+        if exact or (words[0].isascii() and get_weight(kb, words[0], "first", home)):
+            return home  # many a given name is at home in many languages
+        return kb.origin(words, home)
+    origin = kb.origin(words, home)
+    # A family name that is in no list says little, unless its ending does.
+    unknown = not kb.name_facts(words[-1]) and words[-1].isascii()
+    common = get_weight(kb, words[0], "first", home) > _BORROWED
+    if unknown and common and not plain(words[-1]).endswith(load_tables().family_endings):
+        return home
+    for given, family in ((words[-1], words[0]), (words[0], words[-1])):
+        # "Wong Ka-fai": a given name as the Latin script writes those of China and Korea.
+        if _JOINED.fullmatch(given) and not get_weight(kb, given, "first"):
+            return max(("chinese", "korean"), key=lambda o: get_weight(kb, family, "last", o))
+    reversed_origin = kb.origin([*words[1:], words[0]], home)
+    if reversed_origin in FAMILY_FIRST and get_weight(kb, words[0], "last", reversed_origin):
+        origin = reversed_origin
+    if origin in FAMILY_FIRST:
+        # "Kim Gordon", "David Lee": a word that is certainly of another language tells more.
+        facts = {w: {f.origin for f in kb.name_facts(w)} for w in words}
+        foreign = [w for w in words if facts[w] and origin not in facts[w]]
+        return kb.origin(foreign, home) if foreign else origin
+    return origin
+
+
+def _find_exact_origins(kb: KnowledgeBase, word: str, part: str) -> list[str]:
+    """Return the origins whose names are written just so, diacritics and all; none for words without diacritics."""
+    if word.isascii():
+        return []
+    origins = dict.fromkeys(f.origin for f in kb.name_facts(word) if f.part == part)
+    return [origin for origin in origins if word in kb.names(part, origin)]
+
+
+def guess_family_origin(cast: Cast, word: str, full_origin: str, home: str = "") -> str:
+    """Return the origin of a family name: that of the full name, where it is at home there too, else its own.
+
+    Args:
+        cast: of the document.
+        word: as it is written; of a hyphenated name the last word tells.
+        full_origin: origin of the full name; empty: there is no more than this word.
+        home: the origin where nothing tells; that of the policy's language if empty.
+    """
+    kb = cast.kb
+    if by_script := find_script(word)[0]:
+        return full_origin or by_script
+    parts = [p for p in re.split("[‐‑-]", word) if p]
+    if len(parts) > 1 and plain(parts[0]) in ARTICLES:
+        return load_tables().particle_origins.get(plain(parts[0]), full_origin or "arabic")
+    word = parts[-1] if parts else word
+    origin = kb.origin(["", word], home or naming.get_origin(cast.setting.policy.language))
+    exact = _find_exact_origins(kb, word, "last")
+    if exact and origin not in exact:
+        origin = exact[0]
+    weight = get_weight(kb, word, "last", origin)
+    if not full_origin and home and 15 * get_weight(kb, word, "last", home) >= weight:
+        return home
+    if full_origin and 2 * get_weight(kb, word, "last", full_origin) >= weight:
+        return full_origin
+    return origin
+
+
+def get_weight(kb: KnowledgeBase, word: str, part: str, origin: str = "") -> int:
+    """Return how typical a word is as a given (``first``) or family (``last``) name: 0 to 100."""
+    facts = kb.name_facts(romanise(word))
+    return max((f.weight for f in facts if f.part == part and origin in ("", f.origin)), default=0)
+
+
+def _count_origins(kb: KnowledgeBase, word: str, part: str) -> int:
+    """Count the languages in which a word is such a name."""
+    return len({f.origin for f in kb.name_facts(word) if f.part == part and f.weight > _BORROWED})
+
+
+def _is_of_woman(kb: KnowledgeBase, word: str) -> bool:
+    """Whether only women bear a family name in this form."""
+    genders = {f.gender for f in kb.name_facts(word) if f.part == "last"}
+    return genders == {"f"} or word.casefold().endswith("ová") or plain(word).endswith(("owska", "ewska", "inska"))
+
+
+def _find_roles(kb: KnowledgeBase, pieces: Sequence[Piece], origin: str) -> list[str]:
+    """Return given or family name for each name and initial of a surface; empty for a word that stands alone."""
+    names = [(i, p) for i, p in enumerate(pieces) if p.kind in ("name", "initial")]
+    comma = next((i for i, p in enumerate(pieces) if p.kind == "between" and "," in p.text), None)
+    if comma is not None and names[0][0] < comma < names[-1][0]:
+        return [FAMILY if i < comma else GIVEN for i, _ in names]
+    full = [p.text for _, p in names if p.kind == "name"]
+    capitals = [t for t in full if t.isupper()]
+    if capitals and len(capitals) < len(full) and len(capitals) <= 2 and all(len(t) > 2 for t in capitals):
+        return [FAMILY if p.text in capitals else GIVEN for _, p in names]
+    particle = next((i for i, p in enumerate(pieces) if p.kind == "particle"), None)
+    if particle is not None and particle < names[0][0]:
+        return [FAMILY] * len(names)
+    between = {plain(p.text).replace(".", "") for p in pieces if p.kind == "between"}
+    if len(names) == 2 and between & {"v", "vs", "versus"}:
+        return [FAMILY, FAMILY]
+    if len(names) == 1:
+        return [""]
+    if origin in ("chinese", "korean") and len(names) == 2 and _JOINED.fullmatch(names[1][1].text):
+        return [FAMILY, GIVEN]
+    head, tail = names[0][1].text, names[-1][1].text
+    if origin in FAMILY_FIRST and names[0][1].kind == "name":
+        straight = get_weight(kb, head, "first", origin) + get_weight(kb, tail, "last", origin)
+        if get_weight(kb, head, "last", origin) + get_weight(kb, tail, "first", origin) > straight:
+            return [FAMILY] + [GIVEN] * (len(names) - 1)
+    two_words = origin in TWO_FAMILY_NAMES and len(names) == len(full) == 2
+    if two_words and get_weight(kb, head, "last", origin) and not get_weight(kb, head, "first", origin):
+        return [FAMILY, FAMILY]
+    roles = [GIVEN] * len(names)
+    number = next((p.text for p in pieces if p.kind == "suffix"), "")
+    numbered = len(full) == len(names) and ROMAN.fullmatch(number)
+    if numbered and _count_origins(kb, tail, "first") > _count_origins(kb, tail, "last"):
+        return roles  # "John Paul II"
+    roles[-1] = FAMILY
+    for n in range(1, len(names) - 1):
+        i, piece = names[n]
+        if particle is not None and i > particle:
+            roles[n] = FAMILY
+        elif piece.kind == "name" and not any(p.text == "and" for p in pieces[names[n - 1][0] : i]):
+            # Not so in "Bill and Hillary Clinton".
+            language = origin if origin in TWO_FAMILY_NAMES else ""
+            first, last = (get_weight(kb, piece.text, part, language) for part in ("first", "last"))
+            if last > first and (language or not first):
+                roles[n] = FAMILY
+    if particle is not None and len(names) > 2 and pieces[particle].text in ("y", "e", "i"):
+        # "Ortega y Gasset": the name before it is a family name too.
+        before = max(n for n, (i, _) in enumerate(names) if i < particle)
+        roles[before] = FAMILY if before else GIVEN
+    return roles
