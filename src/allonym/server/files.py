@@ -1,12 +1,11 @@
-"""A file that a person works with: its texts, and the file again with plans carried out. Nothing of it is kept.
+"""A file that a person works with: its texts, and the file again with plans applied. Nothing of it is kept.
 
-All of this runs in a worker, for a bounded time and with a bounded memory: other people's files may be made to hurt.
+All of this runs in a worker, for a limited time and with limited memory: other people's files may be made to harm.
 """
 
 from __future__ import annotations
 
 import io
-import logging
 import resource
 import signal
 import threading
@@ -19,23 +18,23 @@ from typing import Any
 
 from allonym.batch import RECORD_ERRORS
 from allonym.document import Document, Turn
-from allonym.errors import DataError, MissingExtra, PlanMismatch, RefusedContent, RequestError
+from allonym.errors import DataError, PlanMismatch, RefusedContent, RequestError
 from allonym.files.formats import format_of
 from allonym.files.record import Chunk, Draft, Failure, Job, Parsed, rendered
 from allonym.plan import Plan, apply_parts
 from allonym.policy import Policy
 
 FORMATS = ("txt", "md", "docx", "pdf", "jsonl", "json", "csv", "tsv", "html", "eml", "xlsx", "srt", "vtt")
-"""What is read; all but ``pdf`` is written too."""
+"""The formats that are read. All but ``pdf`` are written too."""
 
 MOST_BYTES = 32 << 20
-"""Of a file. Larger ones are treated as a job."""
+"""Size of a file, at most. A larger one has to be sent as a job."""
 
 MOST_DOCUMENTS = 10_000
 MOST_PAGES = 2_000
 SECONDS = 30.0
 MEMORY = 1 << 30
-"""Bytes that a worker may take for a file, beyond those that it had."""
+"""Bytes that a worker may use for a file, beyond those that it used before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +48,15 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """What a file holds."""
+    """The documents of a file, and whether the file can be saved in its own format."""
 
     format: str
     saveable: bool
     documents: tuple[Text, ...]
 
 
-def read(data: bytes, name: str, most: int) -> Texts:
-    """The texts of a file: runs in a worker.
+def read_texts(data: bytes, name: str, most: int) -> Texts:
+    """Read the texts of a file: runs in a worker.
 
     Args:
         data: the file.
@@ -68,10 +67,8 @@ def read(data: bytes, name: str, most: int) -> Texts:
         DataError: the file cannot be read, or not safely.
         RequestError: it holds too much (413).
     """
-    with bounded():
-        if suffix(name) == "pdf":
-            return Texts("pdf", False, (Text("1", _pdf_text(data, most)),))
-        kind, chunks = _parsed(data, name)
+    with limited():
+        kind, chunks = _parse_chunks(data, name)
         documents = [piece.document for _, drafts in chunks for piece in drafts]
     if len(documents) > MOST_DOCUMENTS or sum(len(d.text) for d in documents) > most:
         raise RequestError(
@@ -84,44 +81,44 @@ def read(data: bytes, name: str, most: int) -> Texts:
             document.text.encode()
         except UnicodeEncodeError:
             raise DataError(f"record {number} holds half a surrogate pair, which is no text") from None
-    ids = _ids(documents)
-    return Texts(kind, True, tuple(Text(i, d.text, d.turns) for i, d in zip(ids, documents, strict=True)))
+    if kind == "pdf" and not any(document.text.strip() for document in documents):
+        raise DataError("the PDF holds no text; a scanned one has to go through text recognition first")
+    ids = _list_ids(documents)
+    texts = tuple(Text(id, document.text, document.turns) for id, document in zip(ids, documents, strict=True))
+    return Texts(kind, kind != "pdf", texts)
 
 
-def carried_out(data: bytes, name: str, plans: Mapping[str, Plan]) -> bytes:
-    """The file with each document's plan carried out: runs in a worker.
+def apply_plans(data: bytes, name: str, plans: Mapping[str, Plan]) -> bytes:
+    """Apply each document's plan and return the file: runs in a worker.
 
     Args:
-        data, name: as for :func:`read`.
+        data, name: as for :func:`read_texts`.
         plans: by the document's id, for all documents of the file.
 
     Raises:
-        RefusedContent: the format cannot be written, or what was written still holds a text that a plan covers.
+        RefusedContent: the format cannot be written, or the result still holds a text that a plan covers.
         PlanMismatch: a plan is missing, is for no document of the file, or for another text.
         DataError: the file cannot be read.
     """
-    with bounded():
-        if suffix(name) == "pdf":
+    with limited():
+        if format_name(name) == "pdf":
             raise RefusedContent("a PDF is read, not written; save its text as TXT")
-        _, chunks = _parsed(data, name)
-        ids = _ids([piece.document for _, drafts in chunks for piece in drafts])
-        missing = sum(one not in plans for one in ids)
+        _, chunks = _parse_chunks(data, name)
+        ids = _list_ids([piece.document for _, drafts in chunks for piece in drafts])
+        missing = sum(id not in plans for id in ids)
         if missing or len(plans) > len(ids):
             raise PlanMismatch(f"the file has {len(ids)} documents, and {len(ids) - missing} of {len(plans)} plans fit")
-        names = iter(ids)
-        return b"".join(_written(parsed, names, plans) for parsed, _ in chunks)
+        remaining = iter(ids)
+        return b"".join(_write_chunk(parsed, remaining, plans) for parsed, _ in chunks)
 
 
-def suffix(name: str) -> str:
-    """The format that a file's name asks for.
+def format_name(name: str) -> str:
+    """The name of the format that a file's suffix asks for.
 
     Raises:
-        DataError: none of ``FORMATS``, or it is packed.
+        DataError: the format is none of ``FORMATS``, or the file is packed.
     """
-    last = PurePosixPath(name).suffix.lower().lstrip(".")
-    if last == "pdf":
-        return last
-    if last == "gz":
+    if PurePosixPath(name).suffix.lower() == ".gz":
         raise DataError("a packed file is not read here; unpack it, or send it as a job")
     kind, _ = format_of(name)
     if kind.name not in FORMATS:
@@ -129,99 +126,77 @@ def suffix(name: str) -> str:
     return kind.name
 
 
-def _parsed(data: bytes, name: str) -> tuple[str, list[tuple[Parsed, list[Draft]]]]:
-    """The file's format, and its chunks taken apart with the drafts in each."""
-    kind, _ = format_of(f"file.{suffix(name)}")
+def _parse_chunks(data: bytes, name: str) -> tuple[str, list[tuple[Parsed, list[Draft]]]]:
+    """The file's format, and its chunks with the drafts in each."""
+    kind, _ = format_of(f"file.{format_name(name)}")
     job = Job(Policy.load("default"))
-    out: list[tuple[Parsed, list[Draft]]] = []
+    parsed_chunks: list[tuple[Parsed, list[Draft]]] = []
     line = 0
     try:
-        whole = [Chunk(data, end=len(data))]
-        chunks = whole if kind.chunks is None else kind.chunks(io.BytesIO(data), job, max(1, len(data)), 0)
+        if kind.name == "pdf":
+            _check_pages(data)
+        single = [Chunk(data, end=len(data))]
+        chunks = single if kind.chunks is None else kind.chunks(io.BytesIO(data), job, max(1, len(data)), 0)
         for chunk in chunks:
             parsed = kind.parse(chunk, job)
             for piece in parsed.pieces:
                 if isinstance(piece, Failure):
                     raise DataError(f"{kind.unit} {line + piece.line}: {piece.reason}")
-            out.append((parsed, [piece for piece in parsed.pieces if isinstance(piece, Draft) and piece.counted]))
+            drafts = [piece for piece in parsed.pieces if isinstance(piece, Draft) and piece.counted]
+            parsed_chunks.append((parsed, drafts))
             line += parsed.lines
     except (DataError, RequestError):
         raise
     except RECORD_ERRORS as error:
         raise DataError(f"the file cannot be read as {kind.name}: {type(error).__name__}") from None
-    return kind.name, out
+    return kind.name, parsed_chunks
 
 
-def _ids(documents: list[Document]) -> list[str]:
+def _check_pages(data: bytes) -> None:
+    from allonym.files.pdf.objects import open_pdf
+
+    with open_pdf(data) as pdf:
+        if len(pdf.pages) > MOST_PAGES:
+            raise RequestError(
+                f"a PDF has at most {MOST_PAGES} pages here; send a longer one as a job", 413, "TooLarge"
+            )
+
+
+def _list_ids(documents: list[Document]) -> list[str]:
     """The documents' own ids where all have one and no two the same; else their numbers, from 1."""
-    own = [document.id for document in documents]
-    return own if all(own) and len(set(own)) == len(own) else [str(n) for n in range(1, len(own) + 1)]
+    ids = [document.id for document in documents]
+    return ids if all(ids) and len(set(ids)) == len(ids) else [str(n) for n in range(1, len(ids) + 1)]
 
 
-def _written(parsed: Parsed, ids: Iterator[str], plans: Mapping[str, Plan]) -> bytes:
-    out: list[bytes | None] = []
+def _write_chunk(parsed: Parsed, ids: Iterator[str], plans: Mapping[str, Plan]) -> bytes:
+    written: list[bytes | None] = []
     for piece in parsed.pieces:
         if isinstance(piece, Draft):
             document = piece.document
-            if not piece.counted:
-                out.append(piece.render(document.part_texts()))
-                continue
-            plan = plans[next(ids)]
-            parts = apply_parts(document, plan)
-            out.append(rendered(piece, parts, [(e.start, e.end) for e in plan.edits if e.start < e.end]))
+            if piece.counted:
+                plan = plans[next(ids)]
+                written.append(rendered(piece, apply_parts(document, plan), plan.covered))
+            else:
+                written.append(piece.render(document.part_texts()))
         elif isinstance(piece, bytes):
-            out.append(piece)
-    return parsed.join(out) if parsed.join else b"".join(piece for piece in out if piece is not None)
-
-
-def _pdf_text(data: bytes, most: int) -> str:
-    """The text of a PDF's pages. What is drawn, scanned or attached is no text, and not read."""
-    try:
-        from pypdf import PdfReader
-        from pypdf.errors import PyPdfError
-    except ImportError:
-        raise MissingExtra("reading PDF", "server") from None
-    if not data.startswith(b"%PDF-"):
-        raise DataError("not a PDF file")
-    logging.getLogger("pypdf").setLevel(logging.CRITICAL + 1)  # its warnings may quote the file
-    pages: list[str] = []
-    size = 0
-    try:
-        reader = PdfReader(io.BytesIO(data))
-        if reader.is_encrypted:
-            raise RefusedContent("an encrypted PDF is not read")
-        if len(reader.pages) > MOST_PAGES:
-            raise RequestError(f"a PDF has at most {MOST_PAGES} pages here", 413, "TooLarge")
-        for page in reader.pages:
-            pages.append(page.extract_text().strip())
-            size += len(pages[-1])
-            if size > most:
-                raise RequestError(f"a file has at most {most} characters of text here", 413, "TooLarge")
-    except (DataError, RequestError):
-        raise
-    except (PyPdfError, OSError, AttributeError, AssertionError, *RECORD_ERRORS) as error:
-        raise DataError(f"the PDF is broken, or made in a way that is not read: {type(error).__name__}") from None
-    text = "\n\n".join(page for page in pages if page)
-    text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # fonts may name half a pair
-    if not text:
-        raise DataError("the PDF holds no text; a scanned one has to go through text recognition first")
-    return text
+            written.append(piece)
+    return parsed.join(written) if parsed.join else b"".join(piece for piece in written if piece is not None)
 
 
 @contextmanager
-def bounded(seconds: float = SECONDS, memory: int = MEMORY) -> Iterator[None]:
-    """Ends what takes longer, or more memory: for the one thread of a worker.
+def limited(seconds: float = SECONDS, memory: int = MEMORY) -> Iterator[None]:
+    """Stop a block that takes longer, or more memory; effective in the main thread of a worker.
 
     Raises:
-        DataError: it did.
+        DataError: the block was stopped.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
-    taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    most = taken + memory
-    before = signal.signal(signal.SIGALRM, _late)
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    most = used + memory
+    before = signal.signal(signal.SIGALRM, _raise_late)
     signal.setitimer(signal.ITIMER_REAL, seconds)
     resource.setrlimit(resource.RLIMIT_AS, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
     try:
@@ -239,8 +214,8 @@ def bounded(seconds: float = SECONDS, memory: int = MEMORY) -> Iterator[None]:
 
 
 class _Late(BaseException):
-    """Raised by the clock; no ``except Exception`` of a package takes it for its own."""
+    """The timer went off. It is no ``Exception``, so that no package catches it by accident."""
 
 
-def _late(signal_number: int, frame: FrameType | None) -> Any:
+def _raise_late(signal_number: int, frame: FrameType | None) -> Any:
     raise _Late

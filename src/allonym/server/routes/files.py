@@ -44,7 +44,7 @@ async def file_text(request: Request, who: Annotated[Who, needs("detect")], serv
     `/v1/files/apply`. Nothing is kept. A PDF gives its text only; a scanned or encrypted one is refused."""
     async with _turn(services):
         name, data, _ = await _received(request, services.settings.timeout)
-        found = await services.kernel.run(files.read, data, name, services.settings.max_characters)
+        found = await services.kernel.run(files.read_texts, data, name, services.settings.max_characters)
     return wire.FileTexts(
         name=name,
         format=found.format,
@@ -83,7 +83,7 @@ async def file_apply(request: Request, who: Annotated[Who, needs("anonymize")], 
     async with _turn(services):
         name, data, given = await _received(request, services.settings.timeout)
         plans = await run_in_threadpool(_plans, given)
-        made = await services.kernel.run(files.carried_out, data, name, plans)
+        made = await services.kernel.run(files.apply_plans, data, name, plans)
     headers = {"content-disposition": disposition(with_mark(name, "anonymised"))}
     return Response(made, media_type=media_type(name), headers=headers)
 
@@ -150,7 +150,7 @@ async def _received(request: Request, seconds: float) -> tuple[str, bytes, str |
     finally:
         await form.close()
     try:
-        files.suffix(name)
+        files.format_name(name)
     except DataError as error:
         raise RequestError(str(error), 415, "WrongMediaType") from None
     return name, data, plans
