@@ -11,6 +11,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from hashlib import blake2b
+from pathlib import Path
 
 from allonym.document import Document, Interval, Span
 from allonym.errors import PlanMismatch
@@ -167,6 +168,32 @@ class Anonymized:
 
     def __repr__(self) -> str:
         return f"Anonymized({len(self.text)} characters, {len(self.plan.edits)} edits)"
+
+
+def read_plan_rows(text: str, where: str | Path) -> list[tuple[Mapping[str, object], Plan]]:
+    """Read a file of plans, one a line: bare plans, or rows of ``allonym anonymize --plans``.
+
+    Args:
+        text: the content of the file.
+        where: its name, for messages.
+
+    Returns:
+        Each plan after the row that holds it; a bare plan is its own row.
+
+    Raises:
+        PlanMismatch: a line is not a plan. The message says which line and quotes nothing.
+    """
+    rows: list[tuple[Mapping[str, object], Plan]] = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+            data = row.get("plan", row)
+            rows.append((row, Plan.from_dict(json.loads(data) if isinstance(data, str) else data)))
+        except (ValueError, AttributeError, RecursionError):
+            raise PlanMismatch(f"{where}:{number}: not a plan") from None
+    return rows
 
 
 def replaced(text: str, edits: Iterable[Edit]) -> str:

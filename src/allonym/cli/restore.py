@@ -67,8 +67,7 @@ def restore(
       allonym restore safe/ -o again/ --vault study.vault --secret-file study.key
       my-model < safe.txt | allonym restore - --stream --plan plan.json
     """
-    from allonym.files.restoring import check_plain, only_plan
-    from allonym.plan import Plan
+    from allonym.files.restoring import check_plain, read_only_plan
     from allonym.restore import restore as bring_back
     from allonym.restore import restore_stream
 
@@ -97,7 +96,7 @@ def restore(
         raise UsageError(f"{output} exists; --overwrite replaces it")
     if source != "-":
         check_plain(source)
-    made = Plan.from_dict(only_plan(plan)) if plan is not None else None
+    made = read_only_plan(plan) if plan is not None else None
     keeper = open_vault(vault, secret_file, secret_env, secret_keyring) if vault else None
     try:
         if stream:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -91,17 +90,17 @@ def _read(path: Path, policy: Policy) -> Document:
 
 def _plan(path: Path, names: set[str]) -> Plan:
     """The only plan of a file, or the one of a file with one of these names."""
-    from allonym.plan import Plan
+    from allonym.plan import read_plan_rows
 
     try:
-        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-        if len(rows) > 1:
-            rows = [r for r in rows if {Path(str(r.get(k, ""))).name for k in ("file", "id")} & names]
-        if len(rows) != 1:
-            raise PlanMismatch(f"{path} must hold one plan of this file, got {len(rows)}")
-        return Plan.from_dict(rows[0].get("plan", rows[0]))
-    except (json.JSONDecodeError, UnicodeDecodeError, AttributeError):
-        raise PlanMismatch(f"{path} is not a file of plans: it is not JSON lines") from None
+        rows = read_plan_rows(path.read_text(encoding="utf-8"), path)
+    except UnicodeDecodeError:
+        raise PlanMismatch(f"{path} is not a file of plans: it is not UTF-8") from None
+    if len(rows) > 1:
+        rows = [(r, plan) for r, plan in rows if {Path(str(r.get(k, ""))).name for k in ("file", "id")} & names]
+    if len(rows) != 1:
+        raise PlanMismatch(f"{path} must hold one plan of this file, got {len(rows)}")
+    return rows[0][1]
 
 
 def _covered(

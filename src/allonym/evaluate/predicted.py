@@ -8,10 +8,10 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from allonym.document import Span
-from allonym.errors import DataError, PlanMismatch
+from allonym.errors import DataError
 from allonym.evaluate.found import found_in_plans
 from allonym.evaluate.reading import read_pairs
-from allonym.plan import Plan, digest
+from allonym.plan import digest, read_plan_rows
 from allonym.train.records import Record, read_records, spans_of, text_of
 
 __all__ = ["read_anonymised", "read_findings", "read_plans"]
@@ -73,17 +73,7 @@ def read_plans(path: Path | str, texts: Sequence[str]) -> list[list[Span]]:
     Raises:
         DataError: a line is no plan, or a text has none.
     """
-    plans: dict[str, Plan] = {}
-    for number, line in enumerate(text_of(Path(path)).split("\n"), 1):
-        if not line.strip():
-            continue
-        try:
-            value: Any = json.loads(line)
-            value = value.get("plan", value) if isinstance(value, dict) else value
-            plan = Plan.from_dict(json.loads(value) if isinstance(value, str) else value)
-        except (json.JSONDecodeError, PlanMismatch):
-            raise DataError(f"{path}:{number}: not a plan") from None
-        plans[plan.digest] = plan
+    plans = {plan.digest: plan for _, plan in read_plan_rows(text_of(Path(path)), path)}
     lacking = [number for number, text in enumerate(texts, 1) if digest(text) not in plans]
     if lacking:
         raise DataError(f"{path}: {len(lacking)} of {len(texts)} texts have no plan, the first is number {lacking[0]}")

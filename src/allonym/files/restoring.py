@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from allonym.errors import DataError, PlanMismatch, UsageError
 from allonym.files.formats import format_of
 from allonym.files.items import check_apart, check_free, list_items
 from allonym.files.output import PartFile
+from allonym.plan import Plan, read_plan_rows
 from allonym.restore import Restorer
 
 if TYPE_CHECKING:
@@ -89,7 +89,6 @@ def restore_files(
         DataError: a file is not UTF-8, or the vault cannot be read.
         PlanMismatch: the plan is none, or holds no originals.
     """
-    from allonym.plan import Plan
     from allonym.restore import restore
 
     if plan is not None and len(files) != 1:
@@ -140,20 +139,16 @@ def check_plain(name: str) -> None:
         raise UsageError(f"restore works on plain text; a {found} file needs its records restored one by one in Python")
 
 
-def only_plan(path: Path) -> dict[str, object]:
-    """The plan in a file that holds one: bare, or a line of ``allonym anonymize --plans``.
+def read_only_plan(path: Path) -> Plan:
+    """Read the plan in a file that holds one: bare, or a line of ``allonym anonymize --plans``.
 
     Raises:
-        PlanMismatch: it holds several, or none.
+        PlanMismatch: the file holds several plans, or none.
     """
     try:
-        lines = [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line.strip()]
-        if len(lines) != 1:
-            raise PlanMismatch(f"{path} must hold one plan, got {len(lines)}")
-        found = lines[0].get("plan", lines[0]) if isinstance(lines[0], dict) else lines[0]
-        found = json.loads(found) if isinstance(found, str) else found
-    except (json.JSONDecodeError, UnicodeDecodeError):
-        raise PlanMismatch(f"{path} is not a plan: it is not JSON") from None
-    if not isinstance(found, dict):
-        raise PlanMismatch(f"{path} is not a plan: an object is required, got {type(found).__name__}")
-    return found
+        plans = read_plan_rows(path.read_text(encoding="utf-8"), path)
+    except UnicodeDecodeError:
+        raise PlanMismatch(f"{path} is not a plan: it is not UTF-8") from None
+    if len(plans) != 1:
+        raise PlanMismatch(f"{path} must hold one plan, got {len(plans)}")
+    return plans[0][1]
