@@ -43,8 +43,9 @@ from allonym.errors import AllonymError, UnknownNameError
 from allonym.labels import TAXONOMY
 from allonym.models.words import words
 from allonym.policy import Policy, operating_point
-from allonym.train.corpus import part_of, read_records
+from allonym.train.corpus import part_of
 from allonym.train.labelmap import LabelMap, default_map, read_map
+from allonym.train.records import read_objects
 
 NAME_PARTS = frozenset({"PERSON_FIRSTNAME", "PERSON_LASTNAME"})
 
@@ -298,7 +299,7 @@ def chosen(path: Path, args: argparse.Namespace) -> tuple[frozenset[str], list[T
     known = read_map(args.labels) if args.labels else default_map()
     stem = path.name.partition(".")[0]
     wanted = frozenset(filter(None, args.groups.split(",")))
-    records = [r for r in read_records(path) if r.get("text")]
+    records = [r for _, r in read_objects(path) if r.get("text")]
     annotated = frozenset(g for r in records for m in read(r, stem, known, wanted).gold for g in m.groups)
     if args.part != "all":
         parts = part_of(records)

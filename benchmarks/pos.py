@@ -16,8 +16,8 @@ from pathlib import Path
 from allonym.models.pos import parts_of_speech
 from allonym.models.tagger import ENGLISH, load
 from allonym.models.tags import PARTS
-from allonym.train.corpus import read_records
 from allonym.train.examples import tokens_example
+from allonym.train.records import read_objects
 
 
 def main() -> None:
@@ -29,7 +29,7 @@ def main() -> None:
     right: Counter[str] = Counter()
     total: Counter[str] = Counter()
     wrong: Counter[tuple[str, str]] = Counter()
-    for record in read_records(given.file):
+    for _, record in read_objects(given.file):
         gold = tokens_example(record, "").parts
         for number, (_, _, part) in zip(gold, parts_of_speech(record["text"], model), strict=True):
             if number >= 0:

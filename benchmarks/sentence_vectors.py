@@ -13,12 +13,13 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
 
 from allonym.models.encoder import SentenceEncoder
-from allonym.train.corpus import read_records
+from allonym.train.records import read_objects
 
 
 def main() -> None:
@@ -27,7 +28,7 @@ def main() -> None:
     parser.add_argument("--encoder", type=Path, required=True)
     parser.add_argument("--limit", type=int, default=500)
     given = parser.parse_args()
-    texts = [r["text"][:1000] for r in read_records(given.file)[: given.limit]]
+    texts = [r["text"][:1000] for _, r in islice(read_objects(given.file), given.limit)]
     ours = SentenceEncoder()
     start = time.perf_counter()
     own = ours.encode(texts)

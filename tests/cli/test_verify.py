@@ -54,4 +54,4 @@ def test_what_is_missing_is_told(run, folder):
     assert text.code == 2 and "verify reads pdf, docx, xlsx" in text.err
     (folder / "q.jsonl").write_text("Ada Brook\n", encoding="utf-8")
     broken = run("verify", "b.pdf", "--plans", "q.jsonl")
-    assert broken.code == 1 and "not JSON lines" in broken.err and "Ada" not in broken.err
+    assert broken.code == 1 and "q.jsonl:1: not a plan" in broken.err and "Ada" not in broken.err

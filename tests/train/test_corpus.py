@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allonym.errors import DataError, UnknownNameError, UsageError
-from allonym.train.corpus import Recipe, Source, joined, load, own_lists, part_of, read_records
+from allonym.train.corpus import Recipe, Source, joined, load, own_lists, part_of
 from allonym.train.examples import ALL
+from allonym.train.records import read_objects
 
 PARTS = ("train", "dev", "test")
 
@@ -189,15 +190,15 @@ def test_a_missing_corpus_is_told(tmp_path: Path) -> None:
 
 def test_broken_lines_are_told_without_the_text(tmp_path: Path) -> None:
     (tmp_path / "c.jsonl").write_text('{"id": "1", "text": "a"}\n{"id": Canary\n', "utf-8")
-    with pytest.raises(DataError, match=r"c\.jsonl, line 2: no JSON object") as caught:
-        read_records(tmp_path / "c.jsonl")
+    with pytest.raises(DataError, match=r"c\.jsonl:2: not JSON at column 8") as caught:
+        list(read_objects(tmp_path / "c.jsonl"))
     assert "Canary" not in str(caught.value)
 
 
 def test_packed_files(tmp_path: Path) -> None:
     with gzip.open(tmp_path / "c.jsonl.gz", "wt", encoding="utf-8") as out:
         out.write('{"id": "1", "text": "é"}\n')
-    assert read_records(tmp_path / "c.jsonl.gz") == [{"id": "1", "text": "é"}]
+    assert list(read_objects(tmp_path / "c.jsonl.gz")) == [(1, {"id": "1", "text": "é"})]
 
 
 def test_own_lists_hold_names_in_lower_case() -> None:

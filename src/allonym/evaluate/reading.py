@@ -16,8 +16,8 @@ from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.files import read_documents
 from allonym.files.fields import find_field
 from allonym.files.items import list_items
+from allonym.files.metadata import match_rows
 
-_NAMING = ("id", "doc_id", "document", "file", "filename", "file_name", "path")
 _NOWHERE = Path(os.devnull, "folder")
 _TEXT = "text"
 
@@ -105,7 +105,7 @@ def read_pairs(
     keys, partners = list(before), _paired(before, after, str(original), str(second))
     metas = [d.meta for d in before.values()]
     if metadata is not None:
-        metas = _described(keys, metas, metadata)
+        metas = [{**meta, **row} for meta, row in zip(metas, match_rows(metadata, keys), strict=True)]
     return Pairs(tuple(keys), tuple(_text(d) for d in before.values()), tuple(_text(d) for d in partners), tuple(metas))
 
 
@@ -217,27 +217,3 @@ def _paired(first: Mapping[str, Document], second: Mapping[str, Document], one: 
         lacks = " (one version has ids, the other has none)" if bare[0] != bare[1] else ""
         raise DataError(f"{other}: {'; '.join(said)}{lacks}")
     return [second[key] for key in first]
-
-
-def _described(
-    keys: Sequence[str], metas: Sequence[Mapping[str, object]], table: str | Path
-) -> list[Mapping[str, object]]:
-    """The metadata with those of the table's row that names the document by id or file."""
-    rows: dict[str, Mapping[str, object]] = {}
-    for row in read_documents(table, named=False):
-        names = dict.fromkeys(n for n in (row.id, *(row.meta.get(k) for k in _NAMING)) if isinstance(n, str) and n)
-        for name in names:
-            if rows.setdefault(name, row.meta) != row.meta:
-                raise DataError(f"{table}: two rows name the same document, and say different things of it")
-    if not rows:
-        raise DataError(f"{table}: a column id or file that names the documents is required")
-    out: list[Mapping[str, object]] = []
-    found = 0
-    for key, meta in zip(keys, metas, strict=True):
-        path = Path(key)
-        mine = next((rows[n] for n in (key, path.name, path.stem, path.name.partition(".")[0]) if n in rows), None)
-        found += mine is not None
-        out.append(meta if mine is None else {**meta, **mine})
-    if not found:
-        raise DataError(f"{table}: no row names any of the {len(keys)} documents by id or file")
-    return out

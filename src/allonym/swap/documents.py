@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from types import MappingProxyType
 
 from allonym.batch import as_words, lead_in
@@ -14,11 +14,11 @@ from allonym.document import Document, Interval
 from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.files import read_documents
 from allonym.files.fields import find_field
+from allonym.files.metadata import match_rows
 from allonym.swap.protected import bare
 from allonym.swap.sections import everything
 
 _NOTHING: Mapping[str, Sequence[str]] = MappingProxyType({})
-_NAMING = ("id", "doc_id", "document", "file", "filename", "file_name", "path")
 _ALIASES = ("abbreviation", "abbreviations", "alias", "aliases", "ticker", "tickers", "symbol", "ticker_symbol")
 
 
@@ -45,7 +45,8 @@ def read(
     found = read_documents(source, fields=fields, format=format)
     documents = [with_turns(unnamed(d, [protect, *beside]) if fields else d) for d in found]
     if metadata is not None:
-        documents = _described(documents, metadata)
+        rows = match_rows(metadata, [document.id for document in documents])
+        documents = [replace(d, meta={**d.meta, **row}) for d, row in zip(documents, rows, strict=True)]
     if not any(everything(d) for d in documents):
         raise DataError(f"{source}: there is no text in it" + (f" in {', '.join(fields)}" if fields else ""))
     return tuple(documents)
@@ -126,32 +127,6 @@ def unnamed(document: Document, kept: Sequence[str]) -> Document:
         at += b - a
         before = b
     return replace(document, text="".join(pieces), parts=tuple(places))
-
-
-def _described(documents: Sequence[Document], metadata: str | Path) -> list[Document]:
-    """The documents with the metadata of the table's row that names them by id or file."""
-    rows: dict[str, Mapping[str, object]] = {}
-    twice: set[str] = set()
-    for row in read_documents(metadata, named=False):
-        for name in (row.id, *(row.meta.get(k) for k in _NAMING)):
-            if isinstance(name, str) and name and rows.setdefault(name, row.meta) != row.meta:
-                twice.add(name)
-    if not rows:
-        raise DataError(f"{metadata}: a column id or file that names the documents is required")
-    out: list[Document] = []
-    found = 0
-    for document in documents:
-        path = PurePosixPath(document.id)
-        stem = path.name.partition(".")[0]
-        name = next((n for n in (document.id, path.name, path.stem, stem) if n in rows), "")
-        if name in twice:
-            raise DataError(f"{metadata}: two rows name document {len(out) + 1}, and say different things of it")
-        mine = rows.get(name)
-        found += mine is not None
-        out.append(document if mine is None else replace(document, meta={**document.meta, **mine}))
-    if not found:
-        raise DataError(f"{metadata}: no row names any of the {len(documents)} documents by id or file")
-    return out
 
 
 def classes_of(documents: Sequence[Document], protect: str) -> tuple[str, ...]:

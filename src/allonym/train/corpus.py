@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,6 +16,7 @@ from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.models.words import words
 from allonym.train.examples import Example, Lists, annotated, example
 from allonym.train.labelmap import targets
+from allonym.train.records import read_objects
 
 Record = Mapping[str, Any]
 _SENTENCE = re.compile(r"-\d{4}\Z")  # sentence ids of Universal Dependencies
@@ -91,18 +90,6 @@ class Recipe:
         return cls(data.get("name", path.stem), tuple(sources), data.get("options", {}), data.get("licence", ""))
 
 
-def read_records(path: Path) -> list[dict[str, Any]]:
-    """Records of a JSONL file, gzip or not."""
-    out = []
-    with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as lines:
-        for n, line in enumerate(lines, 1):
-            try:
-                out.append(json.loads(line))
-            except ValueError:
-                raise DataError(f"{path}, line {n}: no JSON object") from None
-    return out
-
-
 def source_name(record: Record) -> str:
     """The corpus that a record is from, as its metadata say."""
     return str(record.get("meta", {}).get("source", ""))
@@ -164,7 +151,7 @@ def load(recipe: Recipe, data: Path, part: str = "train") -> Iterator[tuple[Sour
         path = data / source.path
         if not path.exists():
             raise DataError(f"{path}: the recipe needs this file; give the folder of the corpora with --data")
-        records = [r for r in read_records(path) if not str(r["id"]).startswith(source.skip or ("\0",))]
+        records = [r for _, r in read_objects(path) if not str(r["id"]).startswith(source.skip or ("\0",))]
         name = path.name.partition(".")[0]
         known = annotated(records, name, targets)
         parts = part_of(records)

@@ -253,9 +253,19 @@ def read_jsonl(path: Path, columns: Columns = (0, -1)) -> Iterator[Record]:
     may tell their ``entity`` (or ``entity_id``, ``entity_ids``: the first counts) and ``kind``; ``annotations`` hold
     the spans of several annotators by name; without ``spans`` the first of them has its own there.
     """
+    for number, value in read_objects(path):
+        yield _own_record(value, f"{path}:{number}", f"{stem_of(path)}-{number}")
+
+
+def read_objects(path: Path) -> Iterator[tuple[int, Any]]:
+    """The values of a file of JSON lines, unpacked where it ends in ``.gz``, with the number of the line, from 1.
+
+    Raises:
+        DataError: a line is not JSON; the message says which.
+    """
     for number, line in enumerate(text_of(path).split("\n"), 1):
         if line.strip():
-            yield _own_record(_json(line, f"{path}:{number}"), f"{path}:{number}", f"{stem_of(path)}-{number}")
+            yield number, _json(line, f"{path}:{number}")
 
 
 def _own_record(value: object, where: str, name: str) -> Record:
