@@ -73,7 +73,7 @@ def make_dense_text(size: int, seed: int) -> str:
 
 def measure_stages(text: str, policy: Policy) -> dict[str, float]:
     """Processor seconds of each stage for one text."""
-    load()._seen.clear()  # windows of an earlier round would flatter this one
+    load()._cache.clear()  # windows of an earlier round would flatter this one
     document = with_turns(Document("", text))
     clock = [time.process_time()]
     candidates = find_candidates(document, policy)

@@ -69,7 +69,7 @@ def main() -> int:
     names = list(sides)
     for number in range(given.rounds):
         for name in names[number % 3 :] + names[: number % 3]:
-            load()._seen.clear()  # it remembers what it read last, which would flatter the next side
+            load()._cache.clear()  # it remembers what it read last, which would flatter the next side
             began = time.process_time()
             sides[name]()
             seconds[name].append(time.process_time() - began)

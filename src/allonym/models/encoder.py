@@ -1,6 +1,6 @@
 """Sentence vectors from the embedded encoder (Reimers and Gurevych 2019, doi:10.18653/v1/D19-1410; all-MiniLM-L6-v2).
 
-Each text is computed alone, so a vector depends on nothing but its text.
+Each text is computed alone, so that a vector depends on its text only.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class SentenceEncoder:
     Args:
         folder: the model.
         threads: texts that are computed at the same time.
-        gpu: use a GPU where there is one.
+        gpu: whether to use a GPU where there is one.
 
     Raises:
         DataError: the folder holds no encoder.
@@ -40,26 +40,23 @@ class SentenceEncoder:
         return load_encoder, self._opened  # a session stays in its process; another opens the folder again
 
     def encode(self, texts: Sequence[str]) -> Any:
-        """float32 array ``(len(texts), 384)`` of unit vectors; cosine similarity is their dot product.
+        """Return unit vectors, float32 ``(len(texts), 384)``; cosine similarity is their dot product.
 
         Texts longer than 254 pieces (about 200 words) are read in parts, whose means are weighted by length. A text
         without words has the zero vector.
         """
         import numpy as np
 
-        out = np.zeros((len(texts), WIDTH), np.float32)
         if self._threads > 1 and len(texts) > 1:
             from concurrent.futures import ThreadPoolExecutor
 
             with ThreadPoolExecutor(self._threads) as pool:
-                for i, vector in enumerate(pool.map(self._one, texts)):
-                    out[i] = vector
+                vectors = list(pool.map(self._encode_text, texts))
         else:
-            for i, text in enumerate(texts):
-                out[i] = self._one(text)
-        return out
+            vectors = [self._encode_text(text) for text in texts]
+        return np.array(vectors, np.float32).reshape(-1, WIDTH)
 
-    def _one(self, text: str) -> Any:
+    def _encode_text(self, text: str) -> Any:
         import numpy as np
 
         pieces = self._embed.pieces
@@ -67,20 +64,20 @@ class SentenceEncoder:
         total = np.zeros(WIDTH, np.float64)
         parts = max(1, -(-len(ids) // LENGTH))
         size = -(-len(ids) // parts)
-        for at in range(0, len(ids), size or 1):
-            some = [pieces.start, *ids[at : at + size], pieces.end]
-            mean = self._session.run(None, {"x": self._embed(some)})[0][0]
-            total += mean.astype(np.float64) * len(some)
+        for start in range(0, len(ids), size or 1):
+            part = [pieces.start, *ids[start : start + size], pieces.end]
+            mean = self._session.run(None, {"x": self._embed(part)})[0][0]
+            total += mean.astype(np.float64) * len(part)
         length = float(np.sqrt(total @ total))
         return (total / length).astype(np.float32) if length else total.astype(np.float32)
 
 
 @cache
 def load_encoder(folder: Path = ENGLISH, threads: int = 1, gpu: bool = False) -> SentenceEncoder:
-    """The encoder in ``folder``, loaded once per process; by default the English one that ships with allonym."""
+    """Load an encoder, once per process; by default the English one that ships with allonym."""
     return SentenceEncoder(folder, threads=threads, gpu=gpu)
 
 
 def encode(texts: Sequence[str], *, threads: int = 1) -> Any:
-    """Unit vectors of texts by the embedded encoder: float32 ``(len(texts), 384)``."""
+    """Return unit vectors of texts by the embedded encoder: float32 ``(len(texts), 384)``."""
     return load_encoder(threads=threads).encode(texts)

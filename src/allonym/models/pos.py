@@ -6,15 +6,15 @@ from allonym.models.tagger import TaggerModel, load
 
 
 def parts_of_speech(text: str, model: TaggerModel | None = None) -> list[tuple[int, int, str]]:
-    """``(start, end, part)`` of each word, half-open, with the 17 tags of Universal Dependencies.
+    """Return ``(start, end, part)`` of each word, half-open, with the 17 tags of Universal Dependencies.
 
-    Words are those of the tagger: runs of letters and digits, and runs of one mark, so "don't" has three.
+    Words are those of the tagger: runs of letters and digits, and runs of one mark, so that "don't" has three.
 
     Args:
-        text: any text; what is not English comes out as it may.
+        text: any text; the model knows English only.
         model: a tagger; by default the one that ships with allonym.
     """
     model = model or load()
-    tagged = model(text)
-    best = tagged.parts.argmax(axis=1).tolist() if len(tagged.borders) else []
-    return [(start, end, model.parts[n]) for (start, end), n in zip(tagged.borders, best, strict=True)]
+    result = model(text)
+    best = result.parts.argmax(axis=1).tolist() if len(result.borders) else []
+    return [(start, end, model.parts[n]) for (start, end), n in zip(result.borders, best, strict=True)]

@@ -1,4 +1,4 @@
-"""ONNX sessions and word embeddings: all that the embedded models need to run. No network, no torch."""
+"""ONNX sessions and word embeddings, which is all that the embedded models need to run: no network, no torch."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ HERE = Path(__file__).parent
 
 
 def session(path: Path, *, gpu: bool = False) -> Any:
-    """An inference session.
+    """Open an inference session.
 
     Args:
         path: an ONNX file.
-        gpu: run on a GPU where this machine and the installed onnxruntime have one.
+        gpu: whether to run on a GPU where this machine and the installed onnxruntime have one.
 
     Raises:
         DataError: the file is missing or not readable as a model.
@@ -33,16 +33,16 @@ def session(path: Path, *, gpu: bool = False) -> Any:
     # the graphs are fused by hand; what onnxruntime would fuse beyond that is slower
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_BASIC
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    wanted = ["CUDAExecutionProvider", "CPUExecutionProvider"] if gpu else ["CPUExecutionProvider"]
-    found = [name for name in wanted if name in ort.get_available_providers()]
+    names = ["CUDAExecutionProvider", "CPUExecutionProvider"] if gpu else ["CPUExecutionProvider"]
+    providers = [name for name in names if name in ort.get_available_providers()]
     try:
-        return ort.InferenceSession(str(path), options, providers=found)
-    except Exception as error:  # what onnxruntime raises shares no other base
+        return ort.InferenceSession(str(path), options, providers=providers)
+    except Exception as error:  # the exceptions of onnxruntime share no other base
         raise DataError(f"{path}: not a model that onnxruntime can run ({type(error).__name__})") from None
 
 
 class Embeddings:
-    """The word embeddings of a model folder, int8 on disk, mapped into memory; only the rows that are used are read."""
+    """The word embeddings of a model folder, int8 on disk and mapped into memory: only rows in use are read."""
 
     def __init__(self, folder: Path) -> None:
         import numpy as np
@@ -55,8 +55,8 @@ class Embeddings:
             raise DataError(f"{folder}: no word embeddings: {error}") from None
 
     def __call__(self, ids: Sequence[int]) -> Any:
-        """float32 array ``(1, len(ids), width)``."""
+        """Return the embeddings of pieces, float32 ``(1, len(ids), width)``."""
         import numpy as np
 
-        at = np.asarray(ids)
-        return (self._rows[at].astype(np.float32) * self._scales[at, None])[None]
+        rows = np.asarray(ids)
+        return (self._rows[rows].astype(np.float32) * self._scales[rows, None])[None]

@@ -1,4 +1,4 @@
-"""The tagger's network in use: texts to chances of tags, word by word.
+"""The tagger's network: from texts to probabilities of tags, word by word.
 
 Each window is computed alone and depends on its text alone, so neither batch nor order nor the number of threads can
 change a result.
@@ -20,13 +20,13 @@ from allonym.models.runtime import HERE, Embeddings, session
 from allonym.models.windows import Window, read_words, windows
 
 ENGLISH = HERE / "english"
-_KEPT = 2048  # windows remembered
+_CACHED = 2048  # windows whose results are remembered
 _FORMAT = 1
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Tagged:
-    """What the network says of a text.
+    """The output of the network for a text.
 
     Attributes:
         borders: offsets of each word.
@@ -40,12 +40,12 @@ class Tagged:
 
 
 class TaggerModel:
-    """A model folder, loaded. Safe to use from several threads at once.
+    """A loaded model folder. It may be used from several threads at once.
 
     Args:
         folder: with ``tagger.onnx``, ``tagger.json``, ``words.npy``, ``word_scales.npy`` and ``vocab.txt``.
         threads: windows of a text that are computed at the same time.
-        gpu: use a GPU where there is one.
+        gpu: whether to use a GPU where there is one.
 
     Raises:
         DataError: the folder is not a tagger, or one of another version.
@@ -69,47 +69,53 @@ class TaggerModel:
         self.pieces = self._embed.pieces
         self._session = session(folder / "tagger.onnx", gpu=gpu)
         self._threads = max(1, threads)
-        self._seen: OrderedDict[tuple[tuple[int, ...], tuple[int, ...]], Any] = OrderedDict()
+        self._cache: OrderedDict[tuple[tuple[int, ...], tuple[int, ...]], Any] = OrderedDict()
         self._lock = Lock()
 
     def __call__(self, text: str) -> Tagged:
-        """The chances of each word's tags."""
+        """Compute the probabilities of each word's tags."""
         import numpy as np
 
-        read = read_words(text, self._embed.pieces)
-        cut = windows(read, self._embed.pieces)
+        words = read_words(text, self._embed.pieces)
+        cut = windows(words, self._embed.pieces)
         if self._threads > 1 and len(cut) > 1:
             from concurrent.futures import ThreadPoolExecutor
 
             with ThreadPoolExecutor(self._threads) as pool:  # long ones first, so that none is waited for alone
-                asked = {w.first: pool.submit(self._window, w) for w in sorted(cut, key=lambda w: -len(w.pieces))}
-            results = [asked[w.first].result() for w in cut]
+                longest_first = sorted(cut, key=lambda window: -len(window.pieces))
+                futures = {window.first: pool.submit(self._compute_window, window) for window in longest_first}
+            results = [futures[window.first].result() for window in cut]
         else:
-            results = [self._window(w) for w in cut]
-        tags = np.empty((len(read.pieces), 1 + 2 * len(self.labels)), np.float32)
-        parts = np.empty((len(read.pieces), len(self.parts)), np.float32)
-        for w, (some, spoken) in zip(cut, results, strict=True):
-            inner = slice(w.keep_from - w.first, w.keep_to - w.first)
-            tags[w.keep_from : w.keep_to] = some[inner]
-            parts[w.keep_from : w.keep_to] = spoken[inner]
-        return Tagged(read.borders, tags, parts)
+            results = [self._compute_window(window) for window in cut]
+        tags = np.empty((len(words.pieces), 1 + 2 * len(self.labels)), np.float32)
+        parts = np.empty((len(words.pieces), len(self.parts)), np.float32)
+        for window, (window_tags, window_parts) in zip(cut, results, strict=True):
+            inner = slice(window.keep_from - window.first, window.keep_to - window.first)
+            tags[window.keep_from : window.keep_to] = window_tags[inner]
+            parts[window.keep_from : window.keep_to] = window_parts[inner]
+        return Tagged(words.borders, tags, parts)
 
-    def _window(self, window: Window) -> Any:
+    def _compute_window(self, window: Window) -> Any:
+        """The log probabilities of tags and logits of parts of speech of a window, remembered."""
+        import numpy as np
+
         key = (window.pieces, window.shapes)
         with self._lock:
-            found = self._seen.get(key)
-            if found is not None:
-                self._seen.move_to_end(key)
-                return found
-        found = self._run(window)
+            if key in self._cache:
+                self._cache.move_to_end(key)
+                return self._cache[key]
+        tags, parts = self.logits(window)
+        tags = tags / self.temperature
+        tags -= tags.max(axis=1, keepdims=True)
+        tags -= np.log(np.exp(tags).sum(axis=1, keepdims=True))
         with self._lock:
-            self._seen[key] = found
-            if len(self._seen) > _KEPT:
-                self._seen.popitem(last=False)
-        return found
+            self._cache[key] = tags, parts
+            if len(self._cache) > _CACHED:
+                self._cache.popitem(last=False)
+        return tags, parts
 
     def logits(self, window: Window) -> Any:
-        """What the network gives for one window: logits of tags and of parts of speech, ``(words, ·)`` each."""
+        """Run the network on one window: logits of tags and of parts of speech, ``(words, ·)`` each."""
         import numpy as np
 
         feed = {
@@ -119,18 +125,9 @@ class TaggerModel:
         }
         return self._session.run(None, feed)
 
-    def _run(self, window: Window) -> Any:
-        import numpy as np
-
-        tags, parts = self.logits(window)
-        tags = tags / self.temperature
-        tags -= tags.max(axis=1, keepdims=True)
-        tags -= np.log(np.exp(tags).sum(axis=1, keepdims=True))
-        return tags, parts
-
 
 def load(folder: Path = ENGLISH, threads: int = 1, gpu: bool = False) -> TaggerModel:
-    """The tagger in ``folder``, loaded once per process; by default the English one that ships with allonym."""
+    """Load a tagger, once per process; by default the English one that ships with allonym."""
     return _load(folder, threads, gpu)
 
 

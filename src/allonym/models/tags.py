@@ -1,4 +1,4 @@
-"""The tagger's labels and its BIO tags: the order in which its numbers mean them, and sequences that make sense."""
+"""The tagger's labels and BIO tags, in the order of its outputs, and how valid sequences of tags are found."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LABELS = (
     "QUANTITY",
     "OTHER_IDENTIFYING_ATTRIBUTE",
 )
-"""What the English tagger tells apart. A model folder carries its own list; this is the one for training."""
+"""The labels of the English tagger. A model folder has its own list; this one is for training."""
 
 PARTS = (
     "ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM", "PART", "PRON", "PROPN", "PUNCT", "SCONJ", "SYM",
@@ -42,18 +42,18 @@ NAME_PARTS = ("PERSON_FIRSTNAME", "PERSON_LASTNAME")
 
 
 def tag_names(labels: Sequence[str]) -> list[str]:
-    """``O``, then ``B-`` and ``I-`` of each label."""
+    """Return ``O``, then ``B-`` and ``I-`` of each label."""
     return ["O", *(f"{begin}-{label}" for label in labels for begin in "BI")]
 
 
 def decode(chances: Any) -> Any:
-    """The most likely sequence of tags that makes sense: inside follows only begin or inside of the same label.
+    """Find the most likely valid sequence of tags: inside follows only begin or inside of the same label.
 
     Args:
         chances: array ``(words, 1 + 2 * labels)`` of log probabilities in the order of :func:`tag_names`.
 
     Returns:
-        Array ``(words,)`` of tag numbers. The first of equal ones wins, so that ties are settled everywhere alike.
+        Array ``(words,)`` of tag numbers. The first of equal ones wins, so that ties are always broken alike.
     """
     import numpy as np
 
@@ -61,7 +61,7 @@ def decode(chances: Any) -> Any:
     best = np.zeros(n, dtype=np.int64)
     if not n:
         return best
-    if _sensible(chances, best):
+    if _take_best(chances, best):
         return best
     inside = np.arange(2, tags, 2)
     from_begin, from_inside = inside - 1, inside
@@ -82,8 +82,8 @@ def decode(chances: Any) -> Any:
     return best
 
 
-def _sensible(chances: Any, best: Any) -> bool:
-    """Fill in the best tag of each word; whether that needs no repair."""
+def _take_best(chances: Any, best: Any) -> bool:
+    """Fill in the best tag of each word; return whether the sequence is valid."""
     best[:] = chances.argmax(axis=1)
     before = 0
     for tag in best.tolist():

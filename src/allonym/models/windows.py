@@ -1,4 +1,4 @@
-"""Documents to windows: what the models read at once.
+"""Windows of documents, the stretches that the models read at once.
 
 A window depends on its document alone, and each is computed alone, so that no batch, order or worker can change a
 result. Windows end where sentences do; only a sentence longer than a window is cut, and there the two parts overlap.
@@ -13,7 +13,7 @@ from allonym.models.wordpiece import WordPiece
 from allonym.models.words import shape, words
 
 LENGTH = 126
-"""Pieces in a window at most, its two border marks not counted."""
+"""Most pieces in a window, without its two border marks."""
 
 OVERLAP = 40
 """Pieces that the two parts of an overlong sentence share."""
@@ -48,7 +48,8 @@ class Words:
         borders: offsets of each word in the text.
         pieces: piece numbers of each word.
         shapes: shape of each word.
-        breaks: how good a window's end before each word is: 0 inside a sentence, 1 between sentences, 2 between lines.
+        breaks: how good the end of a window before each word is: 0 inside a sentence, 1 between sentences, 2 between
+            lines.
     """
 
     borders: Sequence[tuple[int, int]]
@@ -58,7 +59,7 @@ class Words:
 
 
 def read_words(text: str, pieces: WordPiece) -> Words:
-    """Words, pieces, shapes and possible borders of a text."""
+    """Read the words, pieces, shapes and possible borders of a text."""
     borders = words(text)
     split, shapes = [], []
     before = 0
@@ -71,7 +72,7 @@ def read_words(text: str, pieces: WordPiece) -> Words:
 
 
 def breaks_of(text: str, borders: Sequence[tuple[int, int]]) -> list[int]:
-    """For each word how good a border is before it; see :class:`Words`."""
+    """Return how good a border is before each word; see :class:`Words`."""
     breaks = []
     before, ended = 0, False
     for start, end in borders:
@@ -89,46 +90,48 @@ def breaks_of(text: str, borders: Sequence[tuple[int, int]]) -> list[int]:
 
 
 def cut(read: Words, length: int = LENGTH, overlap: int = OVERLAP) -> list[tuple[int, int, int, int]]:
-    """``(first, last, keep_from, keep_to)`` of each window, in words; ``length`` exceeds ``overlap`` by a word."""
+    """Return ``(first, last, keep_from, keep_to)`` of each window, in words.
+
+    ``length`` must exceed ``overlap`` by the pieces of one word.
+    """
     n = len(read.pieces)
-    out: list[tuple[int, int, int, int]] = []
-    first = kept = 0
+    ranges: list[tuple[int, int, int, int]] = []
+    first = keep_from = 0
     while first < n:
         size, last = 0, first
         while last < n and size + len(read.pieces[last]) <= length:
             size += len(read.pieces[last])
             last += 1
         if last == n:
-            out.append((first, n, kept, n))
+            ranges.append((first, n, keep_from, n))
             break
-        end = _good_end(read, first, last)
+        end = _find_good_end(read, first, last)
         if end:
-            out.append((first, end, kept, end))
-            first = kept = end
+            ranges.append((first, end, keep_from, end))
+            first = keep_from = end
             continue
         back, shared = last, 0
         while back > first + 1 and shared + len(read.pieces[back - 1]) <= overlap:
             back -= 1
             shared += len(read.pieces[back])
         middle = (back + last + 1) // 2
-        out.append((first, last, kept, middle))
-        first, kept = max(back, first + 1), middle
-    return out
+        ranges.append((first, last, keep_from, middle))
+        first, keep_from = max(back, first + 1), middle
+    return ranges
 
 
-def _good_end(read: Words, first: int, last: int) -> int:
-    """The best place to end a window that must end at ``last``: latest line end in its second half, else sentence."""
+def _find_good_end(read: Words, first: int, last: int) -> int:
+    """Find the best end up to ``last``: the last line end in the window's second half, else the last sentence end."""
     half = first + (last - first + 1) // 2
-    for wanted in (2, 1):
-        low = half if wanted == 2 else first + 1
-        for at in range(last, low - 1, -1):
-            if read.breaks[at] >= wanted:
-                return at
+    for quality, low in ((2, half), (1, first + 1)):
+        for end in range(last, low - 1, -1):
+            if read.breaks[end] >= quality:
+                return end
     return 0
 
 
 def windows(read: Words, pieces: WordPiece) -> list[Window]:
-    """The windows of a text whose words are ``read``."""
+    """Cut a text whose words are ``read`` into windows."""
     out = []
     for first, last, keep_from, keep_to in cut(read):
         ids, shapes, heads = [pieces.start], [0], []

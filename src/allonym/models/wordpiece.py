@@ -1,4 +1,4 @@
-"""Words to pieces of a BERT vocabulary (Wu et al. 2016, arXiv:1609.08144): no capitals, no accents, longest first."""
+"""Word pieces of a BERT vocabulary (Wu et al. 2016, arXiv:1609.08144): no capitals, no accents, longest first."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pathlib import Path
 from allonym.errors import DataError
 
 MOST_PIECES = 10  # of one word; the rest of a longer one tells nothing about names
-_KEPT = 400_000  # words remembered
+_CACHED = 400_000  # words whose pieces are remembered
 
 
 class WordPiece:
-    """Piece numbers of words, remembered.
+    """A vocabulary of word pieces.
 
     Args:
         vocabulary: the pieces in order of their numbers; those inside a word begin with ``##``.
@@ -28,59 +28,57 @@ class WordPiece:
             if name not in self._ids:
                 raise DataError(f"a vocabulary of pieces needs {name}")
         self.start, self.end, self.unknown = (self._ids[name] for name in ("[CLS]", "[SEP]", "[UNK]"))
-        self._seen: dict[str, tuple[int, ...]] = {}
+        self._cache: dict[str, tuple[int, ...]] = {}
 
     @classmethod
     def read(cls, path: Path) -> WordPiece:
-        """From a ``vocab.txt``, one piece a line."""
+        """Read a ``vocab.txt``, one piece a line."""
         return cls(path.read_text("utf-8").removesuffix("\n").split("\n"))
 
     def pieces(self, word: str) -> tuple[int, ...]:
-        """Piece numbers of one word, at least one and at most ``MOST_PIECES``; a run of marks counts as one mark."""
-        found = self._seen.get(word)
-        if found is None:
-            if len(self._seen) >= _KEPT:
-                self._seen.clear()
-            found = self._seen[word] = self._split(word)
-        return found
+        """Return the piece numbers of a word, 1 to ``MOST_PIECES``; a run of marks counts as one mark."""
+        numbers = self._cache.get(word)
+        if numbers is None:
+            if len(self._cache) >= _CACHED:
+                self._cache.clear()
+            numbers = self._cache[word] = self._split_word(word)
+        return numbers
 
-    def _split(self, word: str) -> tuple[int, ...]:
+    def _split_word(self, word: str) -> tuple[int, ...]:
         plain = word[: 8 * MOST_PIECES] if word[0].isalnum() else word[0]
         plain = plain.replace("Σ", "σ").lower()  # as in BERT, no final form
         plain = "".join(c for c in unicodedata.normalize("NFD", plain) if unicodedata.category(c) != "Mn")
-        out: list[int] = []
-        for part in _parts(plain):
-            out += self._longest(part)
-        return tuple(out[:MOST_PIECES]) or (self.unknown,)
+        numbers = [number for part in _split_ideographs(plain) for number in self._find_longest(part)]
+        return tuple(numbers[:MOST_PIECES]) or (self.unknown,)
 
-    def _longest(self, part: str) -> list[int]:
-        out: list[int] = []
+    def _find_longest(self, part: str) -> list[int]:
+        numbers: list[int] = []
         start = 0
         while start < len(part):
             prefix = "##" if start else ""
             for end in range(len(part), start, -1):
                 number = self._ids.get(prefix + part[start:end])
                 if number is not None:
-                    out.append(number)
+                    numbers.append(number)
                     start = end
                     break
             else:
                 return [self.unknown]
-        return out
+        return numbers
 
 
-def _parts(word: str) -> list[str]:
-    """Chinese characters stand alone, as in BERT."""
-    if word.isascii() or not any(map(_chinese, word)):
+def _split_ideographs(word: str) -> list[str]:
+    """Split a word so that Chinese characters stand alone, as in BERT."""
+    if word.isascii() or not any(map(_is_ideograph, word)):
         return [word]
     parts = [""]
     for c in word:
-        if _chinese(c):
+        if _is_ideograph(c):
             parts += [c, ""]
         else:
             parts[-1] += c
     return [p for p in parts if p]
 
 
-def _chinese(c: str) -> bool:
+def _is_ideograph(c: str) -> bool:
     return "\u3400" <= c <= "\u9fff" or "\uf900" <= c <= "\ufaff" or c >= "\U00020000"

@@ -6,27 +6,27 @@ import re
 
 _WORD = re.compile(r"[^\W_](?:[^\W_]|[\u0300-\u036f])*|([^\w\s]|_)\1*")
 SHAPES = 24
-"""How many values :func:`shape` has."""
+"""Number of values of :func:`shape`."""
 
 _JOINED = SHAPES // 2
 
 
 def words(text: str) -> list[tuple[int, int]]:
-    """Borders of the words, half-open: runs of letters and digits, and runs of one punctuation mark."""
-    return [found.span() for found in _WORD.finditer(text)]
+    """Return the borders of words, half-open: runs of letters and digits, and runs of one punctuation mark."""
+    return [match.span() for match in _WORD.finditer(text)]
 
 
 def shape(word: str, joined: bool) -> int:
-    """Class of a word's outer form: its casing, digits and accents, and whether it touches the word before it.
+    """Classify a word's outer form: its casing and digits, and whether it touches the word before it.
 
-    The vocabulary knows no capitals, so the form is told apart.
+    The vocabulary has no capitals, so the models get the form as a feature of its own.
     """
-    return _form(word) + (_JOINED if joined else 0)
+    return _form_of(word) + (_JOINED if joined else 0)
 
 
-def _form(word: str) -> int:
+def _form_of(word: str) -> int:
     first = word[0]
-    if not (first.isalnum()):
+    if not first.isalnum():
         return 0 if first in ".!?" else 1 if first in "\"'“”‘’«»()[]" else 2 if first in "@#/\\_" else 3
     if word.isdigit():
         return 4 if len(word) != 4 else 5

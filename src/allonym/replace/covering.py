@@ -1,8 +1,8 @@
-"""What a text still tells of its mentions outside of them: before a text leaves, this is covered as well.
+"""Repeats of mentions that no detector found: before a text is sent, they are covered as well.
 
-A mention that no detector found again, ``Connor`` as ``CONNOR``, ``C o n n o r`` or ``Conn\u00ador``, must not be sent.
-The text is read once, letter by letter in plain form, with the gaps between words left out; each place is looked up
-among what the mentions hold. Time is linear in the text.
+``Connor`` must not leave as ``CONNOR``, ``C o n n o r`` or ``Conn\u00ador`` either. The text is read once, letter by
+letter in plain form, without the gaps between words; each position is looked up among the forms of the mentions. Time
+is linear in the text.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from allonym.text.fold import Level, fold, spell_out
 from allonym.text.words import find_words
 
 LONGEST = 64
-"""Letters of a surface that are looked for; the rest of a longer one is covered by its words."""
+"""Most letters of a surface that are searched for; the rest of a longer one is covered by its words."""
 WITHIN = 4
-"""Letters from which on what a mention holds counts inside of other words, too."""
+"""Letters that a form needs to count inside of other words, too."""
 APART = 6
-"""Letters from which on it counts however blanks divide it."""
+"""Letters that a form needs to count however blanks divide it."""
 GAP = 3
-"""Signs between two letters or digits that belong together, at most, if the mention has no more there itself."""
+"""Most signs between two letters or digits that belong together, unless the mention itself has more there."""
 
 _WIDE = "\0"
 _SPELLED = re.compile(r"ae|oe|ue|aa")
@@ -41,149 +41,154 @@ _UNSPACED = re.compile(
 
 
 @dataclass(slots=True, repr=False)
-class _Read:
-    """The letters and digits of a text in plain form; a NUL stands for a gap that is wider than ``GAP``."""
+class _Letters:
+    """The letters and digits of a text in plain form; a NUL stands for a gap that is wider than ``GAP``.
+
+    Attributes:
+        plain: the letters.
+        positions: the offset of each letter in the text.
+        words: number of the word of each letter; -1: a gap.
+        spans: start and end of the words.
+    """
 
     plain: str
-    at: Sequence[int]  # where each letter comes from
-    word: Sequence[int]  # which word it belongs to; -1: a gap
-    spans: Sequence[Sequence[int]]  # of the words
+    positions: Sequence[int]
+    words: Sequence[int]
+    spans: Sequence[Sequence[int]]
+
+
+def _read_letters(text: str, start: int, end: int, *, spelled_out: bool = False) -> _Letters:
+    """Read a stretch of text; ``spelled_out``: with two letters for umlauts and the like."""
+    letters: list[tuple[str, int, int]] = []
+    spans: list[list[int]] = []
+    last_end = -1  # of the last letter
+    is_inside = False
+    for i in range(start, end):
+        folded = fold(spell_out(text[i]) if spelled_out else text[i], Level.SCRIPT)
+        if not folded:
+            continue  # a mark, or an invisible sign: the word goes on
+        if not any(map(str.isalnum, folded)):
+            is_inside = False
+            continue
+        if not is_inside:
+            if last_end >= 0 and i - last_end > GAP:
+                letters.append((_WIDE, last_end, -1))
+            spans.append([i, i])
+            is_inside = True
+        letters += ((c, i, len(spans) - 1) for c in folded if c.isalnum())
+        spans[-1][1] = last_end = i + 1
+    plain, positions, words = zip(*letters, strict=True) if letters else ((), (), ())
+    return _Letters("".join(plain), positions, words, spans)
+
+
+@dataclass(slots=True, repr=False)
+class _Forms:
+    """The forms of mentions in plain letters without gaps.
+
+    Attributes:
+        surfaces: surfaces, numbers and ideographs; they count in small letters and though short.
+        parts: words of surfaces.
+        divided: surfaces of several words, word by word.
+        lengths: lengths of all forms, longest first, by their first two letters.
+    """
+
+    surfaces: set[str] = field(default_factory=set)
+    parts: set[str] = field(default_factory=set)
+    divided: set[tuple[str, ...]] = field(default_factory=set)
+    lengths: dict[str, list[int]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, text: str, start: int, end: int, *, spelled_out: bool = False) -> _Read:
-        """Read a stretch of text; ``spelled_out``: with two letters for umlauts and the like."""
-        letters: list[str] = []
-        at: list[int] = []
-        word: list[int] = []
-        spans: list[list[int]] = []
-        before = -1  # where the last letter ended
-        inside = False
-        for i in range(start, end):
-            folded = fold(spell_out(text[i]) if spelled_out else text[i], Level.SCRIPT)
-            if not folded:
-                continue  # a mark, or nothing that is seen: the word goes on
-            if not any(map(str.isalnum, folded)):
-                inside = False
-                continue
-            if not inside:
-                if before >= 0 and i - before > GAP:
-                    letters.append(_WIDE)
-                    at.append(before)
-                    word.append(-1)
-                spans.append([i, i])
-                inside = True
-            for c in folded:
-                if c.isalnum():
-                    letters.append(c)
-                    at.append(i)
-                    word.append(len(spans) - 1)
-            spans[-1][1] = before = i + 1
-        return cls("".join(letters), at, word, spans)
+    def of(cls, surfaces: Iterable[str]) -> _Forms:
+        forms = cls()
+        for surface in surfaces:
+            forms._add(surface)
+        sizes = sorted({(form[:2], len(form)) for form in forms.surfaces | forms.parts if len(form) > 1}, reverse=True)
+        for head, size in sizes:
+            forms.lengths.setdefault(head, []).append(size)
+        return forms
 
-
-@dataclass(slots=True)
-class _Told:
-    """What mentions hold, in plain form without gaps."""
-
-    whole: set[str] = field(default_factory=set, repr=False)  # also in small letters, though short
-    parts: set[str] = field(default_factory=set, repr=False)
-    divided: set[tuple[str, ...]] = field(default_factory=set, repr=False)  # surfaces of several words
-    lengths: dict[str, tuple[int, ...]] = field(default_factory=dict, repr=False)  # by the first two letters
-
-    def add(self, surface: str) -> None:
+    def _add(self, surface: str) -> None:
         surface = _POSSESSIVE.sub("", surface.strip().rstrip(".,;:!?\"'()[]"))
         spelled = spell_out(surface).lower()
+        shortened = _SPELLED.sub(lambda m: m[0][0], unicodedata.normalize("NFC", surface).lower())
         plain = fold(surface, Level.SCRIPT)
-        forms = {plain, fold(spelled, Level.SCRIPT), _SPELLED.sub(lambda m: m[0][0], plain)}
-        for form in forms:
-            found = tuple(find_words(form))
-            self.whole.add("".join(found)[:LONGEST])
-            self.divided.add(found)
-            self.parts.update(w[:LONGEST] for w in found if len(w) >= LEAST_WORD)
-        for form in (surface, spelled, _SPELLED.sub(lambda m: m[0][0], unicodedata.normalize("NFC", surface).lower())):
-            read = _Read.of(form, 0, len(form)).plain
-            if _WIDE in read:  # 12.......34
-                self.whole.add(read[:LONGEST].rstrip(_WIDE))
-        self.whole.update(run[:LONGEST] for run in _IDEOGRAPHS.findall(plain))
+        for form in {plain, fold(spelled, Level.SCRIPT), _SPELLED.sub(lambda m: m[0][0], plain)}:
+            words = tuple(find_words(form))
+            self.surfaces.add("".join(words)[:LONGEST])
+            self.divided.add(words)
+            self.parts.update(word[:LONGEST] for word in words if len(word) >= LEAST_WORD)
+        for form in (surface, spelled, shortened):
+            letters = _read_letters(form, 0, len(form)).plain
+            if _WIDE in letters:  # 12.......34
+                self.surfaces.add(letters[:LONGEST].rstrip(_WIDE))
+        self.surfaces.update(run[:LONGEST] for run in _IDEOGRAPHS.findall(plain))
         if _SHORT.search(surface):
-            self.parts.update(
-                fold(p.text, Level.SCRIPT) for p in parse(surface) if p.kind == "name" and p.text[:1].isupper()
-            )
-        self.whole.update("".join(filter(str.isdigit, number))[:LONGEST] for number in _NUMBER.findall(plain))
-        self.whole.add("".join(filter(str.isdigit, plain))[:LONGEST])
-
-    def index(self) -> None:
-        sizes: dict[str, set[int]] = {}
-        for form in self.whole | self.parts:
-            if len(form) > 1:
-                sizes.setdefault(form[:2], set()).add(len(form))
-        self.lengths = {head: tuple(sorted(found, reverse=True)) for head, found in sizes.items()}
+            names = (part.text for part in parse(surface) if part.kind == "name" and part.text[:1].isupper())
+            self.parts.update(fold(name, Level.SCRIPT) for name in names)
+        for number in (*_NUMBER.findall(plain), plain):
+            self.surfaces.add("".join(filter(str.isdigit, number))[:LONGEST])
 
 
 def strays(text: str, mentions: Sequence[Interval]) -> Iterable[Interval]:
-    """Places outside of all mentions that tell what one of them is; disjoint, in reading order.
+    """Find repeats of mentions outside of all mentions: intervals, disjoint, in reading order.
 
-    That is, whatever the case, the script, and invisible signs or accents:
+    Whatever the case, the script, and invisible signs or accents, these are found:
 
-    - the whole surface of a mention, from two letters or digits on;
-    - each of its words, from three letters on, names from two, but a short one not in small letters (``the`` of ``the
+    - the complete surface of a mention, of two letters or digits and more;
+    - each of its words, of three letters and more, names of two, but a short one not in small letters (``the`` of ``the
       Connors``);
-    - each of its numbers, from two digits on, whatever stands between the digits;
+    - each of its numbers, of two digits and more, whatever stands between the digits;
     - any of these with ``ae`` for ``ä`` and the like, or ``ss`` for ``ß``, and the other way round;
     - any of these spelled, ``C-o-n-n-o-r``, and any of six letters and more with gaps anywhere.
 
-    What has four letters and more counts inside of a word, too: the whole word is covered. In scripts without blanks
-    two letters will do.
+    A form of four letters and more counts inside of a word, too: the complete word is covered. In scripts without
+    blanks two letters will do.
 
     Args:
         text: the text.
-        mentions: where others are covered already, as intervals of code points.
+        mentions: spans that are covered already, as intervals of code points.
     """
-    told = _Told()
-    for surface in {text[a:b] for a, b in mentions}:
-        told.add(surface)
-    told.index()
-    if not told.lengths:
+    forms = _Forms.of({text[a:b] for a, b in mentions})
+    if not forms.lengths:
         return []
     gaps = subtract((0, len(text)), merge(mentions))
     ways = (False, True) if spell_out(text) != text else (False,)
-    return merge(
-        place for a, b in gaps for way in ways for place in _found(_Read.of(text, a, b, spelled_out=way), text, told)
-    )
+    letters = (_read_letters(text, a, b, spelled_out=way) for a, b in gaps for way in ways)
+    return merge(interval for stretch in letters for interval in _find_forms(stretch, text, forms))
 
 
-def _found(read: _Read, text: str, told: _Told) -> Iterator[Interval]:
-    plain, at, word, spans = read.plain, read.at, read.word, read.spans
+def _find_forms(letters: _Letters, text: str, forms: _Forms) -> Iterator[Interval]:
+    plain, positions, words = letters.plain, letters.positions, letters.words
     for i in range(len(plain) - 1):
-        for size in told.lengths.get(plain[i : i + 2], ()):
-            form = plain[i : i + size]
-            whole = form in told.whole
-            if len(form) < size or not (whole or form in told.parts):
+        for size in forms.lengths.get(plain[i : i + 2], ()):
+            form, j = plain[i : i + size], i + size
+            is_surface = form in forms.surfaces
+            if len(form) < size or not (is_surface or form in forms.parts):
                 continue
-            j = i + size
-            place = (at[i], at[j - 1] + 1)
-            if _counts(text[slice(*place)], plain, word, i, j, whole, told):
+            start, end = positions[i], positions[j - 1] + 1
+            if _is_repeat(text[start:end], letters, i, j, is_surface, forms):
                 if not _UNSPACED.fullmatch(form.replace(_WIDE, "")):
-                    place = (spans[word[i]][0], spans[word[j - 1]][1])
-                yield place
+                    start, end = letters.spans[words[i]][0], letters.spans[words[j - 1]][1]
+                yield start, end
                 break
 
 
-def _counts(surface: str, plain: str, word: Sequence[int], i: int, j: int, whole: bool, told: _Told) -> bool:
-    """Whether letters that equal what a mention holds are it, and no part of other words by chance."""
+def _is_repeat(surface: str, letters: _Letters, i: int, j: int, is_surface: bool, forms: _Forms) -> bool:
+    """Whether letters that equal a form of a mention are a repeat of it, and no part of other words by chance."""
+    plain, words = letters.plain, letters.words
     form = plain[i:j]
-    seen = form.replace(_WIDE, "")
-    if _UNSPACED.fullmatch(seen):
+    shown = form.replace(_WIDE, "")
+    if _UNSPACED.fullmatch(shown):
         return True
-    digits = seen.isdigit()
-    opens = i == 0 or word[i - 1] != word[i] or (digits and not plain[i - 1].isdigit())
-    closes = j == len(plain) or word[j] != word[j - 1] or (digits and not plain[j].isdigit())
-    if word[i] == word[j - 1]:
-        return len(form) >= WITHIN or (opens and closes and (whole or not surface.islower()))
+    is_number = shown.isdigit()
+    opens = i == 0 or words[i - 1] != words[i] or (is_number and not plain[i - 1].isdigit())
+    closes = j == len(plain) or words[j] != words[j - 1] or (is_number and not plain[j].isdigit())
+    if words[i] == words[j - 1]:
+        return len(form) >= WITHIN or (opens and closes and (is_surface or not surface.islower()))
     if not (opens and closes):
         return False
-    if digits or seen != form or len(form) >= APART:
+    if is_number or shown != form or len(form) >= APART:
         return True
-    cuts = [i, *(k for k in range(i + 1, j) if word[k] != word[k - 1]), j]
-    pieces = tuple(plain[a:b] for a, b in pairwise(cuts))
-    return pieces in told.divided or all(len(piece) == 1 for piece in pieces)
+    borders = [i, *(k for k in range(i + 1, j) if words[k] != words[k - 1]), j]
+    pieces = tuple(plain[a:b] for a, b in pairwise(borders))
+    return pieces in forms.divided or all(len(piece) == 1 for piece in pieces)

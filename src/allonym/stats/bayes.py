@@ -1,4 +1,4 @@
-"""Bayesian t tests with the JZS prior: how far data speak for a difference, or for none.
+"""Bayesian t tests with the JZS prior: how strongly data speak for a difference, or against one.
 
 Rouder, Speckman, Sun, Morey and Iverson 2009, doi:10.3758/PBR.16.2.225: a Cauchy prior of the given scale on the
 standardised effect, Jeffreys' prior on the variance. The default scale, sqrt(2) / 2, is that of the R package
@@ -28,11 +28,11 @@ class BayesFactor(Serialisable):
     """Evidence of a t test.
 
     Attributes:
-        log: natural logarithm of ``bf10``: finite also where the factor itself is no double. NaN where there is none.
+        log: natural logarithm of ``bf10``, finite also where the factor itself is no double; NaN where there is none.
         t: the statistic.
         df: its degrees of freedom.
         scale: of the prior.
-        reason: why there is none; else empty.
+        reason: why there is no factor; else empty.
     """
 
     KEYS = ("bf10", "bf01", "log10_bf10", "t", "df", "scale", "reading", "reason")
@@ -55,7 +55,7 @@ class BayesFactor(Serialisable):
 
     @property
     def log10(self) -> float:
-        """Of ``bf10``, to the base of ten: 0 is undecided, 1 ten to one for a difference, -1 ten to one for none."""
+        """Logarithm of ``bf10`` to the base of ten: 1 is ten to one for a difference, -1 ten to one against it."""
         return self.log / math.log(10)
 
     @property
@@ -65,7 +65,7 @@ class BayesFactor(Serialisable):
 
     @property
     def reading(self) -> str:
-        """The factor in words: beyond 3 either way evidence, beyond 10 strong (Jeffreys 1961)."""
+        """The factor in words: evidence beyond 3 either way, strong beyond 10 (Jeffreys 1961)."""
         if math.isnan(self.log):
             return "not measured"
         size = abs(self.log)
@@ -76,7 +76,7 @@ class BayesFactor(Serialisable):
 
 
 def jzs(t: float, n: int, m: int = 0, *, scale: float = SCALE) -> BayesFactor:
-    """The two-sided Bayes factor of a t statistic (Rouder et al. 2009, equation 1), by quadrature.
+    """Return the two-sided Bayes factor of a t statistic (Rouder et al. 2009, equation 1), by quadrature.
 
     Args:
         t: the statistic.
@@ -94,56 +94,57 @@ def jzs(t: float, n: int, m: int = 0, *, scale: float = SCALE) -> BayesFactor:
     if not math.isfinite(t):
         raise UsageError(f"Bayes factor: a finite t is required, got {t:g}")
     size, df = (n * m / (n + m), n + m - 2) if m else (float(n), n - 1)
-    return BayesFactor(_marginal(t, size * scale * scale, df) - _null(t, df), t, df, scale)
+    return BayesFactor(_log_marginal(t, size * scale * scale, df) - _log_null(t, df), t, df, scale)
 
 
 def paired(before: Sequence[float], after: Sequence[float], *, scale: float = SCALE) -> BayesFactor:
-    """The Bayes factor of a paired difference; t is that of ``after - before``.
+    """Return the Bayes factor of a paired difference; t is that of ``after - before``.
 
-    Where no pair differs, or all differ by the same amount, there is no t: the factor is NaN and says so.
+    Where no pair differs, or all differ by the same amount, there is no t: the factor is NaN, with the reason.
 
     Raises:
         ValueError: unequal lengths.
     """
-    moved = [b - a for a, b in zip(before, after, strict=True)]
-    n = len(moved)
+    differences = [b - a for a, b in zip(before, after, strict=True)]
+    n = len(differences)
     if n < 2:
-        return _none("two pairs are required", n - 1, scale)
-    middle = math.fsum(moved) / n
-    spread = math.sqrt(math.fsum((x - middle) ** 2 for x in moved) / (n - 1))
-    if spread <= 1e-12 * max(abs(x) for x in moved):
-        return _none("no pair differs" if not any(moved) else "all pairs differ by the same amount", n - 1, scale)
-    return jzs(middle / (spread / math.sqrt(n)), n, scale=scale)
+        return _no_factor("two pairs are required", n - 1, scale)
+    mean = math.fsum(differences) / n
+    spread = math.sqrt(math.fsum((x - mean) ** 2 for x in differences) / (n - 1))
+    if spread <= 1e-12 * max(abs(x) for x in differences):
+        reason = "all pairs differ by the same amount" if any(differences) else "no pair differs"
+        return _no_factor(reason, n - 1, scale)
+    return jzs(mean / (spread / math.sqrt(n)), n, scale=scale)
 
 
 def unpaired(first: Sequence[float], second: Sequence[float], *, scale: float = SCALE) -> BayesFactor:
-    """The Bayes factor of two independent groups of equal variance; t is that of ``second - first``."""
+    """Return the Bayes factor of two independent groups of equal variance; t is that of ``second - first``."""
     n, m = len(first), len(second)
     if n < 2 or m < 2:
-        return _none("two values in each group are required", n + m - 2, scale)
+        return _no_factor("two values in each group are required", n + m - 2, scale)
     a, b = math.fsum(first) / n, math.fsum(second) / m
     squares = math.fsum((x - a) ** 2 for x in first) + math.fsum((x - b) ** 2 for x in second)
     spread = math.sqrt(squares / (n + m - 2) * (1 / n + 1 / m))
     if spread <= 1e-12 * max(abs(x) for x in (*first, *second)):
-        return _none("no spread", n + m - 2, scale)
+        return _no_factor("no spread", n + m - 2, scale)
     return jzs((b - a) / spread, n, m, scale=scale)
 
 
-def _none(reason: str, df: int, scale: float) -> BayesFactor:
+def _no_factor(reason: str, df: int, scale: float) -> BayesFactor:
     return BayesFactor(math.nan, math.nan, max(0, df), scale, reason)
 
 
-def _null(t: float, df: int) -> float:
-    """Log of the marginal likelihood without an effect, up to what both have in common."""
+def _log_null(t: float, df: int) -> float:
+    """Logarithm of the marginal likelihood without an effect, up to a factor that both have in common."""
     return -(df + 1) / 2 * math.log1p(t * t / df)
 
 
-def _marginal(t: float, size: float, df: int) -> float:
-    """Log of the integral over g, in x = log g and divided by its peak, so that it neither under- nor overflows."""
+def _log_marginal(t: float, size: float, df: int) -> float:
+    """Logarithm of the integral over g, in x = log g and divided by its peak to avoid underflow and overflow."""
     from scipy.integrate import quad
     from scipy.optimize import minimize_scalar
 
-    def height(x: float) -> float:
+    def log_height(x: float) -> float:
         grown = size * math.exp(x)
         return (
             -0.5 * math.log1p(grown)
@@ -154,14 +155,15 @@ def _marginal(t: float, size: float, df: int) -> float:
         )
 
     low, high = -6.0, 60.0  # the prior is nothing below, and beyond no t of use has its peak
-    coarse = min((low + i * (high - low) / 400 for i in range(401)), key=lambda x: -height(x))
-    found = minimize_scalar(lambda x: -height(x), bounds=(coarse - 0.5, coarse + 0.5), method="bounded")
-    peak, top = float(found.x), height(float(found.x))
+    coarse = min((low + i * (high - low) / 400 for i in range(401)), key=lambda x: -log_height(x))
+    bounds = (coarse - 0.5, coarse + 0.5)
+    peak = float(minimize_scalar(lambda x: -log_height(x), bounds=bounds, method="bounded").x)
+    top = log_height(peak)
 
-    def part(x: float) -> float:
-        return math.exp(height(x) - top)
+    def relative_height(x: float) -> float:
+        return math.exp(log_height(x) - top)
 
     edges = [low, *(peak + d for d in (-4.0, -1.0, 0.0, 1.0, 4.0)), peak + 90]
     edges = sorted(max(low, e) for e in edges)
-    total = sum(quad(part, a, b, epsabs=0, epsrel=1e-10, limit=200)[0] for a, b in pairwise(edges) if a < b)
+    total = sum(quad(relative_height, a, b, epsabs=0, epsrel=1e-10, limit=200)[0] for a, b in pairwise(edges) if a < b)
     return top + math.log(total)

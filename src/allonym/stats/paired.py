@@ -1,4 +1,4 @@
-"""McNemar's test: did a change turn right answers into wrong ones more often than the other way round?
+"""McNemar's test: did a change make right answers wrong more often than wrong answers right?
 
 McNemar 1947, doi:10.1007/BF02295996; with continuity correction Edwards 1948, doi:10.1007/BF02289261.
 """
@@ -17,7 +17,7 @@ __all__ = ["McNemar", "mcnemar"]
 
 @dataclass(frozen=True, slots=True)
 class McNemar:
-    """Tests of the same answers before and after.
+    """Tests of answers to the same questions before and after a change.
 
     Attributes:
         statistic: (b - c)^2 / (b + c), chi squared with one degree of freedom; 0 where nothing changed.
@@ -37,23 +37,22 @@ def mcnemar(table: tuple[int, int, int, int]) -> McNemar:
     """Compare paired right and wrong answers.
 
     Args:
-        table: how many were right before and after, right before only (b), right after only (c), never right.
+        table: numbers of answers that are right before and after, before only (b), after only (c), and never.
 
     Raises:
         UsageError: not four numbers of 0 or above.
     """
     if len(table) != 4 or any(x < 0 for x in table):
         raise UsageError(f"mcnemar: four counts of 0 or above are required, got {tuple(table)}")
-    _, lost, won, _ = table
-    changed = lost + won
-    if not changed:
+    _, b, c, _ = table
+    if not b + c:
         return McNemar(0.0, 0.0, 1.0, 1.0, 1.0)
-    statistic = (lost - won) ** 2 / changed
-    corrected = max(abs(lost - won) - 1, 0) ** 2 / changed
-    exact = min(1.0, 2 * float(bdtr(float(min(lost, won)), changed, 0.5)))
-    return McNemar(statistic, corrected, _tail(statistic), _tail(corrected), exact)
+    statistic = (b - c) ** 2 / (b + c)
+    corrected = max(abs(b - c) - 1, 0) ** 2 / (b + c)
+    exact = min(1.0, 2 * float(bdtr(float(min(b, c)), b + c, 0.5)))
+    return McNemar(statistic, corrected, _chi_squared_tail(statistic), _chi_squared_tail(corrected), exact)
 
 
-def _tail(statistic: float) -> float:
-    """P(chi squared with one degree of freedom exceeds this)."""
+def _chi_squared_tail(statistic: float) -> float:
+    """Probability that chi squared with one degree of freedom exceeds the statistic."""
     return math.erfc(math.sqrt(statistic / 2))

@@ -1,8 +1,8 @@
 """Ewens-Pitman's sampling formula: how many cells of a table are unique in the population it was drawn from.
 
 P1 (arXiv 2505.21128) section 2.4, equations (2.10) to (2.14); Pitman 1995, doi:10.1007/BF01213386; Hoshino 2001,
-Journal of Official Statistics 17(4). A partition puts n observations into k blocks (cells of a table); it is told by
-its frequencies ``{j: s_j}``, the number of blocks that hold j. The discount alpha lies in [0, 1), the strength theta
+Journal of Official Statistics 17(4). A partition puts n observations into k blocks (cells of a table); it is described
+by its frequencies ``{j: s_j}``, the number of blocks of size j. The discount alpha lies in [0, 1), the strength theta
 above -alpha.
 """
 
@@ -19,7 +19,7 @@ from scipy.optimize import brentq
 from scipy.special import digamma, gammaln, polygamma
 
 from allonym.errors import UsageError
-from allonym.stats import Estimate
+from allonym.stats import Estimate, none
 
 __all__ = [
     "Partition",
@@ -39,7 +39,7 @@ LogValue = Callable[[float, float], tuple[float, Gradient]]
 _Z = 1.959963984540054
 _DROP = _Z * _Z / 2  # of the log-likelihood at the end of a 95 % interval
 _STARTS = (0.05, 0.3, 0.6, 0.85, 0.97)
-_LEAST = 1e-7  # an alpha below this is on its way to the boundary
+_LEAST = 1e-7  # an alpha below this tends to the boundary
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,20 +79,17 @@ class Partition:
     def strength(self) -> Estimate:
         """theta with its 95 % interval, by the delta method on log(theta + alpha)."""
         if not self.fitted:
-            return _nothing(self)
-        whole = self.estimate(
-            lambda theta, alpha: (math.log(theta + alpha), (1 / (theta + alpha), 1 / (theta + alpha)))
-        )
-        low = whole.low - self.alpha if self.limit is None else min(whole.low, self.limit[0])
-        return Estimate(
-            self.theta, min(low, self.theta), max(whole.high - self.alpha, self.theta), self.n, whole.method
-        )
+            return none(self.status, self.n)
+        total = self.estimate(lambda theta, alpha: (math.log(theta + alpha), (1 / (theta + alpha),) * 2))
+        low = total.low - self.alpha if self.limit is None else min(total.low, self.limit[0])
+        high = total.high - self.alpha
+        return Estimate(self.theta, min(low, self.theta), max(high, self.theta), self.n, total.method)
 
     @property
     def discount(self) -> Estimate:
         """alpha with its 95 % interval: by the delta method on logit(alpha), on the boundary by profile likelihood."""
         if not self.fitted:
-            return _nothing(self)
+            return none(self.status, self.n)
         if self.limit is not None:
             return Estimate(0.0, 0.0, self.limit[1], self.n, "profile likelihood, 95 %")
         odds = math.log(self.alpha / (1 - self.alpha))
@@ -101,7 +98,7 @@ class Partition:
         return Estimate(self.alpha, min(low, self.alpha), max(high, self.alpha), self.n, "delta method, 95 %")
 
     def estimate(self, log_value: LogValue, *, degenerate: float = math.nan) -> Estimate:
-        """A positive quantity of theta and alpha, with its 95 % interval by the delta method on its logarithm.
+        """Estimate a positive quantity of theta and alpha, with its 95 % interval by the delta method on its logarithm.
 
         On the boundary the interval also reaches the quantity at :attr:`limit`.
 
@@ -126,43 +123,42 @@ class Partition:
             end = log_value(*self.limit)[0]
             low, high = min(low, end), max(high, end)
             method = "delta method and profile likelihood, 95 %"
-        return Estimate(_exp(centre), _exp(low), _exp(high), self.n, method)
+        return Estimate(_safe_exp(centre), _safe_exp(low), _safe_exp(high), self.n, method)
 
 
 def frequencies(counts: Iterable[int]) -> dict[int, int]:
-    """Block sizes to ``{j: s_j}``, j ascending.
+    """Count block sizes into ``{j: s_j}``, j ascending.
 
     Raises:
         UsageError: a size below 1.
     """
-    found = Counter(int(c) for c in counts)
-    return _checked({j: found[j] for j in sorted(found)})
+    return _check_frequencies(Counter(int(c) for c in counts))
 
 
 def log_probability(frequencies: Mapping[int, int], theta: float, alpha: float) -> float:
-    """Logarithm of (2.10): the probability of these frequencies among all partitions of n.
+    """Return the logarithm of (2.10): the probability of these frequencies among all partitions of n.
 
     Raises:
         UsageError: sizes or numbers below 1, alpha outside [0, 1), or theta not above -alpha.
     """
-    _check(theta, alpha)
-    return _Data(_checked(frequencies)).log_likelihood(theta, alpha)
+    _check_parameters(theta, alpha)
+    return _Data(_check_frequencies(frequencies)).log_likelihood(theta, alpha)
 
 
 def expected_uniques(theta: float, alpha: float, population: float) -> float:
-    """E[S_1], the expected number of blocks of one among ``population`` observations, exactly (2.13).
+    """Return E[S_1], the expected number of blocks of one among ``population`` observations, exactly (2.13).
 
     Stable up to 1e18 and beyond: no two large logarithms are subtracted.
 
     Raises:
         UsageError: parameters out of range, or a population below 1.
     """
-    _check(theta, alpha)
+    _check_parameters(theta, alpha)
     return math.exp(log_uniques(population)(theta, alpha)[0])
 
 
 def asymptotic_uniques(theta: float, alpha: float, population: float, *, order: int = 1) -> float:
-    """E[S_1] for a large population: (2.14), the estimator of P1; too large unless ``population`` is far above theta.
+    """Return E[S_1] for a large population by (2.14), P1's estimator; too large unless it is far above theta.
 
     Args:
         theta, alpha: strength and discount.
@@ -172,13 +168,13 @@ def asymptotic_uniques(theta: float, alpha: float, population: float, *, order: 
     Raises:
         UsageError: parameters out of range, or a population below 1.
     """
-    _check(theta, alpha)
+    _check_parameters(theta, alpha)
     first = math.exp(log_uniques(population, asymptotic=True)(theta, alpha)[0])
     return first if order == 1 else first * (1 + (alpha - 1) * (2 * theta + alpha - 2) / (2 * population))
 
 
 def log_uniques(population: float, *, asymptotic: bool = False) -> LogValue:
-    """log E[S_1] as a function of theta and alpha, with derivatives: (2.13), or (2.14) where ``asymptotic``.
+    """Return log E[S_1] as a function of theta and alpha, with derivatives: (2.13), or (2.14) if ``asymptotic``.
 
     Raises:
         UsageError: a population below 1.
@@ -186,39 +182,39 @@ def log_uniques(population: float, *, asymptotic: bool = False) -> LogValue:
     if not population >= 1:
         raise UsageError(f"population: must be at least 1, got {population:g}")
 
-    def exact(theta: float, alpha: float) -> tuple[float, Gradient]:
+    def log_exact(theta: float, alpha: float) -> tuple[float, Gradient]:
         far, near = population + theta + alpha - 1, theta + alpha
         value = math.log(population) + _log_ratio(near, 1 - alpha) - _log_ratio(far, 1 - alpha)
         by_theta = float(digamma(far) - digamma(population + theta) - digamma(near) + digamma(theta + 1))
         return value, (by_theta, float(digamma(far) - digamma(near)))
 
-    def limit(theta: float, alpha: float) -> tuple[float, Gradient]:
+    def log_limit(theta: float, alpha: float) -> tuple[float, Gradient]:
         near = theta + alpha
         value = alpha * math.log(population) + _log_ratio(near, 1 - alpha)
         by_theta = float(digamma(theta + 1) - digamma(near))
         return value, (by_theta, math.log(population) - float(digamma(near)))
 
-    return limit if asymptotic else exact
+    return log_limit if asymptotic else log_exact
 
 
 def log_stay(n: int, population: float) -> LogValue:
-    """Logarithm of the probability that a block of one among n still is one among ``population``.
+    """Return the logarithm of the probability that a block of one among n is still one among ``population``.
 
     By the rule of the next observation this is the product of 1 - (1 - alpha) / (theta + i) for i from n to N - 1:
     (2.15) with s_1 replaced by its expectation. It lies in (0, 1] and is 1 at N = n.
     """
 
-    def value(theta: float, alpha: float) -> tuple[float, Gradient]:
+    def log_probability_of_stay(theta: float, alpha: float) -> tuple[float, Gradient]:
         far, near = population + theta + alpha - 1, n + theta + alpha - 1
         by_theta = digamma(far) - digamma(population + theta) - digamma(near) + digamma(n + theta)
         chance = _log_ratio(near, 1 - alpha) - _log_ratio(far, 1 - alpha)
         return chance, (float(by_theta), float(digamma(far) - digamma(near)))
 
-    return value
+    return log_probability_of_stay
 
 
 def fit_partition(frequencies: Mapping[int, int]) -> Partition:
-    """Maximum likelihood estimate of theta and alpha.
+    """Fit theta and alpha by maximum likelihood.
 
     Damped Newton steps in (log(theta + alpha), logit alpha) from several starts, with the absolute eigenvalues of the
     Hessian because the likelihood is not concave everywhere, against Ewens' formula on the boundary alpha = 0.
@@ -229,38 +225,35 @@ def fit_partition(frequencies: Mapping[int, int]) -> Partition:
     Raises:
         UsageError: sizes or numbers below 1.
     """
-    data = _Data(_checked(frequencies))
+    data = _Data(_check_frequencies(frequencies))
     if data.n < 2:
-        return _degenerate(data, "empty")
+        return _degenerate_fit(data, "empty")
     if data.k == data.n:
         least = brentq(lambda u: data.log_likelihood(math.exp(u), 0.0) + _DROP, -20.0, 60.0, xtol=1e-12)
-        return _degenerate(data, "all-singletons", (math.exp(least), 0.0))
+        return _degenerate_fit(data, "all-singletons", (math.exp(least), 0.0))
     if data.k == 1:
-        return _degenerate(data, "one-block")
+        return _degenerate_fit(data, "one-block")
 
-    theta = data.ewens()
+    theta = data.fit_ewens()
     top, on_boundary = data.log_likelihood(theta, 0.0), True
     alpha = 0.0
     if data.derivatives(theta, 0.0)[0][1] <= 0:
         top += data.slack  # a maximum itself: another one must be higher, not only rounded up
     for start in _STARTS:
-        found = _climb(data, data.match(start), math.log(start / (1 - start)))
-        if found is not None and found[2] > top:
-            theta, alpha, top = found
+        fit = _climb_likelihood(data, data.find_start(start), math.log(start / (1 - start)))
+        if fit is not None and fit[2] > top:
+            theta, alpha, top = fit
             on_boundary = False
     _, ((tt, ta), (_, aa)) = data.derivatives(theta, alpha)
     top, limit = data.log_likelihood(theta, alpha), None
     if on_boundary:
-        covariance = ((_inverse(-tt), 0.0), (0.0, 0.0))
+        covariance = ((_safe_inverse(-tt), 0.0), (0.0, 0.0))
         limit = _profile_limit(data, theta, top)
     else:
         determinant = tt * aa - ta * ta
-        proper = tt < 0 and determinant > 0
-        covariance = (
-            ((-aa / determinant, ta / determinant), (ta / determinant, -tt / determinant))
-            if proper
-            else ((math.inf, 0.0), (0.0, math.inf))
-        )
+        covariance = ((math.inf, 0.0), (0.0, math.inf))
+        if tt < 0 and determinant > 0:
+            covariance = ((-aa / determinant, ta / determinant), (ta / determinant, -tt / determinant))
     return Partition(
         theta,
         alpha,
@@ -277,7 +270,7 @@ def fit_partition(frequencies: Mapping[int, int]) -> Partition:
 
 
 class _Data:
-    """One table: what the likelihood needs of it."""
+    """One table, prepared for the likelihood."""
 
     def __init__(self, frequencies: Mapping[int, int]) -> None:
         self.sizes: Any = np.array(list(frequencies), dtype=float)
@@ -301,34 +294,32 @@ class _Data:
 
     def derivatives(self, theta: float, alpha: float) -> tuple[Gradient, tuple[Gradient, Gradient]]:
         """Gradient and Hessian by theta and alpha."""
-        one = 1 / (theta + alpha * self._blocks)
-        per = one * self._blocks
+        inverse = 1 / (theta + alpha * self._blocks)
+        per_block = inverse * self._blocks
         # For theta beyond n the digammas' difference would cancel.
         if theta < self.n:
             first = float(digamma(theta + self.n) - digamma(theta + 1))
             second = float(polygamma(1, theta + 1) - polygamma(1, theta + self.n))
         else:
-            inverse = 1 / (theta + self._all)
-            first, second = float(inverse.sum()), float(inverse @ inverse)
+            each = 1 / (theta + self._all)
+            first, second = float(each.sum()), float(each @ each)
         within = self.times @ (digamma(self.sizes - alpha) - digamma(1 - alpha))
         squares = self.times @ (polygamma(1, 1 - alpha) - polygamma(1, self.sizes - alpha))
-        by_theta, by_alpha = float(one.sum()) - first, float(per.sum()) - float(within)
-        both = -float(one @ per)
-        return (by_theta, by_alpha), (
-            (second - float(one @ one), both),
-            (both, -float(per @ per) - float(squares)),
-        )
+        by_theta, by_alpha = float(inverse.sum()) - first, float(per_block.sum()) - float(within)
+        both = -float(inverse @ per_block)
+        second_by_alpha = -float(per_block @ per_block) - float(squares)
+        return (by_theta, by_alpha), ((second - float(inverse @ inverse), both), (both, second_by_alpha))
 
-    def ewens(self) -> float:
-        """The estimate of theta for alpha = 0: n - k is its expectation, the sum of i / (theta + i) over i < n."""
-        return math.exp(
-            brentq(
-                lambda u: float((self._all / (math.exp(u) + self._all)).sum()) - (self.n - self.k), -60, 60, xtol=1e-14
-            )
-        )
+    def fit_ewens(self) -> float:
+        """Estimate theta for alpha = 0: n - k equals its expectation, the sum of i / (theta + i) over i < n."""
 
-    def match(self, alpha: float) -> float:
-        """log(theta + alpha) where the expected number of blocks is about k: a start."""
+        def excess(log_theta: float) -> float:
+            return float((self._all / (math.exp(log_theta) + self._all)).sum()) - (self.n - self.k)
+
+        return math.exp(brentq(excess, -60, 60, xtol=1e-14))
+
+    def find_start(self, alpha: float) -> float:
+        """Find log(theta + alpha) where the expected number of blocks is about k, as a start."""
         low, high = -30.0, 2 * math.log(self.n) + 7
         while high - low > 1e-3:
             middle = (low + high) / 2
@@ -341,29 +332,25 @@ class _Data:
         return (low + high) / 2
 
 
-def _climb(data: _Data, a: float, b: float) -> tuple[float, float, float] | None:
-    """Newton from (log(theta + alpha), logit alpha) to theta, alpha and likelihood; None on the way to alpha = 0."""
-    theta, alpha = _natural(a, b)
+def _climb_likelihood(data: _Data, a: float, b: float) -> tuple[float, float, float] | None:
+    """Take Newton steps from (log(theta + alpha), logit alpha) to theta, alpha, likelihood; None towards alpha = 0."""
+    theta, alpha = _to_parameters(a, b)
     here = data.log_likelihood(theta, alpha)
     for _ in range(100):
         (by_theta, by_alpha), ((tt, ta), (_, aa)) = data.derivatives(theta, alpha)
-        whole, bend = theta + alpha, alpha * (1 - alpha)
+        total, bend = theta + alpha, alpha * (1 - alpha)
         turn = bend * (1 - 2 * alpha)
-        gradient = np.array([by_theta * whole, (by_alpha - by_theta) * bend])
-        across = (ta - tt) * whole * bend
-        hessian = np.array(
-            [
-                [tt * whole * whole + by_theta * whole, across],
-                [across, (tt - 2 * ta + aa) * bend * bend + (by_alpha - by_theta) * turn],
-            ]
-        )
+        gradient = np.array([by_theta * total, (by_alpha - by_theta) * bend])
+        across = (ta - tt) * total * bend
+        curve = (tt - 2 * ta + aa) * bend * bend + (by_alpha - by_theta) * turn
+        hessian = np.array([[tt * total * total + by_theta * total, across], [across, curve]])
         values, axes = np.linalg.eigh(hessian)
         step = axes @ ((axes.T @ gradient) / np.maximum(np.abs(values), 1e-12 * np.abs(values).max() + 1e-300))
         gain = float(gradient @ step)
         length = float(np.sqrt(step @ step))
         step *= min(1.0, 2.0 / length) if length else 0.0
         for _ in range(40):
-            ahead = _natural(a + float(step[0]), b + float(step[1]))
+            ahead = _to_parameters(a + float(step[0]), b + float(step[1]))
             there = data.log_likelihood(*ahead)
             if there >= here - data.slack:
                 break
@@ -379,26 +366,26 @@ def _climb(data: _Data, a: float, b: float) -> tuple[float, float, float] | None
 
 
 def _profile_limit(data: _Data, theta: float, top: float) -> tuple[float, float]:
-    """(theta, alpha) at the largest alpha whose profile likelihood is within 95 % of that at alpha = 0."""
+    """Return (theta, alpha) at the largest alpha whose profile likelihood is within 95 % of that at alpha = 0."""
     best = math.log(theta)
 
-    def below(alpha: float) -> float:
-        return top - _DROP - _profile(data, alpha, best)[1]
+    def shortfall(alpha: float) -> float:
+        return top - _DROP - _maximise_theta(data, alpha, best)[1]
 
     low, high = 0.0, 0.5
-    while below(high) < 0:
+    while shortfall(high) < 0:
         low, high = high, (1 + high) / 2
-    alpha = float(brentq(below, low, high, xtol=1e-9, rtol=1e-9))
-    return math.exp(_profile(data, alpha, best)[0]) - alpha, alpha
+    alpha = float(brentq(shortfall, low, high, xtol=1e-9, rtol=1e-9))
+    return math.exp(_maximise_theta(data, alpha, best)[0]) - alpha, alpha
 
 
-def _profile(data: _Data, alpha: float, a: float) -> tuple[float, float]:
-    """log(theta + alpha) that maximises the likelihood for a given alpha, and the likelihood there."""
+def _maximise_theta(data: _Data, alpha: float, a: float) -> tuple[float, float]:
+    """Find log(theta + alpha) that maximises the likelihood for a given alpha, and the likelihood there."""
     here = data.log_likelihood(math.exp(a) - alpha, alpha)
     for _ in range(100):
-        whole = math.exp(a)
-        (by_theta, _), ((tt, _), _) = data.derivatives(whole - alpha, alpha)
-        slope, bend = by_theta * whole, tt * whole * whole + by_theta * whole
+        total = math.exp(a)
+        (by_theta, _), ((tt, _), _) = data.derivatives(total - alpha, alpha)
+        slope, bend = by_theta * total, tt * total * total + by_theta * total
         step = max(-2.0, min(2.0, slope / max(abs(bend), 1e-300)))
         for _ in range(40):
             there = data.log_likelihood(math.exp(a + step) - alpha, alpha)
@@ -417,15 +404,15 @@ def _log_ratio(x: float, step: float) -> float:
     """log Gamma(x + step) - log Gamma(x), by Stirling's series without loss for large x."""
     if x < 20:
         return float(gammaln(x + step) - gammaln(x))
-    rest = _stirling(x + step) - _stirling(x)
+    rest = _stirling_rest(x + step) - _stirling_rest(x)
     return (x - 0.5) * math.log1p(step / x) - step + step * math.log(x + step) + rest
 
 
-def _stirling(x: float) -> float:
+def _stirling_rest(x: float) -> float:
     return (1 - (1 / 30 - 1 / (105 * x * x)) / (x * x)) / (12 * x)
 
 
-def _natural(a: float, b: float) -> tuple[float, float]:
+def _to_parameters(a: float, b: float) -> tuple[float, float]:
     alpha = _logistic(b)
     return math.exp(a) - alpha, alpha
 
@@ -434,31 +421,27 @@ def _logistic(odds: float) -> float:
     return 1 / (1 + math.exp(-odds)) if odds > 0 else math.exp(odds) / (1 + math.exp(odds))
 
 
-def _exp(value: float) -> float:
+def _safe_exp(value: float) -> float:
     return math.exp(value) if value < 709 else math.inf
 
 
-def _inverse(value: float) -> float:
+def _safe_inverse(value: float) -> float:
     return 1 / value if value > 0 else math.inf
 
 
-def _nothing(fit: Partition) -> Estimate:
-    return Estimate(math.nan, math.nan, math.nan, fit.n, f"none: {fit.status}")
-
-
-def _degenerate(data: _Data, status: str, limit: tuple[float, float] | None = None) -> Partition:
+def _degenerate_fit(data: _Data, status: str, limit: tuple[float, float] | None = None) -> Partition:
     nan = math.nan
     return Partition(nan, nan, 0.0, status, data.n, data.k, data.singles, ((nan, nan), (nan, nan)), nan, nan, limit)
 
 
-def _check(theta: float, alpha: float) -> None:
+def _check_parameters(theta: float, alpha: float) -> None:
     if not 0 <= alpha < 1:
         raise UsageError(f"alpha: must lie in [0, 1), got {alpha:g}")
     if not theta > -alpha or theta == math.inf:
         raise UsageError(f"theta: must be finite and above -alpha ({-alpha:g}), got {theta:g}")
 
 
-def _checked(frequencies: Mapping[int, int]) -> dict[int, int]:
+def _check_frequencies(frequencies: Mapping[int, int]) -> dict[int, int]:
     for size, times in frequencies.items():
         if size < 1 or times < 1:
             raise UsageError(f"frequencies: block sizes and their numbers must be at least 1, got {size}: {times}")

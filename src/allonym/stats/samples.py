@@ -1,4 +1,4 @@
-"""Intervals of shares, means and differences of samples, and of anything that can be drawn again."""
+"""Intervals of shares, means and differences of samples, and of any statistic by bootstrap."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from allonym.stats import Estimate, none
 
 __all__ = ["average", "bootstrap", "cohens_d", "difference", "share"]
 
-_ROUNDING = 1e-12  # what rounding leaves of no spread, as a share of the largest value
+_ROUNDING = 1e-12  # spread that rounding can leave, as a share of the largest value
 
 
 def share(hits: int, n: int, level: float = 0.95) -> Estimate:
-    """A proportion with Wilson's score interval (Wilson 1927, doi:10.1080/01621459.1927.10502953); NaN of none.
+    """Return a proportion with Wilson's score interval (Wilson 1927, doi:10.1080/01621459.1927.10502953).
 
     Args:
         hits: 0 to ``n``.
-        n: how many were counted.
+        n: number of observations; of 0 the proportion is NaN.
         level: of the interval, between 0 and 1.
     """
     if not n:
@@ -34,7 +34,7 @@ def share(hits: int, n: int, level: float = 0.95) -> Estimate:
 
 
 def average(values: Sequence[float], level: float = 0.95) -> Estimate:
-    """The mean of independent values with Student's t interval; of one value without a width; NaN of none."""
+    """Return the mean of independent values with Student's t interval; one value has no width, none gives NaN."""
     n = len(values)
     if not n:
         return none("no values")
@@ -47,7 +47,7 @@ def average(values: Sequence[float], level: float = 0.95) -> Estimate:
 
 
 def difference(before: Sequence[float], after: Sequence[float], level: float = 0.95) -> Estimate:
-    """The mean of ``after - before``, pair by pair, with Student's t interval.
+    """Return the mean of ``after - before``, pair by pair, with Student's t interval.
 
     Raises:
         ValueError: unequal lengths.
@@ -56,8 +56,8 @@ def difference(before: Sequence[float], after: Sequence[float], level: float = 0
 
 
 def cohens_d(first: Sequence[float], second: Sequence[float], level: float = 0.95) -> Estimate:
-    """Cohen's d of two groups, pooled SD (n - 2), with the normal interval of Hedges and Olkin 1985; NaN where it is
-    not defined."""
+    """Return Cohen's d of two groups, pooled SD (n - 2), with the normal interval of Hedges and Olkin 1985; NaN where
+    it is not defined."""
     n, m = len(first), len(second)
     if n < 2 or m < 2:
         return none("two values in each group are required", n + m)
@@ -73,12 +73,12 @@ def cohens_d(first: Sequence[float], second: Sequence[float], level: float = 0.9
 def bootstrap(
     statistic: Callable[[Any], float], n: int, *, draws: int = 1000, seed: int = 0, level: float = 0.95
 ) -> Estimate:
-    """A statistic of ``n`` units with the percentile interval of units drawn again with replacement.
+    """Return a statistic of ``n`` units with the percentile interval of units that are drawn with replacement.
 
     Args:
         statistic: of an int array of units, ``(n,)``, which may repeat; NaN where it is not defined.
-        n: units: what is independent of each other, mostly documents.
-        draws: how often they are drawn; draws without a value are left out, and told.
+        n: units that are independent of each other, mostly documents.
+        draws: number of draws; those without a value are left out, and counted in the method.
         seed: of the draws.
 
     Returns:
@@ -90,10 +90,16 @@ def bootstrap(
     if math.isnan(value):
         return none("not defined", n)
     rng = np.random.default_rng(seed)
-    found = np.array([float(statistic(rng.integers(0, n, n))) for _ in range(draws)])
-    found = found[~np.isnan(found)]
-    if not len(found):
+    drawn = np.array([float(statistic(rng.integers(0, n, n))) for _ in range(draws)])
+    return percentile_estimate(value, drawn, n, level, "bootstrap")
+
+
+def percentile_estimate(value: float, drawn: Any, n: int, level: float, method: str) -> Estimate:
+    """Return a value with the percentile interval of its draws, ``(draws,)``; those that are NaN are left out."""
+    defined = drawn[~np.isnan(drawn)]
+    if not len(defined):
         return Estimate(value, value, value, n, "no draw has a value")
-    low, high = np.quantile(found, [0.5 - level / 2, 0.5 + level / 2])
-    lost = f", {draws - len(found)} of {draws} draws without a value" if len(found) < draws else ""
-    return Estimate(value, min(value, float(low)), max(value, float(high)), n, f"bootstrap, {level:.0%}{lost}")
+    low, high = np.quantile(defined, [0.5 - level / 2, 0.5 + level / 2])
+    missing = len(drawn) - len(defined)
+    lost = f", {missing} of {len(drawn)} draws without a value" if missing else ""
+    return Estimate(value, min(value, float(low)), max(value, float(high)), n, f"{method}, {level:.0%}{lost}")
