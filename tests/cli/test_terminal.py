@@ -16,7 +16,7 @@ from rich.console import Console
 
 import allonym
 from allonym.cli.options import read_key
-from allonym.cli.terminal import json_line, visible
+from allonym.cli.terminal import escape_controls, json_line
 
 RULES = ("-p", "rules.toml")
 
@@ -74,8 +74,8 @@ def test_only_a_run_that_takes_its_time_has_a_progress_bar(monkeypatch, takes, s
     clock = iter([0.0, takes * bars.PATIENCE])
     monkeypatch.setattr(bars, "time", SimpleNamespace(monotonic=lambda: next(clock)))
     monkeypatch.setattr(bars, "on_terminal", lambda **_: True)
-    monkeypatch.setattr(bars, "console", lambda **_: Console(file=said, force_terminal=True))
-    with bars.progress(wanted=True) as advance:
+    monkeypatch.setattr(bars, "make_console", lambda **_: Console(file=said, force_terminal=True))
+    with bars.progress(enabled=True) as advance:
         advance(5, 10)
     assert ("\u2501" in said.getvalue()) == shown
 
@@ -98,9 +98,9 @@ def test_a_text_cannot_steer_the_terminal(tmp_path):
 
 def test_visible_keeps_length_and_lines_on_request():
     text = "a\tb\r\n\x1b[31m\u202e\x85\ud800"
-    assert len(visible(text)) == len(visible(text, lines=True)) == len(text)
-    assert visible(text, lines=True).startswith("a\tb\u240d\n\u241b[31m\u00b7")
-    assert visible(text).isprintable()
+    assert len(escape_controls(text)) == len(escape_controls(text, lines=True)) == len(text)
+    assert escape_controls(text, lines=True).startswith("a\tb\u240d\n\u241b[31m\u00b7")
+    assert escape_controls(text).isprintable()
 
 
 def test_json_lines_can_always_be_encoded():

@@ -15,7 +15,7 @@ import click
 
 from allonym import __version__
 from allonym.cli.lazy import LazyGroup
-from allonym.cli.terminal import note
+from allonym.cli.terminal import print_note
 from allonym.errors import AllonymError, MissingExtra
 
 COMMANDS: Mapping[str, str] = {
@@ -67,33 +67,33 @@ def main(args: list[str] | None = None) -> None:
     debug = "--debug" in argv[:1] or os.environ.get("ALLONYM_DEBUG", "") not in ("", "0")
     if not debug:
         warnings.simplefilter("ignore")  # other packages' warnings may quote what they were given
-    sys.exit(_run(argv, debug))
+    sys.exit(_run_command(argv, debug))
 
 
-def _run(argv: list[str], debug: bool) -> int:
+def _run_command(argv: list[str], debug: bool) -> int:
     color = False if os.environ.get("NO_COLOR") else None
     try:
         code = app.main(args=argv, prog_name="allonym", standalone_mode=False, color=color)
         return code if isinstance(code, int) else 0
     except click.exceptions.Abort:
-        return _fail("interrupted", 130)
+        return _print_failure("interrupted", 130)
     except AllonymError as error:
         if debug:
             raise
-        return _fail(str(error), error.exit_code)
+        return _print_failure(str(error), error.exit_code)
     except click.UsageError as error:
         if isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):  # from click 8.2 on
             click.echo(error.format_message(), err=True)
             return error.exit_code
         hint = f"see: {error.ctx.command_path} --help" if error.ctx else ""
-        return _fail(error.format_message().rstrip("."), error.exit_code, hint)
+        return _print_failure(error.format_message().rstrip("."), error.exit_code, hint)
     except click.ClickException as error:
-        return _fail(error.format_message(), 2)
+        return _print_failure(error.format_message(), 2)
     except OSError as error:
         if debug:
             raise
         where = f" {error.filename}" if isinstance(error.filename, str) else ""
-        return _fail(f"cannot use{where or ' a file'}: {error.strerror or type(error).__name__}", 1)
+        return _print_failure(f"cannot use{where or ' a file'}: {error.strerror or type(error).__name__}", 1)
     except ModuleNotFoundError as error:
         from allonym.evaluate import NEEDED
 
@@ -101,20 +101,20 @@ def _run(argv: list[str], debug: bool) -> int:
             raise
         missing = (error.name or "").partition(".")[0]
         if missing in NEEDED:
-            return _fail(str(MissingExtra("this command", "evaluate")), MissingExtra.exit_code)
-        return _fail(f"the package {missing} is not installed", 2)
+            return _print_failure(str(MissingExtra("this command", "evaluate")), MissingExtra.exit_code)
+        return _print_failure(f"the package {missing} is not installed", 2)
     except Exception as error:  # the traceback may quote the text, so it waits for --debug
         if debug:
             raise
-        return _fail(
+        return _print_failure(
             f"unexpected {type(error).__name__}",
             1,
             "for the traceback, which may quote your text: allonym --debug ...",
         )
 
 
-def _fail(message: str, code: int, hint: str = "") -> int:
-    note(message, label="error:")
+def _print_failure(message: str, code: int, hint: str = "") -> int:
+    print_note(message, label="error:")
     if hint:
         click.echo(hint, err=True)
     return code

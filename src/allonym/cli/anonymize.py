@@ -21,9 +21,9 @@ from allonym.cli.options import (
     read_key,
     vault_options,
 )
-from allonym.cli.progress import progress
-from allonym.cli.reading import documents, tell_terminal
-from allonym.cli.terminal import note, table
+from allonym.cli.progress import show_progress
+from allonym.cli.reading import read_documents, tell_terminal
+from allonym.cli.terminal import print_note, print_table
 from allonym.errors import UsageError
 
 if TYPE_CHECKING:
@@ -181,13 +181,13 @@ def anonymize(
         "quarantine": quarantine,
     }
     try:
-        with progress(wanted=not quiet and to != "-") as advance:
+        with show_progress(enabled=not quiet and to != "-") as advance:
             if runner == "ray":
                 from allonym.scale import anonymize_on_ray
 
-                given = click.get_current_context().get_parameter_source("workers")
-                many = None if given is ParameterSource.DEFAULT else workers
-                done = anonymize_on_ray(source, to, chosen, workers=many, progress=advance, **shared)
+                source_of_workers = click.get_current_context().get_parameter_source("workers")
+                many = None if source_of_workers is ParameterSource.DEFAULT else workers
+                summary = anonymize_on_ray(source, to, chosen, workers=many, progress=advance, **shared)
             else:
                 from allonym.files import anonymize_path
                 from allonym.replace.cast import Corpus
@@ -195,22 +195,22 @@ def anonymize(
                 keeper: Keeper | None = Corpus(key) if unique else None
                 if vault:
                     keeper = open_vault(vault, secret_file, secret_env, secret_keyring)
-                done = anonymize_path(source, to, chosen, vault=keeper, workers=workers, progress=advance, **shared)
+                summary = anonymize_path(source, to, chosen, vault=keeper, workers=workers, progress=advance, **shared)
     except KeyboardInterrupt:
         hint = "; the same command with --resume goes on from here" if "-" not in (source, to) else ""
-        note(f"interrupted{hint}", label="error:")
+        print_note(f"interrupted{hint}", label="error:")
         raise click.exceptions.Exit(130) from None
     if not quiet and to != "-":
-        click.echo(done.to_text(), err=True, nl=False)
-    if done.offline and to == "-" and not quiet:
-        note(f"{done.offline:,} values that a language model was asked for came from the offline pseudonyms")
-    if done.exit_code:
-        left = [(done.quarantined, "record"), (len(done.refused), "file")]
-        told = " and ".join(f"{n:,} {what}{'s' if n > 1 else ''}" for n, what in left if n)
+        click.echo(summary.to_text(), err=True, nl=False)
+    if summary.offline and to == "-" and not quiet:
+        print_note(f"{summary.offline:,} values that a language model was asked for came from the offline pseudonyms")
+    if summary.exit_code:
+        shortfalls = [(summary.quarantined, "record"), (len(summary.refused), "file")]
+        message = " and ".join(f"{n:,} {what}{'s' if n > 1 else ''}" for n, what in shortfalls if n)
         listed = quarantine or Path(to).with_name(f"{Path(to).name}.quarantine.jsonl")
-        where = f"; see {listed}" if done.quarantined and listed.exists() else ""
-        note(f"{told} could not be processed and left out{where}", label="error:")
-        raise click.exceptions.Exit(done.exit_code)
+        where = f"; see {listed}" if summary.quarantined and listed.exists() else ""
+        print_note(f"{message} could not be processed and left out{where}", label="error:")
+        raise click.exceptions.Exit(summary.exit_code)
 
 
 def _check_runner(
@@ -219,7 +219,7 @@ def _check_runner(
     if runner == "processes":
         # The scheme alone: a URI may hold a key.
         uris = [
-            one.partition("://")[0] for one in (source, target or "") if re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", one)
+            path.partition("://")[0] for path in (source, target or "") if re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", path)
         ]
         if uris:
             raise click.UsageError(f"a {uris[0]}:// URI needs --runner ray")
@@ -262,7 +262,7 @@ def _dry_run(
     mentions: Counter[tuple[str, str]] = Counter()
     edits: list[tuple[object, ...]] = []
     count = 0
-    for document in documents(source, fields=field, format=format, named=False, policy=chosen):
+    for document in read_documents(source, fields=field, format=format, named=False, policy=chosen):
         plan = anonymize(document, chosen, key=key, scope=scope).plan
         count += 1
         mentions.update((e.label, e.operator.partition("@")[0]) for e in plan.edits)
@@ -272,8 +272,8 @@ def _dry_run(
                 (name, e.start, e.end, e.label, document.text[e.start : e.end], e.replacement) for e in plan.edits
             ]
     if show:
-        table(["document", "start", "end", "label", "original", "replacement"], edits, right=(1, 2))
+        print_table(["document", "start", "end", "label", "original", "replacement"], edits, right=(1, 2))
         click.echo()
     rows = sorted(((label, operator, n) for (label, operator), n in mentions.items()), key=lambda r: (-r[2], r))
-    table(["label", "operator", "edits"], rows, right=(2,))
-    note(f"{count} documents, {sum(mentions.values())} edits; nothing was written", label="dry run:")
+    print_table(["label", "operator", "edits"], rows, right=(2,))
+    print_note(f"{count} documents, {sum(mentions.values())} edits; nothing was written", label="dry run:")

@@ -13,7 +13,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 FILE = click.Path(exists=True, path_type=Path)
 
 
-def shares(ctx: click.Context, param: click.Parameter, value: str) -> tuple[float, float, float]:
+def parse_shares(ctx: click.Context, param: click.Parameter, value: str) -> tuple[float, float, float]:
     try:
         train, dev, test = (float(share) for share in value.split("/"))
     except ValueError:
@@ -32,10 +32,10 @@ def columns_of(ctx: click.Context, param: click.Parameter, value: str) -> tuple[
 def settings_of(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
     out: dict[str, str] = {}
     for value in values:
-        name, equals, given = value.partition("=")
+        name, equals, setting = value.partition("=")
         if not (name and equals):
             raise click.BadParameter("NAME=VALUE is required, such as dropout=0.2", ctx=ctx, param=param)
-        out[name.strip()] = given.strip()
+        out[name.strip()] = setting.strip()
     return out
 
 
@@ -102,7 +102,7 @@ def data_options(command: F) -> F:
                 "--parts",
                 default="80/10/10",
                 show_default=True,
-                callback=shares,
+                callback=parse_shares,
                 metavar="SHARES",
                 help="Shares to train on, to choose epochs by and to judge by; split by document.",
             ),

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from allonym.cli.options import chosen_policy, policy_option
-from allonym.cli.reading import documents
-from allonym.cli.terminal import console, heading, on_terminal, table, visible
+from allonym.cli.reading import read_documents
+from allonym.cli.terminal import escape_controls, make_console, on_terminal, print_heading, print_table
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -67,25 +67,25 @@ def demo(policy: str, save: Path | None) -> None:
     entities: Counter[str] = Counter()
     for name, (what, fields) in EXAMPLES.items():
         with as_file(folder.joinpath(name)) as path:
-            pairs = [(d, anonymize(d, chosen, key=_KEY)) for d in documents(str(path), fields=fields)]
-        _show(f"{name}: {what}", pairs)
-        for _, done in pairs:
-            mentions.update(done.report.labels)
-            entities.update(label for _, label in {(e.entity, e.label) for e in done.plan.edits if e.entity})
-    heading("what was replaced")
-    table(
+            pairs = [(d, anonymize(d, chosen, key=_KEY)) for d in read_documents(str(path), fields=fields)]
+        _print_examples(f"{name}: {what}", pairs)
+        for _, result in pairs:
+            mentions.update(result.report.labels)
+            entities.update(label for _, label in {(e.entity, e.label) for e in result.plan.edits if e.entity})
+    print_heading("what was replaced")
+    print_table(
         ["label", "mentions", "referents"],
         [(label, n, entities[label]) for label, n in sorted(mentions.items(), key=lambda item: (-item[1], item[0]))],
         right=(1, 2),
     )
 
 
-def _show(title: str, pairs: list[tuple[Document, Anonymized]]) -> None:
-    heading(title)
+def _print_examples(title: str, pairs: list[tuple[Document, Anonymized]]) -> None:
+    print_heading(title)
     if not on_terminal():
-        for document, done in pairs:
-            for sign, text in (("-", document.text), ("+", done.text)):
-                for line in visible(text, lines=True).splitlines():
+        for document, result in pairs:
+            for sign, text in (("-", document.text), ("+", result.text)):
+                for line in escape_controls(text, lines=True).splitlines():
                     click.echo(f"{sign} {line}")
             click.echo()
         return
@@ -94,30 +94,30 @@ def _show(title: str, pairs: list[tuple[Document, Anonymized]]) -> None:
     grid = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), expand=True, header_style="dim")
     grid.add_column("before", ratio=1)
     grid.add_column("after", ratio=1)
-    for i, (document, done) in enumerate(pairs):
-        before, after = _marked(document.text, done)
+    for i, (document, result) in enumerate(pairs):
+        before, after = _highlight_edits(document.text, result)
         if i:
             grid.add_row("", "")
         old, new = before.split("\n"), after.split("\n")
         rows = zip(old, new, strict=True) if len(old) == len(new) else ((before, after),)
         for row in rows:
             grid.add_row(*row)
-    console().print(grid)
+    make_console().print(grid)
     click.echo()
 
 
-def _marked(text: str, done: Anonymized) -> tuple[Text, Text]:
+def _highlight_edits(text: str, result: Anonymized) -> tuple[Text, Text]:
     from rich.text import Text
 
-    before, after, at = Text(), Text(), 0
-    for edit in done.plan.edits:
-        same = visible(text[at : edit.start], lines=True)
+    before, after, position = Text(), Text(), 0
+    for edit in result.plan.edits:
+        same = escape_controls(text[position : edit.start], lines=True)
         before.append(same)
         after.append(same)
-        before.append(visible(text[edit.start : edit.end], lines=True), style="red")
-        after.append(visible(edit.replacement, lines=True), style="bold green")
-        at = edit.end
-    rest = visible(text[at:], lines=True).rstrip("\n")
+        before.append(escape_controls(text[edit.start : edit.end], lines=True), style="red")
+        after.append(escape_controls(edit.replacement, lines=True), style="bold green")
+        position = edit.end
+    rest = escape_controls(text[position:], lines=True).rstrip("\n")
     before.append(rest)
     after.append(rest)
     return before, after

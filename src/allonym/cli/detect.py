@@ -9,8 +9,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from allonym.cli.options import chosen_policy, field_option, format_option, policy_options
-from allonym.cli.reading import documents
-from allonym.cli.terminal import console, heading, json_line, note, on_terminal, table, visible
+from allonym.cli.reading import read_documents
+from allonym.cli.terminal import (
+    escape_controls,
+    json_line,
+    make_console,
+    on_terminal,
+    print_heading,
+    print_note,
+    print_table,
+)
 
 if TYPE_CHECKING:
     from allonym.document import Document, Span
@@ -75,31 +83,31 @@ def detect(
     if html is not None:
         if source != "-":
             check_outputs([html], [Path(source)], overwrite=True)
-        _page(list(documents(source, fields=field, format=format)), chosen, html)
+        _write_page(list(read_documents(source, fields=field, format=format)), chosen, html)
         return
     table_wanted = on_terminal() and not as_json
     several = source != "-" or format is not None
     total = 0
-    for document in documents(source, fields=field, format=format):
+    for document in read_documents(source, fields=field, format=format):
         name = document.id if several else ""
         if highlight:
-            _highlight(document, pipeline.detect(document, chosen), name)
+            _print_highlighted(document, pipeline.detect(document, chosen), name)
             continue
         if explain:
-            rows = [_explained(document, d, chosen, with_text) for d in pipeline.explain(document, chosen)]
+            rows = [_describe_decision(document, d, chosen, with_text) for d in pipeline.explain(document, chosen)]
         else:
-            rows = [_found(document, s, with_text) for s in pipeline.detect(document, chosen)]
+            rows = [_describe_span(document, s, with_text) for s in pipeline.detect(document, chosen)]
         total += len(rows)
         if not table_wanted:
             for row in rows:
                 click.echo(json_line({"document": name, **row} if name else row))
         elif rows:
-            _table(name, _without_twins(rows) if explain else rows, explain=explain)
+            _print_table(name, _without_twins(rows) if explain else rows, explain=explain)
     if table_wanted and not highlight and not total:
-        note("nothing found")
+        print_note("nothing found")
 
 
-def _page(listed: list[Document], policy: Policy, path: Path) -> None:
+def _write_page(listed: list[Document], policy: Policy, path: Path) -> None:
     from allonym.report.display import check_name, display, save
 
     check_name(path)
@@ -108,10 +116,10 @@ def _page(listed: list[Document], policy: Policy, path: Path) -> None:
     views = [display(document, policy=policy) for document in listed]
     save(views, path, f"Findings in {len(views):,} documents" if len(views) > 1 else "")
     count = sum(len(view.spans) for view in views)
-    note(f"{count:,} finding{'s' * (count != 1)}, with the text, in {path}")
+    print_note(f"{count:,} finding{'s' * (count != 1)}, with the text, in {path}")
 
 
-def _found(document: Document, span: Span, with_text: bool) -> dict[str, Any]:
+def _describe_span(document: Document, span: Span, with_text: bool) -> dict[str, Any]:
     row: dict[str, Any] = {
         "start": span.start,
         "end": span.end,
@@ -124,21 +132,21 @@ def _found(document: Document, span: Span, with_text: bool) -> dict[str, Any]:
     return row
 
 
-def _explained(document: Document, decision: Decision, policy: Policy, with_text: bool) -> dict[str, Any]:
-    row = _found(document, decision.span, with_text)
+def _describe_decision(document: Document, decision: Decision, policy: Policy, with_text: bool) -> dict[str, Any]:
+    row = _describe_span(document, decision.span, with_text)
     detector, _, rest = row.pop("source").partition(":")
     text = row.pop("text", None)
     rule, *more = rest.split("+")
     context = next((m[8:-1] for m in more if m.startswith("context(")), "")
     rule += "".join(f"+{m}" for m in more if not m.startswith("context("))
     row |= {"detector": detector, "rule": rule, "context": context, "outcome": decision.outcome}
-    row["because"] = _because(decision, policy)
+    row["because"] = _explain_outcome(decision, policy)
     if text is not None:
         row["text"] = text
     return row
 
 
-def _because(decision: Decision, policy: Policy) -> str:
+def _explain_outcome(decision: Decision, policy: Policy) -> str:
     if decision.outcome == "below threshold":
         return f"needs {policy.threshold_for(decision.span.label):.2f}"
     if decision.outcome == "excluded":
@@ -161,9 +169,9 @@ def _without_twins(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def _table(name: str, rows: list[dict[str, Any]], *, explain: bool) -> None:
+def _print_table(name: str, rows: list[dict[str, Any]], *, explain: bool) -> None:
     if name:
-        heading(visible(name))
+        print_heading(escape_controls(name))
     cells = []
     for r in rows:
         row = [f"{r['start']}-{r['end']}", r["label"], f"{r['score']:.2f}"]
@@ -174,21 +182,21 @@ def _table(name: str, rows: list[dict[str, Any]], *, explain: bool) -> None:
             row.append(r["source"])
         cells.append([*row, r["text"]] if "text" in r else row)
     head = ["where", "label", "score", *(("outcome", "how") if explain else ("source",))]
-    table(
+    print_table(
         head + (["text"] if "text" in rows[0] else []), cells, right=(0, 2), wrap=head.index("how") if explain else -1
     )
 
 
-def _highlight(document: Document, spans: Iterable[Span], name: str) -> None:
+def _print_highlighted(document: Document, spans: Iterable[Span], name: str) -> None:
     """The text with its findings marked: by colour and label on a terminal, in brackets in a pipe."""
-    text, at = document.text, 0
+    text, position = document.text, 0
     if name:
-        heading(visible(name))
+        print_heading(escape_controls(name))
     if not on_terminal():
         for span in spans:
-            click.echo(f"{text[at : span.start]}⟦{text[span.start : span.end]}|{span.label}⟧", nl=False)
-            at = span.end
-        click.echo(text[at:], nl=not text.endswith("\n"))
+            click.echo(f"{text[position : span.start]}⟦{text[span.start : span.end]}|{span.label}⟧", nl=False)
+            position = span.end
+        click.echo(text[position:], nl=not text.endswith("\n"))
         return
     from rich.text import Text
 
@@ -196,9 +204,9 @@ def _highlight(document: Document, spans: Iterable[Span], name: str) -> None:
     marked = Text()
     for span in spans:
         colour = colours[sum(map(ord, span.label)) % len(colours)]
-        marked.append(visible(text[at : span.start], lines=True))
-        marked.append(visible(text[span.start : span.end], lines=True), style=f"bold reverse {colour}")
+        marked.append(escape_controls(text[position : span.start], lines=True))
+        marked.append(escape_controls(text[span.start : span.end], lines=True), style=f"bold reverse {colour}")
         marked.append(f" {span.label}", style=f"dim {colour}")
-        at = span.end
-    marked.append(visible(text[at:], lines=True))
-    console().print(marked, soft_wrap=True, end="" if text.endswith("\n") else "\n")
+        position = span.end
+    marked.append(escape_controls(text[position:], lines=True))
+    make_console().print(marked, soft_wrap=True, end="" if text.endswith("\n") else "\n")

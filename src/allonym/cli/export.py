@@ -20,8 +20,8 @@ from allonym.cli.options import (
     read_key,
     vault_options,
 )
-from allonym.cli.progress import stages
-from allonym.cli.terminal import note, table
+from allonym.cli.progress import show_stages
+from allonym.cli.terminal import print_note, print_table
 from allonym.errors import MissingExtra, UsageError
 
 if TYPE_CHECKING:
@@ -51,9 +51,9 @@ def set_options(command: F) -> F:
     writes a set of the shape that it is given."""
 
     @wraps(command)
-    def gathered(source: Path, target: Path, **given: Any) -> Any:
-        own = {name: given.pop(name) for name in _OWN}
-        return command(run=lambda shape: _write(source, target, shape, **own), **given)
+    def run_with_options(source: Path, target: Path, **options: Any) -> Any:
+        set_values = {name: options.pop(name) for name in _OWN}
+        return command(run=lambda shape: _write_set(source, target, shape, **set_values), **options)
 
     options = (
         click.argument("source", type=click.Path(exists=True, path_type=Path)),
@@ -81,13 +81,13 @@ def set_options(command: F) -> F:
         click.option("--overwrite", is_flag=True, help="Replace a set that exists in TARGET."),
         click.option("--quiet", "-q", is_flag=True, help="No progress, no notes, no summary."),
     )  # fmt: skip
-    out: Any = gathered
+    out: Any = run_with_options
     for option in reversed(options):
         out = option(out)
     return out  # type: ignore[no-any-return]
 
 
-def _roles(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+def _parse_roles(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
     out = {}
     for value in values:
         name, equals, role = value.rpartition("=")
@@ -98,7 +98,7 @@ def _roles(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) 
 
 
 role_option = click.option(
-    "--role", "roles", multiple=True, callback=_roles, metavar="SPEAKER=ROLE",
+    "--role", "roles", multiple=True, callback=_parse_roles, metavar="SPEAKER=ROLE",
     help="The role of a speaker: assistant, user, system, or - to leave its turns out. By default, of two speakers the "
     "agent is the assistant, or who is not the customer, or who speaks second. Repeatable.",
 )  # fmt: skip
@@ -182,7 +182,7 @@ def sft(
     run(Prompts((Task("completion" if "{" in name or "}" in name else name, prompt, answer, given),), instruction))
 
 
-def _write(
+def _write_set(
     source: Path,
     target: Path,
     shape: Shape,
@@ -219,8 +219,8 @@ def _write(
     chosen = chosen_policy(policy, label, dictionary, exclude_terms, operating_point)
     key = read_key(key_file)
     opened = open_vault(vault, secret_file, secret_env, secret_keyring) if vault else None
-    with stages({}, wanted=not quiet) as advance:
-        made = export_path(
+    with show_stages({}, enabled=not quiet) as advance:
+        manifest = export_path(
             source,
             target,
             shape,
@@ -228,27 +228,27 @@ def _write(
             key=key,
             vault=opened,
             scope=scope,
-            anonymised=None if anonymised is None else _report(anonymised),
+            anonymised=None if anonymised is None else _read_report(anonymised),
             fields=field,
             format=format,
             split=Split.parse(split, seed=seed, key=key if opened is None else opened.operator_key),
             group=group,
-            risk=_measured(annotated) if annotated else _second_reading if risk_sample else None,
+            risk=_measure_marked_risk(annotated) if annotated else _second_reading if risk_sample else None,
             sample=risk_sample,
             workers=workers,
             overwrite=overwrite,
-            progress=None if advance is None else lambda done: advance("documents", done, done),
+            progress=None if advance is None else lambda count: advance("documents", count, count),
         )
     if not quiet:
-        _tell(made, target)
-    if made.exit_code:
-        left = made.counts["left_out"]
-        were = "document was" if left == 1 else "documents were"
-        note(f"{left:,} {were} left out; see {target / 'quarantine.jsonl'}", label="error:")
-        raise click.exceptions.Exit(made.exit_code)
+        _print_manifest(manifest, target)
+    if manifest.exit_code:
+        left_out = manifest.counts["left_out"]
+        were = "document was" if left_out == 1 else "documents were"
+        print_note(f"{left_out:,} {were} left out; see {target / 'quarantine.jsonl'}", label="error:")
+        raise click.exceptions.Exit(manifest.exit_code)
 
 
-def _report(path: Path) -> Mapping[str, Any]:
+def _read_report(path: Path) -> Mapping[str, Any]:
     try:
         read = json.loads(path.read_bytes())
     except ValueError:
@@ -265,39 +265,39 @@ def _second_reading(original: Sequence[str], anonymised: Sequence[str]) -> Mappi
     except MissingExtra as error:
         return {"none": str(error)}
     risk = second_reading(original or None, anonymised).risk()
-    return {"method": "second reading, nobody has looked: an upper bound of what it can see", **_total(risk)}
+    return {"method": "second reading, nobody has looked: an upper bound of what it can see", **_sum_risk(risk)}
 
 
-def _measured(path: Path) -> Callable[[Sequence[str], Sequence[str]], Mapping[str, Any]]:
+def _measure_marked_risk(path: Path) -> Callable[[Sequence[str], Sequence[str]], Mapping[str, Any]]:
     """The risk by what people marked; read before the set is made."""
     from allonym.evaluate import read_annotated, residual_risk
 
     risk = residual_risk(read_annotated(path))
-    told = {"method": "what people still found in a sample (P2)", **_total(risk)}
-    return lambda *_: {**told, "documents": risk.total.count}
+    data = {"method": "what people still found in a sample (P2)", **_sum_risk(risk)}
+    return lambda *_: {**data, "documents": risk.total.count}
 
 
-def _total(risk: Any) -> dict[str, Any]:
+def _sum_risk(risk: Any) -> dict[str, Any]:
     numbers = ("mean", "sd", "bound", "above", "direct")
     total = {name: getattr(risk.total, name).to_dict() for name in numbers}
-    missed = {one.tag: one.items for one in risk.types}
+    missed = {risk_type.tag: risk_type.items for risk_type in risk.types}
     return {"limit": risk.limit, **total, "passes": risk.total.passes, "missed": missed}
 
 
-def _tell(made: Manifest, target: Path) -> None:
-    rows = [(name, f["examples"], f["documents"], f["units"], f["bytes"]) for name, f in made.files.items()]
-    table(["file", "examples", "documents", "units", "bytes"], rows, right=(1, 2, 3, 4))
-    empty = [n for n, s in zip(("train", "validation", "test"), made.split["shares"], strict=False)
-             if s and f"{n}.jsonl" not in made.files]  # fmt: skip
+def _print_manifest(manifest: Manifest, target: Path) -> None:
+    rows = [(name, f["examples"], f["documents"], f["units"], f["bytes"]) for name, f in manifest.files.items()]
+    print_table(["file", "examples", "documents", "units", "bytes"], rows, right=(1, 2, 3, 4))
+    empty = [n for n, s in zip(("train", "validation", "test"), manifest.split["shares"], strict=False)
+             if s and f"{n}.jsonl" not in manifest.files]  # fmt: skip
     if empty:
-        note(f"no document fell into {' and '.join(empty)}")
-    if found := made.prompts["findings"]:
-        note(f"the policy has {found} findings in the prompts, which are written as they are")
-    if "bound" in made.risk:
-        low, high = made.risk["bound"]["value"], made.risk["limit"]
-        said = "-" if low is None else f"{low:.2f}"
-        note(f"mean + SD of {made.risk['documents']} documents is {said}, and P2 asks for less than {high:g}: "
-             f"{made.risk['method']}", label="residual risk:")  # fmt: skip
-    elif "none" in made.risk and made.risk["none"] != "not asked for":
-        note(f"the residual risk was not measured: {made.risk['none']}")
-    note(str(target / "manifest.json"), label="written:")
+        print_note(f"no document fell into {' and '.join(empty)}")
+    if findings := manifest.prompts["findings"]:
+        print_note(f"the policy has {findings} findings in the prompts, which are written as they are")
+    if "bound" in manifest.risk:
+        low, high = manifest.risk["bound"]["value"], manifest.risk["limit"]
+        lower_limit = "-" if low is None else f"{low:.2f}"
+        print_note(f"mean + SD of {manifest.risk['documents']} documents is {lower_limit}, and P2 asks for less than {high:g}: "
+             f"{manifest.risk['method']}", label="residual risk:")  # fmt: skip
+    elif "none" in manifest.risk and manifest.risk["none"] != "not asked for":
+        print_note(f"the residual risk was not measured: {manifest.risk['none']}")
+    print_note(str(target / "manifest.json"), label="written:")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from allonym.cli.options import open_vault, read_key
-from allonym.cli.terminal import note
+from allonym.cli.terminal import print_note
 from allonym.errors import MissingExtra, UsageError
 
 if TYPE_CHECKING:
@@ -61,17 +61,17 @@ def gateway(config: Path | None, new_key: bool, **options: Any) -> None:
         click.echo(f'key: {key}\nkey_sha256 = "{digest_of(key)}"')
         return
     settings = load(config, **options)
-    vault = _vault(settings)
+    vault = _open_vault(settings)
     key_file = Path(settings.key_file) if settings.key_file else None
     if key_file is not None and not key_file.is_file():
         raise UsageError(f"setting key_file: there is no file {key_file}")
     try:
         app = create_app(settings, vault=vault, key=read_key(key_file))
         with listen(settings.host, settings.port) as place:
-            _log()
+            _start_log()
             shown = f"[{settings.host}]" if ":" in settings.host else settings.host
             address = f"http://{shown}:{place.getsockname()[1]}/v1"
-            note(f"{address} protects what goes to {settings.upstream}", label="gateway:")
+            print_note(f"{address} protects what goes to {settings.upstream}", label="gateway:")
             how = uvicorn.Config(
                 app, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=30
             )
@@ -81,7 +81,7 @@ def gateway(config: Path | None, new_key: bool, **options: Any) -> None:
             vault.close()
 
 
-def _vault(settings: Settings) -> Vault | None:
+def _open_vault(settings: Settings) -> Vault | None:
     if not settings.vault:
         if settings.secret_file:
             raise UsageError("secret_file is a vault's: it needs vault")
@@ -94,7 +94,7 @@ def _vault(settings: Settings) -> Vault | None:
     return open_vault(settings.vault, file, None, None)
 
 
-def _log() -> None:
+def _start_log() -> None:
     """A line for each request on standard error."""
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))

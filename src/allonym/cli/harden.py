@@ -18,7 +18,7 @@ from allonym.cli.evaluate.options import (
     show_estimates,
     source_options,
 )
-from allonym.cli.terminal import json_line, note
+from allonym.cli.terminal import json_line, print_note
 from allonym.errors import DataError
 
 if TYPE_CHECKING:
@@ -80,9 +80,9 @@ def harden(
         raise click.UsageError("--originals goes with --plan")
     if target is None and plan is None and not output.paths:
         raise click.UsageError("an output is required: -o OUT, --plan, --report or --json")
-    made = [path for path in (target, plan) if path is not None]
-    _free(source, made, output.overwrite)
-    output.check((*source.paths, *made))
+    outputs = [path for path in (target, plan) if path is not None]
+    _check_free(source, outputs, output.overwrite)
+    output.check((*source.paths, *outputs))
     from allonym.evaluate.harden import harden as hardened
     from allonym.report.evaluate.hardening import hardening_section
 
@@ -101,11 +101,11 @@ def harden(
             advance=advance,
         )
     if target is not None:
-        _rewrite(source, pairs, [t.plan for t in result.texts], target, output.overwrite)
+        _rewrite_source(source, pairs, [t.plan for t in result.texts], target, output.overwrite)
     if plan is not None:
-        _plans(pairs, result, plan, originals)
-    told = result.to_dict()
-    output.write({"hardening": told}, lambda: section_page("Hardening", [hardening_section(told)]))
+        _write_plans(pairs, result, plan, originals)
+    data = result.to_dict()
+    output.write({"hardening": data}, lambda: section_page("Hardening", [hardening_section(data)]))
     before, after = result.levels[0], result.chosen
     show_estimates(
         [
@@ -122,18 +122,18 @@ def harden(
         ]
     )
     if result.still_found and not output.quiet:
-        note(f"the attacker still finds the subject of {result.still_found:,} of {len(result.texts):,} texts")
+        print_note(f"the attacker still finds the subject of {result.still_found:,} of {len(result.texts):,} texts")
 
 
-def _free(source: Source, made: Sequence[Path], overwrite: bool) -> None:
+def _check_free(source: Source, outputs: Sequence[Path], overwrite: bool) -> None:
     """Raises where an output exists, is named twice, is or lies in what is read, or cannot be written."""
     from allonym.files.items import check_free
 
-    check_outputs(made, source.paths, overwrite=True)
-    check_free([p for p in made if not p.is_dir()], [], overwrite)
+    check_outputs(outputs, source.paths, overwrite=True)
+    check_free([p for p in outputs if not p.is_dir()], [], overwrite)
 
 
-def _rewrite(source: Source, pairs: Pairs, plans: Sequence[Plan], target: Path, overwrite: bool) -> None:
+def _rewrite_source(source: Source, pairs: Pairs, plans: Sequence[Plan], target: Path, overwrite: bool) -> None:
     """Write the anonymised source again with the plans' edits."""
     from allonym.files import read_documents
     from allonym.files.rewrite import UNCOUNTED, rewrite_path
@@ -146,8 +146,8 @@ def _rewrite(source: Source, pairs: Pairs, plans: Sequence[Plan], target: Path, 
         if all(isinstance(d.meta.get("text"), str) for d in documents):
             fields = ("text",)
     waiting: dict[str, list[Plan]] = {}
-    for text, one in zip(pairs.anonymised, plans, strict=True):
-        waiting.setdefault(text, []).append(one)
+    for text, plan in zip(pairs.anonymised, plans, strict=True):
+        waiting.setdefault(text, []).append(plan)
 
     def parts_of(number: int, document: Document) -> tuple[str, ...] | None:
         if number == UNCOUNTED:
@@ -159,16 +159,16 @@ def _rewrite(source: Source, pairs: Pairs, plans: Sequence[Plan], target: Path, 
         one = ready.pop(0) if len(ready) > 1 else ready[0]
         if document.turns:
             return tuple(parts_after(text, document.parts or ((0, len(text)),), one.edits))
-        places, at = [], 0
+        places, position = [], 0
         for piece in pieces:
-            places.append((at, at + len(piece)))
-            at += len(piece) + 1
+            places.append((position, position + len(piece)))
+            position += len(piece) + 1
         return tuple(parts_after(text, places, one.edits))
 
     rewrite_path(path, target, parts_of, fields=fields or None, format=source.format, overwrite=overwrite)
 
 
-def _plans(pairs: Pairs, result: Hardening, path: Path, originals: bool) -> None:
+def _write_plans(pairs: Pairs, result: Hardening, path: Path, originals: bool) -> None:
     from allonym.files.output import Lines
 
     lines = Lines(path, private=originals)

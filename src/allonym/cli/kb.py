@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from allonym.cli.progress import progress
-from allonym.cli.terminal import heading, note, table
+from allonym.cli.progress import show_progress
+from allonym.cli.terminal import print_heading, print_note, print_table
 from allonym.errors import UnknownNameError
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
@@ -65,14 +65,14 @@ def info(path: Path | None, people: int | None) -> None:
 
     base = KnowledgeBase.open(path)
     click.echo(f"{base.path.name}: {base.path.stat().st_size / 1e6:.1f} MB\n")
-    heading("Things")
-    table(
+    print_heading("Things")
+    print_table(
         ("kind", "known", "may be substitutes"),
         [(kind, *counts) for kind, counts in base.counts().items()],
         right=(1, 2),
     )
     click.echo()
-    heading("Names of people that may be substitutes")
+    print_heading("Names of people that may be substitutes")
     rows = [
         (
             origin,
@@ -84,19 +84,19 @@ def info(path: Path | None, people: int | None) -> None:
         for origin in base.origins()
     ]
     if people is None:
-        table(("origin", "women", "men", "either", "family"), rows, right=(1, 2, 3, 4))
+        print_table(("origin", "women", "men", "either", "family"), rows, right=(1, 2, 3, 4))
     else:
         pairs = people * (people - 1) / 2
         chance = [(f"{pairs / max(1, f * last):.2f}", f"{pairs / max(1, m * last):.2f}") for _, f, m, _, last in rows]
-        table(
+        print_table(
             ("origin", "women", "men", "either", "family", "women who meet", "men who meet"),
             [(*row, *pair) for row, pair in zip(rows, chance, strict=True)],
             right=(1, 2, 3, 4, 5, 6),
         )
     click.echo()
-    heading("Sources")
-    for name, version, licence, credit, taken in base.sources():
-        click.echo(f"{name} ({version}), {licence}: {taken}\n  {credit}")
+    print_heading("Sources")
+    for name, version, licence, credit, date in base.sources():
+        click.echo(f"{name} ({version}), {licence}: {date}\n  {credit}")
 
 
 @kb.command(short_help="What is known of a name.")
@@ -120,39 +120,39 @@ def query(text: str, kinds: tuple[str, ...], country: str, path: Path | None) ->
             raise UnknownNameError("kind", kind, KINDS)
     base = KnowledgeBase.open(path)
 
-    def names(items: tuple[Item, ...]) -> str:
+    def join_names(items: tuple[Item, ...]) -> str:
         return ", ".join(i.label for i in items[:SHOWN]) + (f", ... ({len(items)})" if len(items) > SHOWN else "")
 
-    found = base.find(text, kinds, country)
-    for item in found[:SHOWN]:
+    items = base.find(text, kinds, country)
+    for item in items[:SHOWN]:
         details = [d for d in (item.industry, item.region, item.country) if d]
-        heading(f"{item.label} ({item.kind}{', ' if details else ''}{', '.join(details)})")
+        print_heading(f"{item.label} ({item.kind}{', ' if details else ''}{', '.join(details)})")
         for property in (*HIERARCHY, "capital", "language", "city"):
             related = base.related(item, property)
             if related:
-                click.echo(f"  {property.replace('_', ' ')}: {names(related)}")
+                click.echo(f"  {property.replace('_', ' ')}: {join_names(related)}")
         labels = base.labels(item)
         if labels:
             shown = [f"{language}{f' {form}' if form else ''} {text}" for (language, form), text in labels.items()]
             click.echo(f"  called: {', '.join(shown)}")
         siblings = base.siblings(item)
         if siblings:
-            click.echo(f"  siblings: {names(siblings)}")
+            click.echo(f"  siblings: {join_names(siblings)}")
     facts = () if kinds else base.name_facts(text)
     if facts:
-        heading(f"{text} (name of people)")
+        print_heading(f"{text} (name of people)")
         drawn = {
             (part, origin)
             for part, origin in {(fact.part, fact.origin) for fact in facts}
             if any(fold(name) == fold(text) for name in base.names(part, origin))
         }
-        table(
+        print_table(
             ("part", "origin", "gender", "weight", "substitute"),
             [(*fact, "yes" if (fact.part, fact.origin) in drawn else "no") for fact in facts],
             right=(3,),
         )
-    if not found and not facts:
-        note("nothing of this name is known")
+    if not items and not facts:
+        print_note("nothing of this name is known")
 
 
 @kb.command("import-wikidata", short_help="A knowledge base from a Wikidata dump.")
@@ -180,13 +180,15 @@ def import_wikidata(dump: Path, out: Path, languages: str, min_sitelinks: int) -
     """
     from allonym.kb.wikidata import import_dump
 
-    wanted = tuple(filter(None, (code.strip() for code in languages.split(","))))
-    with progress(wanted=True) as advance:
-        done = import_dump(dump, out, languages=wanted, min_sitelinks=min_sitelinks, advance=advance)
-    if done.damaged:
-        listed = ", ".join(map(str, done.damaged_lines)) + (", ..." if done.damaged > len(done.damaged_lines) else "")
-        note(f"{done.damaged} damaged lines were skipped: {listed}")
-    kinds = Counter(done.kinds)
-    click.echo(f"{out}: {done.entities} of {done.lines} entities, {done.names} names of people")
+    chosen_languages = tuple(filter(None, (code.strip() for code in languages.split(","))))
+    with show_progress(enabled=True) as advance:
+        summary = import_dump(dump, out, languages=chosen_languages, min_sitelinks=min_sitelinks, advance=advance)
+    if summary.damaged:
+        listed = ", ".join(map(str, summary.damaged_lines)) + (
+            ", ..." if summary.damaged > len(summary.damaged_lines) else ""
+        )
+        print_note(f"{summary.damaged} damaged lines were skipped: {listed}")
+    kinds = Counter(summary.kinds)
+    click.echo(f"{out}: {summary.entities} of {summary.lines} entities, {summary.names} names of people")
     if kinds:
         click.echo(", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items())))

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from allonym.cli.options import field_option, format_option, key_option, policy_option, read_key
-from allonym.cli.reading import documents
-from allonym.cli.terminal import note, table
+from allonym.cli.reading import read_documents
+from allonym.cli.terminal import print_note, print_table
 from allonym.errors import EndpointError, UsageError
 
 if TYPE_CHECKING:
@@ -59,16 +59,16 @@ def check(policy: str) -> None:
     reply = client.ask(Request((("user", _GREETING),), schema, "greeting"))
     seconds = monotonic() - start
     client.close()
-    found = parsed(reply.content)
+    answer = parsed(reply.content)
     rows = [
         ("seconds", f"{seconds:.2f}"),
         ("JSON mode", client.json_mode),
-        ("answer", "fits" if found is not None and isinstance(found.get("greeting"), str) else "does not fit"),
+        ("answer", "fits" if answer is not None and isinstance(answer.get("greeting"), str) else "does not fit"),
         ("prompt tokens", reply.prompt_tokens),
         ("completion tokens", reply.completion_tokens),
         ("retries", client.usage["retries"]),
     ]
-    table(["what", "result"], rows)
+    print_table(["what", "result"], rows)
     if rows[2][1] != "fits":
         raise EndpointError("llm: the endpoint answers, but not with the JSON that was asked for")
 
@@ -106,10 +106,10 @@ def write(
     from allonym.llm.batches import lines
     from allonym.pipeline import anonymize
 
-    chosen, key, secret, _ = _opened(policy, key_file)
+    chosen, key, secret, _ = _open_client(policy, key_file)
     waiting = count = 0
     with recording() as requests, unlocked(secret):
-        for document in documents(source, fields=field, format=format):
+        for document in read_documents(source, fields=field, format=format):
             count += 1
             try:
                 anonymize(document, chosen, key=key)
@@ -117,7 +117,9 @@ def write(
                 waiting += 1
     with out.open("w", encoding="utf-8", newline="\n") as file:
         file.writelines(lines(requests))
-    note(f"{len(requests)} requests for {waiting} of {count} documents; the others need no answer", label="written:")
+    print_note(
+        f"{len(requests)} requests for {waiting} of {count} documents; the others need no answer", label="written:"
+    )
 
 
 @batch.command(short_help="Put the results of a batch into the cache.")
@@ -141,19 +143,19 @@ def read(results: tuple[Path, ...], policy: str, key_file: Path | None) -> None:
     """
     from allonym.llm.batches import keep
 
-    *_, client = _opened(policy, key_file)
+    *_, client = _open_client(policy, key_file)
     totals: dict[str, int] = {}
     for path in results:
         with path.open(encoding="utf-8", errors="replace") as file:
             for name, n in keep(file, client).items():
                 totals[name] = totals.get(name, 0) + n
-    table(["results", "count"], list(totals.items()), right=(1,))
+    print_table(["results", "count"], list(totals.items()), right=(1,))
     if not totals["kept"]:
-        note("no result could be used", label="error:")
+        print_note("no result could be used", label="error:")
         raise click.exceptions.Exit(1)
 
 
-def _opened(policy: str, key_file: Path | None) -> tuple[Policy, bytes | str, bytes, Client]:
+def _open_client(policy: str, key_file: Path | None) -> tuple[Policy, bytes | str, bytes, Client]:
     """Policy, key, the cache's key, and the client. All are needed for a batch."""
     from allonym.keys import require_key, subkey
     from allonym.llm import client_for

@@ -19,21 +19,21 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def _presets(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def _complete_presets(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     from allonym.policy import presets
 
     names = [CompletionItem(n) for n in presets() if n.startswith(incomplete)]
     return names or [CompletionItem(incomplete, type="file")]
 
 
-def _labels(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def _complete_labels(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     from allonym.labels import TAXONOMY
 
-    wanted = incomplete.upper()
-    return [CompletionItem(lab.name, help=lab.description) for lab in TAXONOMY if lab.name.startswith(wanted)]
+    prefix = incomplete.upper()
+    return [CompletionItem(lab.name, help=lab.description) for lab in TAXONOMY if lab.name.startswith(prefix)]
 
 
-def _pairs(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[tuple[str, Path], ...]:
+def _parse_pairs(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[tuple[str, Path], ...]:
     out = []
     for value in values:
         label, equals, path = value.partition("=")
@@ -49,12 +49,12 @@ policy_option = click.option(
     default="default",
     show_default=True,
     metavar="NAME|FILE",
-    shell_complete=_presets,
+    shell_complete=_complete_presets,
     help="A preset (see: allonym policy list) or a TOML file.",
 )
 
 
-def _point(ctx: click.Context, param: click.Parameter, value: str | None) -> str | float | None:
+def _parse_point(ctx: click.Context, param: click.Parameter, value: str | None) -> str | float | None:
     from allonym.policy import operating_point
 
     if value is None:
@@ -65,7 +65,7 @@ def _point(ctx: click.Context, param: click.Parameter, value: str | None) -> str
         raise click.BadParameter(str(error), ctx=ctx, param=param) from None
 
 
-def _points(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def _complete_points(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     from allonym.policy import OPERATING_POINTS
 
     return [CompletionItem(name) for name in OPERATING_POINTS if name.startswith(incomplete)]
@@ -83,14 +83,14 @@ def policy_options(command: F) -> F:
                 "--label",
                 multiple=True,
                 metavar="LABEL",
-                shell_complete=_labels,
+                shell_complete=_complete_labels,
                 help="Look only for this label and those below it. Repeatable.",
             ),
             click.option(
                 "--dictionary",
                 multiple=True,
                 metavar="LABEL=PATH",
-                callback=_pairs,
+                callback=_parse_pairs,
                 help="Find all terms of this file: text with one a line, or CSV whose first column counts. Repeatable.",
             ),
             click.option(
@@ -102,8 +102,8 @@ def policy_options(command: F) -> F:
             click.option(
                 "--operating-point",
                 metavar="NAME|NUMBER",
-                callback=_point,
-                shell_complete=_points,
+                callback=_parse_point,
+                shell_complete=_complete_points,
                 help="How strict the tagger is: high-recall, balanced, high-precision, or the least probability of a "
                 "finding, such as 0.2. Labels for which the policy has one of their own keep it.",
             ),
@@ -147,12 +147,18 @@ def chosen_policy(
     policy = Policy.load(name)
     taxonomy = policy.taxonomy
     if label:
-        asked = [taxonomy.get(one.upper(), "--label").name for one in label]
-        wanted = tuple(dict.fromkeys(d for one in asked for d in taxonomy.descendants(one)))
-        still = tuple(e for e in policy.exclude if not any(taxonomy.within(one, e) for one in asked))
-        policy = policy.with_(labels=wanted, every=False, exclude=still)
+        requested_labels = [taxonomy.get(label_name.upper(), "--label").name for label_name in label]
+        all_labels = tuple(
+            dict.fromkeys(d for label_name in requested_labels for d in taxonomy.descendants(label_name))
+        )
+        still = tuple(
+            e for e in policy.exclude if not any(taxonomy.within(label_name, e) for label_name in requested_labels)
+        )
+        policy = policy.with_(labels=all_labels, every=False, exclude=still)
     if dictionary:
-        lists = [TermList(taxonomy.get(one, "--dictionary").name, read_terms(path)) for one, path in dictionary]
+        lists = [
+            TermList(taxonomy.get(label_name, "--dictionary").name, read_terms(path)) for label_name, path in dictionary
+        ]
         policy = policy.with_(dictionary=(*policy.dictionary, *lists))
     if exclude_terms is not None:
         policy = policy.with_(exclusions=(*policy.exclusions, TermList("*", read_terms(exclude_terms))))
@@ -173,8 +179,8 @@ def read_key(path: Path | None) -> bytes | str | None:
 
     if path is not None:
         data, where = path.read_bytes(), str(path)
-    elif given := os.environ.get("ALLONYM_KEY"):
-        data, where = os.fsencode(given), "ALLONYM_KEY"
+    elif secret := os.environ.get("ALLONYM_KEY"):
+        data, where = os.fsencode(secret), "ALLONYM_KEY"
     else:
         return None
     key: bytes | str = data
@@ -202,7 +208,7 @@ def other_secret_options(prefix: str, what: str, otherwise: str) -> Callable[[F]
 
 
 def _secret_options(prefix: str, what: str, otherwise: str) -> Callable[[F], F]:
-    def decorate(command: F) -> F:
+    def add_options(command: F) -> F:
         for option in reversed(
             (
                 click.option(
@@ -226,7 +232,7 @@ def _secret_options(prefix: str, what: str, otherwise: str) -> Callable[[F], F]:
             command = option(command)
         return command
 
-    return decorate
+    return add_options
 
 
 def vault_options(command: F) -> F:
@@ -265,7 +271,7 @@ def read_vault_secret(
     """
     from allonym.vault import secret_from_environment, secret_from_file, secret_from_keyring
 
-    if sum(one is not None for one in (file, environment, keyring)) > 1:
+    if sum(source is not None for source in (file, environment, keyring)) > 1:
         names = ", ".join(f"--{prefix}secret-{end}" for end in ("file", "env", "keyring"))
         raise UsageError(f"only one of {names} can be given")
     if file is not None:

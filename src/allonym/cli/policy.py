@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from allonym.cli.options import _presets
-from allonym.cli.terminal import heading, json_line, table
+from allonym.cli.options import _complete_presets
+from allonym.cli.terminal import json_line, print_heading, print_table
 
 if TYPE_CHECKING:
     from allonym.policy import Policy, Rule, TermList
@@ -40,15 +40,15 @@ def list_(as_json: bool) -> None:
 
     loaded = [(name, Policy.load(name)) for name in presets()]
     if as_json:
-        for name, one in loaded:
-            row = {"name": name, "description": one.description}
+        for name, preset in loaded:
+            row = {"name": name, "description": preset.description}
             click.echo(json_line(row))
         return
-    table(["policy", "what it does"], [(name, one.description) for name, one in loaded], wrap=1)
+    print_table(["policy", "what it does"], [(name, preset.description) for name, preset in loaded], wrap=1)
 
 
 @policy.command(short_help="Show the policy that is in force.")
-@click.argument("name", metavar="NAME|FILE", shell_complete=_presets)
+@click.argument("name", metavar="NAME|FILE", shell_complete=_complete_presets)
 @click.option("--all", "every", is_flag=True, help="A row for each label, not only where the rule changes.")
 @click.option("--json", "as_json", is_flag=True, help="The whole policy as one JSON object.")
 def show(name: str, every: bool, as_json: bool) -> None:
@@ -63,15 +63,15 @@ def show(name: str, every: bool, as_json: bool) -> None:
     """
     from allonym.policy import Policy
 
-    one = Policy.load(name)
+    loaded_policy = Policy.load(name)
     if as_json:
-        click.echo(json.dumps(_settings(one), indent=2, ensure_ascii=False))
+        click.echo(json.dumps(_list_settings(loaded_policy), indent=2, ensure_ascii=False))
         return
-    _show(one, every=every)
+    _print_policy(loaded_policy, every=every)
 
 
 @policy.command(short_help="Check a policy and say what it does.")
-@click.argument("name", metavar="NAME|FILE", shell_complete=_presets)
+@click.argument("name", metavar="NAME|FILE", shell_complete=_complete_presets)
 def check(name: str) -> None:
     """Check a policy: read it, build all its detectors, and say what it does. An error ends with exit code 2.
 
@@ -84,10 +84,10 @@ def check(name: str) -> None:
     from allonym.pipeline import anonymize
     from allonym.policy import Policy
 
-    one = Policy.load(name)
-    sample = Document("", "", {one.subject: "somebody"} if one.subject else {})
-    anonymize(sample, one.with_(every=True, exclude=(), countries=()), key=bytes(MIN_KEY_BYTES))
-    _show(one, every=False)
+    loaded_policy = Policy.load(name)
+    sample = Document("", "", {loaded_policy.subject: "somebody"} if loaded_policy.subject else {})
+    anonymize(sample, loaded_policy.with_(every=True, exclude=(), countries=()), key=bytes(MIN_KEY_BYTES))
+    _print_policy(loaded_policy, every=False)
     click.secho("ok", fg="green", err=True)
 
 
@@ -104,119 +104,149 @@ def schema() -> None:
     click.echo(json.dumps(policy_schema(), indent=2, ensure_ascii=False))
 
 
-def _show(one: Policy, *, every: bool) -> None:
-    looked = [lab.name for lab in one.taxonomy if one.looks_for(lab.name)]
-    heading(one.name)
-    if one.description:
-        click.echo(one.description)
+def _print_policy(loaded_policy: Policy, *, every: bool) -> None:
+    looked = [lab.name for lab in loaded_policy.taxonomy if loaded_policy.looks_for(lab.name)]
+    print_heading(loaded_policy.name)
+    if loaded_policy.description:
+        click.echo(loaded_policy.description)
     click.echo()
     facts: list[tuple[str, str]] = [
-        ("language", one.language),
-        ("threshold", f"{one.threshold:g}"),
-        ("detectors", ", ".join(one.detectors)),
+        ("language", loaded_policy.language),
+        ("threshold", f"{loaded_policy.threshold:g}"),
+        ("detectors", ", ".join(loaded_policy.detectors)),
     ]
-    if "tagger" in one.detectors:
-        points = (f"{point} for {label}" for label, point in one.operating_points.items() if label != "*")
-        facts.append(("operating point", ", ".join([str(one.operating_points.get("*", "high-recall")), *points])))
-    facts += [(name, ", ".join(f"{k}={json.dumps(v)}" for k, v in t.items())) for name, t in _tables(one).items()]
-    if one.countries:
-        facts.append(("countries", ", ".join(one.countries)))
-    facts.append(("looks for", f"{len(looked)} of {len(one.taxonomy)} labels"))
-    if one.exclude:
-        facts.append(("leaves alone", ", ".join(one.exclude)))
-    facts.append(("tags", one.style.format(label="LABEL", n=1) + (f", named as in {one.names}" if one.names else "")))
-    if keyed := _keyed(one, looked):
+    if "tagger" in loaded_policy.detectors:
+        points = (f"{point} for {label}" for label, point in loaded_policy.operating_points.items() if label != "*")
+        facts.append(
+            ("operating point", ", ".join([str(loaded_policy.operating_points.get("*", "high-recall")), *points]))
+        )
+    facts += [
+        (name, ", ".join(f"{k}={json.dumps(v)}" for k, v in t.items()))
+        for name, t in _describe_detectors(loaded_policy).items()
+    ]
+    if loaded_policy.countries:
+        facts.append(("countries", ", ".join(loaded_policy.countries)))
+    facts.append(("looks for", f"{len(looked)} of {len(loaded_policy.taxonomy)} labels"))
+    if loaded_policy.exclude:
+        facts.append(("leaves alone", ", ".join(loaded_policy.exclude)))
+    facts.append(
+        (
+            "tags",
+            loaded_policy.style.format(label="LABEL", n=1)
+            + (f", named as in {loaded_policy.names}" if loaded_policy.names else ""),
+        )
+    )
+    if keyed := _list_keyed(loaded_policy, looked):
         facts.append(("needs a key", f"for {', '.join(keyed)}; or a vault"))
-    if one.subject or one.consistent != "scope":
-        facts.append(("consistent", f"by {one.consistent}" + (f", subject from {one.subject}" if one.subject else "")))
-    if one.images != "remove":
-        facts.append(("images", one.images))
-    if one.ocr:
-        facts.append(("OCR", one.ocr))
-    if one.llm["url"]:
-        facts.append(("language model", f"{one.llm['model']} at {one.llm['url']}"))
-    for title, lists in (("dictionary", one.dictionary), ("exclusions", one.exclusions)):
-        facts += [(title, _counted(lists))] if lists else []
-    if one.metadata:
-        facts.append(("metadata", "; ".join(f"{lab} from {', '.join(k)}" for lab, k in one.metadata.items())))
-    if one.patterns:
-        facts.append(("patterns", ", ".join(p.name for p in one.patterns)))
+    if loaded_policy.subject or loaded_policy.consistent != "scope":
+        facts.append(
+            (
+                "consistent",
+                f"by {loaded_policy.consistent}"
+                + (f", subject from {loaded_policy.subject}" if loaded_policy.subject else ""),
+            )
+        )
+    if loaded_policy.images != "remove":
+        facts.append(("images", loaded_policy.images))
+    if loaded_policy.ocr:
+        facts.append(("OCR", loaded_policy.ocr))
+    if loaded_policy.llm["url"]:
+        facts.append(("language model", f"{loaded_policy.llm['model']} at {loaded_policy.llm['url']}"))
+    for title, lists in (("dictionary", loaded_policy.dictionary), ("exclusions", loaded_policy.exclusions)):
+        facts += [(title, _describe_lists(lists))] if lists else []
+    if loaded_policy.metadata:
+        facts.append(("metadata", "; ".join(f"{lab} from {', '.join(k)}" for lab, k in loaded_policy.metadata.items())))
+    if loaded_policy.patterns:
+        facts.append(("patterns", ", ".join(p.name for p in loaded_policy.patterns)))
     width = max(len(k) for k, _ in facts)
     for key, value in facts:
         click.echo(f"{click.style(key.ljust(width), dim=True)}  {value}")
     click.echo()
-    table(["label", "operator", "options", "threshold"], _rules(one, looked, every=every), right=(3,), wrap=2)
+    print_table(
+        ["label", "operator", "options", "threshold"],
+        _list_rules(loaded_policy, looked, every=every),
+        right=(3,),
+        wrap=2,
+    )
 
 
-def _tables(one: Policy) -> dict[str, dict[str, Any]]:
+def _describe_detectors(loaded_policy: Policy) -> dict[str, dict[str, Any]]:
     """The options of detectors, ready for JSON."""
 
-    def plain(value: Any) -> Any:
+    def convert_value(value: Any) -> Any:
         if isinstance(value, Mapping):
-            return {k: plain(v) for k, v in value.items()}
+            return {k: convert_value(v) for k, v in value.items()}
         return list(value) if isinstance(value, tuple) else value
 
-    return {name: plain(table) for name, table in one.tables.items()}
+    return {name: convert_value(table) for name, table in loaded_policy.tables.items()}
 
 
-def _keyed(one: Policy, looked: list[str]) -> list[str]:
+def _list_keyed(loaded_policy: Policy, looked: list[str]) -> list[str]:
     from allonym.replace.mention import get_operator, traits_of
 
-    return sorted({op for op in (one.rule(n).operator for n in looked) if traits_of(get_operator(op)).keyed})
+    return sorted({op for op in (loaded_policy.rule(n).operator for n in looked) if traits_of(get_operator(op)).keyed})
 
 
-def _counted(lists: Iterable[TermList]) -> str:
-    return ", ".join(f"{len(one.terms)} terms for {'any label' if one.label == '*' else one.label}" for one in lists)
+def _describe_lists(lists: Iterable[TermList]) -> str:
+    return ", ".join(
+        f"{len(terms.terms)} terms for {'any label' if terms.label == '*' else terms.label}" for terms in lists
+    )
 
 
-def _rules(one: Policy, looked: list[str], *, every: bool) -> list[tuple[str, str, str, str]]:
+def _list_rules(loaded_policy: Policy, looked: list[str], *, every: bool) -> list[tuple[str, str, str, str]]:
     """A row for each label looked for whose rule differs from its parent's, or at the top from the default's."""
-    rows = [] if every else [("everything else", *_told(one.default, one.threshold))]
+    rows = [] if every else [("everything else", *_describe_rule(loaded_policy.default, loaded_policy.threshold))]
     for name in looked:
-        told = _told(one.rule(name), one.threshold_for(name))
-        above = one.taxonomy.lineage(name)[1:2]
-        usual = _told(one.rule(above[0]), one.threshold_for(above[0])) if above else rows[0][1:] if rows else None
-        if every or told != usual:
-            rows.append((name, *told))
+        description = _describe_rule(loaded_policy.rule(name), loaded_policy.threshold_for(name))
+        above = loaded_policy.taxonomy.lineage(name)[1:2]
+        usual = (
+            _describe_rule(loaded_policy.rule(above[0]), loaded_policy.threshold_for(above[0]))
+            if above
+            else rows[0][1:]
+            if rows
+            else None
+        )
+        if every or description != usual:
+            rows.append((name, *description))
     return rows
 
 
-def _told(rule: Rule, threshold: float) -> tuple[str, str, str]:
+def _describe_rule(rule: Rule, threshold: float) -> tuple[str, str, str]:
     options = ", ".join(f"{k}={json.dumps(v, ensure_ascii=False)}" for k, v in rule.options.items())
     return rule.operator, options, f"{threshold:.2f}"
 
 
-def _settings(one: Policy) -> dict[str, Any]:
-    def plain(rule: Rule) -> dict[str, Any]:
+def _list_settings(loaded_policy: Policy) -> dict[str, Any]:
+    def convert_rule(rule: Rule) -> dict[str, Any]:
         return {"operator": rule.operator, "options": dict(rule.options)}
 
-    def counted(lists: Iterable[TermList]) -> list[Mapping[str, object]]:
+    def count_terms(lists: Iterable[TermList]) -> list[Mapping[str, object]]:
         return [{"label": t.label, "terms": len(t.terms)} for t in lists]
 
     return {
-        "name": one.name,
-        "description": one.description,
-        "language": one.language,
-        "threshold": one.threshold,
-        "detectors": list(one.detectors),
-        "operating_points": dict(one.operating_points),
-        "tables": _tables(one),
-        "subject": one.subject,
-        "consistent": one.consistent,
-        "images": one.images,
-        "ocr": one.ocr,
-        "llm": {name: dict(v) if isinstance(v, Mapping) else v for name, v in one.llm.items()},
-        "countries": list(one.countries),
-        "tag": {"style": one.style, "names": one.names},
-        "default": plain(one.default),
+        "name": loaded_policy.name,
+        "description": loaded_policy.description,
+        "language": loaded_policy.language,
+        "threshold": loaded_policy.threshold,
+        "detectors": list(loaded_policy.detectors),
+        "operating_points": dict(loaded_policy.operating_points),
+        "tables": _describe_detectors(loaded_policy),
+        "subject": loaded_policy.subject,
+        "consistent": loaded_policy.consistent,
+        "images": loaded_policy.images,
+        "ocr": loaded_policy.ocr,
+        "llm": {name: dict(v) if isinstance(v, Mapping) else v for name, v in loaded_policy.llm.items()},
+        "countries": list(loaded_policy.countries),
+        "tag": {"style": loaded_policy.style, "names": loaded_policy.names},
+        "default": convert_rule(loaded_policy.default),
         "labels": {
-            lab.name: {**plain(one.rule(lab.name)), "threshold": one.threshold_for(lab.name)}
-            for lab in one.taxonomy
-            if one.looks_for(lab.name)
+            lab.name: {**convert_rule(loaded_policy.rule(lab.name)), "threshold": loaded_policy.threshold_for(lab.name)}
+            for lab in loaded_policy.taxonomy
+            if loaded_policy.looks_for(lab.name)
         },
-        "dictionary": counted(one.dictionary),
-        "exclusions": counted(one.exclusions),
-        "metadata": {k: list(v) for k, v in one.metadata.items()},
-        "patterns": [p.name for p in one.patterns],
-        "fingerprint": one.fingerprint(),
+        "dictionary": count_terms(loaded_policy.dictionary),
+        "exclusions": count_terms(loaded_policy.exclusions),
+        "metadata": {k: list(v) for k, v in loaded_policy.metadata.items()},
+        "patterns": [p.name for p in loaded_policy.patterns],
+        "fingerprint": loaded_policy.fingerprint(),
     }

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from allonym.cli.terminal import note
+from allonym.cli.terminal import print_note
 from allonym.errors import DataError
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def tell_terminal() -> None:
     """Say that standard input is read, where that is a terminal and the program would seem to hang."""
     if sys.stdin.isatty():
-        note("reading from the terminal; Ctrl-D ends the text")
+        print_note("reading from the terminal; Ctrl-D ends the text")
 
 
 def stdin_bytes() -> bytes:
@@ -26,7 +26,7 @@ def stdin_bytes() -> bytes:
     return sys.stdin.buffer.read()
 
 
-def decoded(data: bytes, where: str) -> str:
+def decode_text(data: bytes, where: str) -> str:
     """UTF-8 as text, line ends untouched, without a byte order mark.
 
     Raises:
@@ -38,7 +38,7 @@ def decoded(data: bytes, where: str) -> str:
         raise DataError(f"{where} is not UTF-8: byte {error.start} does not fit") from None
 
 
-def documents(
+def read_documents(
     source: str,
     *,
     fields: Sequence[str] = (),

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from allonym.cli.options import key_option, open_vault, read_key, vault_options
-from allonym.cli.reading import decoded, stdin_bytes, tell_terminal
-from allonym.cli.terminal import note, write
+from allonym.cli.reading import decode_text, stdin_bytes, tell_terminal
+from allonym.cli.terminal import print_note, write_output
 from allonym.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -78,14 +78,14 @@ def restore(
         raise UsageError("--explain needs the whole text: it goes without --stream")
     if vault is None:
         _check_without_vault(secret_file, secret_env, secret_keyring, actor)
-    who = _login() if actor is None else actor
+    user = _get_login() if actor is None else actor
     if Path(source).is_dir():
         if plan is not None or stream or explain:
             raise UsageError("--plan, --stream and --explain are for one text, not for a folder")
-        files = _files(source, output, overwrite)
+        files = _list_files(source, output, overwrite)
         keeper = open_vault(vault, secret_file, secret_env, secret_keyring) if vault else None
         try:
-            _folder(files, keeper, key, scope, who)
+            _restore_folder(files, keeper, key, scope, user)
         finally:
             if keeper is not None:
                 keeper.close()
@@ -96,28 +96,30 @@ def restore(
         raise UsageError(f"{output} exists; --overwrite replaces it")
     if source != "-":
         check_plain(source)
-    made = read_only_plan(plan) if plan is not None else None
+    loaded_plan = read_only_plan(plan) if plan is not None else None
     keeper = open_vault(vault, secret_file, secret_env, secret_keyring) if vault else None
     try:
         if stream:
-            arriving = _arriving(source)
-            _pour(restore_stream(arriving, plan=made, vault=keeper, key=key, scope=scope, actor=who), output)
+            arriving = _read_stream(source)
+            _write_stream(
+                restore_stream(arriving, plan=loaded_plan, vault=keeper, key=key, scope=scope, actor=user), output
+            )
             return
-        text = decoded(stdin_bytes() if source == "-" else Path(source).read_bytes(), source)
-        done = bring_back(text, plan=made, vault=keeper, key=key, scope=scope, actor=who)
+        text = decode_text(stdin_bytes() if source == "-" else Path(source).read_bytes(), source)
+        result = bring_back(text, plan=loaded_plan, vault=keeper, key=key, scope=scope, actor=user)
     finally:
         if keeper is not None:
             keeper.close()
     if output is None:
-        write(done.text)
+        write_output(result.text)
     else:
-        output.write_bytes(done.text.encode("utf-8"))
+        output.write_bytes(result.text.encode("utf-8"))
     if explain:
-        _explained(done)
-    for one in done.notes:
-        note(one)
-    if done.unknown:
-        raise DataError(f"{done.restored} replacements undone, {done.unknown} not")
+        _print_explanation(result)
+    for note_text in result.notes:
+        print_note(note_text)
+    if result.unknown:
+        raise DataError(f"{result.restored} replacements undone, {result.unknown} not")
 
 
 def _check_without_vault(file: Path | None, environment: str | None, keyring: str | None, actor: str | None) -> None:
@@ -127,7 +129,7 @@ def _check_without_vault(file: Path | None, environment: str | None, keyring: st
             raise UsageError(f"--{name} goes with --vault")
 
 
-def _login() -> str:
+def _get_login() -> str:
     """The name of the login; empty where the system does not tell."""
     import getpass
 
@@ -137,7 +139,7 @@ def _login() -> str:
         return ""
 
 
-def _files(source: str, output: Path | None, overwrite: bool) -> list[tuple[Path, Path]]:
+def _list_files(source: str, output: Path | None, overwrite: bool) -> list[tuple[Path, Path]]:
     """The files of a folder and where each goes."""
     from allonym.files.restoring import files_to_restore
 
@@ -146,28 +148,28 @@ def _files(source: str, output: Path | None, overwrite: bool) -> list[tuple[Path
     return files_to_restore(source, output, overwrite=overwrite)
 
 
-def _folder(
+def _restore_folder(
     files: Sequence[tuple[Path, Path]], vault: Vault | None, key: bytes | str | None, scope: str, actor: str
 ) -> None:
     """Restore all files with one index, and say what became of them."""
     from allonym.files.restoring import restore_files
 
-    done = restore_files(files, vault=vault, key=key, scope=scope, actor=actor)
-    for one in done.notes:
-        note(one)
-    told = f"{done.files} files, {done.restored} replacements undone, {done.unknown} not"
-    if done.unknown:
-        raise DataError(told)
-    note(told, label="restored:")
+    summary = restore_files(files, vault=vault, key=key, scope=scope, actor=actor)
+    for note_text in summary.notes:
+        print_note(note_text)
+    message = f"{summary.files} files, {summary.restored} replacements undone, {summary.unknown} not"
+    if summary.unknown:
+        raise DataError(message)
+    print_note(message, label="restored:")
 
 
-def _explained(done: Restored) -> None:
+def _print_explanation(result: Restored) -> None:
     """Place, label and rule of each mention that was brought back; no text."""
-    for found in done.found:
-        click.echo(f"{found.start}-{found.end}\t{found.label}\t{found.rule}", err=True)
+    for mention in result.found:
+        click.echo(f"{mention.start}-{mention.end}\t{mention.label}\t{mention.rule}", err=True)
 
 
-def _arriving(source: str) -> Iterator[str]:
+def _read_stream(source: str) -> Iterator[str]:
     """The text of a file or standard input as it arrives, without a byte order mark.
 
     Raises:
@@ -191,10 +193,10 @@ def _arriving(source: str) -> Iterator[str]:
                 return
 
 
-def _pour(pieces: Iterator[str], output: Path | None) -> None:
+def _write_stream(pieces: Iterator[str], output: Path | None) -> None:
     if output is None:
         for piece in pieces:
-            write(piece)
+            write_output(piece)
         return
     with output.open("wb") as file:
         for piece in pieces:

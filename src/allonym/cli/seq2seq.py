@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from allonym.cli.options import field_option, format_option, key_option, read_key
-from allonym.cli.reading import documents
-from allonym.cli.terminal import console, note, on_terminal
+from allonym.cli.reading import read_documents
+from allonym.cli.terminal import make_console, on_terminal, print_note
 from allonym.errors import MissingExtra
 
 if TYPE_CHECKING:
@@ -96,26 +96,28 @@ def seq2seq(
         raise MissingExtra("training seq2seq", "seq2seq") from None
     *sources, target = texts
     out = Path(target)
-    found = _pairs(sources, policy, read_key(key_file), field, format, quiet=quiet)
+    pairs_read = _read_pairs(sources, policy, read_key(key_file), field, format, quiet=quiet)
     from allonym.train.parallel import held_out
 
-    train, held = held_out(found, dev, seed)
-    note(f"{len(train)} passages to learn from, {len(held)} to judge by", label="pairs:")
+    train, dev_pairs = held_out(pairs_read, dev, seed)
+    print_note(f"{len(train)} passages to learn from, {len(dev_pairs)} to judge by", label="pairs:")
     chosen = lr if lr is not None else PRETRAINED_LR if model else SCRATCH_LR
     options = training.Options(epochs=epochs, steps=steps, lr=chosen, batch=batch, seed=seed, device=device)
-    start = _start(model, from_scratch, train, causal=causal, seed=seed, allow_download=allow_download)
-    with _steps(wanted=not quiet) as done:
+    start = _load_rewriter(model, from_scratch, train, causal=causal, seed=seed, allow_download=allow_download)
+    with _steps(enabled=not quiet) as show_step:
 
-        def report(row: dict[str, Any]) -> None:
+        def print_step(row: dict[str, Any]) -> None:
             if not quiet:
                 shown = "  ".join(f"{k} {v:.4f}" for k, v in row.items() if isinstance(v, float))
                 click.echo(f"seq2seq: step {row['step']} of {row['steps']}  {shown}", err=True)
 
-        training.fit(start, train, held, out, options=options, report=report, step_done=done, resume=resume)
-    note(str(out), label="written:")
+        training.fit(
+            start, train, dev_pairs, out, options=options, report=print_step, step_done=show_step, resume=resume
+        )
+    print_note(str(out), label="written:")
 
 
-def _pairs(
+def _read_pairs(
     sources: list[str],
     policy: str,
     key: bytes | str | None,
@@ -127,21 +129,21 @@ def _pairs(
     from allonym.policy import Policy
     from allonym.train.parallel import pairs
 
-    read = (document for source in sources for document in documents(source, fields=fields, format=format))
+    read = (document for source in sources for document in read_documents(source, fields=fields, format=format))
     began = time.monotonic()
     counted = 0
 
-    def count(n: int) -> None:
+    def count_texts(n: int) -> None:
         nonlocal counted
         counted = n
 
-    found = list(pairs(read, Policy.load(policy), key, done=count))
+    pairs_read = list(pairs(read, Policy.load(policy), key, done=count_texts))
     if not quiet:
-        note(f"{counted} documents pseudonymised in {time.monotonic() - began:.0f} s", label="corpus:")
-    return found
+        print_note(f"{counted} documents pseudonymised in {time.monotonic() - began:.0f} s", label="corpus:")
+    return pairs_read
 
 
-def _start(
+def _load_rewriter(
     model: str | None, size: str | None, train: list[Pair], *, causal: bool, seed: int, allow_download: bool
 ) -> Rewriter:
     from allonym.replace.rewriter import load
@@ -155,24 +157,24 @@ def _start(
 class _steps:
     """A progress bar of steps on standard error, where that is a terminal."""
 
-    def __init__(self, *, wanted: bool) -> None:
+    def __init__(self, *, enabled: bool) -> None:
         self._bar: Any = None
-        self._wanted = wanted and on_terminal(stderr=True)
+        self._wanted = enabled and on_terminal(stderr=True)
 
     def __enter__(self) -> _steps:
         if self._wanted:
             from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
             columns = (BarColumn(bar_width=30), MofNCompleteColumn(), TimeRemainingColumn(compact=True))
-            self._bar = Progress(*columns, console=console(stderr=True), transient=True)
+            self._bar = Progress(*columns, console=make_console(stderr=True), transient=True)
             self._bar.start()
         return self
 
-    def __call__(self, done: int, total: int) -> None:
+    def __call__(self, step: int, total: int) -> None:
         if self._bar is not None:
             if not self._bar.task_ids:
                 self._bar.add_task("", total=total)
-            self._bar.update(self._bar.task_ids[0], completed=done)
+            self._bar.update(self._bar.task_ids[0], completed=step)
 
     def __exit__(self, *_: object) -> None:
         if self._bar is not None:

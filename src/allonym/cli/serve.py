@@ -7,30 +7,30 @@ from typing import Any
 
 import click
 
-from allonym.cli.terminal import note
+from allonym.cli.terminal import print_note
 from allonym.errors import MissingExtra
 
 
-def _options(command: Any) -> Any:
+def _add_setting_options(command: Any) -> Any:
     from allonym.server.settings import Settings
 
-    for one in reversed(fields(Settings)):
-        names = [f"--{one.name.replace('_', '-')}"]
-        default, says = one.default, str(one.metadata["says"])
+    for setting in reversed(fields(Settings)):
+        names = [f"--{setting.name.replace('_', '-')}"]
+        default, says = setting.default, str(setting.metadata["says"])
         kind: dict[str, Any] = {"type": type(default)} if isinstance(default, (int, float)) else {}
         if isinstance(default, bool):
-            kind, names = {"is_flag": True}, [f"{names[0]}/--no-{one.name.replace('_', '-')}"]
+            kind, names = {"is_flag": True}, [f"{names[0]}/--no-{setting.name.replace('_', '-')}"]
         elif isinstance(default, tuple):
             kind = {"multiple": True}
         shown = "" if default in ("", ()) or isinstance(default, bool) else f" [default: {default}]"
         text = f"{says[0].upper()}{says[1:]}.{shown}"
-        command = click.option(*names, one.name, default=None, help=text, **kind)(command)
+        command = click.option(*names, setting.name, default=None, help=text, **kind)(command)
     return command
 
 
 @click.command(short_help="Serve the HTTP API and the workbench.")
 @click.option("--config", type=click.Path(dir_okay=False), help="TOML file with settings.  [env: ALLONYM_CONFIG]")
-@_options
+@_add_setting_options
 def serve(config: str | None, **options: Any) -> None:
     """Serve the HTTP API and the workbench, on this machine alone unless told otherwise.
 
@@ -53,4 +53,4 @@ def serve(config: str | None, **options: Any) -> None:
         if (error.name or "").partition(".")[0] == "allonym":
             raise
         raise MissingExtra("allonym serve", "server") from None
-    run(settings, lambda line: note(line))
+    run(settings, lambda line: print_note(line))

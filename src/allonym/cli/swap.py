@@ -13,8 +13,8 @@ from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from allonym.cli.options import field_option, format_option, key_option, read_key
-from allonym.cli.progress import stages
-from allonym.cli.terminal import note, table
+from allonym.cli.progress import show_stages
+from allonym.cli.terminal import print_note, print_table
 from allonym.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 _OUT = click.Path(dir_okay=False, path_type=Path)
 
 
-def _presets(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def _complete_presets(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     from allonym.swap.settings import presets
 
     names = [CompletionItem(n) for n in presets() if n.startswith(incomplete)]
     return names or [CompletionItem(incomplete, type="file")]
 
 
-def _states(ctx: click.Context, param: click.Parameter, value: str | None) -> dict[str, str]:
+def _parse_states(ctx: click.Context, param: click.Parameter, value: str | None) -> dict[str, str]:
     """``Organization=swap,Date=fixed``; a name without a state is swapped."""
     out = {}
     for part in (value or "").split(","):
@@ -42,7 +42,7 @@ def _states(ctx: click.Context, param: click.Parameter, value: str | None) -> di
     return out
 
 
-def _sizes(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[float, ...]:
+def _parse_sizes(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[float, ...]:
     try:
         return tuple(float(v) for v in (value or "").split(",") if v.strip())
     except ValueError:
@@ -72,7 +72,7 @@ def _sizes(ctx: click.Context, param: click.Parameter, value: str | None) -> tup
     default="default",
     show_default=True,
     metavar="NAME|FILE",
-    shell_complete=_presets,
+    shell_complete=_complete_presets,
     help="default, p1 (the paper's protocol), earnings, or a TOML file.",
 )
 @click.option(
@@ -88,7 +88,7 @@ def _sizes(ctx: click.Context, param: click.Parameter, value: str | None) -> tup
 )
 @click.option("--rest", type=click.Choice(["drop", "anonymize"]), default="drop", show_default=True,
               help="What becomes of text outside the section.")  # fmt: skip
-@click.option("--categories", callback=_states, metavar="NAME=STATE,...",
+@click.option("--categories", callback=_parse_states, metavar="NAME=STATE,...",
               help="swap, fixed, change or free, e.g. Person=fixed. Others keep their state.")  # fmt: skip
 @click.option(
     "--swap-size", type=click.IntRange(1), metavar="N", help="Categories exchanged together: all subsets of N."
@@ -96,7 +96,9 @@ def _sizes(ctx: click.Context, param: click.Parameter, value: str | None) -> tup
 @click.option("--clusters", type=click.IntRange(0), metavar="K", help="Components of the mixture; 0: chosen by BIC.")
 @click.option("--family", type=click.Choice(["pkbd", "spcauchy", "auto"]), help="Their density.")
 @click.option("--embedder", metavar="NAME", help="encoder, lsa, sentence-transformers or openai.")
-@click.option("--population", callback=_sizes, metavar="N,...", help="Population sizes for the risk, e.g. 1e6,1e12.")
+@click.option(
+    "--population", callback=_parse_sizes, metavar="N,...", help="Population sizes for the risk, e.g. 1e6,1e12."
+)
 @click.option(
     "--draws", type=click.IntRange(1), metavar="M", help="Sequences of exchanges drawn per set of categories."
 )
@@ -204,7 +206,7 @@ def swap(
     from allonym.swap.run import STAGES
     from allonym.swap.settings import Settings
 
-    given = {
+    options = {
         "read.section": section,
         "search.size": swap_size,
         "search.full": None if swap_size is None else False,
@@ -215,8 +217,8 @@ def swap(
         "search.draws": draws,
         "check.intruders": () if not check else intruder or None,
     }
-    changes: dict[str, object] = {name: value for name, value in given.items() if value is not None}
-    changes |= {f"categories.{name}": state for name, state in _named(categories).items()}
+    changes: dict[str, object] = {name: value for name, value in options.items() if value is not None}
+    changes |= {f"categories.{name}": state for name, state in _name_categories(categories).items()}
     rule = {"risk_cap": risk_cap, "utility_floor": utility_floor, "slope": slope, "offset": offset}
     run = Run(
         source=source,
@@ -229,22 +231,22 @@ def swap(
         seed=seed,
         workers=workers,
     )
-    _known(run, report)
+    _check_report(run, report)
     if dry_run:
-        run = _placed(run, runner)
-        with stages(STAGES, wanted=not quiet) as advance:
-            found = run.search(None, advance)
-        _show(found, *run.best(found))
-        note("nothing was written", label="dry run:")
+        run = _place_run(run, runner)
+        with show_stages(STAGES, enabled=not quiet) as advance:
+            releases = run.search(None, advance)
+        _print_releases(releases, *run.best(releases))
+        print_note("nothing was written", label="dry run:")
         return
     target = None if output is None else Path(output)
     read = [path for path in (metadata, background, key_file) if path is not None]
     read += [Path(name) for name in (settings, policy) if name.endswith(".toml")]
-    _free(source, target, outputs, format, read, overwrite=overwrite)
-    state = _state(target or outputs[0], resume=resume, overwrite=overwrite)
+    _check_outputs(source, target, outputs, format, read, overwrite=overwrite)
+    state = _open_state(target or outputs[0], resume=resume, overwrite=overwrite)
     try:
-        run = _placed(run, runner)
-        with stages(STAGES, wanted=not quiet) as advance:
+        run = _place_run(run, runner)
+        with show_stages(STAGES, enabled=not quiet) as advance:
             result = run.whole(
                 run.search(state.folder, advance, label=label),
                 background=background,
@@ -255,11 +257,11 @@ def swap(
                 advance=advance,
             )
     except KeyboardInterrupt:
-        note("interrupted; the same command with --resume goes on from here", label="error:")
+        print_note("interrupted; the same command with --resume goes on from here", label="error:")
         raise click.exceptions.Exit(130) from None
     except (UsageError, DataError):
         if any(state.folder.glob("*.json")):
-            note(f"what was drawn is kept in {state.folder}: --resume goes on from there, also with another rule")
+            print_note(f"what was drawn is kept in {state.folder}: --resume goes on from there, also with another rule")
         else:
             state.clear()
         raise
@@ -267,27 +269,29 @@ def swap(
     if as_json is not None:
         beside[as_json] = json.dumps(result.told, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
     if report is not None:
-        beside[report] = _page(result.told, report)
+        beside[report] = _render_page(result.told, report)
     run.write(result.releases, result.made, target, plans=plan, originals=originals, beside=beside, overwrite=overwrite)
     state.clear()
     if not quiet:
-        _tell(result, [path for path in (target, *outputs) if path is not None])
+        _print_result(result, [path for path in (target, *outputs) if path is not None])
         if shown := [str(path) for path in (report, as_json) if path is not None and not no_texts]:
-            note(f"original texts are in {' and '.join(shown)}: keep that as safe as the corpus, or use --no-texts")
+            print_note(
+                f"original texts are in {' and '.join(shown)}: keep that as safe as the corpus, or use --no-texts"
+            )
 
 
-def _placed(run: Run, runner: str) -> Run:
+def _place_run(run: Run, runner: str) -> Run:
     """The run where the runner works, until the command ends."""
     if runner == "processes":
         return run
     from allonym.scale import swap_workers
 
     context = click.get_current_context()
-    given = context.get_parameter_source("workers") is not ParameterSource.DEFAULT
-    return replace(run, spread=context.with_resource(swap_workers(run.workers if given else None)))
+    is_workers_given = context.get_parameter_source("workers") is not ParameterSource.DEFAULT
+    return replace(run, spread=context.with_resource(swap_workers(run.workers if is_workers_given else None)))
 
 
-def _known(run: Run, report: Path | None) -> None:
+def _check_report(run: Run, report: Path | None) -> None:
     """Raises now where something would be found out only after the work was done."""
     from allonym.intruder import open_intruder
     from allonym.report import FORMATS
@@ -300,21 +304,21 @@ def _known(run: Run, report: Path | None) -> None:
         raise UsageError(f"--report must end in {', '.join(FORMATS)}, got {report.suffix or 'no ending'}")
 
 
-def _named(categories: Mapping[str, str]) -> dict[str, str]:
+def _name_categories(categories: Mapping[str, str]) -> dict[str, str]:
     """The categories by their proper names."""
     from allonym.swap.categories import checked
 
     return checked(categories) if categories else {}
 
 
-def _page(told: Mapping[str, Any], path: Path) -> str:
+def _render_page(data: Mapping[str, Any], path: Path) -> str:
     """The report, as the file's ending says."""
     from allonym import report
 
-    return report.render(report.swap_page(told), report.FORMATS.get(path.suffix.lower(), "html"))
+    return report.render(report.swap_page(data), report.FORMATS.get(path.suffix.lower(), "html"))
 
 
-def _free(
+def _check_outputs(
     source: str,
     target: Path | None,
     outputs: Sequence[Path],
@@ -329,15 +333,15 @@ def _free(
     items = [] if target is None else list_items(source, target, format)[0]
     if target is None and not Path(source).exists():
         raise UsageError(f"there is no file or folder {source}")
-    kept = {path.resolve() for path in (Path(source), *read)}
+    inputs = {path.resolve() for path in (Path(source), *read)}
     for path in (*outputs, *(item.target for item in items if item.target is not None)):
-        if kept & {path.resolve(), *path.resolve().parents}:
+        if inputs & {path.resolve(), *path.resolve().parents}:
             raise UsageError(f"{path} is, or lies in, what the run reads, which is never changed")
     check_apart(items, outputs)
     check_free([item.target for item in items], outputs, overwrite)
 
 
-def _state(target: Path, *, resume: bool, overwrite: bool) -> State:
+def _open_state(target: Path, *, resume: bool, overwrite: bool) -> State:
     """The folder of finished stages, hidden beside the first output."""
     from allonym.files.state import State
 
@@ -350,41 +354,41 @@ def _state(target: Path, *, resume: bool, overwrite: bool) -> State:
     return State(folder)
 
 
-def _show(found: Releases, best: Release, why: str) -> None:
+def _print_releases(releases: Releases, best: Release, why: str) -> None:
     """The releases of the frontier and the chosen one as a table, and why it was chosen."""
-    sizes = found.settings.search.population
+    sizes = releases.settings.search.population
     head = ["", "categories", "swaps", "chunks", "share", "utility", "cosine", *(f"risk {n:g}" for n in sizes)]
-    front = [r.index for r in found.frontier]
+    front = [r.index for r in releases.frontier]
     rows = []
-    for kind in dict.fromkeys(r.categories for r in found.releases):
-        own = [r for r in found.releases if r.categories == kind]
-        shown = [r for r in own if r.index in front or r == best or r == own[-1]]
+    for kind in dict.fromkeys(r.categories for r in releases.releases):
+        same_categories = [r for r in releases.releases if r.categories == kind]
+        shown = [r for r in same_categories if r.index in front or r == best or r == same_categories[-1]]
         for r in shown:
             mark = "chosen" if r == best else "frontier" if r.index in front else ""
             numbers = [
                 f"{r.utility.value:.4f}",
                 f"{r.cosine.value:.3f}",
-                *(f"{found.risk(r, n).value:.4f}" for n in sizes),
+                *(f"{releases.risk(r, n).value:.4f}" for n in sizes),
             ]
             counts = [f"{r.swaps:,}", f"{r.changed.value:,.0f}", f"{r.share.value:.1%}"]
             rows.append([mark, " + ".join(kind), *counts, *numbers])
-    table(head, rows, right=tuple(range(2, len(head))))
+    print_table(head, rows, right=tuple(range(2, len(head))))
     click.echo()
     click.echo(why)
-    for warning in found.warnings:
-        note(warning)
+    for warning in releases.warnings:
+        print_note(warning)
 
 
-def _tell(result: Result, paths: Sequence[Path]) -> None:
+def _print_result(result: Result, paths: Sequence[Path]) -> None:
     """The run in a few lines, on standard error."""
-    found, made, numbers = result.releases, result.made, result.made.numbers
-    chunks, population = len(found.corpus.chunks), found.population
+    releases, corpus, numbers = result.releases, result.made, result.made.numbers
+    chunks, population = len(releases.corpus.chunks), releases.population
     moved, entities = sum(numbers["moved"].values()), sum(numbers["entities"].values())
     risk = numbers["risk"][population]
     fallen = [f"{n:,} stay" if name == "keep" else f"{n:,} by {name}" for name, n in numbers["fallen"].items() if n]
     above = " (counts as 1)" if numbers["utility"] > 1 else ""
     rows = [
-        ("exchanged", f"{' + '.join(made.release.categories)}: {moved:,} of {entities:,} entities"),
+        ("exchanged", f"{' + '.join(corpus.release.categories)}: {moved:,} of {entities:,} entities"),
         ("changed", f"{numbers['changed']:,} of {chunks:,} chunks, {numbers['words'].value:.1%} of all words"),
         ("fell back", ", ".join(fallen) or "nothing"),
         ("utility", f"{numbers['utility']:.4f}{above}; a changed chunk keeps a cosine of {numbers['cosine']:.3f}"),
@@ -399,7 +403,7 @@ def _tell(result: Result, paths: Sequence[Path]) -> None:
             ("task", f"{task['label']} {task['before']['value']:.2f} before, {task['learnt']['value']:.2f} after")
         )
     rows.append(("written", ", ".join(map(str, paths))))
-    for name, said in rows:
-        click.echo(f"{click.style(f'{name:<11}', bold=True)}{said}", err=True)
-    for warning in found.warnings:
-        note(warning)
+    for name, value in rows:
+        click.echo(f"{click.style(f'{name:<11}', bold=True)}{value}", err=True)
+    for warning in releases.warnings:
+        print_note(warning)

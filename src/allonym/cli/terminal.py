@@ -25,19 +25,19 @@ def on_terminal(*, stderr: bool = False) -> bool:
     return (sys.stderr if stderr else sys.stdout).isatty()
 
 
-def console(*, stderr: bool = False) -> Console:
+def make_console(*, stderr: bool = False) -> Console:
     """A rich console that adds no colours of its own."""
     from rich.console import Console
 
     return Console(stderr=stderr, highlight=False, markup=False, emoji=False)
 
 
-def visible(text: str, *, lines: bool = False) -> str:
+def escape_controls(text: str, *, lines: bool = False) -> str:
     """``text`` with control and direction characters made visible; ``lines`` keeps line ends and tabs."""
     return text.translate(_LINES if lines else _VISIBLE)
 
 
-def write(text: str) -> None:
+def write_output(text: str) -> None:
     """Text to standard output as UTF-8, byte for byte: no line end is added or changed."""
     sys.stdout.flush()
     sys.stdout.buffer.write(text.encode("utf-8"))
@@ -50,25 +50,27 @@ def json_line(value: object) -> str:
     return line if line.isascii() or not any("\ud800" <= c <= "\udfff" for c in line) else json.dumps(value)
 
 
-def note(text: str, *, label: str = "note:") -> None:
+def print_note(text: str, *, label: str = "note:") -> None:
     """One line for the user on standard error, with ``note:``, ``error:`` or another label in front."""
     colour = "red" if label == "error:" else "yellow"
     shown = False if os.environ.get("NO_COLOR") else None
     click.echo(f"{click.style(label, fg=colour, bold=True)} {text}", err=True, color=shown)
 
 
-def heading(text: str) -> None:
+def print_heading(text: str) -> None:
     """A line above a block."""
     click.secho(text, bold=True)
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[object]], *, right: Sequence[int] = (), wrap: int = -1) -> None:
+def print_table(
+    head: Sequence[str], rows: Iterable[Sequence[object]], *, right: Sequence[int] = (), wrap: int = -1
+) -> None:
     """Aligned columns. On a terminal the column ``wrap`` folds at the window's edge; in a pipe no line folds.
 
     Args:
         right: the columns that stand flush right, from 0.
     """
-    shown = [[visible(str(cell)) for cell in row] for row in rows]
+    shown = [[escape_controls(str(cell)) for cell in row] for row in rows]
     if on_terminal():
         from rich.table import Table
         from rich.text import Text
@@ -84,7 +86,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]], *, right: Seque
             )
         for row in shown:
             grid.add_row(*(Text(cell) for cell in row))
-        console().print(grid)
+        make_console().print(grid)
         return
     widths = [max(map(len, column)) for column in zip(head, *shown, strict=True)]
     for row in (list(head), *shown):

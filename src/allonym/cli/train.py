@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from allonym.cli.corpus_options import FILE, choosing_options, data_options, reading_options, shares
+from allonym.cli.corpus_options import FILE, choosing_options, data_options, parse_shares, reading_options
 from allonym.cli.seq2seq import seq2seq
-from allonym.cli.terminal import note, table
+from allonym.cli.terminal import print_note, print_table
 from allonym.errors import UsageError
 
 if TYPE_CHECKING:
@@ -118,13 +118,13 @@ def ner(
       allonym train ner --from-reviews reviews.jsonl --out model
     """
     common = {"epochs": epochs, "lr": lr, "batch": batch, "patience": patience}
-    given = {name: value for name, value in common.items() if value is not None} | settings
+    options_given = {name: value for name, value in common.items() if value is not None} | settings
     if recipe is not None:
         if files or compare or backend != "tagger":
             raise click.UsageError(
                 "--recipe names its own sources and trains the tagger: no FILE, --backend or --compare"
             )
-        _from_recipe(recipe, data, out, encoder, given, resume=resume, quiet=quiet)
+        _from_recipe(recipe, data, out, encoder, options_given, resume=resume, quiet=quiet)
         return
     if data is not None:
         raise click.UsageError("--data goes with --recipe")
@@ -140,19 +140,19 @@ def ner(
     if not files:
         raise click.UsageError("a FILE is required, or --recipe, or --from-reviews")
     names = tuple(dict.fromkeys((backend, *compare)))
-    setup = _setup(encoder, language, label_map, own_labels)
-    options = {} if from_reviews else _options(names, given, seed, language)
+    setup = _make_setup(encoder, language, label_map, own_labels)
+    options = {} if from_reviews else _make_backend_options(names, options_given, seed, language)
     from allonym.train.select import choose
 
     bounds = (min_ratio, max_ratio, min_words, max_words)
-    records = choose(_read(files, format, columns), *bounds, first_words=first_words, richest=richest)
-    held = _parts(records, dev, test, parts, seed, format, columns)
+    records = choose(_read_files(files, format, columns), *bounds, first_words=first_words, richest=richest)
+    record_parts = _split_parts(records, dev, test, parts, seed, format, columns)
     report: dict[str, Any] = {
         "format": 1,
         "files": [path.name for path in files],
         "seed": seed,
         "language": language,
-        "parts": {name: _size(part) for name, part in zip(PARTS, held, strict=True)},
+        "parts": {name: _count_records(part) for name, part in zip(PARTS, record_parts, strict=True)},
         "backends": {},
     }
     scores: dict[str, Score] = {}
@@ -160,10 +160,10 @@ def ner(
         from allonym.cli import train_reviews
 
         report["backends"]["tagger"], scores = train_reviews.from_reviews(
-            held,
+            record_parts,
             out / "tagger",
             base=base or "english",
-            given=given,
+            settings=options_given,
             setup=setup,
             seed=seed,
             resume=resume,
@@ -173,13 +173,15 @@ def ner(
         _show_scores(scores)
         return
     for name in names:
-        told, scores[name] = _train(name, held, out / name, options[name], setup, resume=resume, quiet=quiet)
-        report["backends"][name] = told
+        summary, scores[name] = _train_backend(
+            name, record_parts, out / name, options[name], setup, resume=resume, quiet=quiet
+        )
+        report["backends"][name] = summary
         _write_json(out / "report.json", report)
     _show_scores(scores)
 
 
-def _setup(encoder: str, language: str, label_map: Path | None, own_labels: bool) -> Setup:
+def _make_setup(encoder: str, language: str, label_map: Path | None, own_labels: bool) -> Setup:
     from allonym.train.backends import Setup
     from allonym.train.labelmap import read_map, targets
 
@@ -187,29 +189,31 @@ def _setup(encoder: str, language: str, label_map: Path | None, own_labels: bool
     return Setup(encoder, language, meant, own_labels)
 
 
-def _options(names: Sequence[str], given: Mapping[str, Any], seed: int, language: str) -> dict[str, Any]:
+def _make_backend_options(
+    names: Sequence[str], settings: Mapping[str, Any], seed: int, language: str
+) -> dict[str, Any]:
     """The options of each backend. What none of them has is an error; what some lack goes to the others."""
     from dataclasses import fields
 
     from allonym.errors import UnknownNameError
     from allonym.train.backends import make_options, options_type
 
-    known = {name: {f.name for f in fields(options_type(name))} for name in names}
-    everywhere = set().union(*known.values())
-    for option in given:
+    field_names = {name: {f.name for f in fields(options_type(name))} for name in names}
+    everywhere = set().union(*field_names.values())
+    for option in settings:
         if option not in everywhere:
             raise UnknownNameError(f"option of {' or '.join(names)}", option, everywhere)
-    all_given = {"seed": seed, "language": language, **given}
-    return {name: make_options(name, {k: v for k, v in all_given.items() if k in known[name]}) for name in names}
+    all_given = {"seed": seed, "language": language, **settings}
+    return {name: make_options(name, {k: v for k, v in all_given.items() if k in field_names[name]}) for name in names}
 
 
-def _read(files: Sequence[Path], format: str | None, columns: tuple[int, int]) -> list[Record]:
+def _read_files(files: Sequence[Path], format: str | None, columns: tuple[int, int]) -> list[Record]:
     from allonym.train.records import read_records
 
     return [record for path in files for record in read_records(path, format, columns)]
 
 
-def _parts(
+def _split_parts(
     records: list[Record],
     dev: Path | None,
     test: Path | None,
@@ -222,15 +226,15 @@ def _parts(
     from allonym.train.select import split
 
     shares = (parts[0], 0.0 if dev else parts[1], 0.0 if test else parts[2])
-    held = split(records, shares, seed)
-    chosen = _read([dev], format, columns) if dev else held[1]
-    judged = _read([test], format, columns) if test else held[2]
-    if not held[0]:
+    record_parts = split(records, shares, seed)
+    chosen = _read_files([dev], format, columns) if dev else record_parts[1]
+    judged = _read_files([test], format, columns) if test else record_parts[2]
+    if not record_parts[0]:
         raise UsageError("nothing is left to train on; widen --parts or what chooses documents")
-    return held[0], chosen, judged
+    return record_parts[0], chosen, judged
 
 
-def _size(records: Sequence[Record]) -> dict[str, int]:
+def _count_records(records: Sequence[Record]) -> dict[str, int]:
     from allonym.train.select import documents, size_of
 
     size = size_of(records)
@@ -242,9 +246,9 @@ def _size(records: Sequence[Record]) -> dict[str, int]:
     }
 
 
-def _train(
+def _train_backend(
     name: str,
-    held: tuple[list[Record], list[Record], list[Record]],
+    record_parts: tuple[list[Record], list[Record], list[Record]],
     out: Path,
     options: Any,
     setup: Setup,
@@ -259,22 +263,24 @@ def _train(
     rows: list[dict[str, Any]] = []
     began = time.monotonic()
 
-    def report(row: dict[str, Any]) -> None:
+    def print_step(row: dict[str, Any]) -> None:
         rows.append(row)
         if not quiet:
             click.echo(_epoch_line(name, row), err=True)
 
-    made = backends.train(name, held[0], held[1], out, options=options, setup=setup, report=report, resume=resume)
+    trained_model = backends.train(
+        name, record_parts[0], record_parts[1], out, options=options, setup=setup, report=print_step, resume=resume
+    )
     trained = time.monotonic() - began
-    score = backends.measure(backends.load(name, out), held[2], setup)
-    told = {
+    score = backends.measure(backends.load(name, out), record_parts[2], setup)
+    summary = {
         "options": asdict(options),
         "seconds": round(trained, 1),
         "epochs": rows,
-        "made": made,
+        "made": trained_model,
         "test": score.to_dict(),
     }
-    return told, score
+    return summary, score
 
 
 def _epoch_line(name: str, row: Mapping[str, Any]) -> str:
@@ -287,11 +293,11 @@ def _show_scores(scores: Mapping[str, Score]) -> None:
     from allonym.train.score import side_by_side
 
     head, rows = side_by_side(scores)
-    table(head, rows, right=tuple(range(1, len(head))))
+    print_table(head, rows, right=tuple(range(1, len(head))))
 
 
 def _from_recipe(
-    name: str, data: Path | None, out: Path, encoder: str, given: Mapping[str, Any], *, resume: bool, quiet: bool
+    name: str, data: Path | None, out: Path, encoder: str, settings: Mapping[str, Any], *, resume: bool, quiet: bool
 ) -> None:
     from allonym.errors import MissingExtra
     from allonym.train.backends import encoder_folder
@@ -299,7 +305,7 @@ def _from_recipe(
     if data is None:
         raise click.UsageError("--recipe needs --data, the folder of the corpora")
     folder = encoder_folder(encoder)
-    options = _given_options(given)
+    options = _select_options(settings)
     try:
         from allonym.train.build import from_recipe
         from allonym.train.corpus import Recipe
@@ -309,23 +315,25 @@ def _from_recipe(
         raise MissingExtra("training the tagger", "train") from None
     rows: list[dict[str, Any]] = []
 
-    def report(row: dict[str, Any]) -> None:
+    def print_step(row: dict[str, Any]) -> None:
         rows.append(row)
         if not quiet:
             click.echo(_epoch_line("tagger", row), err=True)
 
-    made = from_recipe(Recipe.load(name), data, out, encoder=folder, options=options, report=report, resume=resume)
-    _write_json(out / "report.json", {"format": 1, "recipe": name, "epochs": rows, "made": made})
+    trained_model = from_recipe(
+        Recipe.load(name), data, out, encoder=folder, options=options, report=print_step, resume=resume
+    )
+    _write_json(out / "report.json", {"format": 1, "recipe": name, "epochs": rows, "made": trained_model})
 
 
-def _given_options(given: Mapping[str, Any]) -> dict[str, Any]:
+def _select_options(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The tagger's options that the command line names, in their own kinds."""
     from dataclasses import asdict
 
     from allonym.train.backends import make_options
 
-    made = asdict(make_options("tagger", given))
-    return {name: made[name] for name in given}
+    options = asdict(make_options("tagger", settings))
+    return {name: options[name] for name in settings}
 
 
 def _write_json(path: Path, value: object) -> None:
@@ -340,7 +348,7 @@ def _write_json(path: Path, value: object) -> None:
     "--parts",
     default="80/10/10",
     show_default=True,
-    callback=shares,
+    callback=parse_shares,
     metavar="SHARES",
     help="Shares of train, dev and test.",
 )
@@ -372,13 +380,13 @@ def split(
     from allonym.train.records import write_jsonl
 
     bounds = (min_ratio, max_ratio, min_words, max_words)
-    chosen = select.choose(_read(files, format, columns), *bounds, first_words=first_words, richest=richest)
-    held = select.split(chosen, parts, seed)
+    chosen = select.choose(_read_files(files, format, columns), *bounds, first_words=first_words, richest=richest)
+    record_parts = select.split(chosen, parts, seed)
     rows = []
-    for name, records in zip(PARTS, held, strict=True):
+    for name, records in zip(PARTS, record_parts, strict=True):
         write_jsonl(out / f"{name}.jsonl", records)
-        rows.append([name, *_size(records).values()])
-    table(["part", "documents", "records", "words", "entities"], rows, right=(1, 2, 3, 4))
+        rows.append([name, *_count_records(records).values()])
+    print_table(["part", "documents", "records", "words", "entities"], rows, right=(1, 2, 3, 4))
 
 
 @train.command(short_help="Show how densely corpora are labelled.")
@@ -400,22 +408,48 @@ def density(files: tuple[Path, ...], as_json: bool, format: str | None, columns:
     corpora: dict[str, list[Record]] = {}
     for path in files:
         corpora[path.name if path.name not in corpora else str(path)] = read_records(path, format, columns)
-    found = measured(corpora)
+    densities = measured(corpora)
     if as_json:
-        for one in found:
-            shown = {label: {"spans": n, "per_1000": one.per_thousand(label)} for label, n in sorted(one.spans.items())}
+        for density_row in densities:
+            shown = {
+                label: {"spans": n, "per_1000": density_row.per_thousand(label)}
+                for label, n in sorted(density_row.spans.items())
+            }
             click.echo(
-                json_line({"corpus": one.corpus, "documents": one.documents, "words": one.words, "labels": shown})
+                json_line(
+                    {
+                        "corpus": density_row.corpus,
+                        "documents": density_row.documents,
+                        "words": density_row.words,
+                        "labels": shown,
+                    }
+                )
             )
         return
     rows: list[list[object]] = [
-        ["documents", *(f"{one.documents:,}" for one in found)],
-        ["words", *(f"{one.words:,}" for one in found)],
+        ["documents", *(f"{density_row.documents:,}" for density_row in densities)],
+        ["words", *(f"{density_row.words:,}" for density_row in densities)],
     ]
-    total = {label: sum(one.spans.get(label, 0) for one in found) for one in found for label in one.spans}
+    total = {
+        label: sum(density_row.spans.get(label, 0) for density_row in densities)
+        for density_row in densities
+        for label in density_row.spans
+    }
     for label in sorted(total, key=lambda name: (-total[name], name)):
-        rows.append([label, *(f"{one.per_thousand(label):.2f}" if label in one.spans else "-" for one in found)])
-    table(["spans per 1,000 words", *(one.corpus for one in found)], rows, right=tuple(range(1, len(found) + 1)))
+        rows.append(
+            [
+                label,
+                *(
+                    f"{density_row.per_thousand(label):.2f}" if label in density_row.spans else "-"
+                    for density_row in densities
+                ),
+            ]
+        )
+    print_table(
+        ["spans per 1,000 words", *(density_row.corpus for density_row in densities)],
+        rows,
+        right=tuple(range(1, len(densities) + 1)),
+    )
 
 
 @train.command(short_help="Search for good options of a backend.")
@@ -481,53 +515,55 @@ def search(
     from allonym.train.select import choose
 
     searching.import_optuna()
-    wanted = searching.read_space(backend, space)
-    setup = _setup(encoder, language, label_map, own_labels)
-    _options((backend,), dict.fromkeys((p.name for p in wanted), 1) | settings, seed, language)
+    search_space = searching.read_space(backend, space)
+    setup = _make_setup(encoder, language, label_map, own_labels)
+    _make_backend_options((backend,), dict.fromkeys((p.name for p in search_space), 1) | settings, seed, language)
     bounds = (min_ratio, max_ratio, min_words, max_words)
-    records = choose(_read(files, format, columns), *bounds, first_words=first_words, richest=richest)
-    held = _parts(records, dev, test, parts, seed, format, columns)
+    records = choose(_read_files(files, format, columns), *bounds, first_words=first_words, richest=richest)
+    record_parts = _split_parts(records, dev, test, parts, seed, format, columns)
 
-    def objective(drawn: Mapping[str, Any]) -> float:
-        options = _options((backend,), {**settings, **drawn}, seed, language)[backend]
-        with tempfile.TemporaryDirectory(prefix="allonym-") as made:
-            backends.train(backend, held[0], held[1], Path(made), options=options, setup=setup)
-            return backends.measure(backends.load(backend, Path(made)), held[1], setup).strict.f1
+    def score_trial(drawn: Mapping[str, Any]) -> float:
+        options = _make_backend_options((backend,), {**settings, **drawn}, seed, language)[backend]
+        with tempfile.TemporaryDirectory(prefix="allonym-") as folder:
+            backends.train(backend, record_parts[0], record_parts[1], Path(folder), options=options, setup=setup)
+            return backends.measure(backends.load(backend, Path(folder)), record_parts[1], setup).strict.f1
 
-    def report(trial: searching.Trial) -> None:
+    def print_trial(trial: searching.Trial) -> None:
         if not quiet:
             drawn = "  ".join(f"{k} {v:.6g}" if isinstance(v, float) else f"{k} {v}" for k, v in trial.values.items())
             click.echo(f"trial {trial.number + 1} of {trials}  f1 {trial.score:.4f}  {drawn}", err=True)
 
     file = study or out / "study.db"
-    done = searching.search(objective, wanted, file, trials=trials, seed=seed, name=backend, report=report)
-    _write_search(done, wanted, out, seed)
+    trials_done = searching.search(
+        score_trial, search_space, file, trials=trials, seed=seed, name=backend, report=print_trial
+    )
+    _write_search(trials_done, search_space, out, seed)
 
 
-def _write_search(done: Sequence[Any], space: Sequence[Any], out: Path, seed: int) -> None:
+def _write_search(trials: Sequence[Any], space: Sequence[Any], out: Path, seed: int) -> None:
     from allonym.train import search as searching
 
     out.mkdir(parents=True, exist_ok=True)
-    (out / "trials.csv").write_text(searching.trial_table(done, space), encoding="utf-8")
-    best = max(done, key=lambda trial: (trial.score, -trial.number))
+    (out / "trials.csv").write_text(searching.trial_table(trials, space), encoding="utf-8")
+    best = max(trials, key=lambda trial: (trial.score, -trial.number))
     _write_json(out / "best.json", {"score": best.score, "trial": best.number, "options": dict(best.values)})
     for suffix in ("png", "svg"):
-        searching.parallel_plot(done, space, out / f"parallel.{suffix}")
+        searching.parallel_plot(trials, space, out / f"parallel.{suffix}")
     rows = [
         (
-            one.name,
-            f"{one.share:.3f}",
-            "-" if one.correlation is None else f"{one.correlation:+.3f}",
-            best.values[one.name],
+            row.name,
+            f"{row.share:.3f}",
+            "-" if row.correlation is None else f"{row.correlation:+.3f}",
+            best.values[row.name],
         )
-        for one in searching.importance(done, space, seed)
+        for row in searching.importance(trials, space, seed)
     ]
     head = ["option", "importance", "correlation", "best"]
     lines = [",".join(map(str, row)) for row in [head, *rows]]
     (out / "importance.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    table(head, rows, right=(1, 2, 3))
-    note(f"best strict F1 on the development part: {best.score:.4f} (trial {best.number + 1})", label="found:")
+    print_table(head, rows, right=(1, 2, 3))
+    print_note(f"best strict F1 on the development part: {best.score:.4f} (trial {best.number + 1})", label="found:")
 
 
-def _signed(number: float | None) -> str:
+def _format_signed(number: float | None) -> str:
     return "-" if number is None else f"{number:+.3f}"

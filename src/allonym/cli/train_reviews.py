@@ -23,7 +23,7 @@ def from_reviews(
     out: Path,
     *,
     base: str,
-    given: Mapping[str, Any],
+    settings: Mapping[str, Any],
     setup: Setup,
     seed: int,
     resume: bool,
@@ -35,7 +35,7 @@ def from_reviews(
         parts: records to train on, to choose by, to judge by.
         out: folder of the new model.
         base: name or folder of the tagger to go on from.
-        given: options of the tagger that the command line names.
+        settings: options of the tagger that the command line names.
         setup: what labels mean.
         seed: of what is drawn.
         resume: go on where an interrupted run stopped.
@@ -53,36 +53,43 @@ def from_reviews(
     except ImportError:
         raise MissingExtra("training the tagger", "train") from None
     folder = reviews.base_folder(base)
-    options = reviews.review_options({"seed": seed, **_in_kind(given)})
+    options = reviews.review_options({"seed": seed, **_in_kind(settings)})
     rows: list[dict[str, Any]] = []
 
-    def note(row: dict[str, Any]) -> None:
+    def print_step(row: dict[str, Any]) -> None:
         rows.append(row)
         report(row)
 
     began = time.monotonic()
-    made = reviews.from_reviews(
-        parts[0], parts[1], out, base=folder, options=options, label_map=setup.label_map, report=note, resume=resume
+    trained_model = reviews.from_reviews(
+        parts[0],
+        parts[1],
+        out,
+        base=folder,
+        options=options,
+        label_map=setup.label_map,
+        report=print_step,
+        resume=resume,
     )
     seconds = round(time.monotonic() - began, 1)
     scores = {
         name: backends.measure(backends.load("tagger", where), parts[2], setup)
         for name, where in (("base", folder), ("reviewed", out))
     }
-    told = {
+    summary = {
         "base": base,
         "options": asdict(options),
         "seconds": seconds,
         "epochs": rows,
-        "made": made,
+        "made": trained_model,
         "test": {name: score.to_dict() for name, score in scores.items()},
     }
-    return told, scores
+    return summary, scores
 
 
-def _in_kind(given: Mapping[str, Any]) -> dict[str, Any]:
+def _in_kind(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The options in their own kinds: a command line has strings."""
     from allonym.train.backends import make_options
 
-    made = asdict(make_options("tagger", given))
-    return {name: made[name] for name in given}
+    options = asdict(make_options("tagger", settings))
+    return {name: options[name] for name in settings}

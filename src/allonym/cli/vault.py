@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from allonym.cli.options import open_vault, other_secret_options, read_vault_secret, secret_options
-from allonym.cli.terminal import json_line, note, table
+from allonym.cli.terminal import json_line, print_note, print_table
 from allonym.errors import UsageError, VaultError
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def init(
             new_secret_file.unlink(missing_ok=True)
         raise
     if new_secret_file is not None:
-        note(f"the secret is in {new_secret_file}; keep it apart from the vault, and a copy of it", label="made:")
+        print_note(f"the secret is in {new_secret_file}; keep it apart from the vault, and a copy of it", label="made:")
 
 
 @vault.command(short_help="What a vault holds, in numbers.")
@@ -100,29 +100,29 @@ def info(
 
     secret = read_vault_secret(secret_file, secret_env, secret_keyring)
     with Vault.open(where, secret) as opened:
-        found = opened.info()
-        shared = {} if opened.locked else {o.name: Restorer(opened.known(o.name)).shared for o in found.scopes}
+        contents = opened.info()
+        shared = {} if opened.locked else {o.name: Restorer(opened.known(o.name)).shared for o in contents.scopes}
     if as_json:
-        click.echo(json_line(_as_dict(found, shared)))
+        click.echo(json_line(_as_dict(contents, shared)))
         return
-    kept = f"{found.keep_days} days" if found.keep_days else "until purged"
-    table(
+    retention = f"{contents.keep_days} days" if contents.keep_days else "until purged"
+    print_table(
         ["vault", "value"],
         [
-            ("where", found.where),
-            ("schema", found.schema),
-            ("created", f"{found.created:%Y-%m-%d %H:%M} UTC"),
-            ("opens with", {"random": "random bytes", "passphrase": "a passphrase"}[found.key]),
-            ("kept", kept),
+            ("where", contents.where),
+            ("schema", contents.schema),
+            ("created", f"{contents.created:%Y-%m-%d %H:%M} UTC"),
+            ("opens with", {"random": "random bytes", "passphrase": "a passphrase"}[contents.key]),
+            ("kept", retention),
         ],
     )
-    if found.scopes:
+    if contents.scopes:
         click.echo()
         rows = [
             (o.name or "(no name)", o.known, o.assigned, o.subjects, o.expired, shared.get(o.name, "-"))
-            for o in found.scopes
+            for o in contents.scopes
         ]
-        table(["scope", "originals", "choices", "subjects", "expired", "shared"], rows, right=(1, 2, 3, 4, 5))
+        print_table(["scope", "originals", "choices", "subjects", "expired", "shared"], rows, right=(1, 2, 3, 4, 5))
 
 
 @vault.command(short_help="Give a vault another secret.")
@@ -158,7 +158,7 @@ def rotate(
         new = _new_secret(new_secret_file, to_secret_file, to_secret_env, to_secret_keyring, prefix="to-")
         opened.rotate(new, data=data, actor=actor)
     if new_secret_file is not None:
-        note(f"the secret is in {new_secret_file}; keep it apart from the vault, and a copy of it", label="made:")
+        print_note(f"the secret is in {new_secret_file}; keep it apart from the vault, and a copy of it", label="made:")
 
 
 @vault.command(short_help="Delete for good.")
@@ -196,21 +196,23 @@ def purge(
             raise UsageError("what to delete is required: --scope, --subject or --expired")
         if subject is not None and expired:
             raise UsageError("--subject and --expired do not go together")
-        scopes = [one.name for one in opened.info().scopes]
+        scopes = [scope_info.name for scope_info in opened.info().scopes]
         if not yes:
             what = (
                 "what has expired" if expired else "all of this subject" if subject is not None else "this whole scope"
             )
             click.confirm(f"Delete {what} from {where} for good?", abort=True, err=True)
         # Also where there is nothing: the purge before may have left traces, which this one removes.
-        done = opened.purge(scope=scope, subject=subject, expired=expired, actor=actor)
+        summary = opened.purge(scope=scope, subject=subject, expired=expired, actor=actor)
     if scope is not None and scope not in scopes:
         raise VaultError(f"{where} has no scope {scope!r}; it has: {scope_names(scopes)}")
-    if subject is not None and not done.subjects:
+    if subject is not None and not summary.subjects:
         raise VaultError("nothing of this subject is in the vault" + (f" in scope {scope!r}" if scope else ""))
-    found = f"{done.known} originals, {done.assigned} choices, {done.subjects} subjects, {done.scopes} scopes"
-    left = "no trace left in its files" if done.checked == "files" else "none left in its tables"
-    note(f"{found}; {left}", label="deleted:")
+    counts = (
+        f"{summary.known} originals, {summary.assigned} choices, {summary.subjects} subjects, {summary.scopes} scopes"
+    )
+    trace = "no trace left in its files" if summary.checked == "files" else "none left in its tables"
+    print_note(f"{counts}; {trace}", label="deleted:")
 
 
 @vault.command(short_help="All of a vault in one encrypted file.")
@@ -244,7 +246,7 @@ def export(
         assert secret is not None  # the vault is open
         _check_apart(file, secret_file, to_secret_file)
         count = opened.export(file, secret, overwrite=overwrite, actor=actor)
-    note(f"{count} rows in {file}", label="written:")
+    print_note(f"{count} rows in {file}", label="written:")
 
 
 @vault.command(short_help="What checks a model's outputs for originals, without any original.")
@@ -275,16 +277,16 @@ def digests(
     from allonym.vault.records import scope_names
 
     with open_vault(where, secret_file, secret_env, secret_keyring) as opened:
-        scopes = [one.name for one in opened.info().scopes]
+        scopes = [scope_info.name for scope_info in opened.info().scopes]
         if scope is not None and scope not in scopes:
             raise VaultError(f"{where} has no scope {scope!r}; it has: {scope_names(scopes)}")
         _check_apart(output, secret_file)
         count = opened.write_digests(output, scope=scope, overwrite=overwrite, actor=actor)
-    note(f"digests of {count:,} originals in {output}; whoever has it can try out names", label="written:")
+    print_note(f"digests of {count:,} originals in {output}; whoever has it can try out names", label="written:")
 
 
 def _check_apart(file: Path, *secrets: Path | None) -> None:
-    if any(one is not None and one.resolve() == file.resolve() for one in secrets):
+    if any(secret is not None and secret.resolve() == file.resolve() for secret in secrets):
         raise UsageError(f"{file} holds the secret, which is not written over")
 
 
@@ -326,12 +328,16 @@ def import_(
         secret = read_vault_secret(from_secret_file, from_secret_env, from_secret_keyring, prefix="from-")
         secret = secret or read_vault_secret(secret_file, secret_env, secret_keyring)
         assert secret is not None  # the vault is open
-        done = opened.import_(file, secret, rename=names, actor=actor)
-    note(f"{done.known} originals and {done.assigned} choices; {done.same} were here already", label="imported:")
-    if done.conflicts:
-        note(f"{done.conflicts} choices were left out: this vault decided otherwise; --rename keeps scopes apart")
-    if done.ambiguous:
-        note(f"{done.ambiguous} replacements stand for more than one referent here; they will not be restored")
+        summary = opened.import_(file, secret, rename=names, actor=actor)
+    print_note(
+        f"{summary.known} originals and {summary.assigned} choices; {summary.same} were here already", label="imported:"
+    )
+    if summary.conflicts:
+        print_note(
+            f"{summary.conflicts} choices were left out: this vault decided otherwise; --rename keeps scopes apart"
+        )
+    if summary.ambiguous:
+        print_note(f"{summary.ambiguous} replacements stand for more than one referent here; they will not be restored")
 
 
 @vault.command(short_help="Who did what.")
@@ -350,21 +356,21 @@ def audit(
     with open_vault(where, secret_file, secret_env, secret_keyring) as opened:
         lines = opened.audit()
     if as_json:
-        for one in lines:
-            row = {"number": one.number, "time": one.time.isoformat(), "action": one.action, "scope": one.scope}
-            click.echo(json_line({**row, "actor": one.actor, "counts": dict(one.counts)}))
+        for entry in lines:
+            row = {"number": entry.number, "time": entry.time.isoformat(), "action": entry.action, "scope": entry.scope}
+            click.echo(json_line({**row, "actor": entry.actor, "counts": dict(entry.counts)}))
         return
     rows = [
         (
-            f"{one.time:%Y-%m-%d %H:%M:%S}",
-            one.action,
-            one.scope or "-",
-            one.actor or "-",
-            ", ".join(f"{name} {count}" for name, count in one.counts.items()) or "-",
+            f"{entry.time:%Y-%m-%d %H:%M:%S}",
+            entry.action,
+            entry.scope or "-",
+            entry.actor or "-",
+            ", ".join(f"{name} {count}" for name, count in entry.counts.items()) or "-",
         )
-        for one in lines
+        for entry in lines
     ]
-    table(["time (UTC)", "action", "scope", "actor", "counts"], rows, wrap=4)
+    print_table(["time (UTC)", "action", "scope", "actor", "counts"], rows, wrap=4)
 
 
 def _new_secret(
@@ -397,11 +403,16 @@ def _new_secret(
     return read_secret(line, str(new_file))
 
 
-def _as_dict(found: VaultInfo, shared: Mapping[str, int]) -> dict[str, object]:
+def _as_dict(contents: VaultInfo, shared: Mapping[str, int]) -> dict[str, object]:
     scopes = [
         {"scope": o.name, "known": o.known, "assigned": o.assigned, "subjects": o.subjects, "expired": o.expired}
         | {"shared": shared.get(o.name)}
-        for o in found.scopes
+        for o in contents.scopes
     ]
-    top = {"where": found.where, "schema": found.schema, "created": found.created.isoformat(), "key": found.key}
-    return {**top, "keep_days": found.keep_days, "scopes": scopes}
+    top = {
+        "where": contents.where,
+        "schema": contents.schema,
+        "created": contents.created.isoformat(),
+        "key": contents.key,
+    }
+    return {**top, "keep_days": contents.keep_days, "scopes": scopes}

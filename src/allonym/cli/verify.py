@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from allonym.cli.options import chosen_policy, key_option, policy_options, read_key
-from allonym.cli.terminal import note, table
+from allonym.cli.terminal import print_note, print_table
 from allonym.errors import DataError, PlanMismatch, UsageError
 
 if TYPE_CHECKING:
@@ -63,20 +63,20 @@ def verify(
     if original is None and plans is None:
         raise click.UsageError("--original or --plans is required: what was to be gone?")
     chosen = chosen_policy(policy, label, dictionary, exclude_terms, operating_point)
-    document = None if original is None else _read(original, chosen)
-    plan = None if plans is None else _plan(plans, {p.name for p in (safe, original) if p is not None})
-    covered, expected = _covered(document, plan, chosen, read_key(key_file))
+    document = None if original is None else _read_document(original, chosen)
+    plan = None if plans is None else _read_plan(plans, {p.name for p in (safe, original) if p is not None})
+    covered, expected = _find_covered(document, plan, chosen, read_key(key_file))
     texts = [text for _, text in covered]
-    found = find_leftovers(safe.read_bytes(), name, texts, expected)
-    kinds = Counter((covered[one.index][0], place) for one in found for place in one.places)
+    leftovers = find_leftovers(safe.read_bytes(), name, texts, expected)
+    kinds = Counter((covered[leftover.index][0], place) for leftover in leftovers for place in leftover.places)
     if kinds:
-        table(["label", "where", "texts"], [(k, p, n) for (k, p), n in sorted(kinds.items())], right=(2,))
-        note(f"{safe} still holds {len(found)} of {len(texts)} covered texts", label="error:")
+        print_table(["label", "where", "texts"], [(k, p, n) for (k, p), n in sorted(kinds.items())], right=(2,))
+        print_note(f"{safe} still holds {len(leftovers)} of {len(texts)} covered texts", label="error:")
         raise click.exceptions.Exit(1)
-    note(f"{safe} holds none of {len(texts)} covered texts", label="verified:")
+    print_note(f"{safe} holds none of {len(texts)} covered texts", label="verified:")
 
 
-def _read(path: Path, policy: Policy) -> Document:
+def _read_document(path: Path, policy: Policy) -> Document:
     """The document of a file that is one, as a run with this policy reads it."""
     from allonym.files import format_of
     from allonym.files.record import Chunk, Draft, Job
@@ -88,7 +88,7 @@ def _read(path: Path, policy: Policy) -> Document:
     return drafts[0]
 
 
-def _plan(path: Path, names: set[str]) -> Plan:
+def _read_plan(path: Path, names: set[str]) -> Plan:
     """The only plan of a file, or the one of a file with one of these names."""
     from allonym.plan import read_plan_rows
 
@@ -103,7 +103,7 @@ def _plan(path: Path, names: set[str]) -> Plan:
     return rows[0][1]
 
 
-def _covered(
+def _find_covered(
     document: Document | None, plan: Plan | None, policy: Policy, key: bytes | str | None
 ) -> tuple[list[tuple[str, str]], str]:
     """(label, text) of what was covered, each once; and the text that may stand in the result."""

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from allonym.cli.evaluate.options import Output, output_options, plain, section_page, seed_option
+from allonym.cli.evaluate.options import Output, break_number, output_options, section_page, seed_option
 from allonym.cli.options import field_option
-from allonym.cli.terminal import heading, note, table
+from allonym.cli.terminal import print_heading, print_note, print_table
 
 if TYPE_CHECKING:
     from allonym.document import Span
@@ -85,9 +85,9 @@ def detection(
       allonym evaluate detection echr_test.json --policy high-recall --json detection.json
       allonym evaluate detection test.conll --anonymised test_pseudonymised.jsonl
     """
-    given = [name for name, value in (("PREDICTED", predicted), ("--plans", plans), ("--policy", policy)) if value]
-    if len(given) > 1:
-        raise click.UsageError(f"{' and '.join(given)} both say what was found; one of them is allowed")
+    inputs = [name for name, value in (("PREDICTED", predicted), ("--plans", plans), ("--policy", policy)) if value]
+    if len(inputs) > 1:
+        raise click.UsageError(f"{' and '.join(inputs)} both say what was found; one of them is allowed")
     output.check(path for path in (gold, predicted, plans, anonymised, label_map) if path is not None)
     from allonym.evaluate.classes import read_label_map
     from allonym.evaluate.detection import detection as measure
@@ -97,15 +97,17 @@ def detection(
     names = read_label_map(label_map) if label_map else None
     records = read_records(gold, gold_format)
     after = read_anonymised(anonymised, records, field) if anonymised else None
-    found = (
-        None if after is not None and not given else _found(records, predicted, plans, policy, predicted_format, output)
+    spans = (
+        None
+        if after is not None and not inputs
+        else _read_predicted_spans(records, predicted, plans, policy, predicted_format, output)
     )
     with output.progress("measuring") as advance:
-        told = measure(
+        measured = measure(
             [record["text"] for record in records],
             after,
             gold=records,
-            predicted=found,
+            predicted=spans,
             compare=compare,
             label_map=names,
             count_beyond=count_beyond,
@@ -114,19 +116,19 @@ def detection(
             seed=seed,
             advance=advance,
         )
-    values = told.to_dict()
+    values = measured.to_dict()
 
-    def page() -> Any:
+    def make_page() -> Any:
         from allonym.report.evaluate.detection import detection_section
 
         section = detection_section(values, texts=output.with_text)
-        return section_page("Detection", (section,), f"{told.texts:,} texts, seed {seed}")
+        return section_page("Detection", (section,), f"{measured.texts:,} texts, seed {seed}")
 
-    output.write({"detection": values}, page)
-    _show(told, level, quiet=output.quiet)
+    output.write({"detection": values}, make_page)
+    _print_scores(measured, level, quiet=output.quiet)
 
 
-def _found(
+def _read_predicted_spans(
     records: list[Record], predicted: Path | None, plans: Path | None, policy: str | None, format: str | None,
     output: Output,
 ) -> list[list[Span]]:  # fmt: skip
@@ -142,57 +144,59 @@ def _found(
         return found_by(texts, policy or "default", advance)
 
 
-def _show(told: Detection, level: str, *, quiet: bool) -> None:
-    at = told.levels[level]
-    rows = [_row(name, scores) for name, scores in at.labels.items()]
-    rows += [_row(name, getattr(at, name)) for name in ("micro", "macro", "weighted")]
-    rows.append(_row("any type", at.any))
-    heading(f"{level}: {told.texts:,} texts, {told.documents:,} documents")
-    table(["label", "precision", "recall", "F1", "gold", "found"], rows, right=(1, 2, 3, 4, 5))
-    heading("leaks")
-    leaks = [*told.leaks.types.items(), ("mean", told.leaks.mean), ("all", told.leaks.all)]
-    by_text = told.leaks.all.surfaces.n > 0
+def _print_scores(result: Detection, level: str, *, quiet: bool) -> None:
+    scores_at_level = result.levels[level]
+    rows = [_format_scores(name, scores) for name, scores in scores_at_level.labels.items()]
+    rows += [_format_scores(name, getattr(scores_at_level, name)) for name in ("micro", "macro", "weighted")]
+    rows.append(_format_scores("any type", scores_at_level.any))
+    print_heading(f"{level}: {result.texts:,} texts, {result.documents:,} documents")
+    print_table(["label", "precision", "recall", "F1", "gold", "found"], rows, right=(1, 2, 3, 4, 5))
+    print_heading("leaks")
+    leaks = [*result.leaks.types.items(), ("mean", result.leaks.mean), ("all", result.leaks.all)]
+    by_text = result.leaks.all.surfaces.n > 0
     cells = [
-        [name, *(_share(e) for e in (leak.mentions, leak.untouched, *([leak.surfaces] if by_text else [])))]
+        [name, *(_format_share(e) for e in (leak.mentions, leak.untouched, *([leak.surfaces] if by_text else [])))]
         for name, leak in leaks
     ]
     head = ["type", "not covered", "untouched", *(["still in the text"] if by_text else [])]
-    table(head, cells, right=tuple(range(1, len(head))))
-    heading("masked, as in the Text Anonymization Benchmark")
-    tab = told.tab
-    table(
+    print_table(head, cells, right=tuple(range(1, len(head))))
+    print_heading("masked, as in the Text Anonymization Benchmark")
+    tab = result.tab
+    print_table(
         ["identifiers", "entities", "mentions", "words"],
-        [[k, _share(r.entity), _share(r.mention), _share(r.token)] for k, r in tab.recall.items()],
+        [[k, _format_share(r.entity), _format_share(r.mention), _format_share(r.token)] for k, r in tab.recall.items()],
         right=(1, 2, 3),
     )
-    precision = [["precision", _share(tab.precision)], [f"by {tab.weights}", _share(tab.weighted)]]
-    table(["masked words", "precision"], precision, right=(1,))
-    if told.agreement is not None:
-        heading(f"agreement of {told.agreement.annotators} annotators, {told.agreement.documents:,} texts")
+    precision = [["precision", _format_share(tab.precision)], [f"by {tab.weights}", _format_share(tab.weighted)]]
+    print_table(["masked words", "precision"], precision, right=(1,))
+    if result.agreement is not None:
+        print_heading(f"agreement of {result.agreement.annotators} annotators, {result.agreement.documents:,} texts")
         names = ("alpha", "mask", "kappa", "strict", "overlap")
-        table(["measure", "value"], [[n, _number(getattr(told.agreement, n))] for n in names], right=(1,))
+        print_table(
+            ["measure", "value"], [[n, _format_number(getattr(result.agreement, n))] for n in names], right=(1,)
+        )
     if not quiet:
         for kind, counts in (
-            ("labels that the gold does not have", told.beyond),
-            ("labels of the gold that the taxonomy does not know", told.unmapped),
-            ("gold spans left out", told.left_out),
+            ("labels that the gold does not have", result.beyond),
+            ("labels of the gold that the taxonomy does not know", result.unmapped),
+            ("gold spans left out", result.left_out),
         ):
             if counts:
-                note(f"{kind}: " + ", ".join(f"{label} ({count:,})" for label, count in counts.items()))
+                print_note(f"{kind}: " + ", ".join(f"{label} ({count:,})" for label, count in counts.items()))
 
 
-def _row(name: str, scores: Scores) -> list[str]:
-    measured = (_number(e) for e in (scores.precision, scores.recall, scores.f1))
+def _format_scores(name: str, scores: Scores) -> list[str]:
+    measured = (_format_number(e) for e in (scores.precision, scores.recall, scores.f1))
     return [name, *measured, f"{scores.gold:,}", f"{scores.found:,}"]
 
 
-def _number(estimate: Estimate) -> str:
+def _format_number(estimate: Estimate) -> str:
     from allonym.report.numbers import show
 
-    return plain(show(estimate, "number", 3).line)
+    return break_number(show(estimate, "number", 3).line)
 
 
-def _share(estimate: Estimate) -> str:
+def _format_share(estimate: Estimate) -> str:
     from allonym.report.numbers import show
 
-    return plain(show(estimate, "share", 1).line)
+    return break_number(show(estimate, "share", 1).line)

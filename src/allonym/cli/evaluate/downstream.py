@@ -11,15 +11,15 @@ import click
 from allonym.cli.evaluate.options import (
     Output,
     Source,
+    break_number,
     output_options,
-    plain,
     section_page,
     seed_option,
     show_estimates,
     source_options,
     training_options,
 )
-from allonym.cli.terminal import heading, table
+from allonym.cli.terminal import print_heading, print_table
 from allonym.errors import DataError
 
 if TYPE_CHECKING:
@@ -77,8 +77,8 @@ def downstream(
       allonym evaluate downstream calls.jsonl anonymised.jsonl --task summary=summarise --model seq2seq:bart/
       allonym evaluate downstream calls.jsonl anonymised.jsonl --outputs summaries_of_our_model.jsonl
     """
-    wanted = _wanted(tasks, calls)
-    if not wanted and outputs is None:
+    fields = _parse_tasks(tasks, calls)
+    if not fields and outputs is None:
         raise click.UsageError("--task FIELD=KIND, --calls or --outputs is required")
     output.check([*source.paths, *([outputs] if outputs is not None else [])])
     from allonym.evaluate.downstream import MODELS
@@ -87,9 +87,11 @@ def downstream(
     check_model(model, MODELS, (CLASSIFIER, WRITER), "--model")
     pairs = source.read()
     values: dict[str, Any] = {}
-    told = _learnt(source, pairs, wanted, model, training, repeats, test, seed, output) if wanted else None
-    if told is not None:
-        values |= told.to_dict()
+    result = (
+        _measure_downstream(source, pairs, fields, model, training, repeats, test, seed, output) if fields else None
+    )
+    if result is not None:
+        values |= result.to_dict()
     leaks = None
     if outputs is not None:
         from allonym.evaluate.outputs import output_leaks
@@ -104,17 +106,17 @@ def downstream(
             )
         values["leaks"] = leaks.to_dict(texts=output.with_text)
 
-    def page() -> Any:
+    def make_page() -> Any:
         from allonym.report.evaluate.downstream import downstream_section
 
         section = downstream_section(values, texts=output.with_text)
         return section_page("Downstream use", (section,), f"{len(pairs):,} texts, seed {seed}")
 
-    output.write({"downstream": values}, page)
-    if told is not None:
-        _show(told)
+    output.write({"downstream": values}, make_page)
+    if result is not None:
+        _print_downstream(result)
     if leaks is not None:
-        heading("direct identifiers in outputs")
+        print_heading("direct identifiers in outputs")
         show_estimates(
             [
                 ("outputs that hold one", leaks.outputs, "share"),
@@ -124,7 +126,7 @@ def downstream(
         )
 
 
-def _wanted(tasks: Sequence[str], calls: bool) -> dict[str, str]:
+def _parse_tasks(tasks: Sequence[str], calls: bool) -> dict[str, str]:
     """Field to kind."""
     from allonym.evaluate.downstream import CALLS, KINDS
 
@@ -137,31 +139,31 @@ def _wanted(tasks: Sequence[str], calls: bool) -> dict[str, str]:
     return out
 
 
-def _learnt(
-    source: Source, pairs: Pairs, wanted: Mapping[str, str], model: str, training: Training,
+def _measure_downstream(
+    source: Source, pairs: Pairs, fields: Mapping[str, str], model: str, training: Training,
     repeats: int | None, test: float, seed: int, output: Output,
 ) -> Downstream:  # fmt: skip
     from allonym.evaluate.downstream import downstream as measure
 
-    written = [name for name, kind in wanted.items() if kind == "summarise"]
+    written = [name for name, kind in fields.items() if kind == "summarise"]
     targets: dict[str, Sequence[Any]] = {}
-    for name, kind in wanted.items():
+    for name, kind in fields.items():
         if not any(name in meta for meta in pairs.meta):
             pairs.labels(name)  # says which fields there are
-        found = [_value(meta.get(name), kind) for meta in pairs.meta]
-        if not any(found):
+        values = [_convert_value(meta.get(name), kind) for meta in pairs.meta]
+        if not any(values):
             raise DataError(f"task {name!r}: no record has a value to {kind}")
-        targets[name] = found
-    theirs = _theirs(source, pairs, written)
+        targets[name] = values
+    theirs = _read_references(source, pairs, written)
     with output.progress("learning") as advance:
         return measure(
-            pairs.original, pairs.anonymised, targets, wanted,
+            pairs.original, pairs.anonymised, targets, fields,
             anonymised_targets=theirs, model=model, training=training,
             repeats=repeats, test=test, seed=seed, advance=advance,
         )  # fmt: skip
 
 
-def _theirs(source: Source, pairs: Pairs, names: Sequence[str]) -> dict[str, list[Any]]:
+def _read_references(source: Source, pairs: Pairs, names: Sequence[str]) -> dict[str, list[Any]]:
     """The references that the records of ANONYMISED have."""
     if source.anonymised is None or not names:
         return {}
@@ -170,11 +172,14 @@ def _theirs(source: Source, pairs: Pairs, names: Sequence[str]) -> dict[str, lis
     field = source.anonymised_field or source.field or None
     other = read_pairs(source.anonymised, source.anonymised, field=field, format=source.format)
     by_id = dict(zip(other.ids, other.meta, strict=True))
-    out = {name: [_value(by_id[i].get(name), "summarise") if i in by_id else None for i in pairs.ids] for name in names}
-    return {name: found for name, found in out.items() if any(found)}
+    out = {
+        name: [_convert_value(by_id[i].get(name), "summarise") if i in by_id else None for i in pairs.ids]
+        for name in names
+    }
+    return {name: values for name, values in out.items() if any(values)}
 
 
-def _value(value: object, kind: str) -> Any:
+def _convert_value(value: object, kind: str) -> Any:
     if kind == "classify":
         return str(value) if isinstance(value, (str, int)) else None
     if isinstance(value, (list, tuple)):
@@ -182,15 +187,15 @@ def _value(value: object, kind: str) -> Any:
     return value if isinstance(value, str) else None
 
 
-def _show(told: Downstream) -> None:
+def _print_downstream(result: Downstream) -> None:
     from allonym.report.numbers import show
 
     rows = []
-    for name, task in told.tasks.items():
+    for name, task in result.tasks.items():
         for measure, score in task.scores.items():
             if score.original.value != score.original.value:
                 rows.append([name, _NAMES[measure], "-", "-", "-", score.original.method.removeprefix("none: ")])
                 continue
             a, b, d = (show(e, "share", 1) for e in (score.original, score.anonymised, score.difference))
-            rows.append([name, _NAMES[measure], *map(plain, (a.text, b.text, d.text, d.interval))])
-    table(["task", "measure", "originals", "anonymised", "difference", "interval"], rows, right=(2, 3, 4))
+            rows.append([name, _NAMES[measure], *map(break_number, (a.text, b.text, d.text, d.interval))])
+    print_table(["task", "measure", "originals", "anonymised", "difference", "interval"], rows, right=(2, 3, 4))

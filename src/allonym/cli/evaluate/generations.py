@@ -10,7 +10,7 @@ import click
 
 from allonym.cli.evaluate.options import Output, output_options, section_page, show_estimates
 from allonym.cli.options import format_option, open_vault, vault_options
-from allonym.cli.terminal import note, table
+from allonym.cli.terminal import print_note, print_table
 
 if TYPE_CHECKING:
     from allonym.evaluate.generations import GenerationLeaks
@@ -72,35 +72,35 @@ def generations(
     if output.with_text:
         raise click.UsageError("--with-text: what stands in the outputs is not shown, only where")
     output.check([outputs, *(p for p in (baseline, digests) if p is not None)])
-    found = _digests(digests, vault, scope, secret_file, secret_env, secret_keyring)
+    found = _load_digests(digests, vault, scope, secret_file, secret_env, secret_keyring)
     with output.progress("outputs") as advance:
         result = look(
-            _texts(outputs, field, format),
+            _read_texts(outputs, field, format),
             found,
-            baseline=None if baseline is None else (text for _, text in _texts(baseline, field, format)),
-            labels=[one.upper() for one in label],
+            baseline=None if baseline is None else (text for _, text in _read_texts(baseline, field, format)),
+            labels=[name.upper() for name in label],
             common=common,
             language=language,
-            advance=None if advance is None else lambda done: advance(done, done),
+            advance=None if advance is None else lambda count: advance(count, count),
         )
-    told = result.to_dict()
+    data = result.to_dict()
     show_generations(result)
 
-    def page() -> Any:
+    def make_page() -> Any:
         from allonym.report.evaluate.generations import generations_section
 
-        return section_page("Originals in generations", [generations_section(told)])
+        return section_page("Originals in generations", [generations_section(data)])
 
-    output.write({"generations": told}, page)
+    output.write({"generations": data}, make_page)
     if fail is not None and result.all.outputs.value > fail:
-        note(
+        print_note(
             f"{result.all.outputs.value:.2%} of the outputs hold an original, more than {fail:g} of them",
             label="error:",
         )
         raise click.exceptions.Exit(1)
 
 
-def _digests(
+def _load_digests(
     file: Path | None, vault: str | None, scope: str, secret: Path | None, env: str | None, keyring: str | None
 ) -> Digests:
     from allonym.vault import read_digests
@@ -112,7 +112,7 @@ def _digests(
         return opened.digests(scope or None)
 
 
-def _texts(source: Path, field: tuple[str, ...], format: str | None) -> Iterator[tuple[str, str]]:
+def _read_texts(source: Path, field: tuple[str, ...], format: str | None) -> Iterator[tuple[str, str]]:
     from allonym.files import read_documents
 
     for document in read_documents(source, fields=field, format=format):
@@ -130,11 +130,11 @@ def show_generations(result: GenerationLeaks) -> None:
         )
         cells = [f"{row.occurrences:,}", f"{row.chance:,.2f}", f"{row.common:,}", f"{row.initials:,}"]
         rows.append([row.label, f"{row.originals:,}", leaked, outputs, *cells])
-    table(head, rows, right=(1, 4, 5, 6, 7))
+    print_table(head, rows, right=(1, 4, 5, 6, 7))
     if result.baseline:
         click.echo()
         show_estimates(
             [("outputs", result.all.outputs, "share"), ("baseline", result.all.baseline, "share"),
              ("difference", result.all.excess, "share")], "with an original"
         )  # fmt: skip
-    note(f"{result.outputs:,} outputs, {result.words:,} words; direct: labels that identify alone")
+    print_note(f"{result.outputs:,} outputs, {result.words:,} words; direct: labels that identify alone")

@@ -11,8 +11,8 @@ import click
 from allonym.cli.evaluate.options import (
     Output,
     Source,
+    break_number,
     output_options,
-    plain,
     section_page,
     seed_option,
     show_estimates,
@@ -20,7 +20,7 @@ from allonym.cli.evaluate.options import (
 )
 from allonym.cli.evaluate.people import read_aliases, show_people
 from allonym.cli.options import key_option, policy_option, read_key
-from allonym.cli.terminal import table
+from allonym.cli.terminal import print_table
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _before = click.option("--before", is_flag=True, help="Ask about the originals too: they are sent to the endpoint.")
@@ -75,24 +75,24 @@ def persons(
     from allonym.report.evaluate.people import people_section
 
     output.check(source.paths)
-    client = language_model(*_settings(policy, key_file))
+    client = language_model(*_load_settings(policy, key_file))
     pairs = source.read()
     groups = pairs.labels(group) if group else []
     with output.progress("asking") as advance:
-        found = person_guesses(
+        result = person_guesses(
             pairs.original, pairs.anonymised, pairs.labels(subject), groups=groups, aliases=read_aliases(aliases),
             before=before, client=client, kind=kind, guesses=guesses, seed=seed, advance=advance,
         )  # fmt: skip
-    told = found.to_dict(texts=output.with_text)
-    shown = told["after"]
+    data = result.to_dict(texts=output.with_text)
+    shown = data["after"]
     output.write(
-        {"guess_persons": told},
+        {"guess_persons": data},
         lambda: section_page("Persons guessed", [people_section(shown, texts=output.with_text)]),
     )
-    show_people(found.after)
-    if found.before:
+    show_people(result.after)
+    if result.before:
         click.echo()
-        rows = [("before", found.before.results.all.identified, "share"), ("change", found.change, "share")]
+        rows = [("before", result.before.results.all.identified, "share"), ("change", result.change, "share")]
         show_estimates(rows, "identified")  # type: ignore[arg-type]
 
 
@@ -133,39 +133,41 @@ def attributes(
     from allonym.report.evaluate.intruders import attributes_section
     from allonym.report.numbers import show
 
-    keys = {name: at or name for name, _, at in (one.partition("=") for one in wanted)}
+    keys = {name: field or name for name, _, field in (option.partition("=") for option in wanted)}
     for name in keys:
         if name not in ATTRIBUTES:
             raise UnknownNameError("attribute", name, ATTRIBUTES, "--attribute")
     output.check(source.paths)
-    client = language_model(*_settings(policy, key_file))
+    client = language_model(*_load_settings(policy, key_file))
     pairs = source.read()
-    for at in keys.values():
-        if not any(value_of(meta, at) for meta in pairs.meta):
-            pairs.labels(at)  # says which keys there are
-    profiles = [{name: value_of(meta, at) for name, at in keys.items()} for meta in pairs.meta]
+    for field in keys.values():
+        if not any(value_of(meta, field) for meta in pairs.meta):
+            pairs.labels(field)  # says which keys there are
+    profiles = [{name: value_of(meta, field) for name, field in keys.items()} for meta in pairs.meta]
     with output.progress("asking") as advance:
-        found = attribute_guesses(
+        result = attribute_guesses(
             pairs.original, pairs.anonymised, profiles, attributes=tuple(keys), before=before, client=client,
             person=person, kind=kind, guesses=guesses, advance=advance,
         )  # fmt: skip
-    told = found.to_dict()
+    data = result.to_dict()
     output.write(
-        {"guess_attributes": told}, lambda: section_page("Attributes inferred", [attributes_section(told["after"])])
+        {"guess_attributes": data}, lambda: section_page("Attributes inferred", [attributes_section(data["after"])])
     )
-    write: Callable[[Any], str] = lambda e: plain(show(e, "share", 1).text)  # noqa: E731
+    write: Callable[[Any], str] = lambda e: break_number(show(e, "share", 1).text)  # noqa: E731
     rows = []
-    for rate in (*found.after.attributes, found.after.all):
+    for rate in (*result.after.attributes, result.after.all):
         numbers = (rate.guessed, rate.first, rate.first_less, rate.any, rate.any_less)
         rows.append((rate.attribute or "all", str(rate.texts), *map(write, numbers)))
     head = ("attribute", "texts", "guessed", "first right", "or less precise", "any right", "or less precise")
-    table(head, rows, right=(1, 2, 3, 4, 5, 6))
-    if found.before:
+    print_table(head, rows, right=(1, 2, 3, 4, 5, 6))
+    if result.before:
         click.echo()
-        show_estimates([("before", found.before.all.first, "share"), ("change", found.change, "share")], "first right")
+        show_estimates(
+            [("before", result.before.all.first, "share"), ("change", result.change, "share")], "first right"
+        )
 
 
-def _settings(policy: str, key_file: Path | None) -> tuple[Mapping[str, object], bytes | None]:
+def _load_settings(policy: str, key_file: Path | None) -> tuple[Mapping[str, object], bytes | None]:
     from allonym.keys import subkey
     from allonym.policy import Policy
 

@@ -10,15 +10,15 @@ import click
 from allonym.cli.evaluate.options import (
     Output,
     Source,
+    break_number,
     output_options,
-    plain,
     section_page,
     seed_option,
     show_estimates,
     source_options,
     training_options,
 )
-from allonym.cli.terminal import heading, note, table
+from allonym.cli.terminal import print_heading, print_note, print_table
 from allonym.errors import DataError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -96,11 +96,11 @@ def information(
         open_tagger(tagger)
     pairs = source.read()
     with output.progress("measuring") as advance:
-        found = information_loss(
+        result = information_loss(
             pairs.original,
             pairs.anonymised,
             pairs.labels(labels) if labels else None,
-            _identified(pairs, identified) if identified else None,
+            _read_flags(pairs, identified) if identified else None,
             groups=pairs.labels(group) if group else None,
             measures=measures or MEASURES,
             model=model,
@@ -115,19 +115,19 @@ def information(
             seed=seed,
             advance=advance,
         )
-    values = found.to_dict()
+    values = result.to_dict()
 
-    def page() -> Any:
+    def make_page() -> Any:
         from allonym.report.evaluate.information import information_section
 
         section = information_section(values, texts=output.with_text)
-        return section_page("Information loss", (section,), f"{found.texts:,} texts, seed {seed}")
+        return section_page("Information loss", (section,), f"{result.texts:,} texts, seed {seed}")
 
-    output.write({"information": values}, page)
-    _show(found, quiet=output.quiet)
+    output.write({"information": values}, make_page)
+    _print_information(result, quiet=output.quiet)
 
 
-def _identified(pairs: Pairs, key: str) -> list[bool | None]:
+def _read_flags(pairs: Pairs, key: str) -> list[bool | None]:
     """What a metadata field says of each text: yes, no, or nothing.
 
     Raises:
@@ -136,77 +136,81 @@ def _identified(pairs: Pairs, key: str) -> list[bool | None]:
     """
     from allonym.evaluate.reading import value_of
 
-    said = [value_of(meta, key).lower() for meta in pairs.meta]
-    if not any(said):
+    answers = [value_of(meta, key).lower() for meta in pairs.meta]
+    if not any(answers):
         raise UnknownNameError("metadata key", key, {str(k) for meta in pairs.meta for k in meta}, "--identified")
-    wrong = [i for i, value in enumerate(said, 1) if value and value not in _YES | _NO]
+    wrong = [i for i, value in enumerate(answers, 1) if value and value not in _YES | _NO]
     if wrong:
         raise DataError(
-            f"--identified {key}: yes or no (true, false, 1, 0) is required; {len(wrong)} of {len(said)} texts say "
+            f"--identified {key}: yes or no (true, false, 1, 0) is required; {len(wrong)} of {len(answers)} texts say "
             f"something else, the first is number {wrong[0]}"
         )
-    return [None if not value else value in _YES for value in said]
+    return [None if not value else value in _YES for value in answers]
 
 
-def _show(found: Information, *, quiet: bool) -> None:
+def _print_information(result: Information, *, quiet: bool) -> None:
     rows: list[Any] = []
-    if found.utility is not None:
-        utility = found.utility
+    if result.utility is not None:
+        utility = result.utility
         rows += [("accuracy before", utility.before, "share"), ("accuracy after", utility.after, "share")]
         rows += [("utility loss", utility.loss, "share"), ("loss of macro F1", utility.macro_loss, "share")]
-    if found.surface is not None:
-        surface = found.surface
+    if result.surface is not None:
+        surface = result.surface
         rows.append(("words removed", surface.removed, "share"))
         rows += [("frequency rank before", surface.rank.before), ("frequency rank after", surface.rank.after)]
         rows += [("reading ease before", surface.ease.before), ("reading ease after", surface.ease.after)]
-    if found.similarity is not None:
-        rows.append(("semantic similarity", found.similarity.mean))
-        rows.append(("of unrelated texts", found.similarity.chance))
-    if found.perplexity is not None:
-        rows += [("perplexity before", found.perplexity.before), ("perplexity after", found.perplexity.after)]
+    if result.similarity is not None:
+        rows.append(("semantic similarity", result.similarity.mean))
+        rows.append(("of unrelated texts", result.similarity.chance))
+    if result.perplexity is not None:
+        rows += [("perplexity before", result.perplexity.before), ("perplexity after", result.perplexity.after)]
     if rows:
         show_estimates(rows, "measure")
-    if found.construct is not None:
-        _counts(found.construct)
-    if found.contrasts:
-        _contrasts(found.contrasts)
+    if result.construct is not None:
+        _print_word_classes(result.construct)
+    if result.contrasts:
+        _print_contrasts(result.contrasts)
     if not quiet:
-        for name, why in found.skipped.items():
-            note(f"{name} was left out: {why}")
-        if found.utility is not None:
-            note(found.utility.reading.removeprefix("none: "))
+        for name, why in result.skipped.items():
+            print_note(f"{name} was left out: {why}")
+        if result.utility is not None:
+            print_note(result.utility.reading.removeprefix("none: "))
 
 
-def _counts(construct: Construct) -> None:
+def _print_word_classes(construct: Construct) -> None:
     from allonym.report.numbers import write
 
-    def log(value: float) -> str:
-        return plain(write(value, "number", 2))
+    def format_log(value: float) -> str:
+        return break_number(write(value, "number", 2))
 
-    heading(f"parts of speech per text: {construct.test}, JZS scale {construct.scale:.4g}, {construct.tagger}")
+    print_heading(f"parts of speech per text: {construct.test}, JZS scale {construct.scale:.4g}, {construct.tagger}")
     body = [
         [
             c.part.lower() if c.part == "WORDS" else c.part,
-            plain(write(c.before.value, "number", 2)),
-            plain(write(c.after.value, "number", 2)),
-            log(c.bayes.log10),
+            break_number(write(c.before.value, "number", 2)),
+            break_number(write(c.after.value, "number", 2)),
+            format_log(c.bayes.log10),
             c.bayes.reading,
-            plain(write(c.mapped.value, "number", 2)),
-            log(c.mapped_bayes.log10),
+            break_number(write(c.mapped.value, "number", 2)),
+            format_log(c.mapped_bayes.log10),
             c.mapped_bayes.reading,
         ]
         for c in construct.counts
     ]
     head = ["part", "before", "after", "log10 BF10", "reading", "mapped", "log10 BF10", "reading"]
-    table(head, body, right=(1, 2, 3, 5, 6))
+    print_table(head, body, right=(1, 2, 3, 5, 6))
 
 
-def _contrasts(contrasts: tuple[Contrast, ...]) -> None:
+def _print_contrasts(contrasts: tuple[Contrast, ...]) -> None:
     from allonym.report.numbers import show
 
-    heading("identified texts against the others")
+    print_heading("identified texts against the others")
     body = [
-        [c.name, *(plain(show(e).text) for e in (c.hidden, c.hidden_sd, c.found, c.found_sd)), plain(show(c.d).line)]
+        [
+            c.name,
+            *(break_number(show(e).text) for e in (c.hidden, c.hidden_sd, c.found, c.found_sd)),
+            break_number(show(c.d).line),
+        ]
         for c in contrasts
     ]
-    table(["variable", "not identified", "SD", "identified", "SD", "Cohen's d"], body, right=(1, 2, 3, 4))
+    print_table(["variable", "not identified", "SD", "identified", "SD", "Cohen's d"], body, right=(1, 2, 3, 4))

@@ -9,13 +9,13 @@ import click
 from allonym.cli.evaluate.options import (
     Output,
     Source,
+    break_number,
     output_options,
-    plain,
     section_page,
     seed_option,
     source_options,
 )
-from allonym.cli.terminal import note, table
+from allonym.cli.terminal import print_note, print_table
 from allonym.errors import DataError
 
 FEATURES = ("words", "characters", "both", "encoder", "all")
@@ -88,14 +88,14 @@ def intruder(
     output.check([*source.paths, *([background] if background else [])])
     pairs = source.read()
     groups = pairs.labels(group) if group else None
-    known = read_background(background, subject, source) if background else None
+    background_texts = read_background(background, subject, source) if background else None
     with output.progress("linkage") as advance:
         result = reidentification(
             pairs.original,
             pairs.anonymised,
             pairs.labels(subject),
             groups=groups,
-            background=known,
+            background=background_texts,
             features=features,
             knows=knows,  # type: ignore[arg-type]
             folds=folds,
@@ -103,22 +103,25 @@ def intruder(
             seed=seed,
             advance=advance,
         )
-    told = result.to_dict(output.with_text)
+    data = result.to_dict(output.with_text)
     output.write(
-        {"linkage": told}, lambda: section_page("Record linkage", [linkage_section(told, texts=output.with_text)])
+        {"linkage": data}, lambda: section_page("Record linkage", [linkage_section(data, texts=output.with_text)])
     )
     from allonym.report.numbers import show
 
     rows = []
-    for one in (*result.groups, result.all):
-        shares = [plain(show(e, "share").line) for e in (one.before, one.after, one.change)]
-        blind, ranks = plain(show(one.chance, "share").text), plain(show(one.reciprocal[1], "number", 3).text)
-        p = "" if one.test is None else plain(show(one.test.exact, "p").text)
-        rows.append([one.name or "all texts", f"{one.texts:,}", f"{one.subjects:,}", *shares, blind, ranks, p])
+    for row in (*result.groups, result.all):
+        shares = [break_number(show(e, "share").line) for e in (row.before, row.after, row.change)]
+        blind, ranks = (
+            break_number(show(row.chance, "share").text),
+            break_number(show(row.reciprocal[1], "number", 3).text),
+        )
+        p = "" if row.test is None else break_number(show(row.test.exact, "p").text)
+        rows.append([row.name or "all texts", f"{row.texts:,}", f"{row.subjects:,}", *shares, blind, ranks, p])
     head = [group or "", "texts", "subjects", "before", "after", "change", "blind", "1/rank", "p"]
-    table(head, rows, right=(1, 2, 6, 7, 8))
+    print_table(head, rows, right=(1, 2, 6, 7, 8))
     if result.unjudged and not output.quiet:
-        note(f"{result.unjudged:,} texts were not judged: no other text is about their subject")
+        print_note(f"{result.unjudged:,} texts were not judged: no other text is about their subject")
 
 
 def read_background(path: Path, subject: str, source: Source) -> list[tuple[str, str]]:
@@ -131,9 +134,11 @@ def read_background(path: Path, subject: str, source: Source) -> list[tuple[str,
     from allonym.files import read_documents
 
     documents = list(read_documents(path, fields=source.field or ("text",), named=False))
-    found = [(d.text, value_of(d.meta, subject)) for d in documents]
-    lacking = [i for i, (_, name) in enumerate(found, 1) if not name]
-    if lacking or not found:
-        said = f"{len(lacking)} of {len(found)} have none, the first is number {lacking[0]}" if lacking else "got none"
-        raise DataError(f"{path}: texts with {subject!r} are required; {said}")
-    return found
+    pairs = [(d.text, value_of(d.meta, subject)) for d in documents]
+    lacking = [i for i, (_, name) in enumerate(pairs, 1) if not name]
+    if lacking or not pairs:
+        shortfall = (
+            f"{len(lacking)} of {len(pairs)} have none, the first is number {lacking[0]}" if lacking else "got none"
+        )
+        raise DataError(f"{path}: texts with {subject!r} are required; {shortfall}")
+    return pairs

@@ -15,8 +15,8 @@ import click
 
 from allonym import __version__
 from allonym.cli.options import format_option
-from allonym.cli.progress import stages
-from allonym.cli.terminal import note, table
+from allonym.cli.progress import show_stages
+from allonym.cli.terminal import print_note, print_table
 from allonym.errors import UsageError
 
 if TYPE_CHECKING:
@@ -99,12 +99,12 @@ class Output:
         check_outputs(self.paths, read, self.overwrite)
 
     def write(
-        self, told: Mapping[str, Any], page: Callable[[], Page], beside: Mapping[Path, str] | None = None
+        self, data: Mapping[str, Any], page: Callable[[], Page], beside: Mapping[Path, str] | None = None
     ) -> None:
         """Write the JSON and the report where they are asked for, all or none.
 
         Args:
-            told: plain values; allonym's version is put in front.
+            data: plain values; allonym's version is put in front.
             page: makes the report; called only where one is asked for.
             beside: further files and what they hold, such as a queue.
         """
@@ -118,7 +118,7 @@ class Output:
                 if beside and path in beside:
                     text = beside[path]
                 elif path is self.as_json:
-                    text = json.dumps({"allonym": __version__, **told}, ensure_ascii=False, indent=1, allow_nan=False)
+                    text = json.dumps({"allonym": __version__, **data}, ensure_ascii=False, indent=1, allow_nan=False)
                 else:
                     text = report.render(page(), report.FORMATS[path.suffix.lower()])
                 parts.append(part := PartFile(path))
@@ -132,22 +132,22 @@ class Output:
                 part.close(remove=True)
             raise
         if paths and not self.quiet:
-            note(" and ".join(map(str, paths)), label="written:")
+            print_note(" and ".join(map(str, paths)), label="written:")
             if self.with_text and self.paths:
-                note("it may show original texts: keep it as safe as the corpus")
+                print_note("it may show original texts: keep it as safe as the corpus")
 
     @contextmanager
     def progress(self, name: str) -> Iterator[Callable[[int, int], None] | None]:
         """A function (done, of how many) that draws a bar with this name; None where none is wanted or possible."""
-        with stages({}, wanted=not self.quiet) as advance:
-            yield None if advance is None else lambda done, total: advance(name, done, total)
+        with show_stages({}, enabled=not self.quiet) as advance:
+            yield None if advance is None else lambda count, total: advance(name, count, total)
 
 
-def check_outputs(made: Sequence[Path], read: Iterable[Path], overwrite: bool) -> None:
+def check_outputs(outputs: Sequence[Path], read: Iterable[Path], overwrite: bool) -> None:
     """Raise before the work where files cannot be written.
 
     Args:
-        made: files that the run writes.
+        outputs: files that the run writes.
         read: files and folders that the run reads.
         overwrite: whether files that exist may be replaced.
 
@@ -156,33 +156,33 @@ def check_outputs(made: Sequence[Path], read: Iterable[Path], overwrite: bool) -
     """
     from allonym.files.items import check_apart, check_free
 
-    kept = {path.resolve() for path in read}
-    for path in made:
-        if kept & {path.resolve(), *path.resolve().parents}:
+    inputs = {path.resolve() for path in read}
+    for path in outputs:
+        if inputs & {path.resolve(), *path.resolve().parents}:
             raise UsageError(f"{path} is, or lies in, what the run reads, which is never changed")
         above = next(folder for folder in path.absolute().parents if folder.exists())
         if not above.is_dir():
             raise UsageError(f"{path} cannot be written: {above.name} is a file, and a folder is required there")
         if not os.access(above, os.W_OK | os.X_OK):
             raise UsageError(f"{path} cannot be written: {above} is not yours to write in")
-    check_apart([], made)
-    check_free([], made, overwrite)
+    check_apart([], outputs)
+    check_free([], outputs, overwrite)
 
 
 def source_options(command: Command) -> Command:
     """ORIGINAL, ANONYMISED and how to read them. They arrive as ``source``, a :class:`Source`."""
 
     @wraps(command)
-    def gathered(*args: Any, **given: Any) -> Any:
-        if given["anonymised"] is None and not given["anonymised_field"]:
+    def run_with_source(*args: Any, **options: Any) -> Any:
+        if options["anonymised"] is None and not options["anonymised_field"]:
             raise click.UsageError("ANONYMISED is required, or --anonymised-field with a second field of ORIGINAL")
-        return command(*args, source=Source(**{name: given.pop(name) for name in Source.__slots__}), **given)
+        return command(*args, source=Source(**{name: options.pop(name) for name in Source.__slots__}), **options)
 
     return with_options(
         click.argument("original", type=_IN),
         click.argument("anonymised", type=_IN, required=False),
         *reading_options,
-    )(gathered)
+    )(run_with_source)
 
 
 reading_options = (
@@ -212,17 +212,17 @@ def training_options(*, beams: bool) -> Callable[[Command], Command]:
     """``--epochs``, ``--lr``, ``--batch``, ``--tokens``, and ``--beams`` where a model may write; given as
     ``training``: how the model of a folder is fine-tuned."""
 
-    def add(command: Command) -> Command:
+    def add_options(command: Command) -> Command:
         @wraps(command)
-        def gathered(*args: Any, **given: Any) -> Any:
+        def run_with_training(*args: Any, **options: Any) -> Any:
             from allonym.evaluate.finetuned import Training
 
             names = ("epochs", "lr", "batch", "tokens", *(("beams",) if beams else ()))
-            return command(*args, training=Training(**{name: given.pop(name) for name in names}), **given)
+            return command(*args, training=Training(**{name: options.pop(name) for name in names}), **options)
 
-        return with_options(*_TRAINING, *((_BEAMS,) if beams else ()))(gathered)
+        return with_options(*_TRAINING, *((_BEAMS,) if beams else ()))(run_with_training)
 
-    return add
+    return add_options
 
 
 _TRAINING = (
@@ -243,8 +243,8 @@ def output_options(command: Command) -> Command:
     """--json, --report, --with-text, --overwrite, --quiet. They arrive as ``output``, an :class:`Output`."""
 
     @wraps(command)
-    def gathered(*args: Any, **given: Any) -> Any:
-        return command(*args, output=Output(**{name: given.pop(name) for name in Output.__slots__}), **given)
+    def run_with_output(*args: Any, **options: Any) -> Any:
+        return command(*args, output=Output(**{name: options.pop(name) for name in Output.__slots__}), **options)
 
     return with_options(
         click.option("--json", "as_json", type=_OUT, metavar="FILE", help="Every number, as JSON."),
@@ -252,7 +252,7 @@ def output_options(command: Command) -> Command:
         click.option("--with-text", is_flag=True, help="Show words and passages of the texts in the outputs."),
         click.option("--overwrite", is_flag=True, help="Replace outputs that exist."),
         click.option("--quiet", "-q", is_flag=True, help="No progress, no notes."),
-    )(gathered)
+    )(run_with_output)
 
 
 def show_estimates(rows: Iterable[tuple[str, Estimate] | tuple[str, Estimate, Kind]], head: str = "") -> None:
@@ -262,12 +262,12 @@ def show_estimates(rows: Iterable[tuple[str, Estimate] | tuple[str, Estimate, Ki
     cells = []
     for name, estimate, *kind in rows:
         shown = show(estimate, kind[0] if kind else "number")
-        told = estimate.method.removeprefix("none: ") if estimate.value != estimate.value else shown.interval
-        cells.append([name, plain(shown.text), plain(told), f"{estimate.n:,}" if estimate.n else ""])
-    table([head, "value", "interval", "n"], cells, right=(1, 3))
+        interval = estimate.method.removeprefix("none: ") if estimate.value != estimate.value else shown.interval
+        cells.append([name, break_number(shown.text), break_number(interval), f"{estimate.n:,}" if estimate.n else ""])
+    print_table([head, "value", "interval", "n"], cells, right=(1, 3))
 
 
-def plain(text: str) -> str:
+def break_number(text: str) -> str:
     """A number of a report for a terminal: blanks that break."""
     return text.replace("\u00a0", " ").replace("–", "-").replace("−", "-")
 
@@ -282,9 +282,9 @@ def section_page(title: str, sections: Sequence[Section | None], subtitle: str =
 def with_options(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
     """A decorator that adds options, in this order."""
 
-    def add(command: Command) -> Command:
+    def add_options(command: Command) -> Command:
         for option in reversed(options):
             command = option(command)
         return command
 
-    return add
+    return add_options

@@ -19,7 +19,7 @@ from allonym.cli.evaluate.options import (
     show_estimates,
     source_options,
 )
-from allonym.cli.terminal import json_line, note, table
+from allonym.cli.terminal import json_line, print_note, print_table
 from allonym.errors import UsageError
 
 if TYPE_CHECKING:
@@ -86,8 +86,8 @@ def collect(
     subjects += profiles.fictitious_people(fictitious, seed=seed)
     sheets = collection(subjects, writers, each=each, seed=seed)
     read = [path for path in (pool, consent) if path is not None]
-    more = {"least": least, "consent": _said(consent), "fictitious": profiles.FICTITIOUS}
-    _write(folder, sheets, read, overwrite, more)
+    more = {"least": least, "consent": _read_consent(consent), "fictitious": profiles.FICTITIOUS}
+    _write_pages(folder, sheets, read, overwrite, more)
 
 
 @intruder_study.command(short_help="Read the descriptions that people wrote into a corpus.")
@@ -110,9 +110,9 @@ def gather(key: Path, answers: tuple[Path, ...], output: Path, least: int, overw
 
     check_outputs([output], [key, *answers], overwrite)
     sheets = read_key(key)
-    records = collected(sheets, read_answers(_answers(answers), sheets), least=least)
-    _put(output, "".join(f"{json_line(r)}\n" for r in records))
-    note(f"{output}, {len(records)} descriptions", label="written:")
+    records = collected(sheets, read_answers(_list_answers(answers), sheets), least=least)
+    _write_private(output, "".join(f"{json_line(r)}\n" for r in records))
+    print_note(f"{output}, {len(records)} descriptions", label="written:")
 
 
 @intruder_study.command(short_help="Make pages on which people judge anonymised texts.")
@@ -157,7 +157,7 @@ def judge(
         judgements=judgements, judges=judges, per_page=per_page, seed=seed,
     )  # fmt: skip
     read = [*source.paths, *([consent] if consent is not None else [])]
-    _write(folder, sheets, read, overwrite, {"consent": _said(consent)})
+    _write_pages(folder, sheets, read, overwrite, {"consent": _read_consent(consent)})
 
 
 @intruder_study.command(short_help="Read the judgements: rates, agreement, and what gave people away.")
@@ -184,40 +184,40 @@ def analyse(
 
     output.check([key, *answers])
     sheets = read_key(key)
-    truths, judgements = people.judgements_of(sheets, read_answers(_answers(answers), sheets))
+    truths, judgements = people.judgements_of(sheets, read_answers(_list_answers(answers), sheets))
     names = read_aliases(aliases)
-    found = people.people_study(truths, judgements, aliases=names, cut=cut, top=top, seed=seed)
-    told = found.to_dict(texts=output.with_text)
+    result = people.people_study(truths, judgements, aliases=names, cut=cut, top=top, seed=seed)
+    data = result.to_dict(texts=output.with_text)
     output.write(
-        {"people": told},
-        lambda: section_page("Intruder study", [people_section(told, texts=output.with_text)]),
+        {"people": data},
+        lambda: section_page("Intruder study", [people_section(data, texts=output.with_text)]),
     )
-    show_people(found)
+    show_people(result)
 
 
-def show_people(found: Any) -> None:
+def show_people(result: Any) -> None:
     """The table of a judged study on the terminal."""
-    show_results(found.results)
+    show_results(result.results)
     click.echo()
     show_estimates(
         [
-            ("judgements a text", found.per_text),
-            ("texts found by any judge", found.found_by_any, "share"),
-            ("claim and truth agree", found.agreement, "share"),
-            ("the same, kappa", found.chance_corrected),
-            ("claims that are true", found.trusted, "share"),
-            ("right by mere likeness", found.by_chance, "share"),
-            ("judges agree, alpha", found.alike),
+            ("judgements a text", result.per_text),
+            ("texts found by any judge", result.found_by_any, "share"),
+            ("claim and truth agree", result.agreement, "share"),
+            ("the same, kappa", result.chance_corrected),
+            ("claims that are true", result.trusted, "share"),
+            ("right by mere likeness", result.by_chance, "share"),
+            ("judges agree, alpha", result.alike),
         ],
         "agreement",
     )
-    if found.unread:
-        note(f"{found.unread} texts have no judgement and are in no rate")
+    if result.unread:
+        print_note(f"{result.unread} texts have no judgement and are in no rate")
 
 
 def show_results(results: Any) -> None:
     """The result table of an intruder on the terminal: groups and all texts; subjects are in the outputs."""
-    from allonym.cli.evaluate.options import plain
+    from allonym.cli.evaluate.options import break_number
     from allonym.report.numbers import show, write
 
     rows = []
@@ -225,8 +225,8 @@ def show_results(results: Any) -> None:
         hit = show(rate.identified, "share", 2)
         similarity, spread = rate.similarity.value, write(rate.spread, "number", 2)
         cells = (write(similarity, "number", 2), spread, hit.text, hit.interval, write(rate.error, "share", 2))
-        rows.append((rate.name or "all texts", str(rate.texts), *map(plain, cells)))
-    table(("group", "texts", "M", "SD", "identified", "interval", "SE"), rows, right=(1, 2, 3, 4, 6))
+        rows.append((rate.name or "all texts", str(rate.texts), *map(break_number, cells)))
+    print_table(("group", "texts", "M", "SD", "identified", "interval", "SE"), rows, right=(1, 2, 3, 4, 6))
     if results.ranks:
         click.echo()
         show_estimates([(f"in {k} guesses" if k > 1 else "in 1 guess", e, "share") for k, e in results.ranks.items()])
@@ -250,7 +250,7 @@ def read_aliases(path: Path | None) -> dict[str, list[str]]:
     return {row[0]: [name for name in row[1:] if name] for row in rows if row and row[0]}
 
 
-def _write(folder: Path, sheets: Sheets, read: Iterable[Path], overwrite: bool, more: Mapping[str, Any]) -> None:
+def _write_pages(folder: Path, sheets: Sheets, read: Iterable[Path], overwrite: bool, more: Mapping[str, Any]) -> None:
     from allonym.report.intruder_study import study_page
 
     width = len(str(len(sheets.pages)))
@@ -259,32 +259,32 @@ def _write(folder: Path, sheets: Sheets, read: Iterable[Path], overwrite: bool, 
     for i, (path, tokens) in enumerate(zip(names, sheets.pages, strict=True), 1):
         entries = [sheets.entries[token] for token in tokens]
         items = [{n: getattr(e, n) for n in ("token", "text", "subject", "group", "link", "facts")} for e in entries]
-        _put(path, study_page(sheets.task, sheets.study, i, items, **more))
-    _put(folder / _KEY, sheets.to_key())
-    note(f"{len(names)} pages in {folder / _PAGES}", label="written:")
-    note(f"{folder / _KEY} knows whom each text is about: do not give it away with the pages")
+        _write_private(path, study_page(sheets.task, sheets.study, i, items, **more))
+    _write_private(folder / _KEY, sheets.to_key())
+    print_note(f"{len(names)} pages in {folder / _PAGES}", label="written:")
+    print_note(f"{folder / _KEY} knows whom each text is about: do not give it away with the pages")
 
 
-def _answers(paths: tuple[Path, ...]) -> list[Path]:
+def _list_answers(paths: tuple[Path, ...]) -> list[Path]:
     out: list[Path] = []
     for path in paths:
-        found = (
+        files = (
             [p for p in sorted(path.iterdir()) if p.suffix.lower() in (".json", ".csv")] if path.is_dir() else [path]
         )
-        if not found:
+        if not files:
             raise UsageError(f"{path}: holds no answers, files that end in .json or .csv")
-        out += found
+        out += files
     return out
 
 
-def _said(path: Path | None) -> str:
+def _read_consent(path: Path | None) -> str:
     try:
         return path.read_text(encoding="utf-8-sig").strip() if path else ""
     except UnicodeDecodeError:
         raise UsageError(f"cannot read {path}: it is not UTF-8") from None
 
 
-def _put(path: Path, text: str) -> None:
+def _write_private(path: Path, text: str) -> None:
     """The whole file or none; only its owner may read it."""
     from allonym.files.output import PartFile
 

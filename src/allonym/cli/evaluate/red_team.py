@@ -10,7 +10,7 @@ import click
 from allonym.cli.evaluate.options import Output, check_outputs, output_options, section_page, seed_option
 from allonym.cli.evaluate.residual import write_file
 from allonym.cli.options import format_option
-from allonym.cli.terminal import note, table
+from allonym.cli.terminal import print_note, print_table
 from allonym.errors import DataError, UnknownNameError, UsageError
 
 _KINDS = {".md": "md", ".jsonl": "jsonl", ".csv": "csv"}
@@ -58,17 +58,17 @@ def sample_command(
     from allonym.evaluate.annotated import read_annotated
     from allonym.evaluate.red_team import red_team_sample, write_forms
 
-    kind = _kind(output)
+    kind = _choose_format(output)
     check_outputs([output], [anonymised, *([metadata] if metadata else [])], overwrite)
-    given = read_annotated(anonymised, field=field, format=format, metadata=metadata)
-    forms = red_team_sample(given, size, by=by, seed=seed)
+    documents = read_annotated(anonymised, field=field, format=format, metadata=metadata)
+    forms = red_team_sample(documents, size, by=by, seed=seed)
     write_file(output, write_forms(forms, kind), private=True)
     if by:
         counts = Counter(f.stratum for f in forms)
-        table([by, "conversations"], [[name, f"{counts[name]:,}"] for name in sorted(counts)], right=(1,))
+        print_table([by, "conversations"], [[name, f"{counts[name]:,}"] for name in sorted(counts)], right=(1,))
     if len(forms) < size:
-        note(f"there are {len(forms):,} conversations only, fewer than {size:,}; all are in the sample")
-    note(str(output), label="written:")
+        print_note(f"there are {len(forms):,} conversations only, fewer than {size:,}; all are in the sample")
+    print_note(str(output), label="written:")
 
 
 @red_team.command("summary", short_help="Sum up filled forms.")
@@ -81,7 +81,7 @@ def summary_command(forms: tuple[Path, ...], output: Output) -> None:
     Example:
       allonym evaluate red-team summary ann.md ben.md --report red-team.html
     """
-    from allonym.cli.reading import decoded
+    from allonym.cli.reading import decode_text
     from allonym.evaluate.red_team import read_forms, red_team_summary
     from allonym.report.numbers import show
 
@@ -93,34 +93,34 @@ def summary_command(forms: tuple[Path, ...], output: Output) -> None:
     findings = [
         finding
         for path in forms
-        for finding in read_forms(decoded(path.read_bytes(), str(path)), _kind(path), str(path))
+        for finding in read_forms(decode_text(path.read_bytes(), str(path)), _choose_format(path), str(path))
     ]
     result = red_team_summary(findings)
     if not result.total.conversations:
         raise DataError(f"none of the {result.open:,} forms is filled in")
 
-    def line(estimate: Any) -> str:
+    def format_line(estimate: Any) -> str:
         return show(estimate, "share", 1).line.replace("\u00a0", " ").replace("–", "-")
 
     head = ["", "reviewed", "fully anonymised", "something left", "somebody identified"]
     rows = [
-        [s.name, f"{s.conversations:,}", line(s.clean), line(s.residual), line(s.identified)]
+        [s.name, f"{s.conversations:,}", format_line(s.clean), format_line(s.residual), format_line(s.identified)]
         for s in (*result.strata, result.total)
     ]
-    table(head, rows, right=(1,))
+    print_table(head, rows, right=(1,))
     if result.open and not output.quiet:
-        note(f"{result.open:,} conversations are not filled in and do not count")
-    told = result.to_dict()
+        print_note(f"{result.open:,} conversations are not filled in and do not count")
+    data = result.to_dict()
 
-    def page() -> Any:
+    def make_page() -> Any:
         from allonym.report.evaluate.red_team import red_team_section
 
-        return section_page("Red team", [red_team_section(told)])
+        return section_page("Red team", [red_team_section(data)])
 
-    output.write({"red_team": told}, page)
+    output.write({"red_team": data}, make_page)
 
 
-def _kind(path: Path) -> str:
+def _choose_format(path: Path) -> str:
     try:
         return _KINDS[path.suffix.lower()]
     except KeyError:

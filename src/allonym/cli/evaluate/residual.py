@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from allonym.cli.evaluate.options import Output, check_outputs, output_options, plain, section_page, seed_option
+from allonym.cli.evaluate.options import Output, break_number, check_outputs, output_options, section_page, seed_option
 from allonym.cli.options import format_option
-from allonym.cli.terminal import note, table
+from allonym.cli.terminal import print_note, print_table
 from allonym.errors import UsageError
 
 if TYPE_CHECKING:
@@ -94,19 +94,19 @@ def residual(
         result = residual_risk(
             conversations, by=by, limit=limit, scoring=scoring, proposals=proposals, seed=seed, advance=advance
         )
-    told = result.to_dict()
+    data = result.to_dict()
     if output.with_text:
-        of = {c.id: c for c in conversations}
-        for row in told["queue"]:
-            row["missed"] = surfaces(of[row["id"]])
+        conversation_of = {c.id: c for c in conversations}
+        for row in data["queue"]:
+            row["missed"] = surfaces(conversation_of[row["id"]])
     show_residual(result)
 
-    def page() -> Any:
+    def make_page() -> Any:
         from allonym.report.evaluate.residual import residual_section
 
-        return section_page("Residual risk", [residual_section(told, texts=output.with_text)])
+        return section_page("Residual risk", [residual_section(data, texts=output.with_text)])
 
-    output.write({"residual": told}, page, {} if queue is None else {queue: queue_of(result, queue)})
+    output.write({"residual": data}, make_page, {} if queue is None else {queue: queue_of(result, queue)})
 
 
 def check_queue(queue: Path, read: Sequence[Path], output: Output) -> None:
@@ -119,9 +119,17 @@ def check_queue(queue: Path, read: Sequence[Path], output: Output) -> None:
 def queue_of(result: ResidualRisk, path: Path) -> str:
     """The review queue as the file's ending says, without any text."""
     rows = []
-    for one, group in result.queue:
-        tags = ", ".join(f"{i.tag} ({i.score})" for i in one.items if i.score)
-        rows.append({"id": one.id, "group": group, "score": one.score, "direct": one.direct, "missed": tags})
+    for conversation, group in result.queue:
+        tags = ", ".join(f"{i.tag} ({i.score})" for i in conversation.items if i.score)
+        rows.append(
+            {
+                "id": conversation.id,
+                "group": group,
+                "score": conversation.score,
+                "direct": conversation.direct,
+                "missed": tags,
+            }
+        )
     out = io.StringIO(newline="")
     if path.suffix.lower() == ".csv":
         writer = csv.DictWriter(out, ("id", "group", "score", "direct", "missed"), lineterminator="\n")
@@ -149,10 +157,10 @@ def write_file(path: Path, text: str, *, private: bool = False) -> None:
 
 def show_residual(result: ResidualRisk) -> None:
     """Table 4 and what to make of it."""
-    rows = [_cells(row) for row in (*result.groups, result.total)]
+    rows = [_format_cells(row) for row in (*result.groups, result.total)]
     limit = f"{result.limit:g}"
     head = [result.by or "", "count", "mean", "SD", "P95", "max", "mean+SD", f"< {limit}", f"share > {limit}"]
-    table(head, rows, right=(1, 2, 3, 4, 5, 6, 8))
+    print_table(head, rows, right=(1, 2, 3, 4, 5, 6, 8))
     total = result.total
     if total.passes is not None:
         word = "holds" if total.passes else "does not hold"
@@ -162,16 +170,18 @@ def show_residual(result: ResidualRisk) -> None:
 
         click.echo(
             f"Scores are not normally distributed, as P2 assumes ({total.normality.test}, p = "
-            f"{plain(write(total.normality.p.value, 'p'))}): a normal distribution would have "
+            f"{break_number(write(total.normality.p.value, 'p'))}): a normal distribution would have "
             f"{total.normality.implied.value:.1%} above {limit}; {total.above.value:.1%} are."
         )
     if result.other is not None:
         click.echo(f"With --email-partial {result.other[0]}, mean + SD is {result.other[1].value:.2f}.")
     if unconfirmed := sum(s.unconfirmed for s, _ in result.conversations):
-        note(f"{unconfirmed:,} marks are proposals that no person has confirmed: an upper bound of what was proposed")
+        print_note(
+            f"{unconfirmed:,} marks are proposals that no person has confirmed: an upper bound of what was proposed"
+        )
 
 
-def _cells(row: Row) -> list[str]:
+def _format_cells(row: Row) -> list[str]:
     numbers = [f"{e.value:.{d}f}" if e.value == e.value else "-" for e, d in
                ((row.mean, 2), (row.sd, 2), (row.p95, 1), (row.max, 0), (row.bound, 2))]  # fmt: skip
     verdict = "-" if row.passes is None else "yes" if row.passes else "no"

@@ -25,7 +25,7 @@ from allonym.cli.evaluate.options import (
     source_options,
 )
 from allonym.cli.evaluate.residual import check_queue
-from allonym.cli.terminal import note
+from allonym.cli.terminal import print_note
 
 _OUT = click.Path(dir_okay=False, path_type=Path)
 
@@ -100,19 +100,19 @@ def risk(
             seed=seed,
             advance=advance,
         )
-    told = result.to_dict()
+    data = result.to_dict()
     beside = {}
     if queue is not None and result.review is not None:
         places = result.review.places
-        beside[queue] = _queue([{"id": pairs.ids[i], "risk": round(result.risks[i], 6)} for i in places], queue)
-    output.write({"document_risk": told}, lambda: section_page("Document risk", [document_risk_section(told)]), beside)
+        beside[queue] = _format_queue([{"id": pairs.ids[i], "risk": round(result.risks[i], 6)} for i in places], queue)
+    output.write({"document_risk": data}, lambda: section_page("Document risk", [document_risk_section(data)]), beside)
     rows = [("Brier score", result.brier), ("the rate for all", result.reference), ("AUC", result.auc)]
     if result.review is not None:
-        found = result.review
+        review = result.review
         shares = [
-            (f"review (above {found.above:g})", found.share, "share"),
-            ("found, in review", found.caught, "share"),
-            ("not in review, found", found.left, "share"),
+            (f"review (above {review.above:g})", review.share, "share"),
+            ("found, in review", review.caught, "share"),
+            ("not in review, found", review.left, "share"),
         ]
     else:
         shares = []
@@ -120,10 +120,10 @@ def risk(
         [("found by the intruder", result.rate, "share"), ("calibration error", result.error, "share"), *rows, *shares]  # type: ignore[list-item]
     )
     if not result.calibrated:
-        note(f"no probabilities: {result.reason}", label="warning:")
+        print_note(f"no probabilities: {result.reason}", label="warning:")
 
 
-def _queue(rows: list[dict[str, object]], path: Path) -> str:
+def _format_queue(rows: list[dict[str, object]], path: Path) -> str:
     """The queue as the file's ending says, without any text."""
     out = io.StringIO(newline="")
     if path.suffix.lower() == ".csv":

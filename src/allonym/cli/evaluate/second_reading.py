@@ -10,8 +10,8 @@ import click
 from allonym.cli.evaluate.options import check_outputs
 from allonym.cli.evaluate.residual import write_file
 from allonym.cli.options import format_option
-from allonym.cli.progress import stages
-from allonym.cli.terminal import note, table
+from allonym.cli.progress import show_stages
+from allonym.cli.terminal import print_note, print_table
 
 
 @click.command("second-reading", short_help="Propose what was missed, for a person to confirm.")
@@ -68,8 +68,8 @@ def second_reading(
     check_outputs([output], [anonymised, *([original] if original else [])], overwrite)
     pairs = read_pairs(anonymised, original or anonymised, field=field, anonymised_field=original_field or field,
                        format=format)  # fmt: skip
-    with stages({}, wanted=not quiet) as advance:
-        found = read_again(
+    with show_stages({}, enabled=not quiet) as advance:
+        result = read_again(
             pairs.anonymised if original else None,
             pairs.original,
             ids=pairs.ids,
@@ -78,22 +78,22 @@ def second_reading(
             point=point,
             wide=wide,
             capitals=capitals,
-            advance=None if advance is None else lambda done, of: advance("reading", done, of),
+            advance=None if advance is None else lambda count, total: advance("reading", count, total),
         )
-    write_file(output, "".join(line + "\n" for line in annotated_lines(found.conversations, notation=notation)),
+    write_file(output, "".join(line + "\n" for line in annotated_lines(result.conversations, notation=notation)),
                private=True)  # fmt: skip
-    counts = Counter(m.tag for c in found.conversations for m in c.marks)
-    held = Counter(t for c in found.conversations for t in {m.tag for m in c.marks})
+    counts = Counter(m.tag for c in result.conversations for m in c.marks)
+    conversations_by_tag = Counter(t for c in result.conversations for t in {m.tag for m in c.marks})
     if counts:
-        table(["proposed", "marks", "conversations"],
-              [[t, f"{n:,}", f"{held[t]:,}"] for t, n in sorted(counts.items(), key=lambda p: (-p[1], p[0]))],
+        print_table(["proposed", "marks", "conversations"],
+              [[t, f"{n:,}", f"{conversations_by_tag[t]:,}"] for t, n in sorted(counts.items(), key=lambda p: (-p[1], p[0]))],
               right=(1, 2))  # fmt: skip
-    click.echo(f"{found.proposals:,} proposals in {len(found.conversations):,} conversations")
+    click.echo(f"{result.proposals:,} proposals in {len(result.conversations):,} conversations")
     if quiet:
         return
-    note(str(output), label="written:")
+    print_note(str(output), label="written:")
     if original is None:
-        note("without --original, a pseudonym looks like somebody who was missed")
+        print_note("without --original, a pseudonym looks like somebody who was missed")
 
 
 __all__ = ["second_reading"]

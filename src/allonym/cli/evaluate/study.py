@@ -12,15 +12,15 @@ import click
 from allonym.cli.evaluate.options import (
     Output,
     Source,
+    break_number,
     output_options,
-    plain,
     reading_options,
     seed_option,
     source_options,
     with_options,
 )
-from allonym.cli.progress import stages
-from allonym.cli.terminal import note, table
+from allonym.cli.progress import show_stages
+from allonym.cli.terminal import print_note, print_table
 from allonym.errors import UsageError
 
 Command = Callable[..., Any]
@@ -78,15 +78,17 @@ def evaluate_all(
     from allonym.report import evaluation_page
 
     read = [*source.paths, *(p for p in (gold, background) if p is not None)]
-    given = _given(gold, labels, subject, group, background, review_above, measure, source)
-    with _kept(output, read, resume=resume) as state:
+    settings = _gather_settings(gold, labels, subject, group, background, review_above, measure, source)
+    with _open_state(output, read, resume=resume) as state:
         pairs = source.read()
-        with stages({}, wanted=not output.quiet) as advance:
-            told = evaluate(pairs, **given, texts=output.with_text, seed=seed, advance=advance, state=state).to_dict()
-        output.write(told, lambda: evaluation_page(told, texts=output.with_text))
-    _show({"": told})
-    for row in told["skipped"]:
-        note(f"{row['title']}: {row['reason']}", label="skipped:")
+        with show_stages({}, enabled=not output.quiet) as advance:
+            data = evaluate(
+                pairs, **settings, texts=output.with_text, seed=seed, advance=advance, state=state
+            ).to_dict()
+        output.write(data, lambda: evaluation_page(data, texts=output.with_text))
+    _print_headlines({"": data})
+    for row in data["skipped"]:
+        print_note(f"{row['title']}: {row['reason']}", label="skipped:")
 
 
 @click.command(short_help="Several anonymised versions of one corpus side by side.")
@@ -131,24 +133,24 @@ def compare(
     sources = [Source(original, v, field, anonymised_field, format, metadata) for v in version] or [
         Source(original, None, field, (name,), format, metadata) for name in anonymised_field
     ]
-    called = _names(names, [p.name for p in version] or list(anonymised_field))
+    called = _name_versions(names, [p.name for p in version] or list(anonymised_field))
     read = [*dict.fromkeys(p for s in sources for p in s.paths), *(p for p in (gold, background) if p is not None)]
-    given = _given(
+    settings = _gather_settings(
         gold, labels, subject, group, background, review_above, measure, Source(original, None, field, (), format, None)
     )
-    with _kept(output, read, resume=resume) as state:
-        pairs = {name: one.read() for name, one in zip(called, sources, strict=True)}
-        with stages({}, wanted=not output.quiet) as advance:
-            told = measured(
-                pairs, human=human, **given, texts=output.with_text, seed=seed, advance=advance, state=state
+    with _open_state(output, read, resume=resume) as state:
+        pairs = {name: source.read() for name, source in zip(called, sources, strict=True)}
+        with show_stages({}, enabled=not output.quiet) as advance:
+            data = measured(
+                pairs, human=human, **settings, texts=output.with_text, seed=seed, advance=advance, state=state
             ).to_dict()
-        output.write(told, lambda: compare_page(told, texts=output.with_text))
-    _show(told["versions"])
-    for row in next(iter(told["versions"].values()))["skipped"]:
-        note(f"{row['title']}: {row['reason']}", label="skipped:")
+        output.write(data, lambda: compare_page(data, texts=output.with_text))
+    _print_headlines(data["versions"])
+    for row in next(iter(data["versions"].values()))["skipped"]:
+        print_note(f"{row['title']}: {row['reason']}", label="skipped:")
 
 
-def _names(given: str | None, files: Sequence[str]) -> list[str]:
+def _name_versions(given: str | None, files: Sequence[str]) -> list[str]:
     """What the versions are called, each name once."""
     names = list(files) if given is None else [name.strip() for name in given.split(",")]
     if len(names) != len(files):
@@ -160,7 +162,7 @@ def _names(given: str | None, files: Sequence[str]) -> list[str]:
     return names
 
 
-def _given(
+def _gather_settings(
     gold: Path | None,
     labels: str | None,
     subject: str | None,
@@ -176,26 +178,30 @@ def _given(
 
     if background is not None and subject is None:
         raise UsageError("--background goes with --subject")
-    known: list[tuple[str, str]] = []
+    background_texts: list[tuple[str, str]] = []
     if background is not None and subject is not None:
         texts = read_pairs(background, background, field=source.field, format=source.format)
         subjects = [value_of(meta, subject) for meta in texts.meta]
         if not any(subjects):
             texts.labels(subject)
-        known = [(text, of) for text, of in zip(texts.original, subjects, strict=True) if of]
+        background_texts = [
+            (text, subject_of_text)
+            for text, subject_of_text in zip(texts.original, subjects, strict=True)
+            if subject_of_text
+        ]
     return {
         "gold": None if gold is None else read_records(gold),
         "labels": labels,
         "subjects": subject,
         "groups": group,
-        "background": known,
+        "background": background_texts,
         "review_above": review_above,
         "measures": measure or None,
     }
 
 
 @contextmanager
-def _kept(output: Output, read: Sequence[Path], *, resume: bool) -> Iterator[Path | None]:
+def _open_state(output: Output, read: Sequence[Path], *, resume: bool) -> Iterator[Path | None]:
     """The folder of finished measures, hidden beside the first output; None where nothing is written.
 
     It goes when the run ends well, and stays when it does not.
@@ -222,28 +228,28 @@ def _kept(output: Output, read: Sequence[Path], *, resume: bool) -> Iterator[Pat
         if not any(folder.glob("*.json")):
             state.clear()
             raise
-        note("interrupted; the same command with --resume goes on from here", label="error:")
+        print_note("interrupted; the same command with --resume goes on from here", label="error:")
         raise click.exceptions.Exit(130) from None
     except BaseException:
         if any(folder.glob("*.json")):
-            note(f"what was measured is kept in {folder}: --resume goes on from there")
+            print_note(f"what was measured is kept in {folder}: --resume goes on from there")
         else:
             state.clear()
         raise
     state.clear()
 
 
-def _show(versions: Mapping[str, Mapping[str, Any]]) -> None:
+def _print_headlines(versions: Mapping[str, Mapping[str, Any]]) -> None:
     """The headlines as a table, a column for each version."""
     from allonym.report.evaluate.verdict import kind_of
     from allonym.report.numbers import show
     from allonym.report.values import estimate
 
     rows: dict[str, list[str]] = {}
-    for number, one in enumerate(versions.values()):
-        for line in one["headlines"]:
+    for number, version in enumerate(versions.values()):
+        for line in version["headlines"]:
             cells = rows.setdefault(line["key"], [line["side"], line["name"], line["better"], *[""] * len(versions)])
             shown = show(estimate(line["value"]), kind_of(line), line["digits"])
-            cells[3 + number] = plain(shown.line) if shown.order is not None else "none"
+            cells[3 + number] = break_number(shown.line) if shown.order is not None else "none"
     if rows:
-        table(["side", "measure", "better", *(name or "value" for name in versions)], rows.values())
+        print_table(["side", "measure", "better", *(name or "value" for name in versions)], rows.values())

@@ -15,7 +15,7 @@ from allonym.cli.evaluate.options import (
     show_estimates,
     source_options,
 )
-from allonym.cli.terminal import heading, table
+from allonym.cli.terminal import print_heading, print_table
 
 
 @click.command(short_help="Does a classifier tell pseudonymised texts from originals?")
@@ -39,33 +39,33 @@ def syntheticity(source: Source, folds: int, seed: int, output: Output) -> None:
 
     pairs = source.read()
     with output.progress("judging") as advance:
-        told = measure(pairs.original, pairs.anonymised, folds=folds, seed=seed, advance=advance)
-    values = told.to_dict(texts=output.with_text)
+        result = measure(pairs.original, pairs.anonymised, folds=folds, seed=seed, advance=advance)
+    values = result.to_dict(texts=output.with_text)
 
-    def page() -> Any:
+    def make_page() -> Any:
         from allonym.report.evaluate.syntheticity import syntheticity_section
 
         section = syntheticity_section(values, texts=output.with_text)
         return section_page("Syntheticity", (section,), f"{len(pairs):,} texts, seed {seed}")
 
-    output.write({"syntheticity": values}, page)
+    output.write({"syntheticity": values}, make_page)
     show_estimates(
         [
-            ("precision", told.precision, "share"),
-            ("recall", told.recall, "share"),
-            ("F1", told.f1, "share"),
-            ("accuracy", told.accuracy, "share"),
-            ("told apart", told.told_apart, "share"),
+            ("precision", result.precision, "share"),
+            ("recall", result.recall, "share"),
+            ("F1", result.f1, "share"),
+            ("accuracy", result.accuracy, "share"),
+            ("told apart", result.told_apart, "share"),
         ],
         "of “pseudonymised”",
     )
-    if told.unchanged:
-        click.echo(f"{told.unchanged:,} of {len(pairs):,} texts have not changed and are left out")
-    if told.kinds:
-        heading("what gives it away")
-        kinds = sorted(told.kinds, key=lambda k: -k[1])
-        table(["kind of feature", "share"], [[k, f"{100 * v:.0f} %"] for k, v in kinds], right=(1,))
-    if output.with_text and told.signs:
-        heading("features")
-        rows = [[s.term, s.side, f"{s.weight:.3f}", s.pairs] for s in told.signs[:20]]
-        table(["feature", "speaks for", "weight", "pairs"], rows, right=(2, 3))
+    if result.unchanged:
+        click.echo(f"{result.unchanged:,} of {len(pairs):,} texts have not changed and are left out")
+    if result.kinds:
+        print_heading("what gives it away")
+        kinds = sorted(result.kinds, key=lambda k: -k[1])
+        print_table(["kind of feature", "share"], [[k, f"{100 * v:.0f} %"] for k, v in kinds], right=(1,))
+    if output.with_text and result.signs:
+        print_heading("features")
+        rows = [[s.term, s.side, f"{s.weight:.3f}", s.pairs] for s in result.signs[:20]]
+        print_table(["feature", "speaks for", "weight", "pairs"], rows, right=(2, 3))
