@@ -296,8 +296,11 @@ def _print_manifest(manifest: Manifest, target: Path) -> None:
     if "bound" in manifest.risk:
         low, high = manifest.risk["bound"]["value"], manifest.risk["limit"]
         lower_limit = "-" if low is None else f"{low:.2f}"
-        print_note(f"mean + SD of {manifest.risk['documents']} documents is {lower_limit}, and P2 asks for less than {high:g}: "
-             f"{manifest.risk['method']}", label="residual risk:")  # fmt: skip
+        print_note(
+            f"mean + SD of {manifest.risk['documents']} documents is {lower_limit}, and P2 asks for less than {high:g}: "
+            f"{manifest.risk['method']}",
+            label="residual risk:",
+        )
     elif "none" in manifest.risk and manifest.risk["none"] != "not asked for":
         print_note(f"the residual risk was not measured: {manifest.risk['none']}")
     print_note(str(target / "manifest.json"), label="written:")

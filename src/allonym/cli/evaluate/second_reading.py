@@ -85,9 +85,14 @@ def second_reading(
     counts = Counter(m.tag for c in result.conversations for m in c.marks)
     conversations_by_tag = Counter(t for c in result.conversations for t in {m.tag for m in c.marks})
     if counts:
-        print_table(["proposed", "marks", "conversations"],
-              [[t, f"{n:,}", f"{conversations_by_tag[t]:,}"] for t, n in sorted(counts.items(), key=lambda p: (-p[1], p[0]))],
-              right=(1, 2))  # fmt: skip
+        print_table(
+            ["proposed", "marks", "conversations"],
+            [
+                [t, f"{n:,}", f"{conversations_by_tag[t]:,}"]
+                for t, n in sorted(counts.items(), key=lambda p: (-p[1], p[0]))
+            ],
+            right=(1, 2),
+        )
     click.echo(f"{result.proposals:,} proposals in {len(result.conversations):,} conversations")
     if quiet:
         return
