@@ -75,7 +75,7 @@ def test_only_a_run_that_takes_its_time_has_a_progress_bar(monkeypatch, takes, s
     monkeypatch.setattr(bars, "time", SimpleNamespace(monotonic=lambda: next(clock)))
     monkeypatch.setattr(bars, "on_terminal", lambda **_: True)
     monkeypatch.setattr(bars, "make_console", lambda **_: Console(file=said, force_terminal=True))
-    with bars.progress(enabled=True) as advance:
+    with bars.show_progress(enabled=True) as advance:
         advance(5, 10)
     assert ("\u2501" in said.getvalue()) == shown
 

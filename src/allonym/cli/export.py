@@ -297,8 +297,8 @@ def _print_manifest(manifest: Manifest, target: Path) -> None:
         low, high = manifest.risk["bound"]["value"], manifest.risk["limit"]
         lower_limit = "-" if low is None else f"{low:.2f}"
         print_note(
-            f"mean + SD of {manifest.risk['documents']} documents is {lower_limit}, and P2 asks for less than {high:g}: "
-            f"{manifest.risk['method']}",
+            f"mean + SD of {manifest.risk['documents']} documents is {lower_limit}, "
+            f"and P2 asks for less than {high:g}: {manifest.risk['method']}",
             label="residual risk:",
         )
     elif "none" in manifest.risk and manifest.risk["none"] != "not asked for":
