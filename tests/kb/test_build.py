@@ -12,8 +12,8 @@ from allonym.errors import MissingExtra, UnknownNameError
 from allonym.kb import KnowledgeBase, people
 from allonym.kb.base import SHIPPED, fold
 from allonym.kb.build import LIBRARIES, build
-from allonym.kb.people import Name, fit, merged
-from allonym.kb.roman import romanised
+from allonym.kb.people import Name, is_fit, merge_names
+from allonym.kb.roman import romanise
 from allonym.kb.store import Source, writing
 
 OURS = Source("test", "1", "Apache-2.0", "nobody", "nothing")
@@ -128,15 +128,15 @@ def test_what_is_called_so_at_home_comes_before_other_languages(tmp_path):
     ],
 )
 def test_other_scripts(name, script, written):
-    assert romanised(name, script) == written
+    assert romanise(name, script) == written
 
 
 def test_a_name_of_both_genders_is_neutral_unless_one_is_far_more_typical():
     both = [Name("Robin", "first", "english", g, 60, True) for g in "fm"]
-    assert [n.gender for n in merged(both)] == ["n"]
+    assert [n.gender for n in merge_names(both)] == ["n"]
     mostly = [Name("Robin", "first", "english", "f", 60, True), Name("Robin", "first", "english", "m", 20, True)]
-    assert [n.gender for n in merged(mostly)] == ["f"]
-    assert [n.gender for n in merged([Name("Baran", "last", "polish", g, 60, True) for g in "fm"])] == [""]
+    assert [n.gender for n in merge_names(mostly)] == ["f"]
+    assert [n.gender for n in merge_names([Name("Baran", "last", "polish", g, 60, True) for g in "fm"])] == [""]
 
 
 @pytest.mark.parametrize(
@@ -152,12 +152,12 @@ def test_a_name_of_both_genders_is_neutral_unless_one_is_far_more_typical():
     ],
 )
 def test_which_names_are_fit(name, part, expected):
-    banned = frozenset().union(*people.unfit())
-    assert fit(Name(name, part, "english", "", 60, True), banned, {}) is expected
-    assert not fit(Name(name, part, "english", "", 60, False), banned, {})
+    banned = frozenset().union(*people.read_unfit())
+    assert is_fit(Name(name, part, "english", "", 60, True), banned, {}) is expected
+    assert not is_fit(Name(name, part, "english", "", 60, False), banned, {})
 
 
 def test_a_name_that_is_at_home_elsewhere_is_not_drawn_for_a_language_of_the_west():
     typical = {fold("Mehmet"): frozenset({"turkish"})}
-    assert not fit(Name("Mehmet", "first", "german", "m", 60, True), frozenset(), typical)
-    assert fit(Name("Mehmet", "first", "turkish", "m", 60, True), frozenset(), typical)
+    assert not is_fit(Name("Mehmet", "first", "german", "m", 60, True), frozenset(), typical)
+    assert is_fit(Name("Mehmet", "first", "turkish", "m", 60, True), frozenset(), typical)

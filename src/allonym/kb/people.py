@@ -6,13 +6,13 @@ import math
 import re
 import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from allonym.kb.base import fold
-from allonym.kb.roman import romanised
+from allonym.kb.roman import romanise
 from allonym.kb.store import Store
 
 SOURCES = Path(__file__).with_name("sources")
@@ -36,65 +36,56 @@ class Name(NamedTuple):
     offered: bool
 
 
-def rows(path: Path) -> Iterator[list[str]]:
-    """The fields of a tab-separated file, without comments and empty lines."""
-    for line in path.read_text(encoding="utf-8").splitlines():
+def read_rows(path: Path | str) -> Iterator[list[str]]:
+    """Yield the fields of a tab-separated file of ``sources/``, without comments and empty lines."""
+    for line in (SOURCES / path).read_text(encoding="utf-8").splitlines():
         if line.strip() and not line.startswith("#"):
             yield line.split("\t")
 
 
-def listed() -> Iterator[Name]:
-    """Names from lists: origin, part, gender, names between commas."""
-    for path in (TRAINING, SOURCES / "names.tsv"):
-        if path.exists():
-            for origin, part, gender, names in rows(path):
-                for name in filter(None, map(str.strip, names.split(","))):
-                    yield Name(name, part, origin, gender, TYPICAL, True)
+def read_listed() -> Iterator[Name]:
+    """Yield names from lists: origin, part, gender, names between commas."""
+    for path in (TRAINING, "names.tsv"):
+        for origin, part, gender, names in read_rows(path):
+            for name in filter(None, map(str.strip, names.split(","))):
+                yield Name(name, part, origin, gender, TYPICAL, True)
 
 
+# Attributes of Faker's providers, in order: part and gender, separated by a slash, to names of attributes.
 _ATTRIBUTES = {
-    "both": (
-        *(
-            ("first_names_female", "first", "f"),
-            ("first_names_male", "first", "m"),
-            ("first_names_unisex", "first", "n"),
-        ),
-        *(("last_names_female", "last", "f"), ("last_names_male", "last", "m"), ("last_names", "last", "")),
-        *(("male_last_names", "last", "m"), ("unisex_last_names", "last", "")),
-        *(("last_names_common", "last", ""), ("last_names_unisex", "last", "")),
-    ),
-    "roman": (
-        *(("first_romanized_names_female", "first", "f"), ("first_romanized_names_male", "first", "m")),
-        *(("first_romanized_names", "first", "n"), ("last_romanized_names", "last", "")),
-    ),
+    "both": "first/f=first_names_female first/m=first_names_male first/n=first_names_unisex last/f=last_names_female "
+    "last/m=last_names_male last/=last_names last/m=male_last_names last/=unisex_last_names last/=last_names_common "
+    "last/=last_names_unisex",
+    "roman": "first/f=first_romanized_names_female first/m=first_romanized_names_male first/n=first_romanized_names "
+    "last/=last_romanized_names",
 }
 
 
-def from_faker() -> Iterator[Name]:
-    """Names from Faker's locales, by the table ``sources/faker.tsv``."""
-    for origin, locale, weight, wanted, script in rows(SOURCES / "faker.tsv"):
+def read_faker() -> Iterator[Name]:
+    """Yield names from Faker's locales, by the table ``sources/faker.tsv``."""
+    for origin, locale, weight, lists, script in read_rows("faker.tsv"):
         provider: Any = import_module(f"faker.providers.person.{locale}").Provider
-        own = {name: value for one in reversed(provider.__mro__[:-3]) for name, value in vars(one).items()}
-        gendered = {"last_names_female", "last_names_male"} <= own.keys()
-        unisex = "first_romanized_names_female" in own
-        for attribute, part, gender in _ATTRIBUTES["roman" if wanted == "roman" else "both"]:
-            if wanted in ("first", "last") and wanted != part:
-                continue
-            # Where there is a list for women and one for men, the list of all holds nothing but these.
-            if attribute not in own or (attribute == "last_names" and gendered):
-                continue
-            if attribute == "first_romanized_names" and unisex:
-                continue
-            yield from _weighted(own[attribute], origin, part, gender, int(weight), script)
+        values = {name: value for base in reversed(provider.__mro__[:-3]) for name, value in vars(base).items()}
+        # Where there is a list for women and one for men, the list of all holds nothing but these.
+        repeated = set()
+        if {"last_names_female", "last_names_male"} <= values.keys():
+            repeated.add("last_names")
+        if "first_romanized_names_female" in values:
+            repeated.add("first_romanized_names")
+        for entry in _ATTRIBUTES["roman" if lists == "roman" else "both"].split():
+            kind, _, attribute = entry.partition("=")
+            part, _, gender = kind.partition("/")
+            if attribute in values and attribute not in repeated and (lists == part or lists not in ("first", "last")):
+                yield from _weigh(values[attribute], origin, part, gender, int(weight), script)
 
 
-def _weighted(
+def _weigh(
     names: Iterable[str] | Mapping[str, float], origin: str, part: str, gender: str, weight: int, script: str
 ) -> Iterator[Name]:
     shares = names if isinstance(names, Mapping) else {}
     most = max(shares.values(), default=1.0) or 1.0
     for raw in names:
-        name = romanised(" ".join(raw.split()), script)
+        name = romanise(" ".join(raw.split()), script)
         if name.isupper():
             name = name.capitalize()
         name = _MC.sub(lambda m: "Mc" + m[1].upper(), name)
@@ -109,8 +100,8 @@ def _weighted(
 _ENDINGS = {"polish": ((("ski", "cki", "dzki"), "m"), (("ska", "cka", "dzka"), "f"))}
 
 
-def _gendered(name: Name) -> Name:
-    """A family name whose form tells the gender, with that gender."""
+def _add_gender(name: Name) -> Name:
+    """Return a family name whose form tells the gender with that gender."""
     if name.part == "last" and not name.gender:
         for endings, gender in _ENDINGS.get(name.origin, ()):
             if name.name.endswith(endings):
@@ -118,58 +109,47 @@ def _gendered(name: Name) -> Name:
     return name
 
 
-def merged(names: Iterable[Name]) -> list[Name]:
-    """One row for each name, part, origin and gender, with its greatest weight; names of both genders become ``n``."""
+def merge_names(names: Iterable[Name]) -> list[Name]:
+    """Return one row for each name, part, origin and gender, with its greatest weight.
+
+    Names of both genders become ``n``.
+    """
     best: dict[tuple[str, str, str, str], Name] = {}
-    for name in map(_gendered, names):
-        if not _SHAPE.fullmatch(name.name) or len(name.name) > 24:
-            continue
-        key = (fold(name.name), name.part, name.origin, name.gender)
-        if key not in best or best[key].weight < name.weight:
-            best[key] = name
-    spelled: dict[tuple[str, str], dict[str, list[Name]]] = defaultdict(lambda: defaultdict(list))
-    for (folded, part, origin, _), name in best.items():
-        spelled[part, origin][folded].append(name)
+    for name in map(_add_gender, names):
+        if _SHAPE.fullmatch(name.name) and len(name.name) <= 24:
+            key = (fold(name.name), name.part, name.origin, name.gender)
+            if key not in best or best[key].weight < name.weight:
+                best[key] = name
+    groups: dict[tuple[str, str, str], list[Name]] = defaultdict(list)
+    for (*key3, _), name in best.items():
+        groups[key3[0], key3[1], key3[2]].append(name)
     out = []
-    for (part, _), group in spelled.items():
-        for same in group.values():
-            genders = {n.gender for n in same}
-            top = max(same, key=lambda n: (n.weight, n.name))
-            if len(same) == 1:
-                out.append(top)
-                continue
-            if part == "last":
-                out.append(top._replace(gender=""))
-                continue
+    for group in groups.values():
+        top = max(group, key=lambda n: (n.weight, n.name))
+        if len(group) > 1 and top.part == "last":
+            top = top._replace(gender="")
+        elif len(group) > 1:
             # A name that one gender bears far more often is that gender's.
-            strong = {n.gender for n in same if n.weight >= 0.7 * top.weight}
-            gender = strong.pop() if len(strong) == 1 else "n"
-            out.append(top._replace(gender=gender if gender in genders or gender == "n" else "n"))
+            strong = {n.gender for n in group if n.weight >= 0.7 * top.weight}
+            top = top._replace(gender=strong.pop() if len(strong) == 1 else "n")
+        out.append(top)
     return sorted(out, key=lambda n: (n.part, n.origin, n.gender, fold(n.name), n.name))
 
 
-def unfit() -> tuple[frozenset[str], frozenset[str]]:
-    """Names and words that are never drawn, in plain form: famous alone, offensive, valenced; common words."""
-    names: set[str] = set()
-    words: set[str] = set()
-    path = SOURCES / "unfit.toml"
-    if path.exists():
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-        names |= {fold(n) for n in table.get("names", ())}
-        words |= {fold(n) for n in table.get("words", ())}
-    path = SOURCES / "words.txt"
-    if path.exists():
-        words |= {w for row in rows(path) for w in row[0].split()}
-    return frozenset(names), frozenset(words)
+def read_unfit() -> tuple[frozenset[str], frozenset[str]]:
+    """Return names that never replace others, in plain form: famous alone, offensive, valenced; and common words."""
+    table = tomllib.loads((SOURCES / "unfit.toml").read_text(encoding="utf-8"))
+    names, words = (frozenset(fold(n) for n in table.get(key, ())) for key in ("names", "words"))
+    return names, words | {w for row in read_rows("words.txt") for w in row[0].split()}
 
 
-def famous() -> list[tuple[str, str]]:
-    path = SOURCES / "famous.tsv"
-    return sorted({(row[0], row[1]) for row in rows(path) if len(row) > 1}) if path.exists() else []
+def read_famous() -> list[tuple[str, str]]:
+    """Return given and family names of well-known people, sorted."""
+    return sorted({(row[0], row[1]) for row in read_rows("famous.tsv") if len(row) > 1})
 
 
-def fit(name: Name, banned: frozenset[str], typical: Mapping[str, frozenset[str]]) -> bool:
-    """Whether a name may stand for others."""
+def is_fit(name: Name, banned: frozenset[str], typical: Mapping[str, Set[str]]) -> bool:
+    """Whether a name may replace others."""
     folded = fold(name.name)
     pieces = re.split(r"[ '’-]", folded)
     if not name.offered or sum(map(str.isalpha, folded)) < 3 or not name.name[-1].islower():
@@ -178,7 +158,7 @@ def fit(name: Name, banned: frozenset[str], typical: Mapping[str, frozenset[str]
         return False
     if " " in folded and not (name.part == "last" and pieces[0] in _PARTICLES):
         return False
-    return not borrowed(name, typical)
+    return not is_borrowed(name, typical)
 
 
 # Lists of names by country hold those of immigrants too. They are no substitutes for names of the country's language,
@@ -197,17 +177,17 @@ _MIXED = frozenset("kenyan nigerian ghanaian indonesian uzbek hindi arabic".spli
 """Origins whose lists hold names from English, French and Arabic."""
 
 
-def borrowed(name: Name, typical: Mapping[str, frozenset[str]]) -> bool:
+def is_borrowed(name: Name, typical: Mapping[str, Set[str]]) -> bool:
     """Whether a name is known to be at home elsewhere, and not where this list has it."""
-    known = typical.get(fold(name.name), frozenset())
-    if not known or name.origin in known:
+    origins = typical.get(fold(name.name), frozenset())
+    if not origins or name.origin in origins:
         return False
     if name.origin in _MIXED:
-        return bool(known & (_WEST | {"arabic"}))
+        return bool(origins & (_WEST | {"arabic"}))
     if name.origin not in _WEST:
         return False
-    away = (_ELSEWHERE | _NEAR | (_EUROPE if len(known) == 1 else frozenset())) - {name.origin}
-    return bool(known & away) and not known & (_WEST - away)
+    away = (_ELSEWHERE | _NEAR | (_EUROPE if len(origins) == 1 else frozenset())) - {name.origin}
+    return bool(origins & away) and not origins & (_WEST - away)
 
 
 _ISLES = frozenset("english american irish scottish welsh".split())
@@ -223,12 +203,12 @@ _SYLLABLES = frozenset("chinese korean vietnamese punjabi".split())
 """Origins in which the same words are given and family names."""
 
 
-def related(origin: str) -> frozenset[str]:
-    """The origins that share given names with one, itself included."""
+def list_related(origin: str) -> frozenset[str]:
+    """Return the origins that share given names with one, itself included."""
     return next((group for group in _RELATED if origin in group), frozenset({origin}))
 
 
-def foreign(name: Name, weights: Mapping[tuple[str, str], Mapping[str, int]]) -> bool:
+def is_foreign(name: Name, weights: Mapping[tuple[str, str], Mapping[str, int]]) -> bool:
     """Whether an English or American list has a name that is far more typical of another origin.
 
     Args:
@@ -236,13 +216,13 @@ def foreign(name: Name, weights: Mapping[tuple[str, str], Mapping[str, int]]) ->
     """
     if name.origin not in ("english", "american"):
         return False
-    known = weights.get((name.part, fold(name.name)), {})
-    here = max((weight for origin, weight in known.items() if origin in _ISLES), default=0)
-    there = max((weight for origin, weight in known.items() if origin not in _ISLES), default=0)
+    by_origin = weights.get((name.part, fold(name.name)), {})
+    here = max((weight for origin, weight in by_origin.items() if origin in _ISLES), default=0)
+    there = max((weight for origin, weight in by_origin.items() if origin not in _ISLES), default=0)
     return there >= here + OFFERED
 
 
-def ambiguous(name: Name, women: Mapping[str, frozenset[str]]) -> bool:
+def is_ambiguous(name: Name, women: Mapping[str, Set[str]]) -> bool:
     """Whether a family name is read as a woman's given name in its origin or in a related one.
 
     Args:
@@ -250,11 +230,11 @@ def ambiguous(name: Name, women: Mapping[str, frozenset[str]]) -> bool:
     """
     if name.part != "last" or name.origin in _SYLLABLES:
         return False
-    return bool(women.get(fold(name.name), frozenset()) & related(name.origin))
+    return bool(women.get(fold(name.name), frozenset()) & list_related(name.origin))
 
 
-def _shared(names: list[Name]) -> list[Name]:
-    """The names; American given names that the British and Irish lists offer too are offered."""
+def _share_offers(names: list[Name]) -> list[Name]:
+    """Return the names; American given names that British and Irish lists offer too are offered."""
     offered = {(fold(n.name), n.gender) for n in names if n.offered and n.part == "first" and n.origin in _ISLES}
     return [
         n._replace(offered=True)
@@ -265,12 +245,12 @@ def _shared(names: list[Name]) -> list[Name]:
 
 
 def write_names(store: Store, places: frozenset[str]) -> None:
-    """All names, how they end, and the famous ones.
+    """Write all names, how they end, and the famous ones.
 
     Args:
-        places: plain names of countries, regions and large cities, which are no substitutes for people.
+        places: plain names of countries, regions and large cities, which are no pseudonyms of people.
     """
-    names = _shared(merged([*listed(), *from_faker()]))
+    names = _share_offers(merge_names([*read_listed(), *read_faker()]))
     typical: dict[str, set[str]] = defaultdict(set)
     for name in names:
         if name.weight == TYPICAL or (name.offered and name.part == "last" and name.origin in _HOME):
@@ -279,27 +259,25 @@ def write_names(store: Store, places: frozenset[str]) -> None:
         first = name.offered and name.part == "first" and name.origin in ("english", "turkish")
         if first and not typical[fold(name.name)] & _ELSEWHERE:
             typical[fold(name.name)].add(name.origin)
-    known = {folded: frozenset(origins) for folded, origins in typical.items()}
     weights: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)
-    womens: dict[str, set[str]] = defaultdict(set)
+    women: dict[str, set[str]] = defaultdict(set)
     for name in names:
         by_origin = weights[name.part, fold(name.name)]
         by_origin[name.origin] = max(name.weight, by_origin.get(name.origin, 0))
         if name.part == "first" and name.gender == "f":
-            womens[fold(name.name)].add(name.origin)
-    women = {folded: frozenset(origins) for folded, origins in womens.items()}
-    banned = frozenset().union(*unfit(), places)
+            women[fold(name.name)].add(name.origin)
+    banned = frozenset().union(*read_unfit(), places)
     for name in names:
-        weight = 1 if borrowed(name, known) else name.weight
-        usable = fit(name, banned, known) and not foreign(name, weights) and not ambiguous(name, women)
+        weight = 1 if is_borrowed(name, typical) else name.weight
+        usable = is_fit(name, banned, typical) and not is_foreign(name, weights) and not is_ambiguous(name, women)
         store.name(name.name, name.part, name.origin, name.gender, weight, usable)
-    store.endings(endings(names))
-    for given, family in famous():
+    store.endings(count_endings(names))
+    for given, family in read_famous():
         store.famous(given, family)
 
 
-def endings(names: Iterable[Name]) -> list[tuple[str, str, int]]:
-    """How names end, by origin: ending, origin, share of the origin's names per 100,000."""
+def count_endings(names: Iterable[Name]) -> list[tuple[str, str, int]]:
+    """Return how names end: ending, origin, share of the origin's names per 100,000."""
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     totals: Counter[str] = Counter()
     for name in names:
@@ -308,9 +286,9 @@ def endings(names: Iterable[Name]) -> list[tuple[str, str, int]]:
             continue
         totals[name.origin] += 1
         counts[name.origin].update({word[-3:], word[-2:]})
-    out = []
-    for origin, found in counts.items():
-        for ending, count in found.items():
-            if count > 1 and ending.isalpha():
-                out.append((ending, origin, round(100_000 * count / (totals[origin] + 50))))
-    return sorted(out)
+    return sorted(
+        (ending, origin, round(100_000 * count / (totals[origin] + 50)))
+        for origin, of_origin in counts.items()
+        for ending, count in of_origin.items()
+        if count > 1 and ending.isalpha()
+    )

@@ -26,21 +26,21 @@ _TAILS = " k k k n n n t l k m l l l p l m p p t t ng t t k t p t".split(" ")
 _KOREAN_FAMILIES = {"김": "Kim", "이": "Lee", "박": "Park", "최": "Choi", "정": "Jung", "오": "Oh", "우": "Woo"}
 
 
-def _hangul(name: str) -> str:
+def _romanise_hangul(name: str) -> str:
     if name in _KOREAN_FAMILIES:
         return _KOREAN_FAMILIES[name]
     out = ""
     for letter in name:
-        at = ord(letter) - 0xAC00
-        if not 0 <= at < 11172:
+        index = ord(letter) - 0xAC00
+        if not 0 <= index < 11172:
             return ""
-        lead, rest = divmod(at, 588)
+        lead, rest = divmod(index, 588)
         vowel, tail = divmod(rest, 28)
         out += _LEADS[lead] + _VOWELS[vowel] + _TAILS[tail]
     return out
 
 
-def _greek(name: str) -> str:
+def _romanise_greek(name: str) -> str:
     if name.startswith("μπ"):
         name = f"b{name[2:]}"
     if name.startswith("γκ"):
@@ -50,8 +50,8 @@ def _greek(name: str) -> str:
     return "".join(_GREEK.get(c, c) for c in name)
 
 
-def romanised(name: str, script: str) -> str:
-    """A name in Latin letters with a capital; as it is where ``script`` is empty; empty where that cannot be done.
+def romanise(name: str, script: str) -> str:
+    """Return a name in Latin letters with a capital; as it is without a script; empty where that cannot be done.
 
     Args:
         script: ``cyrillic`` (Russian), ``cyrillic-uk``, ``cyrillic-bg``, ``greek``, ``georgian``, ``hangul``.
@@ -59,15 +59,13 @@ def romanised(name: str, script: str) -> str:
     if not script:
         return name
     if script == "hangul":
-        text = _hangul(name)
+        text = _romanise_hangul(name)
     elif script == "greek":
-        text = _greek(name.lower())
+        text = _romanise_greek(name.lower())
     else:
         table = {"cyrillic": _CYRILLIC, "cyrillic-uk": _UKRAINIAN, "cyrillic-bg": _BULGARIAN, "georgian": _GEORGIAN}
         low = name.lower()
-        if script == "cyrillic":
-            low = low.removesuffix("ий") + "y" if low.endswith("ий") else low
-        if script == "cyrillic-uk" and low.endswith("ий"):
+        if script in ("cyrillic", "cyrillic-uk") and low.endswith("ий"):
             low = low.removesuffix("ий") + "y"
         text = "".join(table[script].get(c, c) for c in low)
     return text[:1].upper() + text[1:] if text.isascii() and text.isalpha() else ""

@@ -1,4 +1,4 @@
-"""Writing a knowledge base: rows in, one file out, all at once."""
+"""Writes a knowledge base: rows in, one file out, all at once."""
 
 from __future__ import annotations
 
@@ -34,10 +34,11 @@ class Store:
         self._origins: dict[str, int] = {}
 
     def meta(self, key: str, value: str) -> None:
+        """Write a fact about the file itself, such as its title."""
         self.db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
 
     def source(self, source: Source) -> int:
-        """The number under which entities name it."""
+        """Write a source and return its number."""
         return int(self.db.execute("INSERT INTO source VALUES (NULL, ?, ?, ?, ?, ?)", source).lastrowid or 0)
 
     def entity(
@@ -54,41 +55,54 @@ class Store:
         usable: bool = True,
         id: int | None = None,
     ) -> int:
-        """A new entity's id: the given one, else the next."""
+        """Write an entity and return its number: ``id``, else the next.
+
+        Raises:
+            UnknownNameError: no such kind.
+        """
         if kind not in KINDS:
             raise UnknownNameError("kind", kind, KINDS)
         row = (id, kind, label, country, region, population, industry, gender, int(usable), source)
         number = self.db.execute("INSERT INTO entity VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row).lastrowid or 0
-        self._look(label, number, OWN)
+        self._add_lookup(label, number, OWN)
         return number
 
     def label(self, entity: int, language: str, text: str, form: str = "") -> None:
-        """A name in a language; the first one of a form stays, further ones become aliases."""
+        """Write a name in a language; the first one of a form stays, further ones become aliases."""
         self.db.execute("INSERT OR IGNORE INTO label VALUES (?, ?, ?, ?)", (entity, language, form, text))
-        self._look(text, entity, TRANSLATED, language)
+        self._add_lookup(text, entity, TRANSLATED, language)
 
     def form(self, entity: int, language: str, form: str, text: str) -> None:
-        """A form that no text is looked up by, such as the pattern of a street's name."""
+        """Write a form that no text is looked up by, such as the pattern of a street's name."""
         self.db.execute("INSERT OR IGNORE INTO label VALUES (?, ?, ?, ?)", (entity, language, form, text))
 
     def alias(self, entity: int, text: str, language: str = "") -> None:
-        """A by-name: found, never written."""
-        self._look(text, entity, ALIAS, language)
+        """Write a name that is found, but never written into a text."""
+        self._add_lookup(text, entity, ALIAS, language)
 
-    def _look(self, text: str, entity: int, rank: int, language: str = "") -> None:
-        folded = fold(text)
+    def names(self, entity: int, entries: Iterable[str]) -> None:
+        """Write labels (``language=name``) and aliases (``also=a;b``) of an entity; empty entries are passed over."""
+        for entry in filter(None, entries):
+            language, _, text = entry.partition("=")
+            if language != "also":
+                self.label(entity, language, text)
+                continue
+            for name in text.split(";"):
+                self.alias(entity, name)
+
+    def _add_lookup(self, text: str, entity: int, rank: int, language: str = "") -> None:
+        key = (fold(text), entity)
         marked = f" {language} " if language else ""
-        known = self.db.execute("SELECT rank, languages FROM lookup WHERE folded = ? AND entity = ?", (folded, entity))
-        row = known.fetchone()
+        row = self.db.execute("SELECT rank, languages FROM lookup WHERE folded = ? AND entity = ?", key).fetchone()
         if row is None:
-            self.db.execute("INSERT INTO lookup VALUES (?, ?, ?, ?)", (folded, entity, rank, marked))
+            self.db.execute("INSERT INTO lookup VALUES (?, ?, ?, ?)", (*key, rank, marked))
         else:
             languages = row[1] if marked in row[1] else row[1].rstrip() + marked
-            values = (min(rank, row[0]), languages, folded, entity)
+            values = (min(rank, row[0]), languages, *key)
             self.db.execute("UPDATE lookup SET rank = ?, languages = ? WHERE folded = ? AND entity = ?", values)
 
     def relate(self, entity: int, property: str, target: int) -> None:
-        """A relation; targets written first count as the more important ones."""
+        """Write a relation; targets written first count as the more important ones."""
         if entity == target:
             return
         self.db.execute(
@@ -99,32 +113,35 @@ class Store:
         )
 
     def name(self, name: str, part: str, origin: str, gender: str, weight: int, usable: bool) -> None:
+        """Write a name of people; the columns are those of :class:`NameFact`."""
         folded = fold(name)
         shown = "" if name == folded.capitalize() else name
-        row = (folded, part, self._origin(origin), gender, shown, min(100, max(1, weight)), int(usable))
+        row = (folded, part, self._get_origin(origin), gender, shown, min(100, max(1, weight)), int(usable))
         self.db.execute("INSERT OR IGNORE INTO name VALUES (?, ?, ?, ?, ?, ?, ?)", row)
 
     def keep_origins(self, names: Iterable[str]) -> None:
-        """Number origins in this order; before any name is written."""
+        """Number origins in this order, before any name is written."""
         for name in names:
-            self._origin(name)
+            self._get_origin(name)
 
-    def _origin(self, name: str) -> int:
+    def _get_origin(self, name: str) -> int:
         if name not in self._origins:
             self._origins[name] = int(self.db.execute("INSERT INTO origin VALUES (NULL, ?)", (name,)).lastrowid or 0)
         return self._origins[name]
 
     def famous(self, given: str, family: str) -> None:
+        """Write the name of a well-known person."""
         self.db.execute("INSERT OR IGNORE INTO famous VALUES (?, ?)", (fold(given), fold(family)))
 
     def endings(self, rows: Iterable[tuple[str, str, int]]) -> None:
+        """Write how names end: ending, origin, share."""
         for ending, origin, share in rows:
-            self.db.execute("INSERT INTO ending VALUES (?, ?, ?)", (ending, self._origin(origin), share))
+            self.db.execute("INSERT INTO ending VALUES (?, ?, ?)", (ending, self._get_origin(origin), share))
 
 
 @contextmanager
 def writing(path: Path) -> Iterator[Store]:
-    """A store that becomes the file ``path`` when the block ends well, and leaves nothing when it does not."""
+    """Yield a store that becomes the file ``path`` when the block ends well, and leaves nothing when it does not."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
     os.close(handle)

@@ -1,8 +1,8 @@
-"""A knowledge base from a JSON dump of Wikidata, as P4 (appendix A.1) draws its candidates from.
+"""Makes a knowledge base from a JSON dump of Wikidata, from which P4 (appendix A.1) draws its candidates.
 
-The dump is read twice, line by line. The first pass learns what the second one needs to know before it meets an item:
-which classes lie under which (P279), country codes (P297), the items that are names. What is remembered lies in scratch
-tables of the new file, so that memory does not grow with the dump. An entity's id is its Q number.
+The dump is read twice, line by line. The first pass reads what the second one needs to know before it meets an item:
+which classes lie under which (P279), country codes (P297), the items that are names. Scratch tables of the new file
+hold that, so that memory does not grow with the dump. An entity's id is its Q number.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from allonym.errors import KnowledgeBaseError
 from allonym.kb.base import PLACES, SHIPPED, KnowledgeBase
-from allonym.kb.people import SOURCES, Name, fit, unfit
+from allonym.kb.people import SOURCES, Name, is_fit, read_unfit
 from allonym.kb.store import Source, Store, writing
 
 Advance = Callable[[int, "int | None"], None]
@@ -31,8 +31,8 @@ _LEVELS = 6  # of districts between a town and its region
 _WELL_KNOWN = 20  # sitelinks from which a person counts as famous
 _BEARERS = 3  # people of whom one must bear a name for it to be a substitute
 _COPIED = ("nationality", "street", "title", "event", "work", "product", "award", "law")
-"""Kinds that are taken from the base that is shipped: Wikidata has no such items, or only real ones, at which no
-substitute may point."""
+"""Kinds that are copied from the base that is shipped: Wikidata has no such items, or only real ones, at which no
+pseudonym may point."""
 _OFFSET = 1 << 40  # ids of what is taken from the base that is shipped
 _NAMES_OF_REAL_THINGS = frozenset(_COPIED) - {"street", "nationality"}
 
@@ -52,7 +52,7 @@ _TABLES = ("subclass", "kind", "country", "name", "bearer", "region", "within", 
 
 @dataclass(slots=True)
 class Imported:
-    """What an import did. ``damaged_lines``: the first of them, from 1."""
+    """What an import has written, and which lines it could not read; ``damaged_lines`` has the first of them."""
 
     lines: int = 0
     entities: int = 0
@@ -61,7 +61,7 @@ class Imported:
     damaged_lines: list[int] = field(default_factory=list)
     kinds: Counter[str] = field(default_factory=Counter)
 
-    def spoiled(self, line: int) -> None:
+    def add_damaged(self, line: int) -> None:
         self.damaged += 1
         if len(self.damaged_lines) < LISTED:
             self.damaged_lines.append(line)
@@ -80,53 +80,53 @@ def import_dump(
     Args:
         languages: ISO 639-1 codes of the labels and aliases to keep.
         min_sitelinks: pages in all wikis together that an item must have; classes need none.
-        advance: told how many bytes of both passes are done, and of how many.
+        advance: called with the bytes of both passes that have been read, and with all.
 
     Raises:
         KnowledgeBaseError: nothing could be read; ``out`` is left as it was.
     """
-    done = Imported()
+    imported = Imported()
     total = 2 * dump.stat().st_size
     with writing(out) as store:
         store.db.executescript(_SCRATCH)
         table = tomllib.loads((SOURCES / "wikidata.toml").read_text(encoding="utf-8"))
-        _learn(store, table, dump, advance and (lambda at: advance(at, total)))
+        _read_classes(store, table, dump, advance and (lambda position: advance(position, total)))
         _classify(store, table)
-        reader = _Reader(store, table, tuple(dict.fromkeys(("en", *languages))), min_sitelinks, done)
-        for _, entity in _entities(dump, done, advance and (lambda at: advance(total // 2 + at, total))):
+        reader = _Reader(store, table, tuple(dict.fromkeys(("en", *languages))), min_sitelinks, imported)
+        for _, entity in _read_entities(
+            dump, imported, advance and (lambda position: advance(total // 2 + position, total))
+        ):
             reader.read(entity)
-        if not done.lines:
+        if not imported.lines:
             raise KnowledgeBaseError(
                 f"{dump.name}: no entity could be read; required is a JSON dump of Wikidata, one entity in each line"
             )
         base = KnowledgeBase(SHIPPED)
-        _settle(store)
-        _copy(store, base)
-        done.names = _people(store, base)
+        _complete_entities(store)
+        _copy_shipped(store, base)
+        imported.names = _write_people(store, base)
         for name in _TABLES:
             store.db.execute(f"DROP TABLE scratch_{name}")
         store.meta("title", "from a dump of Wikidata")
         store.meta("languages", " ".join(reader.languages))
         store.endings(base.endings())
-    return done
+    return imported
 
 
 # Reading
 
 
-def _opened(path: Path, raw: IO[bytes]) -> IO[bytes]:
-    if path.suffix == ".bz2":
-        return bz2.open(raw)
-    if path.suffix == ".gz":
-        return gzip.open(raw)  # type: ignore[return-value]
-    return raw
+def _decompress(path: Path, raw: IO[bytes]) -> IO[bytes]:
+    openers: dict[str, Any] = {".bz2": bz2.open, ".gz": gzip.open}
+    opener = openers.get(path.suffix)
+    return cast("IO[bytes]", opener(raw)) if opener is not None else raw
 
 
-def _lines(
-    dump: Path, tell: Callable[[int], None] | None, spoiled: Callable[[int], None]
+def _read_lines(
+    dump: Path, tell: Callable[[int], None] | None, report: Callable[[int], None]
 ) -> Iterator[tuple[int, bytes]]:
-    """The lines that hold an entity, with their numbers, without the comma between them."""
-    with dump.open("rb") as raw, _opened(dump, raw) as file:
+    """Yield the lines that hold an entity, with their numbers, without the comma between them."""
+    with dump.open("rb") as raw, _decompress(dump, raw) as file:
         number = 0
         try:
             for number, line in enumerate(file, 1):
@@ -136,22 +136,24 @@ def _lines(
                 if body and body not in (b"[", b"]"):
                     yield number, body
         except (EOFError, OSError):  # the archive ends too early, or is damaged from here on
-            spoiled(number + 1)
+            report(number + 1)
         if tell is not None:
             tell(raw.tell())
 
 
-def _entities(dump: Path, done: Imported, tell: Callable[[int], None] | None) -> Iterator[tuple[int, dict[str, Any]]]:
-    for number, body in _lines(dump, tell, done.spoiled):
-        entity = _parsed(body)
+def _read_entities(
+    dump: Path, imported: Imported, tell: Callable[[int], None] | None
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    for number, body in _read_lines(dump, tell, imported.add_damaged):
+        entity = _parse_entity(body)
         if entity is None:
-            done.spoiled(number)
+            imported.add_damaged(number)
         else:
-            done.lines += 1
+            imported.lines += 1
             yield number, entity
 
 
-def _parsed(body: bytes) -> dict[str, Any] | None:
+def _parse_entity(body: bytes) -> dict[str, Any] | None:
     try:
         entity = json.loads(body)
     except (ValueError, RecursionError):
@@ -161,14 +163,14 @@ def _parsed(body: bytes) -> dict[str, Any] | None:
     return entity
 
 
-def _number(identifier: object) -> int:
-    """The number of ``Q64``; 0 for anything else."""
+def _parse_number(identifier: object) -> int:
+    """Return the number of ``Q64``; 0 for anything else."""
     text = identifier if isinstance(identifier, str) else ""
     return int(text[1:]) if text[:1] == "Q" and text[1:].isdecimal() else 0
 
 
-def _values(entity: dict[str, Any], property: str) -> list[Any]:
-    """The values of a property's statements of the best rank."""
+def _get_values(entity: dict[str, Any], property: str) -> list[Any]:
+    """Return the values of a property's statements of the best rank."""
     claims = entity.get("claims")
     statements = claims.get(property, ()) if isinstance(claims, dict) else ()
     best: dict[str, list[Any]] = {"preferred": [], "normal": []}
@@ -183,56 +185,54 @@ def _values(entity: dict[str, Any], property: str) -> list[Any]:
     return best["preferred"] or best["normal"]
 
 
-def _items(entity: dict[str, Any], property: str) -> list[int]:
-    found = (_number(value.get("id")) for value in _values(entity, property) if isinstance(value, dict))
-    return [number for number in found if number]
+def _get_items(entity: dict[str, Any], property: str) -> list[int]:
+    numbers = (_parse_number(value.get("id")) for value in _get_values(entity, property) if isinstance(value, dict))
+    return [number for number in numbers if number]
 
 
-def _text(entity: dict[str, Any], field: str, language: str) -> list[str]:
+def _get_texts(entity: dict[str, Any], field: str, language: str) -> list[str]:
     values = entity.get(field)
-    found = values.get(language, ()) if isinstance(values, dict) else ()
-    listed = found if isinstance(found, list) else [found]
-    return [
-        v["value"] for v in listed if isinstance(v, dict) and isinstance(v.get("value"), str) and v["value"].strip()
-    ]
+    rows = values.get(language, ()) if isinstance(values, dict) else ()
+    texts = (row.get("value") for row in (rows if isinstance(rows, list) else [rows]) if isinstance(row, dict))
+    return [text for text in texts if isinstance(text, str) and text.strip()]
 
 
-def _label(entity: dict[str, Any], languages: Iterable[str]) -> str:
-    return next((text[0] for language in (*languages, "mul") if (text := _text(entity, "labels", language))), "")
+def _get_label(entity: dict[str, Any], languages: Iterable[str]) -> str:
+    return next((text[0] for language in (*languages, "mul") if (text := _get_texts(entity, "labels", language))), "")
 
 
 # The first pass
 
 
-def _learn(store: Store, table: dict[str, Any], dump: Path, tell: Callable[[int], None] | None) -> None:
-    names = {_number(q): value for q, value in table["names"].items()}
-    origins = {_number(q): origin for q, origin in table["origins"].items()}
+def _read_classes(store: Store, table: dict[str, Any], dump: Path, tell: Callable[[int], None] | None) -> None:
+    names = {_parse_number(q): value for q, value in table["names"].items()}
+    origins = {_parse_number(q): origin for q, origin in table["origins"].items()}
     needed = re.compile(rb'"P279"|"P297"|"id" ?: ?"(?:%s)"' % b"|".join(q.encode() for q in table["names"]))
-    for _, body in _lines(dump, tell, lambda number: None):
+    for _, body in _read_lines(dump, tell, lambda number: None):
         if not needed.search(body):
             continue
-        entity = _parsed(body)
+        entity = _parse_entity(body)
         if entity is None:
             continue
-        number = _number(entity["id"])
-        for parent in _items(entity, "P279"):
+        number = _parse_number(entity["id"])
+        for parent in _get_items(entity, "P279"):
             store.db.execute("INSERT INTO scratch_subclass VALUES (?, ?)", (number, parent))
-        for code in _values(entity, "P297"):
+        for code in _get_values(entity, "P297"):
             if isinstance(code, str) and len(code) == 2:
                 store.db.execute("INSERT OR IGNORE INTO scratch_country VALUES (?, ?)", (number, code))
-        known = next((names[c] for c in _items(entity, "P31") if c in names), None)
-        text = _label(entity, ("en",)) if known else ""
-        if known and text:
-            origin = next((origins[q] for q in _items(entity, "P407") if q in origins), "")
-            store.db.execute("INSERT OR IGNORE INTO scratch_name VALUES (?, ?, ?, ?)", (number, text, known[1], origin))
+        kind = next((names[c] for c in _get_items(entity, "P31") if c in names), None)
+        text = _get_label(entity, ("en",)) if kind else ""
+        if kind and text:
+            origin = next((origins[q] for q in _get_items(entity, "P407") if q in origins), "")
+            store.db.execute("INSERT OR IGNORE INTO scratch_name VALUES (?, ?, ?, ?)", (number, text, kind[1], origin))
 
 
 def _classify(store: Store, table: dict[str, Any]) -> None:
-    """Each class gets the kind of the nearest class of the table above it."""
+    """Give each class the kind of the nearest class of the table above it."""
     db = store.db
     db.execute("CREATE INDEX scratch_parent ON scratch_subclass (parent)")
     for rank, (q, kind, sort) in enumerate(table["classes"]):
-        db.execute("INSERT OR IGNORE INTO scratch_kind VALUES (?, ?, ?, 0, ?)", (_number(q), kind, sort, rank))
+        db.execute("INSERT OR IGNORE INTO scratch_kind VALUES (?, ?, ?, 0, ?)", (_parse_number(q), kind, sort, rank))
     for depth in range(_DEPTH):
         added = db.execute(
             "INSERT OR IGNORE INTO scratch_kind SELECT s.child, k.kind, k.sort, k.depth + 1, k.rank "
@@ -248,109 +248,109 @@ def _classify(store: Store, table: dict[str, Any]) -> None:
 
 
 class _Reader:
-    """Turns items into rows."""
+    """Writes items as rows."""
 
     def __init__(
-        self, store: Store, table: dict[str, Any], languages: tuple[str, ...], min_sitelinks: int, done: Imported
+        self, store: Store, table: dict[str, Any], languages: tuple[str, ...], min_sitelinks: int, imported: Imported
     ) -> None:
         self.languages = languages
-        self._store, self._done, self._least = store, done, min_sitelinks
+        self._store, self._done, self._least = store, imported, min_sitelinks
         self._relations: dict[str, str] = table["relations"]
-        self._genders = {_number(q): gender for q, gender in table["genders"].items()}
-        self._origins = {_number(q): origin for q, origin in table["origins"].items()}
+        self._genders = {_parse_number(q): gender for q, gender in table["genders"].items()}
+        self._origins = {_parse_number(q): origin for q, origin in table["origins"].items()}
         credit = "Wikidata contributors, https://www.wikidata.org"
         self._source = store.source(Source("Wikidata", "dump", "CC0-1.0", credit, "labels, aliases and statements"))
 
     def read(self, entity: dict[str, Any]) -> None:
-        number = _number(entity["id"])
+        number = _parse_number(entity["id"])
         if not number or entity["type"] != "item":
             return
         sitelinks = entity.get("sitelinks")
         links = len(sitelinks) if isinstance(sitelinks, dict) else 0
-        classes = _items(entity, "P31")
+        classes = _get_items(entity, "P31")
         if 5 in classes:
-            self._person(entity, links)
+            self._count_bearers(entity, links)
             return
-        found = self._kind(classes)
-        if found is not None and found[0] != "class" and links >= self._least:
-            self._thing(entity, number, found[0], found[1], links)
-        elif (found is not None and found[0] == "class") or self._kind([number]) is not None:
-            self._thing(entity, number, "class", "", links)
+        kind, sort = self._find_kind(classes)
+        if kind and kind != "class" and links >= self._least:
+            self._write_thing(entity, number, kind, sort, links)
+        elif kind == "class" or self._find_kind([number]) != ("", ""):
+            self._write_thing(entity, number, "class", "", links)
 
-    def _kind(self, classes: list[int]) -> tuple[str, str] | None:
+    def _find_kind(self, classes: list[int]) -> tuple[str, str]:
         marks = ",".join("?" * len(classes))
         row = self._store.db.execute(
             f"SELECT kind, sort FROM scratch_kind WHERE class IN ({marks}) ORDER BY depth, rank LIMIT 1", classes
         ).fetchone()
-        return (row[0], row[1]) if row else None
+        return (row[0], row[1]) if row else ("", "")
 
-    def _thing(self, entity: dict[str, Any], number: int, kind: str, sort: str, links: int) -> None:
-        label = _label(entity, self.languages)
+    def _write_thing(self, entity: dict[str, Any], number: int, kind: str, sort: str, links: int) -> None:
+        label = _get_label(entity, self.languages)
         if not label:
             return
         db, store = self._store.db, self._store
         if db.execute("SELECT 1 FROM entity WHERE id = ?", (number,)).fetchone():
             return
-        region = next((c for c in _values(entity, "P300") if isinstance(c, str)), "") if kind == "region" else ""
+        region = next((c for c in _get_values(entity, "P300") if isinstance(c, str)), "") if kind == "region" else ""
         store.entity(
             kind,
             label,
             self._source,
-            country=self._country(entity, number, kind),
+            country=self._find_country(entity, number, kind),
             region=region.partition("-")[2],
-            population=(_amount(entity, "P1082") if kind in PLACES else 0) or links,
+            population=(_get_amount(entity, "P1082") if kind in PLACES else 0) or links,
             industry=sort,
             usable=kind != "class" and kind not in _NAMES_OF_REAL_THINGS and not re.search(r"[\d(),/]", label),
             id=number,
         )
         for language in self.languages:
-            for text in _text(entity, "labels", language):
+            for text in _get_texts(entity, "labels", language):
                 if text != label or language != "en":
                     store.label(number, language, text)
-            for text in _text(entity, "aliases", language):
+            for text in _get_texts(entity, "aliases", language):
                 if len(text) > 3 or kind not in PLACES:
                     store.alias(number, text, language)
         for property, name in self._relations.items():
-            for target in _items(entity, property):
+            for target in _get_items(entity, property):
                 store.relate(number, name, target)
-        for target in _items(entity, "P131")[:1]:
+        for target in _get_items(entity, "P131")[:1]:
             db.execute("INSERT INTO scratch_within VALUES (?, ?)", (number, target))
-        for target in _items(entity, "P452")[:1]:
+        for target in _get_items(entity, "P452")[:1]:
             db.execute("INSERT OR IGNORE INTO scratch_industry VALUES (?, ?)", (number, target))
         if region:
             db.execute("INSERT INTO scratch_region VALUES (?)", (number,))
         self._done.entities += 1
         self._done.kinds[kind] += 1
 
-    def _country(self, entity: dict[str, Any], number: int, kind: str) -> str:
-        for item in [number] if kind == "country" else _items(entity, "P17"):
+    def _find_country(self, entity: dict[str, Any], number: int, kind: str) -> str:
+        for item in [number] if kind == "country" else _get_items(entity, "P17"):
             row = self._store.db.execute("SELECT code FROM scratch_country WHERE item = ?", (item,)).fetchone()
             if row:
                 return str(row[0])
         return ""
 
-    def _person(self, entity: dict[str, Any], links: int) -> None:
+    def _count_bearers(self, entity: dict[str, Any], links: int) -> None:
         db = self._store.db
-        gender = next((self._genders[q] for q in _items(entity, "P21") if q in self._genders), "")
-        native = next((self._origins[q] for q in _items(entity, "P103") if q in self._origins), "")
+        gender = next((self._genders[q] for q in _get_items(entity, "P21") if q in self._genders), "")
+        native = next((self._origins[q] for q in _get_items(entity, "P103") if q in self._origins), "")
         for property, part in (("P735", "first"), ("P734", "last")):
-            for item in _items(entity, property):
+            for item in _get_items(entity, property):
                 row = db.execute("SELECT name, gender, origin FROM scratch_name WHERE item = ?", (item,)).fetchone()
                 if row is None:
                     continue
                 name, of_name, origin = row
-                told = (of_name or gender) if part == "first" else ""
+                gender_of_name = (of_name or gender) if part == "first" else ""
                 db.execute(
                     "INSERT INTO scratch_bearer VALUES (?, ?, ?, ?, 1) ON CONFLICT DO UPDATE SET number = number + 1",
-                    (name, part, native or origin, told),
+                    (name, part, native or origin, gender_of_name),
                 )
-        words = _label(entity, self.languages).split()
+        words = _get_label(entity, self.languages).split()
         if links >= max(self._least, _WELL_KNOWN) and len(words) > 1:
             self._store.famous(words[0], words[-1])
 
 
-def _amount(entity: dict[str, Any], property: str) -> int:
-    for value in _values(entity, property):
+def _get_amount(entity: dict[str, Any], property: str) -> int:
+    for value in _get_values(entity, property):
         amount = value.get("amount") if isinstance(value, dict) else None
         if isinstance(amount, str) and re.fullmatch(r"\+?\d{1,12}(?:\.\d+)?", amount):
             return int(float(amount))
@@ -360,8 +360,8 @@ def _amount(entity: dict[str, Any], property: str) -> int:
 # After both
 
 
-def _settle(store: Store) -> None:
-    """Regions and industries by the items they point at; relations to what was not taken are dropped."""
+def _complete_entities(store: Store) -> None:
+    """Add regions and industries by the items they point at; drop relations to items that were not taken."""
     db = store.db
     db.execute("CREATE INDEX scratch_entity ON scratch_within (entity)")
     for _ in range(_LEVELS):
@@ -380,8 +380,8 @@ def _settle(store: Store) -> None:
     db.execute("DELETE FROM relation WHERE target NOT IN (SELECT id FROM entity)")
 
 
-def _copy(store: Store, base: KnowledgeBase) -> None:
-    """Names of people, and what Wikidata does not give, from the base that is shipped."""
+def _copy_shipped(store: Store, base: KnowledgeBase) -> None:
+    """Copy names of people, and kinds that Wikidata does not give, from the base that is shipped."""
     db = store.db
     db.execute("ATTACH ? AS shipped", (str(base.path),))
     marks = ",".join(f"'{kind}'" for kind in _COPIED)
@@ -389,7 +389,7 @@ def _copy(store: Store, base: KnowledgeBase) -> None:
         old: store.source(Source(*row))
         for old, *row in db.execute("SELECT id, name, version, licence, credit, taken FROM shipped.source").fetchall()
     }
-    taken = f"SELECT id FROM shipped.entity WHERE kind IN ({marks})"
+    copied = f"SELECT id FROM shipped.entity WHERE kind IN ({marks})"
     for old, new in sources.items():
         db.execute(
             "INSERT INTO entity SELECT id + ?, kind, label, country, region, population, industry, gender, usable, ? "
@@ -397,11 +397,11 @@ def _copy(store: Store, base: KnowledgeBase) -> None:
             (_OFFSET, new, old),
         )
     db.execute(
-        f"INSERT INTO label SELECT entity + ?, language, form, text FROM shipped.label WHERE entity IN ({taken})",
+        f"INSERT INTO label SELECT entity + ?, language, form, text FROM shipped.label WHERE entity IN ({copied})",
         (_OFFSET,),
     )
     db.execute(
-        f"INSERT INTO lookup SELECT folded, entity + ?, rank, languages FROM shipped.lookup WHERE entity IN ({taken})",
+        f"INSERT INTO lookup SELECT folded, entity + ?, rank, languages FROM shipped.lookup WHERE entity IN ({copied})",
         (_OFFSET,),
     )
     # A nationality belongs to the country that the dump has.
@@ -416,24 +416,24 @@ def _copy(store: Store, base: KnowledgeBase) -> None:
     db.execute("DETACH shipped")
 
 
-def _people(store: Store, base: KnowledgeBase) -> int:
-    """The names that the dump's people bear; returns how many are new."""
-    banned = frozenset().union(*unfit())
+def _write_people(store: Store, base: KnowledgeBase) -> int:
+    """Write the names that the dump's people bear; return how many are new."""
+    banned = frozenset().union(*read_unfit())
     rows = store.db.execute(
         "SELECT name, part, origin, sum(number), sum(number * (gender = 'f')), sum(number * (gender = 'm')) "
         "FROM scratch_bearer GROUP BY name, part, origin ORDER BY name, part, origin"
     )
     new = 0
-    for text, part, known, number, women, men in rows:
+    for text, part, native, number, women, men in rows:
         gender = ""
         if part == "first":
             share = women / (women + men) if women + men else 0.5
             gender = "f" if share >= 0.8 else "m" if share <= 0.2 else "n"
-        origin = known or base.origin(("", text) if part == "last" else (text,), default="")
+        origin = native or base.origin(("", text) if part == "last" else (text,), default="")
         if not origin:
             continue
         name = Name(text, part, origin, gender, round(10 * math.log2(number + 1)), number >= _BEARERS)
         before = store.db.total_changes
-        store.name(text, part, origin, gender, name.weight, fit(name, banned, {}))
+        store.name(text, part, origin, gender, name.weight, is_fit(name, banned, {}))
         new += store.db.total_changes > before
     return new

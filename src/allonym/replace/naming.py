@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import NamedTuple
 
-from allonym.kb.roman import romanised
+from allonym.kb import roman
 from allonym.replace.tables import read_toml, word_set
 from allonym.text.fold import Level
 from allonym.text.names import plain
@@ -259,7 +259,7 @@ def find_script(word: str) -> tuple[str, str]:
 def romanise(word: str) -> str:
     """Return a name in Latin letters, for look-ups; as it is where that cannot be done."""
     _, script = find_script(word)
-    return romanised(word, script) or word if script else word
+    return roman.romanise(word, script) or word if script else word
 
 
 def split_hyphens(text: str) -> tuple[str, ...]:
