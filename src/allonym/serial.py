@@ -17,13 +17,16 @@ class Serialisable:
     A subclass that shows something else sets class variables (not fields):
 
     Attributes:
-        KEYS: fields and properties in the order of the output, in place of all fields.
+        KEYS: fields and properties in the order of the output, in place of all fields; ``key=name`` writes the
+            attribute ``name`` under another key.
+        DERIVED: properties that follow the fields, where there are no ``KEYS``.
         TEXT_KEYS: fields and properties that hold words of documents; they come last, and only if texts are asked for.
     """
 
     __slots__ = ()
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
     KEYS: ClassVar[tuple[str, ...]] = ()
+    DERIVED: ClassVar[tuple[str, ...]] = ()
     TEXT_KEYS: ClassVar[tuple[str, ...]] = ()
 
     def to_dict(self, texts: bool = False) -> dict[str, Any]:
@@ -32,8 +35,10 @@ class Serialisable:
         Args:
             texts: whether members that hold words of documents are included, here and in nested results.
         """
-        keys = self.KEYS or tuple(f.name for f in fields(self) if f.name not in self.TEXT_KEYS)
-        return {key: to_plain(getattr(self, key), texts) for key in (*keys, *(self.TEXT_KEYS if texts else ()))}
+        names = (f.name for f in fields(self) if f.name not in self.TEXT_KEYS)
+        keys = (*(self.KEYS or (*names, *self.DERIVED)), *(self.TEXT_KEYS if texts else ()))
+        pairs = (key.partition("=") for key in keys)
+        return {key: to_plain(getattr(self, name or key), texts) for key, _, name in pairs}
 
 
 def to_plain(value: Any, texts: bool = False) -> Any:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from allonym.evaluate.matching import Found, Mention, disjoint, shared, tagged, tokens
+from allonym.serial import Serialisable
 from allonym.stats import Estimate
 from allonym.stats.resampling import Draws
 
@@ -22,7 +23,7 @@ __all__ = ["Agreement", "agreement", "alpha", "coincidences", "kappa"]
 
 
 @dataclass(frozen=True, slots=True)
-class Agreement:
+class Agreement(Serialisable):
     """How far annotators agree, 1: always; kappa and alpha are 0 for chance, and below for less.
 
     Attributes:
@@ -40,15 +41,6 @@ class Agreement:
     kappa: Estimate
     strict: Estimate
     overlap: Estimate
-
-    def to_dict(self) -> dict[str, object]:
-        """Plain values for JSON."""
-        names = ("alpha", "mask", "kappa", "strict", "overlap")
-        return {
-            "annotators": self.annotators,
-            "documents": self.documents,
-            **{name: getattr(self, name).to_dict() for name in names},
-        }
 
 
 def coincidences(units: Sequence[Sequence[int]], classes: int) -> Any:

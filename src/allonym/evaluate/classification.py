@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from allonym.errors import DataError, UsageError
 from allonym.evaluate.finetuned import CLASSIFIER, Classifier, Training, check_model, described, seed_of
 from allonym.evaluate.pairs import checked
+from allonym.serial import Serialisable
 from allonym.stats import Estimate, none
 from allonym.stats.samples import average
 
@@ -35,7 +36,7 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Utility:
+class Utility(Serialisable):
     """What :func:`utility_loss` measures.
 
     Attributes:
@@ -47,6 +48,8 @@ class Utility:
         macro_before, macro_after, macro_loss: the same of the macro F1.
         chance: accuracy of always saying the most frequent class.
     """
+
+    DERIVED = ("reading",)
 
     model: str
     texts: int
@@ -69,13 +72,6 @@ class Utility:
         if self.loss.low <= 0 <= self.loss.high:
             return f"loss {points}: the interval includes 0, so a loss is neither shown nor ruled out up to its end"
         return f"loss {points}: anonymised texts are {'worse' if self.loss.value > 0 else 'better'}"
-
-    def to_dict(self) -> dict[str, object]:
-        """Plain values for JSON."""
-        out: dict[str, object] = {n: getattr(self, n) for n in ("model", "texts", "classes", "repeats")}
-        for name in ("before", "after", "loss", "macro_before", "macro_after", "macro_loss", "chance"):
-            out[name] = getattr(self, name).to_dict()
-        return {**out, "reading": self.reading}
 
 
 class _Learner(Protocol):

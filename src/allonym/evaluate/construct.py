@@ -18,6 +18,7 @@ from typing import Any
 from allonym.errors import DataError, MissingExtra, UsageError
 from allonym.evaluate.pairs import checked
 from allonym.models.tags import PARTS
+from allonym.serial import Serialisable
 from allonym.stats import Estimate, none
 from allonym.stats.bayes import SCALE, BayesFactor, paired, unpaired
 from allonym.stats.samples import average, difference
@@ -32,7 +33,7 @@ WORDS = "WORDS"
 
 
 @dataclass(frozen=True, slots=True)
-class Count:
+class Count(Serialisable):
     """One part of speech, or all words.
 
     Attributes:
@@ -52,14 +53,9 @@ class Count:
     bayes: BayesFactor
     mapped_bayes: BayesFactor
 
-    def to_dict(self) -> dict[str, object]:
-        """Plain values for JSON."""
-        names = ("before", "after", "mapped", "change", "mapped_change", "bayes", "mapped_bayes")
-        return {"part": self.part, **{n: getattr(self, n).to_dict() for n in names}}
-
 
 @dataclass(frozen=True, slots=True)
-class Construct:
+class Construct(Serialisable):
     """What :func:`construct_loss` measures.
 
     Attributes:
@@ -71,6 +67,8 @@ class Construct:
         counts: words first, then the parts of speech.
     """
 
+    KEYS = ("tagger", "texts", "test", "scale", "prior", "placeholders", "counts")
+
     tagger: str
     texts: int
     test: str
@@ -78,17 +76,10 @@ class Construct:
     placeholders: int
     counts: tuple[Count, ...]
 
-    def to_dict(self) -> dict[str, object]:
-        """Plain values for JSON."""
-        return {
-            "tagger": self.tagger,
-            "texts": self.texts,
-            "test": self.test,
-            "scale": self.scale,
-            "prior": f"JZS: Cauchy on the effect, scale {self.scale:.4g}",
-            "placeholders": self.placeholders,
-            "counts": [c.to_dict() for c in self.counts],
-        }
+    @property
+    def prior(self) -> str:
+        """The prior in words."""
+        return f"JZS: Cauchy on the effect, scale {self.scale:.4g}"
 
 
 def construct_loss(

@@ -37,6 +37,7 @@ from allonym.evaluate.matching import (
 )
 from allonym.evaluate.pairs import checked
 from allonym.evaluate.tab import TabScores, Weights, unigram_bits
+from allonym.serial import Serialisable
 from allonym.stats import Estimate, none
 from allonym.stats.resampling import Draws
 from allonym.train.records import Mark, Record
@@ -48,7 +49,7 @@ Ratios = tuple[Any, Any, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Scores:
+class Scores(Serialisable):
     """Precision, recall and F1 from 0 to 1, and how many gold items and findings they rest on."""
 
     precision: Estimate
@@ -57,19 +58,9 @@ class Scores:
     gold: int
     found: int
 
-    def to_dict(self) -> dict[str, object]:
-        """Plain values for JSON."""
-        return {
-            "precision": self.precision.to_dict(),
-            "recall": self.recall.to_dict(),
-            "f1": self.f1.to_dict(),
-            "gold": self.gold,
-            "found": self.found,
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class Level(Serialisable):
     """The scores at one level.
 
     Attributes:
@@ -85,16 +76,9 @@ class Level:
     weighted: Scores
     any: Scores
 
-    def to_dict(self) -> dict[str, object]:
-        """Plain values for JSON."""
-        return {
-            "labels": {name: s.to_dict() for name, s in self.labels.items()},
-            **{name: getattr(self, name).to_dict() for name in ("micro", "macro", "weighted", "any")},
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class Confusion:
+class Confusion(Serialisable):
     """What was taken for what: counts, gold in ``rows``, findings in ``columns``; ``none`` is last in both.
 
     Of spans, each gold one counts for the finding with which it shares most; findings that touch no gold are in the
@@ -105,13 +89,9 @@ class Confusion:
     columns: tuple[str, ...]
     counts: tuple[tuple[int, ...], ...]
 
-    def to_dict(self) -> dict[str, object]:
-        """Plain values for JSON."""
-        return {"rows": list(self.rows), "columns": list(self.columns), "counts": [list(row) for row in self.counts]}
-
 
 @dataclass(frozen=True, slots=True)
-class Detection:
+class Detection(Serialisable):
     """What :func:`detection` tells.
 
     Attributes:
@@ -148,26 +128,6 @@ class Detection:
     unmapped: Mapping[str, int] = field(default_factory=dict)
     left_out: Mapping[str, int] = field(default_factory=dict)
     seed: int = 0
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON; holds no text."""
-        return {
-            "texts": self.texts,
-            "documents": self.documents,
-            "annotators": self.annotators,
-            "compare": self.compare,
-            "typed": self.typed,
-            "levels": {name: level.to_dict() for name, level in self.levels.items()},
-            "confusion": {name: matrix.to_dict() for name, matrix in self.confusion.items()},
-            "leaks": self.leaks.to_dict(),
-            "tab": self.tab.to_dict(),
-            "agreement": self.agreement.to_dict() if self.agreement is not None else None,
-            "beyond": dict(self.beyond),
-            "beyond_counts": self.beyond_counts,
-            "unmapped": dict(self.unmapped),
-            "left_out": dict(self.left_out),
-            "seed": self.seed,
-        }
 
 
 def detection(

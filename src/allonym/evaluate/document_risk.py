@@ -29,6 +29,7 @@ from allonym.evaluate.leftovers import TRAITS, leftovers
 from allonym.evaluate.pairs import checked
 from allonym.intruder.protocol import Item
 from allonym.intruder.study import fold_of
+from allonym.serial import Serialisable
 from allonym.stats import Estimate, none
 from allonym.stats.samples import average, bootstrap, share
 from allonym.text.fold import Level, fold_surface
@@ -67,7 +68,7 @@ class Bin:
 
 
 @dataclass(frozen=True, slots=True)
-class Review:
+class Review(Serialisable):
     """Documents that go to a person.
 
     Attributes:
@@ -77,15 +78,22 @@ class Review:
         left: of the documents that need no review, the share that the intruder found.
     """
 
+    KEYS = ("above", "documents", "share", "caught", "left")
+
     above: float
     places: tuple[int, ...]
     share: Estimate
     caught: Estimate
     left: Estimate
 
+    @property
+    def documents(self) -> list[int]:
+        """Numbers of the documents from 1."""
+        return [place + 1 for place in self.places]
+
 
 @dataclass(frozen=True, slots=True)
-class DocumentRisk:
+class DocumentRisk(Serialisable):
     """The risk of every document, and how far it is to be believed.
 
     Attributes:
@@ -104,6 +112,11 @@ class DocumentRisk:
         intruder: what the model was fitted to. Hidden from ``repr``.
     """
 
+    KEYS = (
+        *("calibrated", "reason", "rate", "brier", "reference", "error", "auc", "bins", "histogram"),
+        *("traits=_traits", "review", "risks", "found"),
+    )
+
     calibrated: bool
     reason: str
     risks: tuple[float, ...] = field(repr=False)
@@ -119,37 +132,10 @@ class DocumentRisk:
     review: Review | None
     intruder: Reidentification | None = field(default=None, repr=False)
 
-    def to_dict(self) -> dict[str, object]:
-        """Plain values for JSON; NaN as None."""
-        review = self.review
-        return {
-            "calibrated": self.calibrated,
-            "reason": self.reason,
-            "rate": self.rate.to_dict(),
-            "brier": self.brier.to_dict(),
-            "reference": self.reference.to_dict(),
-            "error": self.error.to_dict(),
-            "auc": self.auc.to_dict(),
-            "bins": [
-                {"low": b.low, "high": b.high, "predicted": b.predicted, "observed": b.observed.to_dict()}
-                for b in self.bins
-            ],
-            "histogram": list(self.histogram),
-            "traits": [
-                {"name": name, "meaning": {**TRAITS, **CONFIDENCE}[name], "weight": w} for name, w in self.traits
-            ],
-            "review": None
-            if review is None
-            else {
-                "above": review.above,
-                "documents": [i + 1 for i in review.places],
-                "share": review.share.to_dict(),
-                "caught": review.caught.to_dict(),
-                "left": review.left.to_dict(),
-            },
-            "risks": list(self.risks),
-            "found": list(self.found),
-        }
+    @property
+    def _traits(self) -> list[dict[str, object]]:
+        meanings = {**TRAITS, **CONFIDENCE}
+        return [{"name": name, "meaning": meanings[name], "weight": weight} for name, weight in self.traits]
 
 
 def document_risk(

@@ -28,6 +28,7 @@ from allonym.evaluate.finetuned import (
     seed_of,
 )
 from allonym.evaluate.pairs import checked
+from allonym.serial import Serialisable
 from allonym.stats import Estimate, none
 
 __all__ = ["CALLS", "KINDS", "MODELS", "Downstream", "Score", "Task", "downstream"]
@@ -53,7 +54,7 @@ Targets = Mapping[str, Sequence[Target]]
 
 
 @dataclass(frozen=True, slots=True)
-class Score:
+class Score(Serialisable):
     """One measure of one task, all 0 to 1, mean over splits.
 
     Attributes:
@@ -65,13 +66,9 @@ class Score:
     anonymised: Estimate
     difference: Estimate
 
-    def to_dict(self) -> dict[str, object]:
-        """Plain values for JSON."""
-        return {n: getattr(self, n).to_dict() for n in ("original", "anonymised", "difference")}
-
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class Task(Serialisable):
     """One task.
 
     Attributes:
@@ -91,29 +88,13 @@ class Task:
     floor: Mapping[str, Estimate]
     ceiling: Mapping[str, Estimate]
 
-    def to_dict(self) -> dict[str, object]:
-        """Plain values for JSON."""
-        return {
-            "kind": self.kind,
-            "texts": self.texts,
-            "classes": self.classes,
-            "repeats": self.repeats,
-            "scores": {name: score.to_dict() for name, score in self.scores.items()},
-            "floor": {name: value.to_dict() for name, value in self.floor.items()},
-            "ceiling": {name: value.to_dict() for name, value in self.ceiling.items()},
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class Downstream:
+class Downstream(Serialisable):
     """All tasks, by their field's name, and the kind of model; a fine-tuned one with how, without its folder's path."""
 
     model: str
     tasks: Mapping[str, Task]
-
-    def to_dict(self) -> dict[str, object]:
-        """Plain values for JSON."""
-        return {"model": self.model, "tasks": {name: task.to_dict() for name, task in self.tasks.items()}}
 
 
 def downstream(

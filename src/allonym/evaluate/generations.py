@@ -16,10 +16,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from math import sqrt
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from allonym.errors import DataError, MissingExtra, UsageError
 from allonym.labels import TAXONOMY
+from allonym.serial import Serialisable
 from allonym.stats import Estimate, none
 from allonym.stats.samples import share
 from allonym.vault.variants import (
@@ -71,7 +72,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class LabelLeaks:
+class LabelLeaks(Serialisable):
     """The originals of one label, or of several, in the outputs.
 
     Common words and initials alone are in no number but those that bear their name.
@@ -90,6 +91,11 @@ class LabelLeaks:
             17:8<873::AID-SIM779>3.0.CO;2-I, method 10).
     """
 
+    KEYS = (
+        *("label", "originals", "occurrences", "common", "initials", "chance", "kinds"),
+        *("leaked", "outputs", "baseline", "excess"),
+    )
+
     label: str
     originals: int
     leaked: Estimate
@@ -106,15 +112,9 @@ class LabelLeaks:
         """How often one stands there."""
         return sum(self.kinds.values())
 
-    def to_dict(self) -> dict[str, object]:
-        """Plain values for JSON."""
-        plain = {n: getattr(self, n) for n in ("label", "originals", "occurrences", "common", "initials", "chance")}
-        numbers = {n: getattr(self, n).to_dict() for n in ("leaked", "outputs", "baseline", "excess")}
-        return {**plain, "kinds": dict(self.kinds), **numbers}
-
 
 @dataclass(frozen=True, slots=True)
-class GenerationLeaks:
+class GenerationLeaks(Serialisable):
     """What of the originals is in the outputs. It holds no text.
 
     Attributes:
@@ -127,6 +127,11 @@ class GenerationLeaks:
         common: Zipf frequency from which on a word is common; language: of the frequencies.
     """
 
+    KEYS = (
+        *("outputs", "words", "baseline", "found", "common", "language"),
+        *("all", "direct", "labels", "places"),
+    )
+
     outputs: int
     words: int
     baseline: int
@@ -137,13 +142,6 @@ class GenerationLeaks:
     found: int
     common: float
     language: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        plain = {n: getattr(self, n) for n in ("outputs", "words", "baseline", "found", "common", "language")}
-        places = [{n: getattr(p, n) for n in Place.__slots__} for p in self.places]
-        rows = {"all": self.all.to_dict(), "direct": self.direct.to_dict()}
-        return {**plain, **rows, "labels": [row.to_dict() for row in self.labels], "places": places}
 
 
 def generations(

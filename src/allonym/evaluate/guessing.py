@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from allonym.evaluate.pairs import checked
 from allonym.evaluate.people import CUT, Judgement, PeopleStudy, Truth, people_study
 from allonym.intruder.attributes import ATTRIBUTES, AttributeResults, attribute_results, guess_attributes
 from allonym.intruder.persons import guess_persons, language_model
 from allonym.llm import Client
+from allonym.serial import Serialisable
 from allonym.stats import Estimate, none
 from allonym.stats.samples import difference
 
@@ -22,7 +22,7 @@ Advance = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class PersonGuesses:
+class PersonGuesses(Serialisable):
     """Persons guessed by a language model.
 
     Attributes:
@@ -34,17 +34,9 @@ class PersonGuesses:
     before: PeopleStudy | None
     change: Estimate
 
-    def to_dict(self, texts: bool = False) -> dict[str, Any]:
-        """Plain values for JSON; ``texts``: with names, guesses and n-grams of the reasons."""
-        return {
-            "after": self.after.to_dict(texts),
-            "before": self.before.to_dict(texts) if self.before else None,
-            "change": self.change.to_dict(),
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class AttributeGuesses:
+class AttributeGuesses(Serialisable):
     """Attributes inferred by a language model.
 
     Attributes:
@@ -55,14 +47,6 @@ class AttributeGuesses:
     after: AttributeResults
     before: AttributeResults | None
     change: Estimate
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON; no text and no guess among them."""
-        return {
-            "after": self.after.to_dict(),
-            "before": self.before.to_dict() if self.before else None,
-            "change": self.change.to_dict(),
-        }
 
 
 def person_guesses(

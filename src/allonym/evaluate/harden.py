@@ -29,7 +29,8 @@ from allonym.evaluate.similarity import similarities
 from allonym.evaluate.surface import words as counted
 from allonym.intruder.linkage import Linkage
 from allonym.plan import Edit, Plan, digest, replaced
-from allonym.stats import Estimate, none
+from allonym.serial import Serialisable
+from allonym.stats import BeforeAfter, Estimate, none
 from allonym.stats.samples import average, share
 
 __all__ = ["Hardened", "Hardening", "Level", "harden"]
@@ -47,7 +48,7 @@ Advance = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class Level(Serialisable):
     """One point of the curve: every text hardened until its subject's lead is at most ``lead``.
 
     Attributes:
@@ -65,11 +66,6 @@ class Level:
     removed: Estimate
     weighted: Estimate
     similarity: Estimate
-
-    def to_dict(self) -> dict[str, object]:
-        """Plain values for JSON."""
-        names = ("attacker", "judge", "removed", "weighted", "similarity")
-        return {"lead": self.lead, **{n: getattr(self, n).to_dict() for n in names}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +91,7 @@ class Hardened:
 
 
 @dataclass(frozen=True, slots=True)
-class Hardening:
+class Hardening(Serialisable):
     """What :func:`harden` did.
 
     Attributes:
@@ -110,30 +106,36 @@ class Hardening:
             in; this one is not, so it is the number to judge a release by.
     """
 
+    KEYS = (
+        *("rank", "texts=_count", "still_found", "released", "generalised", "suppressed"),
+        *("chosen", "groups=_curves", "levels"),
+    )
+
     rank: int
     texts: tuple[Hardened, ...]
     levels: tuple[Level, ...]
     chosen: Level
     groups: Mapping[str, tuple[Level, ...]]
     still_found: int
-    released: tuple[Estimate, Estimate]
+    released: BeforeAfter
 
-    def to_dict(self) -> dict[str, object]:
-        """Plain values for JSON, without texts and names of groups' subjects."""
-        return {
-            "rank": self.rank,
-            "texts": len(self.texts),
-            "still_found": self.still_found,
-            "released": {"before": self.released[0].to_dict(), "after": self.released[1].to_dict()},
-            "generalised": sum(t.generalised for t in self.texts),
-            "suppressed": sum(t.suppressed for t in self.texts),
-            "chosen": self.chosen.to_dict(),
-            "groups": {
-                name: {"chosen": curve[-1].to_dict(), "levels": [level.to_dict() for level in curve[:-1]]}
-                for name, curve in self.groups.items()
-            },
-            "levels": [level.to_dict() for level in self.levels],
-        }
+    @property
+    def generalised(self) -> int:
+        """How many words became general ones."""
+        return sum(text.generalised for text in self.texts)
+
+    @property
+    def suppressed(self) -> int:
+        """How many words were removed."""
+        return sum(text.suppressed for text in self.texts)
+
+    @property
+    def _count(self) -> int:
+        return len(self.texts)
+
+    @property
+    def _curves(self) -> dict[str, object]:
+        return {name: {"chosen": curve[-1], "levels": curve[:-1]} for name, curve in self.groups.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +221,7 @@ def harden(
         whole[-1],
         {name: curve(name) for name in dict.fromkeys(within)} if groups is not None else {},
         sum(0 < step.rank <= rank for step in taken),
-        (
+        BeforeAfter(
             measured.released(anonymised, subjects, within, seed + 2),
             measured.released([step.text for step in taken], subjects, within, seed + 2),
         ),

@@ -15,6 +15,7 @@ from allonym.evaluate.pairs import checked
 from allonym.evaluate.perplexity import perplexities
 from allonym.evaluate.similarity import Similarity, similarities, summary
 from allonym.evaluate.surface import Change, Surface, ranks_of, removed, surface, word_ranks
+from allonym.serial import Serialisable
 from allonym.stats.bayes import SCALE
 
 __all__ = ["MEASURES", "Information", "information_loss"]
@@ -26,7 +27,7 @@ _STEPS = 1000  # of progress, shared among the measures
 
 
 @dataclass(frozen=True, slots=True)
-class Information:
+class Information(Serialisable):
     """What :func:`information_loss` measures. A part that was not asked for is None.
 
     Attributes:
@@ -40,6 +41,8 @@ class Information:
         skipped: measure to the reason why it was left out.
     """
 
+    KEYS = ("texts", *MEASURES, "perplexity_model", "contrasts", "skipped")
+
     texts: int
     surface: Surface | None
     similarity: Similarity | None
@@ -49,17 +52,6 @@ class Information:
     utility: Utility | None
     contrasts: tuple[Contrast, ...]
     skipped: Mapping[str, str]
-
-    def to_dict(self) -> dict[str, object]:
-        """Plain values for JSON."""
-        out: dict[str, object] = {"texts": self.texts}
-        for name in MEASURES:
-            part = getattr(self, name)
-            out[name] = None if part is None else part.to_dict()
-        out["perplexity_model"] = self.perplexity_model
-        out["contrasts"] = [c.to_dict() for c in self.contrasts]
-        out["skipped"] = dict(self.skipped)
-        return out
 
 
 def information_loss(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,8 @@ from allonym.intruder.linkage import Linkage
 from allonym.intruder.protocol import Item, Target
 from allonym.intruder.study import fold_of
 from allonym.intruder.table import Results, Row, tabulate
-from allonym.stats import Estimate, none
+from allonym.serial import Serialisable
+from allonym.stats import BeforeAfter, Estimate, none
 from allonym.stats.paired import McNemar, mcnemar
 from allonym.stats.samples import average, difference, share
 from allonym.text.fold import Level, fold_surface
@@ -32,8 +33,16 @@ Knows = Literal["original", "anonymised", "both"]
 KNOWS: tuple[Knows, ...] = ("original", "anonymised", "both")
 
 
+class CurvePoint(NamedTuple):
+    """The shares of texts whose subject is among the first ``k``, before and after."""
+
+    k: int
+    before: Estimate
+    after: Estimate
+
+
 @dataclass(frozen=True, slots=True)
-class Linked:
+class Linked(Serialisable):
     """What the intruder found in one group, or in all.
 
     Attributes:
@@ -56,30 +65,12 @@ class Linked:
     before: Estimate
     after: Estimate
     change: Estimate
-    top: Mapping[int, tuple[Estimate, Estimate]]
-    reciprocal: tuple[Estimate, Estimate]
+    top: Mapping[int, BeforeAfter]
+    reciprocal: BeforeAfter
     chance: Estimate
     table: tuple[int, int, int, int]
     test: McNemar | None
-    curve: tuple[tuple[int, Estimate, Estimate], ...]
-
-    def to_dict(self) -> dict[str, object]:
-        """Plain values for JSON."""
-        test = self.test
-        return {
-            "name": self.name,
-            "texts": self.texts,
-            "subjects": self.subjects,
-            "before": self.before.to_dict(),
-            "after": self.after.to_dict(),
-            "change": self.change.to_dict(),
-            "top": {str(k): {"before": a.to_dict(), "after": b.to_dict()} for k, (a, b) in self.top.items()},
-            "reciprocal": {"before": self.reciprocal[0].to_dict(), "after": self.reciprocal[1].to_dict()},
-            "chance": self.chance.to_dict(),
-            "table": list(self.table),
-            "test": None if test is None else {n: getattr(test, n) for n in McNemar.__slots__},
-            "curve": [{"k": k, "before": a.to_dict(), "after": b.to_dict()} for k, a, b in self.curve],
-        }
+    curve: tuple[CurvePoint, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +90,7 @@ class SubjectTerms:
 
 
 @dataclass(frozen=True, slots=True)
-class Reidentification:
+class Reidentification(Serialisable):
     """What an offline intruder finds before and after anonymisation.
 
     Attributes:
@@ -113,6 +104,10 @@ class Reidentification:
         surest: per text, that of its first guess; and the lead of that over the second.
         terms: per subject. Hidden from ``repr``.
     """
+
+    KEYS = ("intruder", "features", "knows", "folds", "unjudged", "all", "groups", "results", "ranks")
+    TEXT_KEYS = ("terms",)
+    intruder: ClassVar[str] = "linkage"
 
     features: str
     knows: Knows
@@ -130,31 +125,6 @@ class Reidentification:
     def found(self) -> tuple[bool | None, ...]:
         """Per text whether its subject comes first after anonymisation; None: not judged."""
         return tuple(after == 1 if after else None for _, after in self.ranks)
-
-    def to_dict(self, texts: bool = False) -> dict[str, object]:
-        """Plain values for JSON; ``texts``: with subjects' names and terms, which are text of the corpus."""
-        out: dict[str, object] = {
-            "intruder": "linkage",
-            "features": self.features,
-            "knows": self.knows,
-            "folds": self.folds,
-            "unjudged": self.unjudged,
-            "all": self.all.to_dict(),
-            "groups": [g.to_dict() for g in self.groups],
-            "results": self.results.to_dict(texts),
-            "ranks": [list(r) for r in self.ranks],
-        }
-        if texts:
-            out["terms"] = [
-                {
-                    "subject": t.subject,
-                    "group": t.group,
-                    "found": [list(pair) for pair in t.found],
-                    "missed": [list(pair) for pair in t.missed],
-                }
-                for t in self.terms
-            ]
-        return out
 
 
 def reidentification(
@@ -344,7 +314,9 @@ def _folds(
 def _linked(name: str, which: Sequence[int], run: _Run, subjects: Sequence[str], groups: Sequence[str]) -> Linked:
     if not which:
         nothing = none("no text whose subject has another text, beside other subjects")
-        return Linked(name, 0, 0, nothing, nothing, nothing, {}, (nothing, nothing), nothing, (0, 0, 0, 0), None, ())
+        return Linked(
+            name, 0, 0, nothing, nothing, nothing, {}, BeforeAfter(nothing, nothing), nothing, (0, 0, 0, 0), None, ()
+        )
     before, after = ([ranks[i] for i in which] for ranks in (run.before, run.after))
     n, most = len(which), max(run.candidates[i] for i in which)
 
@@ -361,12 +333,12 @@ def _linked(name: str, which: Sequence[int], run: _Run, subjects: Sequence[str],
         top(before, 1),
         top(after, 1),
         difference([float(a) for a, _ in hits], [float(b) for _, b in hits]),
-        {k: (top(before, k), top(after, k)) for k in TOP if k < most},
-        (_bounded([1 / r for r in before]), _bounded([1 / r for r in after])),
+        {k: BeforeAfter(top(before, k), top(after, k)) for k in TOP if k < most},
+        BeforeAfter(*(_bounded([1 / rank for rank in ranks]) for ranks in (before, after))),
         Estimate.exact(_blind(which, run, subjects, groups), n),
         table,
         mcnemar(table),
-        tuple((k, top(before, k), top(after, k)) for k in ks),
+        tuple(CurvePoint(k, top(before, k), top(after, k)) for k in ks),
     )
 
 

@@ -19,6 +19,7 @@ import numpy as np
 
 from allonym.document import merge
 from allonym.evaluate.matching import Found, Mention, bare, touching
+from allonym.serial import Serialisable
 from allonym.stats import Estimate
 from allonym.stats.resampling import Draws
 from allonym.text.fold import fold_spellings
@@ -30,7 +31,7 @@ _WIDTH = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Leak:
+class Leak(Serialisable):
     """The rates of one type, 0 to 1; lower is better.
 
     Attributes:
@@ -43,26 +44,14 @@ class Leak:
     untouched: Estimate
     surfaces: Estimate
 
-    def to_dict(self) -> dict[str, object]:
-        """Plain values for JSON."""
-        return {name: getattr(self, name).to_dict() for name in ("mentions", "untouched", "surfaces")}
-
 
 @dataclass(frozen=True, slots=True)
-class Leaks:
+class Leaks(Serialisable):
     """Leak rates: per type, the mean over the types (each weighs the same), and over all mentions together."""
 
     types: Mapping[str, Leak]
     mean: Leak
     all: Leak
-
-    def to_dict(self) -> dict[str, object]:
-        """Plain values for JSON."""
-        return {
-            "types": {name: leak.to_dict() for name, leak in self.types.items()},
-            "mean": self.mean.to_dict(),
-            "all": self.all.to_dict(),
-        }
 
 
 def counts(

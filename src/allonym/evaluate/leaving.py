@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from allonym.errors import DataError
+from allonym.serial import Serialisable
 from allonym.stats import Estimate, none
 from allonym.stats.samples import average, cohens_d
 
@@ -13,7 +14,7 @@ __all__ = ["Contrast", "contrasts"]
 
 
 @dataclass(frozen=True, slots=True)
-class Contrast:
+class Contrast(Serialisable):
     """One variable of the texts that were not identified, and of those that were.
 
     Attributes:
@@ -29,11 +30,6 @@ class Contrast:
     found: Estimate
     found_sd: Estimate
     d: Estimate
-
-    def to_dict(self) -> dict[str, object]:
-        """Plain values for JSON."""
-        names = ("hidden", "hidden_sd", "found", "found_sd", "d")
-        return {"name": self.name, **{n: getattr(self, n).to_dict() for n in names}}
 
 
 def contrasts(variables: Mapping[str, Sequence[float]], identified: Sequence[bool | None]) -> tuple[Contrast, ...]:

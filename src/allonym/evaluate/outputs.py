@@ -19,6 +19,7 @@ from allonym.evaluate.pairs import checked
 from allonym.labels import TAXONOMY, Taxonomy
 from allonym.plan import Plan
 from allonym.policy import Policy
+from allonym.serial import Serialisable
 from allonym.stats import Estimate, none
 from allonym.stats.samples import bootstrap, share
 from allonym.text.words import compile_words
@@ -41,7 +42,7 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
-class OutputLeaks:
+class OutputLeaks(Serialisable):
     """How much of what identifies is in the outputs; 0 is wanted.
 
     Attributes:
@@ -51,21 +52,12 @@ class OutputLeaks:
         found: which, for who may see them.
     """
 
+    TEXT_KEYS = ("found",)
+
     outputs: Estimate
     identifiers: Estimate
     types: Mapping[str, Estimate]
     found: tuple[Shown, ...] = field(default=(), repr=False)
-
-    def to_dict(self, *, texts: bool = False) -> dict[str, object]:
-        """Plain values for JSON; ``texts`` adds what was found."""
-        out: dict[str, object] = {
-            "outputs": self.outputs.to_dict(),
-            "identifiers": self.identifiers.to_dict(),
-            "types": {name: value.to_dict() for name, value in self.types.items()},
-        }
-        if texts:
-            out["found"] = [{"output": s.output, "label": s.label, "surface": s.surface} for s in self.found]
-        return out
 
 
 def output_leaks(

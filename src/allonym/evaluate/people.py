@@ -18,6 +18,7 @@ from allonym.evaluate.sheets import COLLECT, JUDGE, Given, Sheets, claimed
 from allonym.intruder.names import CUT, closest
 from allonym.intruder.persons import Answer
 from allonym.intruder.table import Results, Row, tabulate
+from allonym.serial import Serialisable
 from allonym.stats import Estimate, mean, none
 from allonym.stats.samples import average, bootstrap, share
 
@@ -43,7 +44,7 @@ class Judgement:
 
 
 @dataclass(frozen=True, slots=True)
-class PeopleStudy:
+class PeopleStudy(Serialisable):
     """The outcome of a judging task.
 
     Attributes:
@@ -67,6 +68,12 @@ class PeopleStudy:
         revealed_all, kept_all: the same over all subjects. Hidden.
     """
 
+    KEYS = (
+        *("results", "cut", "judgements", "judges", "unread", "claims", "agreement", "chance_corrected"),
+        *("trusted", "by_chance", "alike", "per_text", "found_by_any"),
+    )
+    TEXT_KEYS = ("terms",)
+
     results: Results
     cut: float
     judgements: int
@@ -85,32 +92,10 @@ class PeopleStudy:
     revealed_all: Terms = field(repr=False)
     kept_all: Terms = field(repr=False)
 
-    def to_dict(self, texts: bool = False) -> dict[str, object]:
-        """Plain values for JSON.
-
-        Args:
-            texts: whether names, guesses and n-grams of what people wrote are given.
-        """
-        out: dict[str, object] = {
-            "results": self.results.to_dict(texts),
-            "cut": self.cut,
-            "judgements": self.judgements,
-            "judges": self.judges,
-            "unread": self.unread,
-            "claims": dict(self.claims),
-            **{
-                n: getattr(self, n).to_dict()
-                for n in ("agreement", "chance_corrected", "trusted", "by_chance", "alike", "per_text", "found_by_any")
-            },
-        }
-        if texts:
-            out["terms"] = {
-                "revealed": _plain(self.revealed),
-                "kept": _plain(self.kept),
-                "revealed_all": [list(t) for t in self.revealed_all],
-                "kept_all": [list(t) for t in self.kept_all],
-            }
-        return out
+    @property
+    def terms(self) -> dict[str, object]:
+        """All n-grams, which are words of people."""
+        return {name: getattr(self, name) for name in ("revealed", "kept", "revealed_all", "kept_all")}
 
 
 def people_study(
@@ -310,7 +295,3 @@ def _by_subject(said: Sequence[tuple[str, str]], top: int) -> dict[str, Terms]:
         of.setdefault(subject, []).append(text)
     found = {subject: top_terms(of[subject], top) for subject in sorted(of)}
     return {subject: terms for subject, terms in found.items() if terms}
-
-
-def _plain(terms: Mapping[str, Terms]) -> dict[str, list[list[object]]]:
-    return {subject: [list(t) for t in found] for subject, found in terms.items()}

@@ -21,6 +21,7 @@ import numpy as np
 from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.evaluate.marking import Marked, label_of, tag_of
 from allonym.evaluate.residual import groups_of
+from allonym.serial import Serialisable
 from allonym.stats import Estimate
 from allonym.stats.samples import share
 
@@ -85,7 +86,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Stratum:
+class Stratum(Serialisable):
     """What the red team found in the conversations of a stratum; shares with Wilson's interval.
 
     Attributes:
@@ -101,14 +102,9 @@ class Stratum:
     residual: Estimate
     identified: Estimate
 
-    def to_dict(self) -> dict[str, object]:
-        """Plain values for JSON."""
-        shares = {n: getattr(self, n).to_dict() for n in ("clean", "residual", "identified")}
-        return {"name": self.name, "conversations": self.conversations, **shares}
-
 
 @dataclass(frozen=True, slots=True)
-class RedTeam:
+class RedTeam(Serialisable):
     """The red team's result. It holds no text and no remark.
 
     Attributes:
@@ -120,6 +116,11 @@ class RedTeam:
         minutes: spent by all.
         identified: ids of conversations in which somebody was identified; residual: those where something is left.
     """
+
+    KEYS = (
+        *("total", "strata", "open", "reviewers", "twice", "agreement", "types", "minutes"),
+        *("achieved", "identified", "residual"),
+    )
 
     total: Stratum
     strata: tuple[Stratum, ...]
@@ -136,22 +137,6 @@ class RedTeam:
     def achieved(self) -> bool | None:
         """P2's goal: nobody was identified; None where no conversation was reviewed."""
         return not self.identified if self.total.conversations else None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        return {
-            "total": self.total.to_dict(),
-            "strata": [s.to_dict() for s in self.strata],
-            "open": self.open,
-            "reviewers": self.reviewers,
-            "twice": self.twice,
-            "agreement": self.agreement.to_dict(),
-            "types": [list(pair) for pair in self.types],
-            "minutes": self.minutes.to_dict(),
-            "achieved": self.achieved,
-            "identified": list(self.identified),
-            "residual": list(self.residual),
-        }
 
 
 def red_team_sample(conversations: Sequence[Marked], n: int = 200, *, by: str = "", seed: int = 0) -> tuple[Form, ...]:

@@ -23,6 +23,7 @@ from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.evaluate.marking import Marked
 from allonym.evaluate.reading import value_of
 from allonym.evaluate.scoring import EMAIL_PARTIAL, Scored, Scoring, score_conversation
+from allonym.serial import Serialisable
 from allonym.stats import Estimate, none
 from allonym.stats.samples import average, bootstrap, share
 
@@ -35,7 +36,7 @@ _LEVEL = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Normality:
+class Normality(Serialisable):
     """Whether scores can be normally distributed, as P2 assumes.
 
     Attributes:
@@ -53,14 +54,9 @@ class Normality:
     implied: Estimate
     off: bool | None
 
-    def to_dict(self) -> dict[str, object]:
-        """Plain values for JSON."""
-        numbers = {n: getattr(self, n).to_dict() for n in ("statistic", "p", "skewness", "implied")}
-        return {"test": self.test, **numbers, "off": self.off}
-
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class Row(Serialisable):
     """A row of P2's Table 4: the scores of the conversations of one group.
 
     Attributes:
@@ -87,15 +83,9 @@ class Row:
     passes: bool | None
     normality: Normality
 
-    def to_dict(self) -> dict[str, object]:
-        """Plain values for JSON."""
-        numbers = {n: getattr(self, n).to_dict() for n in ("mean", "sd", "p95", "max", "bound", "above", "direct")}
-        rest = {"passes": self.passes, "normality": self.normality.to_dict()}
-        return {"name": self.name, "count": self.count, **numbers, **rest}
-
 
 @dataclass(frozen=True, slots=True)
-class Missed:
+class Missed(Serialisable):
     """How often a type was missed: things, their mentions, conversations with it, and what it adds to all scores."""
 
     tag: str
@@ -104,13 +94,9 @@ class Missed:
     conversations: int
     risk: int
 
-    def to_dict(self) -> dict[str, object]:
-        """Plain values for JSON."""
-        return {n: getattr(self, n) for n in ("tag", "items", "mentions", "conversations", "risk")}
-
 
 @dataclass(frozen=True, slots=True)
-class ResidualRisk:
+class ResidualRisk(Serialisable):
     """The residual risk of a corpus. It holds no text.
 
     Attributes:
@@ -124,6 +110,11 @@ class ResidualRisk:
         other: the other reading of a partly missed e-mail address, and the total's mean + SD by it; None where it
             changes nothing.
     """
+
+    KEYS = (
+        *("limit", "by", "total", "groups", "types", "histogram", "queue=_queue", "scores=_scores"),
+        *("scoring", "proposals", "unconfirmed", "rejected", "other=_other"),
+    )
 
     limit: float
     by: str
@@ -147,23 +138,27 @@ class ResidualRisk:
         counts = Counter(s.score for s, _ in self.conversations)
         return tuple((n, counts[n]) for n in range(max(counts) + 1))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        return {
-            "limit": self.limit,
-            "by": self.by,
-            "total": self.total.to_dict(),
-            "groups": [row.to_dict() for row in self.groups],
-            "types": [t.to_dict() for t in self.types],
-            "histogram": [list(pair) for pair in self.histogram],
-            "queue": [{**s.to_dict(), "group": g} for s, g in self.queue],
-            "scores": [{"id": s.id, "group": g, "score": s.score, "direct": s.direct} for s, g in self.conversations],
-            "scoring": self.scoring.to_dict(),
-            "proposals": self.proposals,
-            "unconfirmed": sum(s.unconfirmed for s, _ in self.conversations),
-            "rejected": sum(s.rejected for s, _ in self.conversations),
-            "other": None if self.other is None else {"email_partial": self.other[0], "bound": self.other[1].to_dict()},
-        }
+    @property
+    def unconfirmed(self) -> int:
+        """Proposals that count though nobody has looked at them."""
+        return sum(scored.unconfirmed for scored, _ in self.conversations)
+
+    @property
+    def rejected(self) -> int:
+        """Proposals that a person has turned down."""
+        return sum(scored.rejected for scored, _ in self.conversations)
+
+    @property
+    def _queue(self) -> list[dict[str, Any]]:
+        return [{**scored.to_dict(), "group": group} for scored, group in self.queue]
+
+    @property
+    def _scores(self) -> list[dict[str, Any]]:
+        return [{"id": s.id, "group": group, "score": s.score, "direct": s.direct} for s, group in self.conversations]
+
+    @property
+    def _other(self) -> dict[str, Any] | None:
+        return None if self.other is None else {"email_partial": self.other[0], "bound": self.other[1]}
 
 
 def residual_risk(

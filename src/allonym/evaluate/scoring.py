@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import Any
 
 from allonym.detect.turns import with_turns
 from allonym.document import Document, Span
@@ -23,6 +24,7 @@ from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.evaluate.marking import PARTIAL, Mark, Marked, label_of, tag_of
 from allonym.labels import TAXONOMY
 from allonym.link import link
+from allonym.serial import Serialisable
 from allonym.text.names import characters, near, organization, plain, sound
 
 EMAIL_PARTIAL: Mapping[str, int] = MappingProxyType({"text": 1, "table": 2})
@@ -36,7 +38,7 @@ _LEAST_ALIKE = 6  # letters from which on two spellings that sound the same are 
 
 
 @dataclass(frozen=True, slots=True)
-class Scoring:
+class Scoring(Serialisable):
     """How much each type counts.
 
     Attributes:
@@ -54,13 +56,13 @@ class Scoring:
     def __post_init__(self) -> None:
         if self.email_partial not in EMAIL_PARTIAL:
             raise UnknownNameError("reading", self.email_partial, EMAIL_PARTIAL, "email_partial")
-        canonical = {}
+        canonical: dict[str, int] = {}
         for name, score in self.own.items():
             if isinstance(score, bool) or not isinstance(score, int) or not 0 <= score <= _MOST:
                 raise UsageError(f"score of {name}: an integer from 0 to {_MOST} is required, got {score!r}")
             label, partial = label_of(name.removeprefix("MISSED_"))
             canonical[tag_of(label, partial=partial)] = score
-        object.__setattr__(self, "own", MappingProxyType(canonical))
+        object.__setattr__(self, "own", MappingProxyType(dict(sorted(canonical.items()))))
 
     def of(self, tag: str) -> int:
         """The score of a tag without ``MISSED_``, 0 to 5.
@@ -79,10 +81,6 @@ class Scoring:
             return EMAIL_PARTIAL[self.email_partial]
         return (whole + 1) // 2 if whole == _MOST else whole // 2
 
-    def to_dict(self) -> dict[str, object]:
-        """Plain values for JSON."""
-        return {"email_partial": self.email_partial, "own": dict(sorted(self.own.items()))}
-
 
 @dataclass(frozen=True, slots=True)
 class Item:
@@ -100,7 +98,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class Scored(Serialisable):
     """A conversation with its residual risk.
 
     Attributes:
@@ -108,6 +106,8 @@ class Scored:
         items: what was missed, each thing once, in reading order.
         rejected: proposals that a person has turned down; unconfirmed: those that count though nobody looked at them.
     """
+
+    KEYS = ("id", "score", "direct", "mentions", "unconfirmed", "rejected", "items=_counts")
 
     id: str
     items: tuple[Item, ...]
@@ -124,18 +124,14 @@ class Scored:
         """Items of the highest score, 5: whole direct identifiers, each of which identifies alone."""
         return sum(item.score == _MOST for item in self.items)
 
-    def to_dict(self) -> dict[str, object]:
-        """Plain values for JSON; without any text."""
-        items = [{"tag": i.tag, "score": i.score, "mentions": len(i.marks)} for i in self.items]
-        return {
-            "id": self.id,
-            "score": self.score,
-            "direct": self.direct,
-            "mentions": sum(len(i.marks) for i in self.items),
-            "unconfirmed": self.unconfirmed,
-            "rejected": self.rejected,
-            "items": items,
-        }
+    @property
+    def mentions(self) -> int:
+        """How many mentions its items have."""
+        return sum(len(item.marks) for item in self.items)
+
+    @property
+    def _counts(self) -> list[dict[str, Any]]:
+        return [{"tag": item.tag, "score": item.score, "mentions": len(item.marks)} for item in self.items]
 
 
 def score_conversation(marked: Marked, scoring: Scoring | None = None, *, proposals: str = "refuse") -> Scored:

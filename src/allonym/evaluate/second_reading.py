@@ -27,6 +27,7 @@ from allonym.evaluate.residual import ResidualRisk, residual_risk
 from allonym.evaluate.scoring import Scoring
 from allonym.labels import TAXONOMY, Label
 from allonym.policy import Policy
+from allonym.serial import Serialisable
 from allonym.text.names import plain
 from allonym.text.placeholders import Placeholder, find_placeholders
 from allonym.text.words import find_words
@@ -57,7 +58,7 @@ _TOUCHING = re.compile(r"[ \t.,'’@-]{0,3}\Z")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class SecondReading:
+class SecondReading(Serialisable):
     """What a second reading proposes.
 
     Attributes:
@@ -66,6 +67,11 @@ class SecondReading:
         in_placeholders: findings that stood in placeholders; elsewhere: those that do not stand in the original.
         with_original: whether the originals were at hand.
     """
+
+    KEYS = (
+        *("point", "in_placeholders", "elsewhere", "with_original", "proposals", "detectors"),
+        "conversations=_marks",
+    )
 
     conversations: tuple[Marked, ...] = field(repr=False)
     point: str | float
@@ -86,11 +92,9 @@ class SecondReading:
         """The residual risk if every proposal were right: an upper bound for what this reading can see."""
         return residual_risk(self.conversations, by=by, limit=limit, scoring=scoring, proposals="count", seed=seed)
 
-    def to_dict(self) -> dict[str, object]:
-        """Plain values for JSON: counts and marks, no text."""
-        names = ("point", "in_placeholders", "elsewhere", "with_original", "proposals")
-        rows = [{"id": c.id, "marks": marks_to(c.marks)} for c in self.conversations]
-        return {**{n: getattr(self, n) for n in names}, "detectors": list(self.detectors), "conversations": rows}
+    @property
+    def _marks(self) -> list[dict[str, object]]:
+        return [{"id": conversation.id, "marks": marks_to(conversation.marks)} for conversation in self.conversations]
 
 
 def reading_policy(point: float = POINT, *, wide: bool = False) -> Policy:

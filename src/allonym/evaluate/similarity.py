@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from allonym.evaluate.pairs import checked
+from allonym.serial import Serialisable
 from allonym.stats import Estimate, none
 from allonym.stats.samples import average
 
@@ -18,7 +19,7 @@ _PIECE = 16  # texts between two reports of progress
 
 
 @dataclass(frozen=True, slots=True)
-class Similarity:
+class Similarity(Serialisable):
     """What :func:`similarity` measures.
 
     Attributes:
@@ -29,10 +30,6 @@ class Similarity:
 
     mean: Estimate
     chance: Estimate
-
-    def to_dict(self) -> dict[str, object]:
-        """Plain values for JSON."""
-        return {"mean": self.mean.to_dict(), "chance": self.chance.to_dict()}
 
 
 def similarities(

@@ -19,6 +19,7 @@ from allonym.evaluate.measures import MEASURES, NEEDS, Inputs, Measure, gold_of
 from allonym.evaluate.pairs import checked
 from allonym.evaluate.reading import Pairs, value_of
 from allonym.files.state import State, digest
+from allonym.serial import Serialisable
 from allonym.train.records import Record
 
 Progress = Callable[[str, int, int], None]
@@ -26,7 +27,7 @@ Key = str | Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
-class Evaluation:
+class Evaluation(Serialisable):
     """What :func:`evaluate` measures.
 
     Attributes:
@@ -36,6 +37,8 @@ class Evaluation:
         settings: what was asked for, without any text.
         seconds: that each measure took, where it was not taken from a folder of finished ones.
     """
+
+    KEYS = ("texts", "headlines", "measures", "skipped=_reasons", "settings", "seconds")
 
     texts: int
     measures: Mapping[str, Mapping[str, Any]] = field(repr=False)
@@ -48,22 +51,15 @@ class Evaluation:
         """The few numbers that stand for all, see :data:`allonym.evaluate.headlines.HEADLINES`."""
         return headlines(self.measures)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        return {
-            "texts": self.texts,
-            "headlines": self.headlines,
-            "measures": {name: dict(told) for name, told in self.measures.items()},
-            "skipped": [
-                {"measure": name, "title": MEASURES[name].title, "reason": why} for name, why in self.skipped.items()
-            ],
-            "settings": dict(self.settings),
-            "seconds": dict(self.seconds),
-        }
+    @property
+    def _reasons(self) -> list[dict[str, str]]:
+        return [
+            {"measure": name, "title": MEASURES[name].title, "reason": reason} for name, reason in self.skipped.items()
+        ]
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Serialisable):
     """What :func:`compare` measures: an evaluation of each version, by the version's name.
 
     Attributes:
@@ -73,13 +69,6 @@ class Comparison:
 
     versions: Mapping[str, Evaluation]
     human: tuple[str, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        return {
-            "versions": {name: one.to_dict() for name, one in self.versions.items()},
-            "human": list(self.human),
-        }
 
 
 def evaluate(

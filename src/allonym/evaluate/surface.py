@@ -14,6 +14,7 @@ from pathlib import Path
 
 from allonym.errors import DataError
 from allonym.evaluate.pairs import checked
+from allonym.serial import Serialisable
 from allonym.stats import Estimate, none
 from allonym.stats.samples import average, difference
 from allonym.text.placeholders import find_placeholders, remove_placeholders
@@ -32,7 +33,7 @@ NAN = float("nan")
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class Change(Serialisable):
     """A variable of texts before and after.
 
     Attributes:
@@ -53,13 +54,9 @@ class Change:
         first, second = [b for b, _ in pairs], [a for _, a in pairs]
         return cls(average(first), average(second), difference(first, second))
 
-    def to_dict(self) -> dict[str, object]:
-        """Plain values for JSON."""
-        return {n: getattr(self, n).to_dict() for n in ("before", "after", "difference")}
-
 
 @dataclass(frozen=True, slots=True)
-class Surface:
+class Surface(Serialisable):
     """What :func:`surface` measures.
 
     Attributes:
@@ -79,13 +76,6 @@ class Surface:
     listed: Change
     ease: Change
     grade: Change
-
-    def to_dict(self) -> dict[str, object]:
-        """Plain values for JSON."""
-        out: dict[str, object] = {"texts": self.texts}
-        for name in ("removed", "removed_overall", "rank", "listed", "ease", "grade"):
-            out[name] = getattr(self, name).to_dict()
-        return out
 
 
 def words(text: str) -> list[str]:

@@ -19,6 +19,7 @@ from sklearn.svm import LinearSVC
 
 from allonym.errors import UsageError
 from allonym.evaluate.pairs import checked
+from allonym.serial import Serialisable
 from allonym.stats import Estimate, none
 from allonym.stats.samples import bootstrap
 from allonym.text.placeholders import find_placeholders
@@ -49,7 +50,7 @@ class Sign:
 
 
 @dataclass(frozen=True, slots=True)
-class Syntheticity:
+class Syntheticity(Serialisable):
     """How well pseudonymised texts are recognised; all texts judged by models that saw neither version of them.
 
     Attributes:
@@ -63,6 +64,12 @@ class Syntheticity:
         signs: the features that told most, best first.
     """
 
+    KEYS = (
+        *("precision", "recall", "f1", "accuracy", "told_apart", "chance", "pairs", "unchanged", "folds"),
+        "kinds=_shares",
+    )
+    TEXT_KEYS = ("signs",)
+
     precision: Estimate
     recall: Estimate
     f1: Estimate
@@ -74,16 +81,14 @@ class Syntheticity:
     kinds: tuple[tuple[str, float], ...]
     signs: tuple[Sign, ...] = field(default=(), repr=False)
 
-    def to_dict(self, *, texts: bool = False) -> dict[str, object]:
-        """Plain values for JSON; ``texts`` adds the features, which are words of the texts."""
-        out: dict[str, object] = {
-            name: getattr(self, name).to_dict() for name in ("precision", "recall", "f1", "accuracy", "told_apart")
-        }
-        out |= {"chance": {"accuracy": 0.5, "f1": 0.5, "f1_always": ALWAYS}}
-        out |= {"pairs": self.pairs, "unchanged": self.unchanged, "folds": self.folds, "kinds": dict(self.kinds)}
-        if texts:
-            out["signs"] = [{"term": s.term, "side": s.side, "weight": s.weight, "pairs": s.pairs} for s in self.signs]
-        return out
+    @property
+    def chance(self) -> dict[str, float]:
+        """What guessing reaches, and what calling every text pseudonymised does (``f1_always``)."""
+        return {"accuracy": 0.5, "f1": 0.5, "f1_always": ALWAYS}
+
+    @property
+    def _shares(self) -> dict[str, float]:
+        return dict(self.kinds)
 
 
 def syntheticity(

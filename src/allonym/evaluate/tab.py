@@ -21,6 +21,7 @@ import numpy as np
 from allonym.document import Interval, merge, subtract
 from allonym.errors import DataError, MissingExtra
 from allonym.evaluate.matching import Mention, referents, touching
+from allonym.serial import Serialisable
 from allonym.stats import Estimate
 from allonym.stats.resampling import Draws
 from allonym.text.words import IDENTIFIER
@@ -52,7 +53,7 @@ class BenchmarkRecall:
 
 
 @dataclass(frozen=True, slots=True)
-class TabScores:
+class TabScores(Serialisable):
     """What the benchmark tells.
 
     Attributes:
@@ -71,17 +72,6 @@ class TabScores:
     weights: str
     kinds: str
     entities: str
-
-    def to_dict(self) -> dict[str, object]:
-        """Plain values for JSON."""
-        return {
-            "recall": {k: {u: getattr(r, u).to_dict() for u in UNITS} for k, r in self.recall.items()},
-            "precision": self.precision.to_dict(),
-            "weighted": self.weighted.to_dict(),
-            "weights": self.weights,
-            "kinds": self.kinds,
-            "entities": self.entities,
-        }
 
 
 def unigram_bits(language: str = "en") -> Weights:

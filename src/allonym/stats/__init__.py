@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from allonym.serial import Serialisable
 
-__all__ = ["Estimate", "mean", "none"]
+__all__ = ["BeforeAfter", "Estimate", "mean", "none"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,13 @@ class Estimate(Serialisable):
     def exact(cls, value: float, n: int = 1) -> Estimate:
         """Return a number that was counted or computed, not estimated."""
         return cls(value, value, value, n, "exact")
+
+
+class BeforeAfter(NamedTuple):
+    """An estimate before anonymisation and the same after."""
+
+    before: Estimate
+    after: Estimate
 
 
 def none(reason: str, n: int = 0) -> Estimate:

@@ -35,7 +35,7 @@ class BayesFactor(Serialisable):
         reason: why there is no factor; else empty.
     """
 
-    KEYS = ("bf10", "bf01", "log10_bf10", "t", "df", "scale", "reading", "reason")
+    KEYS = ("bf10", "bf01", "log10_bf10=log10", "t", "df", "scale", "reading", "reason")
 
     log: float
     t: float
@@ -57,11 +57,6 @@ class BayesFactor(Serialisable):
     def log10(self) -> float:
         """Logarithm of ``bf10`` to the base of ten: 1 is ten to one for a difference, -1 ten to one against it."""
         return self.log / math.log(10)
-
-    @property
-    def log10_bf10(self) -> float:
-        """The same under its name in JSON, where ``bf10`` is None when it is too large for a double."""
-        return self.log10
 
     @property
     def reading(self) -> str:
