@@ -11,28 +11,28 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from allonym.errors import DataError, UsageError
-from allonym.evaluate.finetuned import CLASSIFIER, Classifier, Training, check_model, described, seed_of
+from allonym.evaluate.classifiers import (
+    MODELS,
+    Ints,
+    average_splits,
+    find_obstacle,
+    measure_macro_f1,
+    open_learner,
+    split_stratified,
+)
+from allonym.evaluate.finetuned import CLASSIFIER, Training, check_model, described
 from allonym.evaluate.pairs import checked
 from allonym.serial import Serialisable
 from allonym.stats import Estimate, none
-from allonym.stats.samples import average
 
-__all__ = ["MODELS", "Utility", "resampled", "utility_loss"]
+__all__ = ["MODELS", "Utility", "utility_loss"]
 
 REPEATS = 20
 TEST = 0.2
-MODELS = ("linear", "encoder")
-"""Classifiers: ``linear`` is a linear support vector machine on TF-IDF of words and pairs of words; ``encoder`` a
-logistic regression on vectors of the embedded sentence encoder. ``finetune:FOLDER`` beside them is a pretrained
-encoder (:mod:`allonym.evaluate.finetuned`)."""
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +72,6 @@ class Utility(Serialisable):
         if self.loss.low <= 0 <= self.loss.high:
             return f"loss {points}: the interval includes 0, so a loss is neither shown nor ruled out up to its end"
         return f"loss {points}: anonymised texts are {'worse' if self.loss.value > 0 else 'better'}"
-
-
-class _Learner(Protocol):
-    """Features of all texts of one version, computed once; a fresh model for each split."""
-
-    def predict(self, train: Ints, y: Ints, test: Ints) -> Ints: ...
 
 
 def utility_loss(
@@ -123,153 +117,46 @@ def utility_loss(
         raise UsageError(f"utility loss: two repeats at least are required, got {repeats}")
     if not 0 < test < 1:
         raise UsageError(f"utility loss: test must be between 0 and 1, got {test:g}")
-    kept = [i for i, label in enumerate(labels) if label not in (None, "")]
-    names = sorted({str(labels[i]) for i in kept})
-    place = {name: k for k, name in enumerate(names)}
-    y = np.array([place[str(labels[i])] for i in kept], np.int64)
+    labelled = [i for i, label in enumerate(labels) if label not in (None, "")]
+    names, y = np.unique([str(labels[i]) for i in labelled], return_inverse=True)
     sizes = Counter(y.tolist())
-    if reason := _unfit(len(kept), sizes, groups, kept):
-        missing = none(reason, len(kept))
-        return Utility(described(model, training), len(kept), len(names), 0, *(missing for _ in range(7)))
-    owner = None if groups is None else np.unique([str(groups[i]) for i in kept], return_inverse=True)[1]
-    learners = [_learner(model, [texts[i] for i in kept], training, seed) for texts in (original, anonymised)]
+    owners = None if groups is None else np.unique([str(groups[i]) for i in labelled], return_inverse=True)[1]
+    reason = find_obstacle(sizes)
+    if not reason and owners is not None and len(set(owners.tolist())) < 4:
+        reason = "four groups at least are required"
+    name = described(model, training)
+    if reason:
+        missing = none(reason, len(labelled))
+        return Utility(name, len(labelled), len(names), 0, *(missing for _ in range(7)))
+    versions = [[texts[i] for i in labelled] for texts in (original, anonymised)]
+    learners = [open_learner(model, [version], training, seed) for version in versions]
     rng = np.random.default_rng(seed)
     scores = np.empty((repeats, 2, 2))
-    sides: list[int] = []
+    ratios: list[float] = []
     for r in range(repeats):
-        train, held = _split(y, owner, test, rng)
-        sides.append(len(held))
+        train, tested = split_stratified(y, test, rng) if owners is None else _split_groups(y, owners, test, rng)
+        ratios.append(len(tested) / len(train))
         for version, learner in enumerate(learners):
-            said = learner.predict(train, y[train], held)
-            scores[r, version] = float((said == y[held]).mean()), _macro(y[held], said)
+            predicted = learner.predict(train, y[train], tested)
+            scores[r, version] = float((predicted == y[tested]).mean()), measure_macro_f1(y[tested], predicted)
         if advance is not None:
             advance(r + 1, repeats)
-    ratio = float(np.mean([s / (len(kept) - s) for s in sides]))
-
-    def of(measure: int) -> tuple[Estimate, Estimate, Estimate]:
-        first, second = scores[:, 0, measure], scores[:, 1, measure]
-        return resampled(first, ratio), resampled(second, ratio), resampled(first - second, ratio)
-
-    most = Estimate.exact(max(sizes.values()) / len(kept), len(kept))
-    return Utility(described(model, training), len(kept), len(names), repeats, *of(0), *of(1), most)
-
-
-def resampled(values: Any, ratio: float, level: float = 0.95) -> Estimate:
-    """The mean over random splits, with the interval that allows for their overlap.
-
-    Splits share texts, so their plain standard error is far too small: the variance is multiplied by 1 / k + test /
-    train in place of 1 / k (Nadeau and Bengio 2003, doi:10.1023/A:1024068626366).
-
-    Args:
-        values: one per split.
-        ratio: size of the test side over that of the training side.
-        level: of the interval.
-    """
-    found = [float(v) for v in values]
-    plain = average(found, level)
-    if len(found) < 2:
-        return plain
-    wider = math.sqrt(1 + len(found) * ratio)
-    half = (plain.high - plain.low) / 2 * wider
-    return Estimate(
-        plain.value, plain.value - half, plain.value + half, len(found), f"mean over splits, corrected t, {level:.0%}"
-    )
+    ratio = float(np.mean(ratios))
+    estimates = [
+        average_splits(values, ratio)
+        for before, after in (scores[:, :, 0].T, scores[:, :, 1].T)
+        for values in (before, after, before - after)
+    ]
+    estimates.append(Estimate.exact(max(sizes.values()) / len(labelled), len(labelled)))
+    return Utility(name, len(labelled), len(names), repeats, *estimates)
 
 
-def _unfit(n: int, sizes: Counter[int], groups: Sequence[str] | None, kept: Sequence[int]) -> str:
-    if not n:
-        return "no text has a label"
-    if len(sizes) < 2:
-        return "one class only"
-    if min(sizes.values()) < 2:
-        return "a class has one text only, so it cannot be learnt and tested"
-    if groups is not None and len({groups[i] for i in kept}) < 4:
-        return "four groups at least are required"
-    return ""
-
-
-def _split(y: Ints, owner: Ints | None, test: float, rng: np.random.Generator) -> tuple[Ints, Ints]:
-    """Indices to learn from and to test on; stratified, or by whole groups with two classes at least to learn from."""
-    held = np.zeros(len(y), bool)
-    if owner is None:
-        for k in np.unique(y):
-            own = np.flatnonzero(y == k)
-            take = min(len(own) - 1, max(1, round(test * len(own))))
-            held[rng.permutation(own)[:take]] = True
-        return np.flatnonzero(~held), np.flatnonzero(held)
-    n = int(owner.max()) + 1
-    take = min(n - 1, max(1, round(test * n)))
+def _split_groups(y: Ints, owners: Ints, test: float, rng: np.random.Generator) -> tuple[Ints, Ints]:
+    """Indices to learn from and to test on, by whole groups, with two classes at least to learn from."""
+    groups = int(owners.max()) + 1
+    count = min(groups - 1, max(1, round(test * groups)))
     for _ in range(100):
-        held = np.isin(owner, rng.permutation(n)[:take])
-        if len(np.unique(y[~held])) > 1:
-            return np.flatnonzero(~held), np.flatnonzero(held)
+        tested = np.isin(owners, rng.permutation(groups)[:count])
+        if len(np.unique(y[~tested])) > 1:
+            return np.flatnonzero(~tested), np.flatnonzero(tested)
     raise DataError("utility loss: classes and groups go together, so that no split leaves two classes to learn from")
-
-
-def _learner(model: str, texts: Sequence[str], training: Training | None, seed: int) -> _Learner:
-    if model.startswith(CLASSIFIER):
-        return _Finetuned(Classifier(model, training), texts, seed)
-    return _Linear(texts) if model == "linear" else _Encoder(texts)
-
-
-class _Linear:
-    """TF-IDF of words and pairs of words; vocabulary and weights of the training side only."""
-
-    def __init__(self, texts: Sequence[str]) -> None:
-        from sklearn.feature_extraction.text import CountVectorizer
-
-        try:
-            self._counts = CountVectorizer(ngram_range=(1, 2)).fit_transform(texts).tocsr()
-        except ValueError:  # its way to say that there are no words
-            self._counts = None
-
-    def predict(self, train: Ints, y: Ints, test: Ints) -> Ints:
-        from sklearn.feature_extraction.text import TfidfTransformer
-        from sklearn.svm import LinearSVC
-
-        if self._counts is None:
-            return np.full(len(test), Counter(y.tolist()).most_common(1)[0][0], np.int64)
-        known = self._counts[train]
-        often = np.flatnonzero(known.getnnz(axis=0) >= min(2, len(train)))
-        often = often if len(often) else np.arange(known.shape[1])
-        weights = TfidfTransformer(sublinear_tf=True)
-        x = weights.fit_transform(known[:, often])
-        fitted = LinearSVC(random_state=0).fit(x, y)
-        return np.asarray(fitted.predict(weights.transform(self._counts[test][:, often])), np.int64)
-
-
-class _Encoder:
-    """Vectors of the embedded sentence encoder, a logistic regression on them."""
-
-    def __init__(self, texts: Sequence[str]) -> None:
-        from allonym.models.encoder import encode
-
-        self._rows = encode(texts)
-
-    def predict(self, train: Ints, y: Ints, test: Ints) -> Ints:
-        from sklearn.linear_model import LogisticRegression
-
-        fitted = LogisticRegression(C=10.0, max_iter=1000).fit(self._rows[train], y)
-        return np.asarray(fitted.predict(self._rows[test]), np.int64)
-
-
-class _Finetuned:
-    """A pretrained encoder, fine-tuned for each split."""
-
-    def __init__(self, classifier: Classifier, texts: Sequence[str], seed: int) -> None:
-        self._classifier = classifier
-        self._rows = classifier.read(texts)
-        self._seed = seed
-
-    def predict(self, train: Ints, y: Ints, test: Ints) -> Ints:
-        learnt, asked = ([self._rows[i] for i in side] for side in (train, test))
-        return self._classifier.predict(learnt, y, asked, seed_of(self._seed, train))
-
-
-def _macro(truth: Ints, said: Ints) -> float:
-    """Mean F1 over the classes that occur on the test side."""
-    scores = []
-    for k in np.unique(truth).tolist():
-        right = int(((truth == k) & (said == k)).sum())
-        scores.append(2 * right / (int((truth == k).sum()) + int((said == k).sum())))
-    return math.fsum(scores) / len(scores)

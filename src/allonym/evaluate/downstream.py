@@ -16,17 +16,16 @@ from typing import Any
 import numpy as np
 
 from allonym.errors import DataError, UnknownNameError, UsageError
-from allonym.evaluate.classification import resampled
-from allonym.evaluate.finetuned import (
-    CLASSIFIER,
-    WRITER,
-    Classifier,
-    Training,
-    Writer,
-    check_model,
-    described,
-    seed_of,
+from allonym.evaluate.classifiers import (
+    MODELS,
+    average_splits,
+    find_obstacle,
+    measure_macro_f1,
+    most_frequent,
+    open_learner,
+    split_stratified,
 )
+from allonym.evaluate.finetuned import CLASSIFIER, WRITER, Training, Writer, check_model, described, seed_of
 from allonym.evaluate.pairs import checked
 from allonym.serial import Serialisable
 from allonym.stats import Estimate, none
@@ -39,9 +38,6 @@ CALLS: Mapping[str, str] = MappingProxyType(
     {"action_item": "summarise", "summary": "summarise", "call_purpose": "classify", "call_outcome": "classify"}
 )
 """P2's four tasks."""
-MODELS = ("linear", "encoder")
-"""``linear``: on words, ``encoder``: on vectors of the embedded sentence encoder. Beside them ``finetune:FOLDER`` for
-tasks to classify and ``seq2seq:FOLDER`` for tasks to summarise (:mod:`allonym.evaluate.finetuned`)."""
 _FINE_TUNED: Mapping[str, str] = MappingProxyType({CLASSIFIER: "classify", WRITER: "summarise"})
 REPEATS: Mapping[str, int] = MappingProxyType({"classify": 20, "summarise": 5})
 TEST = 0.2
@@ -156,37 +152,35 @@ def downstream(
         if name not in targets:
             raise UnknownNameError("field", name, sorted(targets), "downstream")
         checked(original, anonymised, targets[name])
-    often = {name: repeats or REPEATS[kind] for name, kind in tasks.items()}
-    whole, done = sum(often.values()), 0
-    out: dict[str, Task] = {}
+    counts = {name: repeats or REPEATS[kind] for name, kind in tasks.items()}
+    results: dict[str, Task] = {}
+    finished, total = 0, sum(counts.values())
     for name, kind in tasks.items():
-        started = done
 
-        def step(n: int, started: int = started) -> None:
+        def report(splits: int, finished: int = finished) -> None:
             if advance is not None:
-                advance(started + n, whole)
+                advance(finished + splits, total)
 
-        own = [_target(t, kind, name, i) for i, t in enumerate(targets[name], 1)]
-        given = (anonymised_targets or {}).get(name)
-        theirs = own
-        if kind == "summarise" and given is not None:
-            checked(original, anonymised, given)
-            theirs = [_target(t, kind, name, i) for i, t in enumerate(given, 1)]
-        kept = [i for i, (a, b) in enumerate(zip(own, theirs, strict=True)) if a and b]
-        run = _classified if kind == "classify" else _summarised
-        out[name] = run(
-            [original[i] for i in kept],
-            [anonymised[i] for i in kept],
-            [own[i] for i in kept],
-            [theirs[i] for i in kept],
-            model, training, often[name], test, seed, step,
-        )  # fmt: skip
-        done += often[name]
-        step(often[name])
-    return Downstream(described(model, training), out)
+        own = _read_targets(targets[name], kind, name)
+        others = (anonymised_targets or {}).get(name) if kind == "summarise" else None
+        if others is not None:
+            checked(original, anonymised, others)
+        learnt = own if others is None else _read_targets(others, kind, name)
+        indices = [i for i in range(len(own)) if own[i] and learnt[i]]
+        texts = [[version[i] for i in indices] for version in (original, anonymised)]
+        references = [[column[i] for i in indices] for column in (own, learnt)]
+        experiment = _Experiment(texts, references, model, training, counts[name], test, seed, report)
+        results[name] = experiment.classify() if kind == "classify" else experiment.summarise()
+        finished += counts[name]
+        report(0, finished)
+    return Downstream(described(model, training), results)
 
 
-def _target(value: object, kind: str, name: str, number: int) -> tuple[str, ...]:
+def _read_targets(values: Sequence[Target], kind: str, name: str) -> list[tuple[str, ...]]:
+    return [_read_target(value, kind, name, number) for number, value in enumerate(values, 1)]
+
+
+def _read_target(value: object, kind: str, name: str, number: int) -> tuple[str, ...]:
     """A label or references; empty where there is none."""
     if value is None or value == "" or (isinstance(value, float) and value != value):
         return ()
@@ -200,165 +194,136 @@ def _target(value: object, kind: str, name: str, number: int) -> tuple[str, ...]
     return tuple(v for v in several if v.strip())
 
 
-def _classified(
-    old: list[str], new: list[str], own: list[tuple[str, ...]], _: object, model: str, training: Training | None,
-    repeats: int, test: float, seed: int, step: Callable[[int], None],
-) -> Task:  # fmt: skip
-    labels = [t[0] for t in own]
-    sizes = Counter(labels)
-    reason = (
-        "no text has a label" if not labels
-        else "one class only" if len(sizes) < 2
-        else "a class has one text only, so it cannot be learnt and tested" if min(sizes.values()) < 2
-        else ""
-    )  # fmt: skip
-    if reason:
-        return _nothing("classify", len(labels), len(sizes), reason)
-    y = np.unique(labels, return_inverse=True)[1]
-    features = _features(old, new, model, training, seed)
-    rng = np.random.default_rng(seed)
-    found = np.empty((repeats, 2, 2))
-    floor = np.empty((repeats, 2))
-    held = np.zeros(0, np.int64)
-    for r in range(repeats):
-        train, held = _stratified(y, test, rng)
-        for version in (0, 1):
-            found[r, version] = _f1_and_accuracy(y[held], features(version, train, y[train], held))
-        most = Counter(y[train].tolist()).most_common(1)[0][0]
-        floor[r] = _f1_and_accuracy(y[held], np.full(len(held), most))
-        step(r + 1)
-    ratio = len(held) / (len(y) - len(held))
-    names = _MEASURES["classify"]
-    return Task(
-        "classify", len(y), len(sizes), repeats, _scores(found, names, ratio),
-        {n: resampled(floor[:, i], ratio) for i, n in enumerate(names)}, {},
-    )  # fmt: skip
+@dataclass(frozen=True, slots=True)
+class _Experiment:
+    """One task: the texts and targets of both versions, and how models learn and are judged."""
 
+    texts: Sequence[list[str]]
+    targets: Sequence[list[tuple[str, ...]]]
+    model: str
+    training: Training | None
+    repeats: int
+    test: float
+    seed: int
+    report: Callable[[int], None]
 
-def _features(
-    old: list[str], new: list[str], model: str, training: Training | None, seed: int
-) -> Callable[[int, Any, Any, Any], Any]:
-    """A function (version learnt from, train, classes of train, test) to the classes of the test side's originals."""
-    n = len(old)
-    if model.startswith(CLASSIFIER):
-        classifier = Classifier(model, training)
-        versions = classifier.read(old), classifier.read(new)
+    def classify(self) -> Task:
+        """Classifiers that learnt each version, judged on the originals of the test side."""
+        labels = [target[0] for target in self.targets[0]]
+        sizes = Counter(labels)
+        if reason := find_obstacle(sizes):
+            return _explain_missing("classify", len(labels), len(sizes), reason)
+        y = np.unique(labels, return_inverse=True)[1]
+        learner = open_learner(self.model, self.texts, self.training, self.seed)
+        rng = np.random.default_rng(self.seed)
+        scores, floor = np.empty((self.repeats, 2, 2)), np.empty((self.repeats, 2))
+        ratio = 0.0
+        for r in range(self.repeats):
+            train, tested = split_stratified(y, self.test, rng)
+            ratio = len(tested) / len(train)
+            for version in (0, 1):
+                scores[r, version] = _judge_classes(y[tested], learner.predict(train, y[train], tested, version))
+            floor[r] = _judge_classes(y[tested], np.full(len(tested), most_frequent(y[train])))
+            self.report(r + 1)
+        names = _MEASURES["classify"]
+        floors = {name: average_splits(floor[:, i], ratio) for i, name in enumerate(names)}
+        return Task("classify", len(y), len(sizes), self.repeats, _estimate_scores(scores, names, ratio), floors, {})
 
-        def by_network(version: int, train: Any, y: Any, test: Any) -> Any:
-            learnt, asked = [versions[version][i] for i in train], [versions[0][i] for i in test]
-            return classifier.predict(learnt, y, asked, seed_of(seed, train))
+    def summarise(self) -> Task:
+        """Summaries by models that learnt each version, judged on the originals of the test side."""
+        from allonym.evaluate.summarising import Summariser, rouge, words_of
 
-        return by_network
-    if model == "encoder":
-        from sklearn.linear_model import LogisticRegression
-
-        from allonym.models.encoder import encode
-
-        vectors = encode([*old, *new])
-
-        def by_vectors(version: int, train: Any, y: Any, test: Any) -> Any:
-            return LogisticRegression(C=10.0, max_iter=1000).fit(vectors[train + version * n], y).predict(vectors[test])
-
-        return by_vectors
-    from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
-    from sklearn.svm import LinearSVC
-
-    try:
-        counts = CountVectorizer(ngram_range=(1, 2)).fit_transform([*old, *new]).tocsr()
-    except ValueError:  # its way to say that there are no words
-        counts = None
-
-    def by_words(version: int, train: Any, y: Any, test: Any) -> Any:
-        known = counts[train + version * n] if counts is not None else None
-        often = np.flatnonzero(known.getnnz(axis=0) >= min(2, len(train))) if known is not None else ()
-        if known is None or not len(often):
-            return np.full(len(test), Counter(y.tolist()).most_common(1)[0][0])
-        weights = TfidfTransformer(sublinear_tf=True)
-        fitted = LinearSVC(random_state=0).fit(weights.fit_transform(known[:, often]), y)
-        return fitted.predict(weights.transform(counts[test][:, often]))
-
-    return by_words
-
-
-def _stratified(y: Any, test: float, rng: np.random.Generator) -> tuple[Any, Any]:
-    """Places to learn from and to test on; of each class the same share, and one at least on each side."""
-    held = np.zeros(len(y), bool)
-    for k in np.unique(y):
-        own = np.flatnonzero(y == k)
-        held[rng.permutation(own)[: min(len(own) - 1, max(1, round(test * len(own))))]] = True
-    return np.flatnonzero(~held), np.flatnonzero(held)
-
-
-def _f1_and_accuracy(truth: Any, said: Any) -> tuple[float, float]:
-    """Mean F1 over the classes that occur, and the share that is right."""
-    each = [2 * ((truth == k) & (said == k)).sum() / ((truth == k).sum() + (said == k).sum()) for k in np.unique(truth)]
-    return float(np.mean(each)), float((truth == said).mean())
-
-
-def _summarised(
-    old: list[str], new: list[str], own: list[tuple[str, ...]], theirs: list[tuple[str, ...]], model: str,
-    training: Training | None, repeats: int, test: float, seed: int, step: Callable[[int], None],
-) -> Task:  # fmt: skip
-    from allonym.evaluate.summarising import Summariser, oracle, read, rouge, words_of
-
-    n = len(old)
-    if n < 4:
-        return _nothing("summarise", n, 0, "four texts with a reference at least are required")
-    length = words_of(own)
-    writer = Writer(model, training) if model.startswith(WRITER) else None
-    texts = [[read(t, model=model) for t in version] for version in ((old,) if writer else (old, new))]
-    best = [] if writer else [
-        [oracle(t, refs, length) for t, refs in zip(version, references, strict=True)]
-        for version, references in zip(texts, (own, theirs), strict=True)
-    ]  # fmt: skip
-
-    def summaries(version: int, train: list[int], held: list[int]) -> list[str]:
-        if writer is not None:
-            learnt_from, references = ((old, own), (new, theirs))[version]
-            return writer.summaries(
-                [learnt_from[i] for i in train], [references[i] for i in train], [old[i] for i in held],
-                seed_of(seed, train),
-            )  # fmt: skip
-        learnt = Summariser(model, seed).fit(
-            [texts[version][i] for i in train], [best[version][i] for i in train], length
-        )
-        return [learnt.summary(texts[0][i]) for i in held]
-
-    def judged(told: Sequence[str], held: list[int]) -> Any:
-        return np.mean([rouge(t, own[i]) for t, i in zip(told, held, strict=True)], axis=0)
-
-    rng = np.random.default_rng(seed)
-    take = min(n - 2, max(1, round(test * n)))
-    found = np.empty((repeats, 2, 3))
-    ends = np.zeros((repeats, 2, 3))
-    for r in range(repeats):
-        order = rng.permutation(n)
-        held, train = np.sort(order[:take]).tolist(), np.sort(order[take:]).tolist()
-        for version in (0, 1):
-            found[r, version] = judged(summaries(version, train, held), held)
+        originals, references = self.texts[0], self.targets[0]
+        n = len(originals)
+        if n < 4:
+            return _explain_missing("summarise", n, 0, "four texts with a reference at least are required")
+        length = words_of(references)
+        is_written = self.model.startswith(WRITER)
+        writer = _WrittenSummaries(self) if is_written else _ExtractedSummaries(self, length)
         first = Summariser().fit([], [], length)
-        ends[r, 0] = judged([first.summary(texts[0][i]) for i in held], held)
-        if writer is None:
-            ends[r, 1] = judged([" ".join(texts[0][i].sentences[k] for k in sorted(best[0][i])) for i in held], held)
-        step(r + 1)
-    ratio = take / (n - take)
-    names = _MEASURES["summarise"]
-    floor, ceiling = ({m: resampled(ends[:, e, i], ratio) for i, m in enumerate(names)} for e in (0, 1))
-    return Task("summarise", n, 0, repeats, _scores(found, names, ratio), floor, {} if writer else ceiling)
 
+        def judge(summaries: Sequence[str], tested: list[int]) -> Any:
+            pairs = zip(summaries, tested, strict=True)
+            return np.mean([rouge(summary, references[i]) for summary, i in pairs], axis=0)
 
-def _scores(found: Any, names: Sequence[str], ratio: float) -> dict[str, Score]:
-    """Scores from an array (repeats, version, measure)."""
-    return {
-        name: Score(
-            resampled(found[:, 0, i], ratio),
-            resampled(found[:, 1, i], ratio),
-            resampled(found[:, 1, i] - found[:, 0, i], ratio),
+        rng = np.random.default_rng(self.seed)
+        count = min(n - 2, max(1, round(self.test * n)))
+        scores, ends = np.empty((self.repeats, 2, 3)), np.zeros((self.repeats, 2, 3))
+        for r in range(self.repeats):
+            order = rng.permutation(n)
+            tested, train = np.sort(order[:count]).tolist(), np.sort(order[count:]).tolist()
+            for version in (0, 1):
+                scores[r, version] = judge(writer.summarise(version, train, tested), tested)
+            ends[r, 0] = judge([first.summary(writer.texts[i]) for i in tested], tested)
+            if isinstance(writer, _ExtractedSummaries):
+                ends[r, 1] = judge([writer.extract_best(i) for i in tested], tested)
+            self.report(r + 1)
+        ratio = count / (n - count)
+        names = _MEASURES["summarise"]
+        floor, ceiling = (
+            {name: average_splits(ends[:, end, i], ratio) for i, name in enumerate(names)} for end in (0, 1)
         )
-        for i, name in enumerate(names)
+        estimates = _estimate_scores(scores, names, ratio)
+        return Task("summarise", n, 0, self.repeats, estimates, floor, {} if is_written else ceiling)
+
+
+class _WrittenSummaries:
+    """Summaries that a fine-tuned network writes."""
+
+    def __init__(self, experiment: _Experiment) -> None:
+        from allonym.evaluate.summarising import read
+
+        self.texts = [read(text, model=experiment.model) for text in experiment.texts[0]]
+        self._experiment = experiment
+        self._writer = Writer(experiment.model, experiment.training)
+
+    def summarise(self, version: int, train: list[int], tested: list[int]) -> list[str]:
+        texts, targets = self._experiment.texts, self._experiment.targets
+        learnt = [texts[version][i] for i in train], [targets[version][i] for i in train]
+        return self._writer.summaries(*learnt, [texts[0][i] for i in tested], seed_of(self._experiment.seed, train))
+
+
+class _ExtractedSummaries:
+    """Summaries of sentences of the text."""
+
+    def __init__(self, experiment: _Experiment, length: int) -> None:
+        from allonym.evaluate.summarising import oracle, read
+
+        self._model, self._seed, self._length = experiment.model, experiment.seed, length
+        self._versions = [[read(text, model=self._model) for text in version] for version in experiment.texts]
+        self._best = [
+            [oracle(text, references, length) for text, references in zip(version, targets, strict=True)]
+            for version, targets in zip(self._versions, experiment.targets, strict=True)
+        ]
+        self.texts = self._versions[0]
+
+    def summarise(self, version: int, train: list[int], tested: list[int]) -> list[str]:
+        from allonym.evaluate.summarising import Summariser
+
+        texts, best = self._versions[version], self._best[version]
+        summariser = Summariser(self._model, self._seed)
+        model = summariser.fit([texts[i] for i in train], [best[i] for i in train], self._length)
+        return [model.summary(self.texts[i]) for i in tested]
+
+    def extract_best(self, i: int) -> str:
+        """The sentences of an original that together are most like its references."""
+        return " ".join(self.texts[i].sentences[k] for k in sorted(self._best[0][i]))
+
+
+def _judge_classes(truth: Any, predicted: Any) -> tuple[float, float]:
+    """Mean F1 over the classes that occur, and the share that is right."""
+    return measure_macro_f1(truth, predicted), float((truth == predicted).mean())
+
+
+def _estimate_scores(scores: Any, names: Sequence[str], ratio: float) -> dict[str, Score]:
+    """Scores from an array (repeats, version, measure)."""
+    columns = ((name, scores[:, 0, i], scores[:, 1, i]) for i, name in enumerate(names))
+    return {
+        name: Score(*(average_splits(values, ratio) for values in (old, new, new - old))) for name, old, new in columns
     }
 
 
-def _nothing(kind: str, texts: int, classes: int, reason: str) -> Task:
-    nan = none(reason, texts)
-    return Task(kind, texts, classes, 0, {name: Score(nan, nan, nan) for name in _MEASURES[kind]}, {}, {})
+def _explain_missing(kind: str, texts: int, classes: int, reason: str) -> Task:
+    missing = none(reason, texts)
+    scores = {name: Score(missing, missing, missing) for name in _MEASURES[kind]}
+    return Task(kind, texts, classes, 0, scores, {}, {})
