@@ -108,7 +108,7 @@ def main() -> None:
         for turn in range(3):
             for kind, seconds in times.items():
                 path = Path(folder, f"{kind}{turn}")
-                without = mock.patch("allonym.vault.book.checking.packed", return_value=b"")
+                without = mock.patch("allonym.vault.book.checking.pack_digests", return_value=b"")
                 with without if kind == "without" else nullcontext():
                     vault, took = written(path, who)
                 seconds.append(took)

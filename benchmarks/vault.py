@@ -225,13 +225,13 @@ def postgres(url: str) -> Iterator[str]:
     """A vault in a PostgreSQL database, gone afterwards."""
     import sqlalchemy as sa
 
-    from allonym.vault.store import address
+    from allonym.vault.store import parse_address
 
     Vault.create(url, SECRET).close()
     try:
         yield url
     finally:
-        made = sa.create_engine(address(url))
+        made = sa.create_engine(parse_address(url))
         with made.begin() as connection:
             for name in sa.inspect(connection).get_table_names():
                 if name.startswith("allonym_"):

@@ -85,16 +85,16 @@ def postgres_database() -> Callable[[], AbstractContextManager[str]]:
     pytest.importorskip("psycopg")
     import sqlalchemy as sa
 
-    from allonym.vault.store import address
+    from allonym.vault.store import parse_address
 
     @contextmanager
     def made() -> Iterator[str]:
         name = f"allonym_test_{uuid.uuid4().hex}"
-        server = sa.create_engine(address(where), isolation_level="AUTOCOMMIT")
+        server = sa.create_engine(parse_address(where), isolation_level="AUTOCOMMIT")
         with server.connect() as connection:
             connection.exec_driver_sql(f"CREATE DATABASE {name}")
         try:
-            yield address(where).set(database=name).render_as_string(hide_password=False)
+            yield parse_address(where).set(database=name).render_as_string(hide_password=False)
         finally:
             with server.connect() as connection:
                 connection.exec_driver_sql(f"DROP DATABASE {name} WITH (FORCE)")

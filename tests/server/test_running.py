@@ -96,11 +96,11 @@ def test_a_killed_server_leaves_no_process_and_starts_again(make_live, tmp_path)
 def test_a_database_that_is_away_for_a_while(make_live, tmp_path, postgres_database):
     import sqlalchemy as sa
 
-    from allonym.vault.store import address
+    from allonym.vault.store import parse_address
 
     with postgres_database() as url:
-        name = address(url).database
-        server = sa.create_engine(address(url).set(database="postgres"), isolation_level="AUTOCOMMIT")
+        name = parse_address(url).database
+        server = sa.create_engine(parse_address(url).set(database="postgres"), isolation_level="AUTOCOMMIT")
 
         def run(*statements: str) -> None:
             with server.connect() as connection:

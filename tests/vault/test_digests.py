@@ -17,7 +17,7 @@ from allonym.cli import app
 from allonym.errors import UsageError, VaultError, VaultLocked
 from allonym.vault import Vault, new_secret, read_digests, read_secret, store
 from allonym.vault import digests as checking
-from allonym.vault.variants import forms_of, joined, words_of
+from allonym.vault.variants import forms_of, join_words, words_of
 
 SECRET = b"a secret only for the tests, 32b"
 KEY = bytes(range(32))
@@ -36,14 +36,14 @@ def rows(vault: Vault) -> int:
 
 
 def of(original: str, label: str = "PERSON") -> checking.Digests:
-    found = checking.unpacked(checking.packed(KEY, original, label), "test")
+    found = checking.unpack_digests(checking.pack_digests(KEY, original, label), "test")
     return checking.Digests.of(KEY, [(found[0], found[2])], found[1])
 
 
 def kinds(digests: checking.Digests, text: str) -> set[str]:
     words = [w.text for w in words_of(text)]
-    named = {kind for kind, _ in (*digests.named(" ".join(words)), *digests.named(joined(words)))}
-    return named or ({"edited"} if digests.edited(joined(words)) else set())
+    named = {kind for kind, _ in (*digests.named(" ".join(words)), *digests.named(join_words(words)))}
+    return named or ({"edited"} if digests.edited(join_words(words)) else set())
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_an_ending_of_a_phone_number_stands_for_it_whatever_the_country_code():
 
 @pytest.mark.parametrize(("original", "label"), [("41", "AGE"), ("Jo", "PERSON"), ("...", "PERSON"), ("", "PERSON")])
 def test_what_says_nothing_has_no_digests(original, label):
-    assert checking.packed(KEY, original, label) == b""
+    assert checking.pack_digests(KEY, original, label) == b""
 
 
 def test_numbers_are_not_looked_for_with_one_digit_another_where_that_is_another_number():
@@ -279,7 +279,7 @@ def test_the_vault_and_its_secret_are_not_written_over(file_vault, file, tmp_pat
 
 def test_many_originals_with_one_part_take_as_much_each_as_few():
     """The work for the last is that for the first: a list grows, it is not copied."""
-    found = checking.unpacked(checking.packed(KEY, "Ada Brook", "PERSON"), "test")
+    found = checking.unpack_digests(checking.pack_digests(KEY, "Ada Brook", "PERSON"), "test")
     digests = checking.Digests.of(KEY, [(found[0], found[2])] * 20_000, found[1])
     assert len(digests.named("ada")) == 20_000 == len(digests.edited("brok"))
 

@@ -156,7 +156,7 @@ def test_no_byte_of_what_was_purged_is_left_in_any_file(file_vault, file, how, c
 
 def test_traces_that_are_left_are_told(file_vault, file, monkeypatch):
     write(file_vault, "letters", "ada", *(f"person {i}" for i in range(200)))
-    monkeypatch.setattr(erase, "compact", lambda place: None)  # so that the rows stay in the journal
+    monkeypatch.setattr(erase, "compact_database", lambda place: None)  # so that the rows stay in the journal
     with pytest.raises(VaultError, match="traces of what was purged are left"):
         file_vault.purge(subject="ada")
 
@@ -192,5 +192,5 @@ def test_traces_are_found_wherever_they_begin(noise, marks, at, piece):
     with tempfile.TemporaryDirectory() as folder, mock.patch.object(erase, "_PIECE", piece):
         path = Path(folder) / "data"
         path.write_bytes(data)
-        found = erase.traces_in(path, marks)
+        found = erase.count_marks(path, marks)
     assert found == sum(any(data.startswith(mark, i) for mark in marks) for i in range(len(data)))

@@ -14,12 +14,12 @@ from allonym.vault import new_secret, read_secret, secret_from_environment, secr
 from allonym.vault.keys import (
     Keys,
     Sealer,
-    derivation,
-    key_encryption_key,
-    locked_up,
+    derive_key_encryption_key,
+    lock_keys,
     new_derivation,
     pack,
-    unlocked,
+    read_derivation,
+    unlock_keys,
     unpack,
 )
 
@@ -74,28 +74,28 @@ def test_keys_and_sealers_show_nothing():
 @pytest.mark.parametrize("secret", [SECRET, "eleven words that nobody would ever guess", b"\x00" * 16, "π" * 8])
 def test_a_secret_opens_what_it_locked_up_and_no_other_does(secret):
     keys = Keys.new()
-    values = locked_up(keys, secret, "here")
-    assert unlocked(values, secret, "here") == keys
+    values = lock_keys(keys, secret, "here")
+    assert unlock_keys(values, secret, "here") == keys
     for wrong in (SECRET + b"!", "another passphrase of many words", secret + secret[:1]):
         with pytest.raises(WrongKey):
-            unlocked(values, wrong, "here")
+            unlock_keys(values, wrong, "here")
 
 
 def test_the_kind_of_the_secret_is_told_where_it_is_the_wrong_one():
     with pytest.raises(WrongKey, match="opens with random bytes, got a passphrase"):
-        unlocked(locked_up(Keys.new(), SECRET, "here"), "a passphrase of many words", "here")
+        unlock_keys(lock_keys(Keys.new(), SECRET, "here"), "a passphrase of many words", "here")
 
 
 def test_every_change_of_the_envelope_is_seen():
     keys = Keys.new()
-    values = locked_up(keys, SECRET, "here")
+    values = lock_keys(keys, SECRET, "here")
     for name in ("data", "lasting", "operator", "generation", "derivation"):
         for at in (0, len(values[name]) // 2, len(values[name]) - 1):
             broken = bytes(b ^ (i == at) for i, b in enumerate(values[name]))
             with pytest.raises(VaultError):
-                unlocked({**values, name: broken}, SECRET, "here")
+                unlock_keys({**values, name: broken}, SECRET, "here")
         with pytest.raises(VaultError):
-            unlocked({n: v for n, v in values.items() if n != name}, SECRET, "here")
+            unlock_keys({n: v for n, v in values.items() if n != name}, SECRET, "here")
 
 
 def test_passphrases_are_stretched_with_a_salt_of_their_own():
@@ -104,21 +104,21 @@ def test_passphrases_are_stretched_with_a_salt_of_their_own():
     assert first["kind"] == "scrypt"
     assert first["n"] >= 2**15
     assert first["salt"] != second["salt"]
-    assert key_encryption_key(secret, first, "here") != key_encryption_key(secret, second, "here")
+    assert derive_key_encryption_key(secret, first, "here") != derive_key_encryption_key(secret, second, "here")
 
 
 @pytest.mark.parametrize("change", [{"n": 2**30}, {"n": 3}, {"r": 0}, {"p": 10**6}, {"n": "many"}, {"salt": "zz"}])
 def test_parameters_that_make_no_sense_are_refused(change):
     how = {**new_derivation("eleven words that nobody would ever guess"), **change}
     with pytest.raises(VaultError):
-        key_encryption_key("eleven words that nobody would ever guess", how, "here")
+        derive_key_encryption_key("eleven words that nobody would ever guess", how, "here")
 
 
 def test_an_unknown_derivation_is_told():
     with pytest.raises(VaultError, match="argon3"):
-        key_encryption_key(SECRET, {**new_derivation(SECRET), "kind": "argon3"}, "here")
+        derive_key_encryption_key(SECRET, {**new_derivation(SECRET), "kind": "argon3"}, "here")
     with pytest.raises(VaultError):
-        derivation({"derivation": b"[]"}, "here")
+        read_derivation({"derivation": b"[]"}, "here")
 
 
 @pytest.mark.parametrize(

@@ -39,8 +39,8 @@ def older(where, monkeypatch):
     """A vault as the first schema made it: no audit log, no digests."""
     with monkeypatch.context() as patch:
         patch.setattr(store.Store, "steps", store.STEPS[:1])
-        patch.setattr("allonym.vault.vault.log.append", lambda *_: None)
-        patch.setattr("allonym.vault.book.checking.rows_of", lambda *_: [])
+        patch.setattr("allonym.vault.vault.log.append_entry", lambda *_: None)
+        patch.setattr("allonym.vault.book.checking.make_rows", lambda *_: [])
         with Vault.create(where, SECRET) as made:
             fill(made)
             assert made.info().schema == 1

@@ -31,8 +31,8 @@ from allonym.vault.variants import (
     MOST_WORDS,
     SAID,
     Word,
-    joined,
-    tail,
+    join_words,
+    take_tail,
     words_of,
 )
 
@@ -272,10 +272,10 @@ class _Finder:
             ordinary = ordinary and each >= (self._known if last - first == 1 else self._common)
             some = [w.text for w in words[first:last]]
             hits = list(self._named(" ".join(some)))
-            letters = joined(some)
+            letters = join_words(some)
             if numeric and len(letters) >= _LEAST_NUMBER:
                 hits += self._named(letters)
-                hits += self._named(tail(letters)) if tail(letters) else ()
+                hits += self._named(take_tail(letters)) if take_tail(letters) else ()
             hits = [hit for hit in hits if hit[0] != "initials"]
             if len(letters) in _INITIALS and _capitals(text, words[first:last]):
                 hits += [hit for hit in self._named(letters) if hit[0] == "initials"]

@@ -22,7 +22,7 @@ from allonym.server.settings import Settings
 from allonym.server.studies import Studies
 from allonym.vault import Vault
 from allonym.vault.keys import Secret, new_secret, secret_from_environment, secret_from_file
-from allonym.vault.store import address
+from allonym.vault.store import parse_address
 
 FILES_AT_ONCE = 4
 """Uploads that are read into memory and treated at the same time."""
@@ -155,7 +155,7 @@ def _make_secret(path: Path) -> None:
 
 def _vault(settings: Settings, secret: Secret) -> Vault:
     where = settings.vault_url or settings.database_url or str(settings.data / "vault.sqlite")
-    url = address(where)
+    url = parse_address(where)
     if url.get_backend_name() == "sqlite":
         there = Path(url.database or "").exists()
     else:
@@ -170,7 +170,7 @@ def _has_vault(where: str) -> bool:
 
     place = Store(where)
     try:
-        with place.alone() as connection:
+        with place.connect_alone() as connection:
             return sa.inspect(connection).has_table(meta.name)
     finally:
         place.close()

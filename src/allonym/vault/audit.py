@@ -23,7 +23,7 @@ _HEAD = sa.select(store.meta.c.value).where(store.meta.c.name == "audit")
 _MAC = 32
 
 
-def append(
+def append_entry(
     connection: sa.Connection, sealer: Sealer, action: str, scope: str, actor: str, counts: Mapping[str, int]
 ) -> None:
     """Add a line, inside a transaction that writes.
@@ -39,14 +39,14 @@ def append(
     number += 1
     values = (str(int(time.time())), action, scope, actor, json.dumps(dict(counts)))
     sealed = sealer.seal_entry(values, number)
-    mac = sealer.chained("line", number, last, sealed)
+    mac = sealer.compute_mac("line", number, last, sealed)
     connection.execute(store.audit.insert().values(number=number, sealed=sealed, mac=mac))
-    new = number.to_bytes(8) + mac + sealer.chained("head", number, mac)
+    new = number.to_bytes(8) + mac + sealer.compute_mac("head", number, mac)
     connection.execute(store.meta.update().where(store.meta.c.name == "audit").values(value=new))
 
 
-def entries(connection: sa.Connection, sealer: Sealer, names: Mapping[str, str]) -> Iterator[AuditEntry]:
-    """All lines in order, each checked.
+def read_entries(connection: sa.Connection, sealer: Sealer, names: Mapping[str, str]) -> Iterator[AuditEntry]:
+    """Read all lines in order and check each.
 
     Args:
         names: of scopes, by their digests.
@@ -58,7 +58,7 @@ def entries(connection: sa.Connection, sealer: Sealer, names: Mapping[str, str])
     for row in connection.execute(sa.select(store.audit).order_by(store.audit.c.number)):
         number += 1
         values = sealer.unseal_entry(row.sealed, number) if row.number == number else None
-        if values is None or row.mac != sealer.chained("line", number, last, row.sealed):
+        if values is None or row.mac != sealer.compute_mac("line", number, last, row.sealed):
             raise VaultError(f"{sealer.where}: line {number} of the audit log is missing or was changed")
         last = row.mac
         when, action, scope, actor, counts = values
@@ -75,6 +75,6 @@ def _read_head(sealer: Sealer, head: object) -> tuple[int, bytes]:
         return 0, b""
     if isinstance(head, bytes) and len(head) == 8 + 2 * _MAC:
         number, mac = int.from_bytes(head[:8]), head[8 : 8 + _MAC]
-        if head[8 + _MAC :] == sealer.chained("head", number, mac):
+        if head[8 + _MAC :] == sealer.compute_mac("head", number, mac):
             return number, mac
     raise VaultError(f"{sealer.where}: the end of the audit log was changed")

@@ -6,9 +6,8 @@ row is linked to the subjects whose documents it served, so that one subject can
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import TypeVar
+from collections.abc import Iterable
+from dataclasses import astuple, dataclass
 
 import sqlalchemy as sa
 
@@ -19,10 +18,7 @@ from allonym.vault import digests as checking
 from allonym.vault import store
 from allonym.vault.keys import Sealer
 from allonym.vault.records import Known
-
-T = TypeVar("T")
-AT_ONCE = 500
-"""Rows per statement; databases bound the number of parameters."""
+from allonym.vault.store import AT_ONCE, make_batches
 
 _MANY = 4000
 _RECALL = (
@@ -69,10 +65,10 @@ def find_scope(connection: sa.Connection, sealer: Sealer, scope: str, *, lock: b
     return Place(row.id, digest, row.changes) if row else None
 
 
-def own_scope(connection: sa.Connection, sealer: Sealer, scope: str, now: int) -> Place:
-    """The scope's row, made where there is none, and locked."""
-    found = find_scope(connection, sealer, scope, lock=True)
-    while found is None:
+def ensure_scope(connection: sa.Connection, sealer: Sealer, scope: str, now: int) -> Place:
+    """Return the scope's row, made where there is none, and locked."""
+    place = find_scope(connection, sealer, scope, lock=True)
+    while place is None:
         digest = sealer.digest("scope", scope)
         values = {"digest": digest, "sealed": sealer.seal([scope], "scope", digest), "changes": 0, "created": now}
         try:
@@ -80,8 +76,8 @@ def own_scope(connection: sa.Connection, sealer: Sealer, scope: str, now: int) -
                 connection.execute(store.scopes.insert().values(values))
         except sa.exc.IntegrityError:
             pass  # another process was first
-        found = find_scope(connection, sealer, scope, lock=True)
-    return found
+        place = find_scope(connection, sealer, scope, lock=True)
+    return place
 
 
 def open_known(sealer: Sealer, scope: str, digest: str, token: str, sealed: object) -> Known:
@@ -114,7 +110,7 @@ class Book:
     ) -> None:
         self._connection = connection
         self._sealer = sealer
-        self.place = own_scope(connection, sealer, scope, now)
+        self.place = ensure_scope(connection, sealer, scope, now)
         self._now = now
         self._expires = expires
         self._subjects: dict[str, str] = {}
@@ -139,7 +135,7 @@ class Book:
     def about(self, subject: str) -> None:
         """From here on, what is looked up or written belongs to this subject's documents."""
         if subject not in self._subjects:
-            self._subjects[subject] = self._own_subject(subject)
+            self._subjects[subject] = self._ensure_subject(subject)
         self._subject = self._subjects[subject]
 
     def until(self, expires: int | None) -> None:
@@ -160,38 +156,38 @@ class Book:
             if row is not None:
                 self._past.add(digest)
             return None
-        found = self._sealer.unseal(row.sealed, "assigned", self.place.digest, digest, row.value)
-        self._values[digest] = found[2]
+        value = self._sealer.unseal(row.sealed, "assigned", self.place.digest, digest, row.value)[2]
+        self._values[digest] = value
         self._holders.add(row.value)
         if row.row is not None:
             self._linked.add((digest, self._subject))
         self._link(digest)
         if self._outlives(row.expires):
             self._longer.append({"key": digest, "until": self._expires})
-        return found[2]
+        return value
 
     def enter(self, kind: str, key: str, value: str) -> bool:
         """Give ``key`` a value; False, and nothing happens, where another key of the kind has it already."""
-        had = self.recall(kind, key)
-        if had is not None:
-            return had == value
-        digest, held = self._digest("key", kind, key), self._digest("value", kind, value)
-        if held in self._holders:
+        former = self.recall(kind, key)
+        if former is not None:
+            return former == value
+        digest, value_digest = self._digest("key", kind, key), self._digest("value", kind, value)
+        if value_digest in self._holders:
             return False
-        holder = self._connection.execute(_HOLDERS, {"value": held}).one_or_none()
+        holder = self._connection.execute(_HOLDERS, {"value": value_digest}).one_or_none()
         if holder is not None:
             if not self._is_past(holder.expires):
                 return False
             self._past.add(holder.digest)
         if stale := self._past & {digest, holder.digest if holder else digest}:
-            remove_rows(self._connection, store.assigned, store.assigned_subjects, stale)
+            delete_rows(self._connection, store.assigned, store.assigned_subjects, stale)
             self._past -= stale
-        sealed = self._sealer.seal((kind, key, value), "assigned", self.place.digest, digest, held)
-        row = {"digest": digest, "value": held, "scope": self.place.id, "sealed": sealed}
+        sealed = self._sealer.seal((kind, key, value), "assigned", self.place.digest, digest, value_digest)
+        row = {"digest": digest, "value": value_digest, "scope": self.place.id, "sealed": sealed}
         self._new_assigned.append({**row, "created": self._now, "expires": self._expires})
         self._values[digest] = value
         self._missing.discard(digest)
-        self._holders.add(held)
+        self._holders.add(value_digest)
         self._fresh.add(digest)
         self._link(digest)
         self.added.assigned += 1
@@ -202,14 +198,14 @@ class Book:
     def number(self, kind: str) -> int:
         """The kind's next number, from 1; no number comes twice."""
         digest = self._digest("counter", kind)
-        last = self._last(digest) + 1
+        last = self._read_counter(digest) + 1
         self._counters[digest] = (kind, last)
         return last
 
     def number_at_least(self, kind: str, last: int) -> None:
         """Let no number up to ``last`` come any more."""
         digest = self._digest("counter", kind)
-        if self._last(digest) < last:
+        if self._read_counter(digest) < last:
             self._counters[digest] = (kind, last)
 
     def remember(self, replacement: str, original: str, label: str, operator: str, entity: str) -> None:
@@ -229,7 +225,7 @@ class Book:
             self._connection.execute(store.assigned.insert(), self._new_assigned)
         if self._new_links:
             self._connection.execute(store.assigned_subjects.insert(), self._new_links)
-        self._lengthen(store.assigned, self._longer)
+        self._extend_expiry(store.assigned, self._longer)
         for digest, (kind, last) in self._counters.items():
             self._write_counter(digest, kind, last)
         if self._write_known():
@@ -237,9 +233,9 @@ class Book:
             change = table.update().where(table.c.id == self.place.id).values(changes=table.c.changes + 1)
             self._connection.execute(change)
         self._new_assigned, self._new_links, self._longer = [], [], []
-        seen = (self._values, self._holders, self._missing, self._fresh, self._linked, self._counters)
-        for one in (*seen, self._known_before):
-            one.clear()
+        for cache in (self._values, self._holders, self._missing, self._fresh, self._linked, self._counters):
+            cache.clear()
+        self._known_before.clear()
 
     def close(self) -> None:
         """The transaction is over: whoever goes on is told so, for nothing of it would be kept."""
@@ -261,7 +257,7 @@ class Book:
         """Whether what is written now is kept for longer than a row that expires then."""
         return expires is not None and (self._expires is None or self._expires > expires)
 
-    def _last(self, digest: str) -> int:
+    def _read_counter(self, digest: str) -> int:
         if digest in self._counters:
             return self._counters[digest][1]
         sealed = self._connection.execute(_COUNTER, {"digest": digest}).scalar()
@@ -269,7 +265,7 @@ class Book:
             return 0
         return int(self._sealer.unseal(sealed, "counter", self.place.digest, digest)[1])
 
-    def _own_subject(self, subject: str) -> str:
+    def _ensure_subject(self, subject: str) -> str:
         """The subject's digest; nobody in particular has one too, but no row."""
         digest = self._digest("subject", subject)
         table = store.subjects
@@ -289,89 +285,76 @@ class Book:
     def _write_counter(self, digest: str, kind: str, last: int) -> None:
         table = store.counters
         sealed = self._sealer.seal((kind, str(last)), "counter", self.place.digest, digest)
-        done = self._connection.execute(table.update().where(table.c.digest == digest).values(sealed=sealed))
-        if done.rowcount == 0:
+        result = self._connection.execute(table.update().where(table.c.digest == digest).values(sealed=sealed))
+        if result.rowcount == 0:
             self._connection.execute(table.insert().values(digest=digest, scope=self.place.id, sealed=sealed))
 
     def _write_known(self) -> bool:
         """Write the originals that are not there yet, and whose they are; whether anything a reader sees changed."""
         changed = False
-        for some in in_batches(self._known.items(), AT_ONCE):
-            changed = self._write_some(dict(some)) or changed
+        for batch in make_batches(self._known.items(), AT_ONCE):
+            changed = self._write_batch(dict(batch)) or changed
         self._known_before.update(self._known)
         self._known = {}
         return changed
 
-    def _write_some(self, wanted: dict[tuple[str, str], tuple[Known, str, int | None]]) -> bool:
+    def _write_batch(self, batch: dict[tuple[str, str], tuple[Known, str, int | None]]) -> bool:
         table, links = store.known, store.known_subjects
-        digests, subjects = {d for d, _ in wanted}, {s for _, s in wanted}
-        those = sa.select(table.c.digest, table.c.expires).where(table.c.digest.in_(digests))
-        had = {row.digest: row.expires for row in self._connection.execute(those)}
-        if past := [digest for digest, expires in had.items() if self._is_past(expires)]:
-            remove_rows(self._connection, table, links, past)
-            had = {digest: expires for digest, expires in had.items() if digest not in past}
-        theirs = sa.select(links.c.row, links.c.subject).where(links.c.row.in_(digests), links.c.subject.in_(subjects))
-        linked = {(row.row, row.subject) for row in self._connection.execute(theirs)} if had else set()
+        digests, subjects = {d for d, _ in batch}, {s for _, s in batch}
+        query = sa.select(table.c.digest, table.c.expires).where(table.c.digest.in_(digests))
+        former = {row.digest: row.expires for row in self._connection.execute(query)}
+        if past := [digest for digest, expires in former.items() if self._is_past(expires)]:
+            delete_rows(self._connection, table, links, past)
+            former = {digest: expires for digest, expires in former.items() if digest not in past}
+        query = sa.select(links.c.row, links.c.subject).where(links.c.row.in_(digests), links.c.subject.in_(subjects))
+        linked = {(row.row, row.subject) for row in self._connection.execute(query)} if former else set()
         rows: dict[str, dict[str, object]] = {}
         longer: list[dict[str, object]] = []
         beside: list[dict[str, object]] = []
         packed: dict[tuple[str, str], bytes] = {}
-        for (digest, _), (one, token, expires) in wanted.items():
+        for (digest, _), (known, token, expires) in batch.items():
             if digest in rows:
                 before = rows[digest]["expires"]
                 rows[digest]["expires"] = None if before is None or expires is None else max(int(str(before)), expires)
-            elif digest not in had:
+            elif digest not in former:
                 about = ("known", self.place.digest, digest, token)
-                values = (one.replacement, one.original, one.label, one.operator, one.entity)
                 rows[digest] = {
                     "digest": digest,
                     "token": token,
                     "scope": self.place.id,
-                    "sealed": self._sealer.seal(values, *about),
+                    "sealed": self._sealer.seal(astuple(known), *about),
                     "created": self._now,
                     "expires": expires,
                 }
-                of = one.original, one.label
-                if of not in packed:
-                    packed[of] = checking.packed(self._sealer.checking, *of)
-                beside += checking.rows_of(self._sealer, digest, packed[of])
-            elif had[digest] is not None and (expires is None or expires > had[digest]):
+                original = known.original, known.label
+                if original not in packed:
+                    packed[original] = checking.pack_digests(self._sealer.checking, *original)
+                beside += checking.make_rows(self._sealer, digest, packed[original])
+            elif former[digest] is not None and (expires is None or expires > former[digest]):
                 longer.append({"key": digest, "until": expires})
         if rows:
             self._connection.execute(table.insert(), list(rows.values()))
         if beside:
             self._connection.execute(store.digests.insert(), beside)
-        if new := [{"row": d, "subject": s} for d, s in wanted if (d, s) not in linked]:
+        if new := [{"row": d, "subject": s} for d, s in batch if (d, s) not in linked]:
             self._connection.execute(links.insert(), new)
-        self._lengthen(table, longer)
+        self._extend_expiry(table, longer)
         self.added.known += len(rows)
         self.added.same += len(digests) - len(rows)
         return bool(rows or longer)
 
-    def _lengthen(self, table: sa.Table, longer: list[dict[str, object]]) -> None:
+    def _extend_expiry(self, table: sa.Table, longer: list[dict[str, object]]) -> None:
         if longer:
             change = table.update().where(table.c.digest == sa.bindparam("key")).values(expires=sa.bindparam("until"))
             self._connection.execute(change, longer)
 
 
-def remove_rows(connection: sa.Connection, table: sa.Table, links: sa.Table, rows: Iterable[str]) -> int:
+def delete_rows(connection: sa.Connection, table: sa.Table, links: sa.Table, rows: Iterable[str]) -> int:
     """Delete rows, what links them to subjects, and the digests beside them; how many rows there were."""
     count = 0
-    for some in in_batches(rows, AT_ONCE):
-        connection.execute(links.delete().where(links.c.row.in_(some)))
+    for batch in make_batches(rows, AT_ONCE):
+        connection.execute(links.delete().where(links.c.row.in_(batch)))
         if table is store.known:
-            connection.execute(store.digests.delete().where(store.digests.c.row.in_(some)))
-        count += connection.execute(table.delete().where(table.c.digest.in_(some))).rowcount
+            connection.execute(store.digests.delete().where(store.digests.c.row.in_(batch)))
+        count += connection.execute(table.delete().where(table.c.digest.in_(batch))).rowcount
     return count
-
-
-def in_batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    """The items in lists of at most ``size``."""
-    some: list[T] = []
-    for item in items:
-        some.append(item)
-        if len(some) == size:
-            yield some
-            some = []
-    if some:
-        yield some

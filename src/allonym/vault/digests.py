@@ -11,7 +11,6 @@ a line for each original: its label, and its digests of each kind, 16 bytes each
 from __future__ import annotations
 
 import json
-import os
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,12 +24,12 @@ from allonym.errors import UsageError, VaultError
 from allonym.keys import encode_secret
 from allonym.vault import store
 from allonym.vault.keys import Sealer, pack, unpack
-from allonym.vault.variants import KINDS, forms_of, without
+from allonym.vault.store import iterate_batches, write_private_file
+from allonym.vault.variants import KINDS, drop_character, forms_of
 
 SIZE = 16
 """Bytes of a digest: BLAKE2b with a key (RFC 7693), which is a MAC as it is, and three times as fast as HMAC."""
 
-_AT_ONCE = 500
 _KEY = 32
 _FILE = "allonym-digests"
 _VERSION = 1
@@ -40,37 +39,37 @@ _EDITED = "edited"
 
 
 def digest_of(key: bytes, form: str, *, edited: bool = False) -> bytes:
-    """The digest of a form; those of forms with one letter another are no others' digests."""
+    """Return the digest of a form; those of forms with one letter another are no others' digests."""
     person = b"edited" if edited else b"form"
     return blake2b(encode_secret(form), digest_size=SIZE, key=key, person=person).digest()
 
 
-def packed(key: bytes, original: str, label: str) -> bytes:
-    """Label, number of words, and the digests of an original; empty where it is too short to be known by."""
+def pack_digests(key: bytes, original: str, label: str) -> bytes:
+    """Return label, number of words, and the digests of an original; empty where it is too short to be known by."""
     forms = forms_of(original, label)
     if not forms.by_kind:
         return b""
     longest = max(form.count(" ") + 1 for some in forms.by_kind.values() for form in some)
-    found = [bytes([_NUMBER[kind]]) + digest_of(key, form, edited=kind == _EDITED) for kind, form in forms.digested()]
-    return pack((label, str(longest))) + b"".join(dict.fromkeys(found))
+    digests = [bytes([_NUMBER[kind]]) + digest_of(key, form, edited=kind == _EDITED) for kind, form in forms.list_all()]
+    return pack((label, str(longest))) + b"".join(dict.fromkeys(digests))
 
 
-def unpacked(data: bytes, where: str) -> tuple[str, int, dict[str, list[bytes]]]:
-    """Label, number of words, and digests by kind.
+def unpack_digests(data: bytes, where: str) -> tuple[str, int, dict[str, list[bytes]]]:
+    """Return label, number of words, and digests by kind.
 
     Raises:
-        VaultError: it is nothing that :func:`packed` made.
+        VaultError: the data is not what :func:`pack_digests` made.
     """
     label, longest = unpack(data)
-    at = len(pack((label, longest)))
-    found: dict[str, list[bytes]] = {}
-    while at < len(data) and data[at]:
-        kind, one = _KIND.get(data[at]), data[at + 1 : at + 1 + SIZE]
-        if kind is None or len(one) < SIZE:
+    by_kind: dict[str, list[bytes]] = {}
+    for start in range(len(pack((label, longest))), len(data), SIZE + 1):
+        if not data[start]:
+            break
+        kind, digest = _KIND.get(data[start]), data[start + 1 : start + 1 + SIZE]
+        if kind is None or len(digest) < SIZE:
             raise VaultError(f"{where}: a row of digests is damaged, or a newer version made it")
-        found.setdefault(kind, []).append(one)
-        at += 1 + SIZE
-    return label, int(longest), found
+        by_kind.setdefault(kind, []).append(digest)
+    return label, int(longest), by_kind
 
 
 Entry = tuple[str, Mapping[str, Iterable[bytes]]]
@@ -101,115 +100,107 @@ class Digests:
 
     @classmethod
     def of(cls, key: bytes, entries: Iterable[Entry], longest: int) -> Digests:
-        """What was read of a vault or a file."""
+        """Make the tables from what was read of a vault or a file."""
         labels: list[str] = []
         forms: dict[bytes, list[tuple[str, int]]] = {}
         edits: dict[bytes, list[int]] = {}
         for number, (label, by_kind) in enumerate(entries):
             labels.append(label)
-            for kind, some in by_kind.items():
-                for one in some:
+            for kind, digests in by_kind.items():
+                for digest in digests:
                     if kind == _EDITED:
-                        edits.setdefault(one, []).append(number)
+                        edits.setdefault(digest, []).append(number)
                     else:
-                        forms.setdefault(one, []).append((kind, number))
+                        forms.setdefault(digest, []).append((kind, number))
         return cls(key, tuple(labels), longest, forms, edits)
 
     def named(self, form: str) -> tuple[tuple[str, int], ...]:
-        """Kind and number of the originals that are known by a form: words with one blank between them."""
+        """Return kind and number of the originals that are known by a form: words with one blank between them."""
         return tuple(self._forms.get(digest_of(self.key, form), ()))
 
     def edited(self, letters: str) -> frozenset[int]:
-        """Numbers of the originals that become ``letters``, their letters and digits, by one letter too many, too few
-        or another, or by none."""
+        """Return the numbers of the originals that become ``letters``, their letters and digits, by one letter too
+        many, too few or another, or by none."""
         if not self._edits:
             return frozenset()
-        asked = [without(letters, i) for i in range(len(letters))]  # another letter
-        asked += [letters[:i] + letters[i + 1 :] for i in range(len(letters))]  # one too many
-        asked += [f"{i}-{letters}" for i in range(len(letters) + 1)]  # one too few
-        found: set[int] = set()
-        for form in asked:
-            found.update(self._edits.get(digest_of(self.key, form, edited=True), ()))
-        return frozenset(found)
+        forms = [drop_character(letters, i) for i in range(len(letters))]  # another letter
+        forms += [letters[:i] + letters[i + 1 :] for i in range(len(letters))]  # one too many
+        forms += [f"{i}-{letters}" for i in range(len(letters) + 1)]  # one too few
+        digests = (digest_of(self.key, form, edited=True) for form in forms)
+        return frozenset(number for digest in digests for number in self._edits.get(digest, ()))
 
 
-def entries(connection: sa.Connection, sealer: Sealer, scope: str | None, now: int) -> tuple[list[Entry], int]:
-    """The digests of all that has not expired, each original once, in no order that tells anything; and the words of
-    the longest. No original is decrypted.
+def read_entries(connection: sa.Connection, sealer: Sealer, scope: str | None, now: int) -> tuple[list[Entry], int]:
+    """Return the digests of all that has not expired, each original once, and the words of the longest.
+
+    Their order tells nothing. No original is decrypted.
 
     Args:
+        connection: of a transaction that reads.
+        sealer: of the vault.
         scope: digest of a scope; None: all of them.
+        now: in seconds since 1970.
     """
-    known = store.known
-    asked = sa.select(store.digests.c.row, store.digests.c.sealed).join(known, known.c.digest == store.digests.c.row)
-    asked = asked.where(sa.or_(known.c.expires.is_(None), known.c.expires > now)).order_by(store.digests.c.row)
+    originals = store.known
+    query = sa.select(store.digests).join(originals, originals.c.digest == store.digests.c.row)
+    query = query.where(sa.or_(originals.c.expires.is_(None), originals.c.expires > now)).order_by(store.digests.c.row)
     if scope is not None:
-        asked = asked.join(store.scopes, store.scopes.c.id == known.c.scope).where(store.scopes.c.digest == scope)
-    once: dict[tuple[str, bytes], Entry] = {}
+        query = query.join(store.scopes, store.scopes.c.id == originals.c.scope).where(store.scopes.c.digest == scope)
+    entries: dict[tuple[str, bytes], Entry] = {}
     longest = 0
-    for row in connection.execute(asked):
-        label, words, found = unpacked(sealer.unseal_digests(row.sealed, row.row), sealer.where)
+    for row in connection.execute(query):
+        label, words, by_kind = unpack_digests(sealer.unseal_digests(row.sealed, row.row), sealer.where)
         longest = max(longest, words)
-        once.setdefault((label, found["whole"][0]), (label, found))
-    return [once[key] for key in sorted(once)], longest
+        entries.setdefault((label, by_kind["whole"][0]), (label, by_kind))
+    return [entries[key] for key in sorted(entries)], longest
 
 
-def fill(connection: sa.Connection, sealer: Sealer) -> int:
-    """Make the digests of everything that was written before there were any; how many rows."""
-    known, count = store.known, 0
-    scopes = {row.id: row.digest for row in connection.execute(sa.select(store.scopes.c.id, store.scopes.c.digest))}
-    last = ""
-    asked = sa.select(known).order_by(known.c.digest).limit(_AT_ONCE)
-    while rows := connection.execute(asked.where(known.c.digest > last)).all():
-        made = []
-        for row in rows:
+def fill_digests(connection: sa.Connection, sealer: Sealer) -> int:
+    """Make the digests of everything that was written before there were any; returns how many rows."""
+    count = 0
+    scopes = dict(connection.execute(sa.select(store.scopes.c.id, store.scopes.c.digest)).all())
+    for batch in iterate_batches(connection, store.known):
+        rows = []
+        for row in batch:
             about = ("known", scopes.get(row.scope, ""), row.digest, row.token)
             _, original, label, *_ = sealer.unseal(row.sealed, *about)
-            made += rows_of(sealer, row.digest, packed(sealer.checking, original, label))
-        if made:
-            connection.execute(store.digests.insert(), made)
-        count += len(made)
-        last = rows[-1].digest
+            rows += make_rows(sealer, row.digest, pack_digests(sealer.checking, original, label))
+        if rows:
+            connection.execute(store.digests.insert(), rows)
+        count += len(rows)
     return count
 
 
-def rows_of(sealer: Sealer, row: str, data: bytes) -> list[dict[str, object]]:
-    """The row of the table ``digests`` beside a row of ``known``; none where there is nothing to keep."""
+def make_rows(sealer: Sealer, row: str, data: bytes) -> list[dict[str, object]]:
+    """Return the row of the table ``digests`` beside a row of ``known``; none where there is nothing to keep."""
     return [{"row": row, "sealed": sealer.seal_digests(data, row)}] if data else []
 
 
 # The file
 
 
-def write_digests(path: Path, key: bytes, found: Sequence[Entry], longest: int, *, overwrite: bool = False) -> int:
-    """Write digests and key into a file that only its owner may read; how many originals.
+def write_digests(path: Path, key: bytes, entries: Sequence[Entry], longest: int, *, overwrite: bool = False) -> int:
+    """Write digests and key into a file that only its owner may read; returns how many originals.
 
     Raises:
         UsageError: the file exists, or cannot be written.
     """
-    if path.exists() and not overwrite:
-        raise UsageError(f"{path} exists; overwriting must be asked for")
-    head = {_FILE: _VERSION, "key": key.hex(), "longest": longest, "originals": len(found)}
-    part = path.with_name(f".{path.name}.allonym-part")
+    lines: list[dict[str, object]] = [
+        {_FILE: _VERSION, "key": key.hex(), "longest": longest, "originals": len(entries)}
+    ]
+    for label, by_kind in entries:
+        digests = {kind: b64encode(b"".join(by_kind[kind])).decode() for kind in KINDS if kind in by_kind}
+        lines.append({"label": label, **digests})
     try:
-        part.unlink(missing_ok=True)  # one that is there may be open to others
-        with open(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w", encoding="ascii") as out:
-            out.write(json.dumps(head) + "\n")
-            for label, by_kind in found:
-                told = {kind: b64encode(b"".join(by_kind[kind])).decode() for kind in KINDS if kind in by_kind}
-                out.write(json.dumps({"label": label, **told}) + "\n")
-            out.flush()
-            os.fsync(out.fileno())
-        os.replace(part, path)
+        with write_private_file(path, overwrite=overwrite) as out:
+            out.writelines(json.dumps(line).encode("ascii") + b"\n" for line in lines)
     except OSError as error:
         raise UsageError(f"cannot write {path}: {error.strerror}") from None
-    finally:
-        part.unlink(missing_ok=True)
-    return len(found)
+    return len(entries)
 
 
 def read_digests(path: str | Path) -> Digests:
-    """The digests in a file that :func:`write_digests` wrote.
+    """Return the digests in a file that :func:`write_digests` wrote.
 
     Raises:
         VaultError: it is no such file, it is damaged, or a newer version wrote it.
@@ -219,19 +210,19 @@ def read_digests(path: str | Path) -> Digests:
             head = json.loads(lines.readline(1 << 12))
             if head[_FILE] != _VERSION:
                 raise VaultError(f"{path}: digests of version {_VERSION} are required, a newer allonym wrote these")
-            found = Digests.of(bytes.fromhex(head["key"]), (_entry(line) for line in lines), int(head["longest"]))
-            if len(found.key) != _KEY or len(found) != head["originals"]:  # cut off, it would find too little
+            digests = Digests.of(bytes.fromhex(head["key"]), map(_read_entry, lines), int(head["longest"]))
+            if len(digests.key) != _KEY or len(digests) != head["originals"]:  # cut off, it would find too little
                 raise ValueError
-            return found
+            return digests
     except (ValueError, KeyError, TypeError, AttributeError):
         raise VaultError(f"{path} is no file of digests, or it is damaged; allonym vault digests writes one") from None
 
 
-def _entry(line: str) -> Entry:
-    told: dict[str, Any] = json.loads(line)
-    cut = {kind: b64decode(told[kind], validate=True) for kind in KINDS if kind in told}
-    if not cut or any(not data or len(data) % SIZE for data in cut.values()):
+def _read_entry(line: str) -> Entry:
+    values: dict[str, Any] = json.loads(line)
+    by_kind = {kind: b64decode(values[kind], validate=True) for kind in KINDS if kind in values}
+    if not by_kind or any(not data or len(data) % SIZE for data in by_kind.values()):
         raise ValueError
-    return str(told["label"]), {
-        kind: [data[i : i + SIZE] for i in range(0, len(data), SIZE)] for kind, data in cut.items()
+    return str(values["label"]), {
+        kind: [data[i : i + SIZE] for i in range(0, len(data), SIZE)] for kind, data in by_kind.items()
     }

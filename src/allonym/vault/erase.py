@@ -11,16 +11,18 @@ import sqlalchemy as sa
 
 from allonym.errors import VaultError
 from allonym.vault import store
-from allonym.vault.book import in_batches, remove_rows
+from allonym.vault.book import delete_rows
 from allonym.vault.keys import Sealer
 from allonym.vault.records import Purged
-from allonym.vault.store import Store
+from allonym.vault.store import AT_ONCE, Store, make_batches
 
 _PIECE = 1 << 22
 _SHORT = 24
 """Bytes of a ciphertext that are looked for: its nonce and the beginning."""
 
-_AT_ONCE = 500
+_LINKED = ((store.known, store.known_subjects), (store.assigned, store.assigned_subjects))
+_Rows = Sequence[tuple[sa.Table, sa.Table, Sequence[str]]]
+"""Tables with the tables of their links to subjects, and digests of rows."""
 
 
 @dataclass(slots=True)
@@ -34,81 +36,78 @@ class Traces:
     marks: set[bytes] = field(default_factory=set, repr=False)
 
     def counts(self) -> dict[str, int]:
-        """How many rows of which kind."""
+        """Return how many rows of which kind were deleted."""
         return {"known": self.known, "assigned": self.assigned, "subjects": self.subjects, "scopes": self.scopes}
 
     def add(self, *values: str | bytes) -> None:
-        """More to look for."""
+        """Add more to look for."""
         self.marks.update(v.encode() if isinstance(v, str) else bytes(v[:_SHORT]) for v in values)
 
-    def checked(self, place: Store) -> Purged:
+    def check(self, place: Store) -> Purged:
         """Look for what was deleted.
 
         Raises:
             VaultError: something of it is still there.
         """
-        left = _in_files(place, self.marks) if place.file else _in_tables(place, self.marks)
-        if left:
-            raise VaultError(f"{place.shown}: {left} traces of what was purged are left; purge when nobody uses it")
-        return Purged(self.known, self.assigned, self.subjects, self.scopes, "files" if place.file else "tables")
+        count = _count_in_files(place, self.marks) if place.file else _count_in_tables(place, self.marks)
+        if count:
+            raise VaultError(f"{place.shown}: {count} traces of what was purged are left; purge when nobody uses it")
+        return Purged(**self.counts(), checked="files" if place.file else "tables")
 
 
-def erased(
+def erase_rows(
     connection: sa.Connection, sealer: Sealer, scope: str | None, subject: str | None, expired: bool, now: int
 ) -> Traces:
-    """Delete inside a transaction: what has expired, one subject's rows, or a whole scope.
+    """Delete what has expired, one subject's rows, or a whole scope, inside a transaction.
 
     Args:
+        connection: of the transaction.
+        sealer: of the vault.
         scope: digest of a scope; None: all scopes.
+        subject: name of a subject; None: all that the scope holds.
+        expired: only what has expired.
+        now: in seconds since 1970.
     """
     traces = Traces()
-    asked = sa.select(store.scopes).order_by(store.scopes.c.id).with_for_update()
+    table = store.scopes
+    query = sa.select(table).order_by(table.c.id).with_for_update()
     if scope is not None:
-        asked = asked.where(store.scopes.c.digest == scope)
-    for place in connection.execute(asked).all():
+        query = query.where(table.c.digest == scope)
+    for place in connection.execute(query).all():
         if expired:
-            _rows(connection, traces, _past(connection, place.id, now))
-            _forget_subjects(connection, traces, place.id)
+            _erase(connection, traces, [_select_rows(connection, *pair, place.id, now) for pair in _LINKED])
+            _erase_idle_subjects(connection, traces, place.id)
         elif subject is not None:
-            _subject(connection, traces, place.id, sealer.digest("subject", place.digest, subject))
+            _erase_subject(connection, traces, place.id, sealer.digest("subject", place.digest, subject))
         else:
-            _scope(connection, traces, place)
-        table = store.scopes
+            _erase_scope(connection, traces, place)
         connection.execute(table.update().where(table.c.id == place.id).values(changes=table.c.changes + 1))
     return traces
 
 
-_TABLES = ((store.known, store.known_subjects), (store.assigned, store.assigned_subjects))
-_Rows = Sequence[tuple[sa.Table, sa.Table, Sequence[str]]]
+def _select_rows(
+    connection: sa.Connection, table: sa.Table, links: sa.Table, scope: int, now: int | None = None
+) -> tuple[sa.Table, sa.Table, Sequence[str]]:
+    """A scope's rows; with a time, those that have expired by then."""
+    query = sa.select(table.c.digest).where(table.c.scope == scope)
+    if now is not None:
+        query = query.where(table.c.expires <= now)
+    return table, links, connection.execute(query).scalars().all()
 
 
-def _past(connection: sa.Connection, scope: int, now: int) -> _Rows:
-    return [
-        (
-            table,
-            links,
-            connection.execute(sa.select(table.c.digest).where(table.c.scope == scope, table.c.expires <= now))
-            .scalars()
-            .all(),
-        )
-        for table, links in _TABLES
-    ]
-
-
-def _rows(connection: sa.Connection, traces: Traces, rows: _Rows) -> None:
+def _erase(connection: sa.Connection, traces: Traces, rows: _Rows) -> None:
     for table, links, digests in rows:
         column = "token" if table is store.known else "value"
-        for some in in_batches(digests, _AT_ONCE):
-            found = connection.execute(sa.select(table).where(table.c.digest.in_(some))).all()
+        for batch in make_batches(digests, AT_ONCE):
+            deleted = connection.execute(sa.select(table).where(table.c.digest.in_(batch))).all()
             if table is store.known:
-                beside = sa.select(store.digests.c.sealed).where(store.digests.c.row.in_(some))
+                beside = sa.select(store.digests.c.sealed).where(store.digests.c.row.in_(batch))
                 traces.add(*connection.execute(beside).scalars())
-            remove_rows(connection, table, links, some)
-            looked_up = {getattr(row, column) for row in found}
-            stay = sa.select(table.c[column]).where(table.c[column].in_(looked_up))
-            kept = set(connection.execute(stay).scalars())
-            traces.add(*(looked_up - kept))
-            for row in found:
+            delete_rows(connection, table, links, batch)
+            looked_up = {getattr(row, column) for row in deleted}
+            still_used = sa.select(table.c[column]).where(table.c[column].in_(looked_up))
+            traces.add(*(looked_up - set(connection.execute(still_used).scalars())))
+            for row in deleted:
                 traces.add(row.digest, row.sealed)
         if table is store.known:
             traces.known += len(digests)
@@ -116,52 +115,54 @@ def _rows(connection: sa.Connection, traces: Traces, rows: _Rows) -> None:
             traces.assigned += len(digests)
 
 
-def _subject(connection: sa.Connection, traces: Traces, scope: int, subject: str) -> None:
-    """A subject's links, and the rows that were its alone."""
+def _erase_subject(connection: sa.Connection, traces: Traces, scope: int, subject: str) -> None:
+    """Delete a subject's links, and the rows that were its alone."""
     table = store.subjects
     row = connection.execute(sa.select(table).where(table.c.digest == subject, table.c.scope == scope)).one_or_none()
     if row is None:
         return
-    alone = []
-    for rows, links in _TABLES:
+    rows = []
+    for linked, links in _LINKED:
         others = links.alias()
-        mine = sa.select(links.c.row).where(
+        alone = sa.select(links.c.row).where(
             links.c.subject == subject,
             ~sa.exists().where(others.c.row == links.c.row, others.c.subject != subject),
         )
-        alone.append((rows, links, connection.execute(mine).scalars().all()))
-    for _, links in _TABLES:
+        rows.append((linked, links, connection.execute(alone).scalars().all()))
+    for _, links in _LINKED:
         connection.execute(links.delete().where(links.c.subject == subject))
-    _rows(connection, traces, alone)
-    connection.execute(table.delete().where(table.c.digest == subject))
-    traces.add(row.digest, row.sealed)
-    traces.subjects += 1
+    _erase(connection, traces, rows)
+    _erase_names(connection, traces, [row])
 
 
-def _forget_subjects(connection: sa.Connection, traces: Traces, scope: int) -> None:
-    """The names of subjects that nothing is left of."""
+def _erase_idle_subjects(connection: sa.Connection, traces: Traces, scope: int) -> None:
+    """Delete the names of subjects that nothing is left of."""
     table = store.subjects
-    unlinked = [~sa.exists().where(links.c.subject == table.c.digest) for _, links in _TABLES]
-    for row in connection.execute(sa.select(table).where(table.c.scope == scope, *unlinked)).all():
-        connection.execute(table.delete().where(table.c.digest == row.digest))
+    unlinked = [~sa.exists().where(links.c.subject == table.c.digest) for _, links in _LINKED]
+    _erase_names(
+        connection, traces, connection.execute(sa.select(table).where(table.c.scope == scope, *unlinked)).all()
+    )
+
+
+def _erase_names(connection: sa.Connection, traces: Traces, subjects: Sequence[sa.Row[Any]]) -> None:
+    for row in subjects:
+        connection.execute(store.subjects.delete().where(store.subjects.c.digest == row.digest))
         traces.add(row.digest, row.sealed)
         traces.subjects += 1
 
 
-def _scope(connection: sa.Connection, traces: Traces, place: sa.Row[tuple[object, ...]]) -> None:
-    """Everything of a scope, its numbers and name included."""
-    rows = [
-        (table, links, connection.execute(sa.select(table.c.digest).where(table.c.scope == place.id)).scalars().all())
-        for table, links in _TABLES
-    ]
-    _rows(connection, traces, rows)
-    for table in (store.subjects, store.counters):
-        gone = connection.execute(sa.select(table).where(table.c.scope == place.id)).all()
-        for row in gone:
-            traces.add(row.digest, row.sealed)
-        connection.execute(table.delete().where(table.c.scope == place.id))
-        if table is store.subjects:
-            traces.subjects += len(gone)
+def _erase_scope(connection: sa.Connection, traces: Traces, place: sa.Row[Any]) -> None:
+    """Delete everything of a scope, its numbers and name included."""
+    _erase(connection, traces, [_select_rows(connection, *pair, place.id) for pair in _LINKED])
+    _erase_names(
+        connection,
+        traces,
+        connection.execute(sa.select(store.subjects).where(store.subjects.c.scope == place.id)).all(),
+    )
+    counters = store.counters
+    for row in connection.execute(sa.select(counters).where(counters.c.scope == place.id)).all():
+        traces.add(row.digest, row.sealed)
+    connection.execute(counters.delete().where(counters.c.scope == place.id))
     connection.execute(store.scopes.delete().where(store.scopes.c.id == place.id))
     traces.add(place.digest, place.sealed)
     traces.scopes += 1
@@ -170,7 +171,7 @@ def _scope(connection: sa.Connection, traces: Traces, place: sa.Row[tuple[object
 # Traces in the files
 
 
-def checkpoint(place: Store) -> None:
+def empty_journal(place: Store) -> None:
     """Empty SQLite's write-ahead log into the file, so that it holds no old copies of pages.
 
     Raises:
@@ -179,15 +180,15 @@ def checkpoint(place: Store) -> None:
     if not place.file:
         return
 
-    def done() -> bool:
-        with place.alone() as connection:
+    def is_empty() -> bool:
+        with place.connect_alone() as connection:
             busy, _, _ = connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").one()
             return not busy
 
-    place.patiently(done, "its journal could not be emptied")
+    place.retry(is_empty, "its journal could not be emptied")
 
 
-def compact(place: Store) -> None:
+def compact_database(place: Store) -> None:
     """Write the database anew without what was deleted.
 
     Raises:
@@ -195,38 +196,35 @@ def compact(place: Store) -> None:
     """
     if place.file:
         place.vacuum("VACUUM")
-        checkpoint(place)
+        empty_journal(place)
     elif place.url.get_backend_name() == "postgresql":
-        links = (links for _, links in _TABLES)
+        links = (links for _, links in _LINKED)
         for table in (store.known, store.digests, store.assigned, *links, store.subjects, store.scopes):
             place.vacuum(f"VACUUM FULL {table.name}")
 
 
-def _in_tables(place: Store, marks: Iterable[bytes]) -> int:
+def _count_in_tables(place: Store, marks: Iterable[bytes]) -> int:
     digests = [mark.decode() for mark in marks if len(mark) == 32]
-    left = 0
+    tables = (store.known, store.assigned, store.subjects, store.counters, store.scopes)
+    columns = [table.c.digest for table in tables] + [store.digests.c.row]
+    count = 0
     with place.reading() as connection:
-        for some in in_batches(digests, _AT_ONCE):
-            for table in (store.known, store.assigned, store.subjects, store.counters, store.scopes):
-                asked = sa.select(sa.func.count()).select_from(table).where(table.c.digest.in_(some))
-                left += connection.execute(asked).scalar_one()
-            beside = sa.select(sa.func.count()).select_from(store.digests).where(store.digests.c.row.in_(some))
-            left += connection.execute(beside).scalar_one()
-            for _, links in _TABLES:
-                asked = sa.select(sa.func.count()).select_from(links)
-                asked = asked.where(sa.or_(links.c.row.in_(some), links.c.subject.in_(some)))
-                left += connection.execute(asked).scalar_one()
-    return left
+        for batch in make_batches(digests, AT_ONCE):
+            conditions: list[sa.ColumnElement[bool]] = [column.in_(batch) for column in columns]
+            conditions += [sa.or_(links.c.row.in_(batch), links.c.subject.in_(batch)) for _, links in _LINKED]
+            for condition in conditions:
+                count += connection.execute(sa.select(sa.func.count()).where(condition)).scalar_one()
+    return count
 
 
-def _in_files(place: Store, marks: set[bytes]) -> int:
+def _count_in_files(place: Store, marks: set[bytes]) -> int:
     assert place.file is not None
     files = (place.file, *(Path(f"{place.file}{suffix}") for suffix in ("-wal", "-journal")))
-    return sum(traces_in(file, marks) for file in files if file.exists())
+    return sum(count_marks(file, marks) for file in files if file.exists())
 
 
-def traces_in(file: Path, marks: Iterable[bytes]) -> int:
-    """How many places of a file hold one of the marks, each of at least 8 bytes.
+def count_marks(file: Path, marks: Iterable[bytes]) -> int:
+    """Return how many places of a file hold one of the marks, each of at least 8 bytes.
 
     All marks are looked for in one pass: the 8 bytes at every place against the sorted beginnings of the marks.
     """
@@ -239,17 +237,17 @@ def traces_in(file: Path, marks: Iterable[bytes]) -> int:
         return 0
     longest = max(len(mark) for some in by_head.values() for mark in some)
     heads = np.sort(np.frombuffer(b"".join(by_head), dtype="<u8"))
-    found = 0
-    with file.open("rb") as data:
-        for at in range(0, file.stat().st_size, _PIECE):
-            data.seek(at)
-            text = data.read(_PIECE + longest - 1)
-            for start, head in _candidates(np.frombuffer(text, dtype=np.uint8), heads):
-                found += start < _PIECE and any(text.startswith(mark, start) for mark in by_head[head])
-    return found
+    count = 0
+    with file.open("rb") as stream:
+        for offset in range(0, file.stat().st_size, _PIECE):
+            stream.seek(offset)
+            data = stream.read(_PIECE + longest - 1)
+            for start, head in _find_heads(np.frombuffer(data, dtype=np.uint8), heads):
+                count += start < _PIECE and any(data.startswith(mark, start) for mark in by_head[head])
+    return count
 
 
-def _candidates(data: Any, heads: Any) -> Iterator[tuple[int, bytes]]:
+def _find_heads(data: Any, heads: Any) -> Iterator[tuple[int, bytes]]:
     """Places where one of the sorted 8-byte heads stands, with that head."""
     import numpy as np
 
@@ -258,6 +256,6 @@ def _candidates(data: Any, heads: Any) -> Iterator[tuple[int, bytes]]:
         if usable <= 0:
             continue
         words = data[offset : offset + usable].view("<u8")
-        at = np.minimum(np.searchsorted(heads, words), len(heads) - 1)
-        for i in np.flatnonzero(heads[at] == words):
+        nearest = np.minimum(np.searchsorted(heads, words), len(heads) - 1)
+        for i in np.flatnonzero(heads[nearest] == words):
             yield offset + int(i) * 8, words[i].tobytes()

@@ -71,7 +71,7 @@ def new_secret() -> str:
 
 
 def read_secret(given: bytes | str, where: str) -> Secret:
-    """The secret in a file or variable: what :func:`new_secret` made, else a line of text as a passphrase, else bytes.
+    """Read the secret in a file or variable: a line of :func:`new_secret`, any other line (a passphrase), or bytes.
 
     Raises:
         UsageError: it is too short, or a broken line of :func:`new_secret`. The message does not show it.
@@ -115,8 +115,8 @@ def secret_from_file(path: str | Path) -> Secret:
 
 def secret_from_environment(name: str = ENVIRONMENT) -> Secret | None:
     """The secret in an environment variable; None where that is empty or not set."""
-    given = os.environ.get(name)
-    return read_secret(os.fsencode(given), name) if given else None
+    value = os.environ.get(name)
+    return read_secret(os.fsencode(value), name) if value else None
 
 
 def secret_from_keyring(entry: str) -> Secret:
@@ -135,12 +135,12 @@ def secret_from_keyring(entry: str) -> Secret:
     except ImportError:
         raise MissingExtra("a vault's secret in the keyring", "keyring") from None
     try:
-        found = keyring.get_password(service, name)
+        entry_text = keyring.get_password(service, name)
     except KeyringError as error:
         raise UsageError(f"the keyring cannot be read: {type(error).__name__}") from None
-    if found is None:
+    if entry_text is None:
         raise UsageError(f"the keyring has no entry {entry!r}")
-    return read_secret(found, f"keyring entry {entry!r}")
+    return read_secret(entry_text, f"keyring entry {entry!r}")
 
 
 # From the secret to the data key
@@ -153,26 +153,26 @@ def new_derivation(secret: Secret) -> Derivation:
     return {"kind": "hkdf", "salt": secrets.token_hex(16), "n": 0, "r": 0, "p": 0}
 
 
-def key_encryption_key(secret: Secret, how: Derivation, where: str) -> bytes:
-    """32 bytes out of the secret.
+def derive_key_encryption_key(secret: Secret, how: Derivation, where: str) -> bytes:
+    """Derive the 32 bytes that encrypt the data key from the secret.
 
     Raises:
         WrongKey: the vault opens with the other kind of secret.
         VaultError: the stored parameters make no sense.
     """
-    wanted = {"scrypt": str, "hkdf": bytes}.get(how["kind"])
-    if wanted is None:
+    required = {"scrypt": str, "hkdf": bytes}.get(how["kind"])
+    if required is None:
         raise VaultError(f"{where}: unknown derivation of the key, {how['kind']!r}; a newer version may know it")
-    if not isinstance(secret, wanted):
-        kinds = ("a passphrase", "random bytes") if wanted is str else ("random bytes", "a passphrase")
-        hint = "" if wanted is str else ", or the secret is damaged"
+    if not isinstance(secret, required):
+        kinds = ("a passphrase", "random bytes") if required is str else ("random bytes", "a passphrase")
+        hint = "" if required is str else ", or the secret is damaged"
         raise WrongKey(f"{where} opens with {kinds[0]}, got {kinds[1]}{hint}")
     try:
         salt = bytes.fromhex(how["salt"])
     except ValueError:
         raise VaultError(f"{where}: the salt of its key cannot be read") from None
     if isinstance(secret, bytes):
-        return expanded(expand_key(salt, secret), "key encryption")
+        return derive_key(expand_key(salt, secret), "key encryption")
     n, r, p = how["n"], how["r"], how["p"]
     if not (n in _ROUNDS and r in range(1, 33) and p in range(1, 17)):
         raise VaultError(f"{where}: parameters of scrypt out of range")
@@ -180,13 +180,13 @@ def key_encryption_key(secret: Secret, how: Derivation, where: str) -> bytes:
 
 
 def wrap(key: bytes, inner: bytes, *about: str) -> bytes:
-    """``inner`` encrypted under ``key``, bound to what it is."""
-    return Cipher(expanded(key, "wrap")).seal(inner, pack(about))
+    """Encrypt ``inner`` under ``key``, bound to what it is."""
+    return Cipher(derive_key(key, "wrap")).seal(inner, pack(about))
 
 
 def unwrap(key: bytes, wrapped: bytes, *about: str) -> bytes | None:
-    """What :func:`wrap` wrapped; None where the key does not fit or something was changed."""
-    return unseal(Cipher(expanded(key, "wrap")), wrapped, about)
+    """Decrypt what :func:`wrap` made; None where the key does not fit or something was changed."""
+    return unseal(Cipher(derive_key(key, "wrap")), wrapped, about)
 
 
 # Values and digests
@@ -201,62 +201,62 @@ class Sealer:
     __slots__ = ("_chain", "_digests", "_index", "_log", "_values", "checking", "where")
 
     def __init__(self, keys: Keys, where: str) -> None:
-        self._values = Cipher(expanded(keys.data, "values"))
-        self._index = expanded(keys.lasting, "index")
-        self._log = Cipher(expanded(keys.lasting, "audit"))
-        self._chain = expanded(keys.lasting, "audit chain")
-        self._digests = Cipher(expanded(keys.lasting, "digests"))
-        self.checking = expanded(keys.lasting, "checking")
+        self._values = Cipher(derive_key(keys.data, "values"))
+        self._index = derive_key(keys.lasting, "index")
+        self._log = Cipher(derive_key(keys.lasting, "audit"))
+        self._chain = derive_key(keys.lasting, "audit chain")
+        self._digests = Cipher(derive_key(keys.lasting, "digests"))
+        self.checking = derive_key(keys.lasting, "checking")
         self.where = where
 
     def digest(self, *parts: str) -> str:
-        """32 hexadecimal digits of HMAC-SHA256 over the parts, which cannot run into each other."""
+        """Return 32 hexadecimal digits of HMAC-SHA256 over the parts, which cannot run into each other."""
         return hmac.digest(self._index, pack(parts), "sha256").hex()[:_DIGITS]
 
     def seal(self, values: Sequence[str], *about: str) -> bytes:
-        """Values encrypted together, padded to a multiple of 32 bytes and bound to table, scope and row."""
-        plain = pack(values)
-        return self._values.seal(plain + bytes(-len(plain) % _BLOCK), pack(about))
+        """Encrypt values together, padded to a multiple of 32 bytes and bound to table, scope and row."""
+        data = pack(values)
+        return self._values.seal(data + bytes(-len(data) % _BLOCK), pack(about))
 
     def unseal(self, sealed: object, *about: str) -> tuple[str, ...]:
-        """What :meth:`seal` sealed.
+        """Decrypt what :meth:`seal` made.
 
         Raises:
             VaultError: it was changed, belongs to another row, or to another data key.
         """
-        plain = unseal(self._values, sealed, about)
-        if plain is None:
+        return unpack(self._unseal(self._values, sealed, about))
+
+    def _unseal(self, cipher: Cipher, sealed: object, about: Sequence[str]) -> bytes:
+        data = unseal(cipher, sealed, about)
+        if data is None:
             raise VaultError(f"{self.where}: a row in {about[0]!r} is damaged, or was changed without the key")
-        return unpack(plain)
+        return data
 
     def seal_digests(self, data: bytes, row: str) -> bytes:
-        """The digests of an original, padded to a multiple of 512 bytes, under a key that stays when the data key
-        changes."""
+        """Encrypt the digests of an original, padded to a multiple of 512 bytes, under a key that stays when the data
+        key changes."""
         return self._digests.seal(data + bytes(-len(data) % _MANY_DIGESTS), pack(("digests", row)))
 
     def unseal_digests(self, sealed: object, row: str) -> bytes:
-        """What :meth:`seal_digests` sealed.
+        """Decrypt what :meth:`seal_digests` made.
 
         Raises:
             VaultError: it was changed, or belongs to another row.
         """
-        plain = unseal(self._digests, sealed, ("digests", row))
-        if plain is None:
-            raise VaultError(f"{self.where}: a row in 'digests' is damaged, or was changed without the key")
-        return plain
+        return self._unseal(self._digests, sealed, ("digests", row))
 
     def seal_entry(self, values: Sequence[str], number: int) -> bytes:
-        """A line of the audit log, encrypted under a key that stays when the data key changes."""
+        """Encrypt a line of the audit log under a key that stays when the data key changes."""
         return self._log.seal(pack(values), pack(("audit", str(number))))
 
     def unseal_entry(self, sealed: object, number: int) -> tuple[str, ...] | None:
-        """What :meth:`seal_entry` sealed; None where it was changed."""
-        plain = unseal(self._log, sealed, ("audit", str(number)))
-        return None if plain is None else unpack(plain)
+        """Decrypt what :meth:`seal_entry` made; None where it was changed."""
+        data = unseal(self._log, sealed, ("audit", str(number)))
+        return None if data is None else unpack(data)
 
-    def chained(self, what: str, number: int, *pieces: bytes) -> bytes:
-        """The MAC that binds a line of the audit log to the one before it."""
-        head = pack((what, str(number)))
+    def compute_mac(self, kind: str, number: int, *pieces: bytes) -> bytes:
+        """Return the MAC that binds a line of the audit log to the one before it."""
+        head = pack((kind, str(number)))
         return hmac.digest(self._chain, head + b"".join(len(p).to_bytes(4) + p for p in pieces), "sha256")
 
 
@@ -268,43 +268,43 @@ def unseal(cipher: Cipher, sealed: object, about: Sequence[str]) -> bytes | None
         return None
 
 
-def expanded(key: bytes, purpose: str) -> bytes:
-    """A 32-byte key of its own for one purpose (HKDF's expand step)."""
+def derive_key(key: bytes, purpose: str) -> bytes:
+    """Derive a 32-byte key for one purpose (HKDF's expand step)."""
     return expand_key(key, b"allonym vault " + purpose.encode() + b"\1")
 
 
 def pack(values: Iterable[str]) -> bytes:
-    """Texts in one piece of bytes from which :func:`unpack` gets exactly them back."""
+    """Pack texts into bytes from which :func:`unpack` gets exactly them back."""
     pieces = [encode_secret(value) for value in values]
     return len(pieces).to_bytes(2) + b"".join([len(p).to_bytes(4) + p for p in pieces])
 
 
 def unpack(data: bytes) -> tuple[str, ...]:
-    """What :func:`pack` packed; padding behind it does not matter."""
-    out, at = [], 2
+    """Return the texts that :func:`pack` packed; padding behind them does not matter."""
+    values, start = [], 2
     for _ in range(int.from_bytes(data[:2])):
-        end = at + 4 + int.from_bytes(data[at : at + 4])
-        out.append(data[at + 4 : end].decode("utf-8", "surrogatepass"))
-        at = end
-    return tuple(out)
+        end = start + 4 + int.from_bytes(data[start : start + 4])
+        values.append(data[start + 4 : end].decode("utf-8", "surrogatepass"))
+        start = end
+    return tuple(values)
 
 
 # What is stored of the keys
 
 
-def locked_up(keys: Keys, secret: Secret, where: str) -> dict[str, bytes]:
-    """What a vault stores, by name, so that this secret opens it: the envelope with all its keys."""
+def lock_keys(keys: Keys, secret: Secret, where: str) -> dict[str, bytes]:
+    """Return what a vault stores, by name, so that this secret opens it: the envelope with all its keys."""
     how = new_derivation(secret)
-    outer = key_encryption_key(secret, how, where)
+    outer = derive_key_encryption_key(secret, how, where)
     return {
         "derivation": json.dumps(how).encode(),
         "data": wrap(outer, keys.data, "data"),
-        **wrapped(keys),
+        **wrap_keys(keys),
     }
 
 
-def wrapped(keys: Keys) -> dict[str, bytes]:
-    """The part of the envelope that the data key closes."""
+def wrap_keys(keys: Keys) -> dict[str, bytes]:
+    """Return the part of the envelope that the data key closes."""
     generation = str(keys.generation)
     return {
         "generation": generation.encode(),
@@ -313,8 +313,8 @@ def wrapped(keys: Keys) -> dict[str, bytes]:
     }
 
 
-def derivation(values: Mapping[str, bytes], where: str) -> Derivation:
-    """How the key-encryption key comes out of the secret.
+def read_derivation(values: Mapping[str, bytes], where: str) -> Derivation:
+    """Return how the key-encryption key is derived from the secret.
 
     Raises:
         VaultError: what is stored about it makes no sense.
@@ -326,13 +326,13 @@ def derivation(values: Mapping[str, bytes], where: str) -> Derivation:
         raise VaultError(f"{where}: how its key is derived cannot be read") from None
 
 
-def unlocked(values: Mapping[str, bytes], secret: Secret, where: str) -> Keys:
-    """The keys in a vault's envelope.
+def unlock_keys(values: Mapping[str, bytes], secret: Secret, where: str) -> Keys:
+    """Return the keys in a vault's envelope.
 
     Raises:
         WrongKey: the secret does not open it, or it was changed.
     """
-    outer = key_encryption_key(secret, derivation(values, where), where)
+    outer = derive_key_encryption_key(secret, read_derivation(values, where), where)
     data = unwrap(outer, values.get("data", b""), "data")
     if data is None:
         raise WrongKey(f"the secret does not open {where}, or the secret is damaged")

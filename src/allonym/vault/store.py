@@ -14,10 +14,11 @@ import random
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, TypeVar
 from urllib.parse import quote
 
 import sqlalchemy as sa
@@ -26,80 +27,75 @@ from sqlalchemy.pool import QueuePool
 
 from allonym.errors import AllonymError, MissingExtra, UsageError, VaultError, VaultLocked
 
+T = TypeVar("T")
 WAIT = 30.0
 """Seconds that a writer waits for others, by default."""
+
+AT_ONCE = 500
+"""Rows per statement; databases bound the number of parameters."""
 
 _BUSY = frozenset({"55P03", "40P01", "40001"})  # PostgreSQL: no lock in time, deadlock, serialisation failure
 
 # Schema 1
 
 _first = sa.MetaData()
-_digest = sa.String(32)
 
 
-def _table(name: str, *columns: sa.Column[Any], of: sa.MetaData = _first) -> sa.Table:
-    return sa.Table(f"allonym_{name}", of, *columns)
+def _table(name: str, *columns: sa.Column[Any], metadata: sa.MetaData = _first, **options: Any) -> sa.Table:
+    return sa.Table(f"allonym_{name}", metadata, *columns, **options)
+
+
+def _digest(name: str, **options: Any) -> sa.Column[Any]:
+    return sa.Column(name, sa.String(32), **({"nullable": False} | options))
+
+
+def _bytes(name: str) -> sa.Column[Any]:
+    return sa.Column(name, sa.LargeBinary, nullable=False)
+
+
+def _integer(name: str, kind: Any = sa.BigInteger, **options: Any) -> sa.Column[Any]:
+    return sa.Column(name, kind, **({"nullable": False} | options))
+
+
+def _scope() -> sa.Column[Any]:
+    return _integer("scope", sa.Integer, index=True)
+
+
+def _times() -> tuple[sa.Column[Any], ...]:
+    return _integer("created"), _integer("expires", nullable=True, index=True)
 
 
 migrations = _table(
-    "migrations",
-    sa.Column("version", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("applied", sa.BigInteger, nullable=False),
+    "migrations", _integer("version", sa.Integer, primary_key=True, autoincrement=False), _integer("applied")
 )
-meta = _table(
-    "meta",
-    sa.Column("name", sa.String(32), primary_key=True),
-    sa.Column("value", sa.LargeBinary, nullable=False),
-)
-scopes = sa.Table(
-    "allonym_scopes",
-    _first,
-    sa.Column("id", sa.Integer, primary_key=True),
-    sa.Column("digest", _digest, nullable=False, unique=True),
-    sa.Column("sealed", sa.LargeBinary, nullable=False),
-    sa.Column("changes", sa.BigInteger, nullable=False),
-    sa.Column("created", sa.BigInteger, nullable=False),
+meta = _table("meta", _digest("name", primary_key=True), _bytes("value"))
+scopes = _table(
+    "scopes",
+    _integer("id", sa.Integer, primary_key=True),
+    _digest("digest", unique=True),
+    _bytes("sealed"),
+    _integer("changes"),
+    _integer("created"),
     sqlite_autoincrement=True,  # a number must not come again: readers tell scopes apart by it
 )
-subjects = _table(
-    "subjects",
-    sa.Column("digest", _digest, primary_key=True),
-    sa.Column("scope", sa.Integer, nullable=False, index=True),
-    sa.Column("sealed", sa.LargeBinary, nullable=False),
-)
-counters = _table(
-    "counters",
-    sa.Column("digest", _digest, primary_key=True),
-    sa.Column("scope", sa.Integer, nullable=False, index=True),
-    sa.Column("sealed", sa.LargeBinary, nullable=False),
-)
+subjects = _table("subjects", _digest("digest", primary_key=True), _scope(), _bytes("sealed"))
+counters = _table("counters", _digest("digest", primary_key=True), _scope(), _bytes("sealed"))
 assigned = _table(
     "assigned",
-    sa.Column("digest", _digest, primary_key=True),
-    sa.Column("value", _digest, nullable=False, unique=True),
-    sa.Column("scope", sa.Integer, nullable=False, index=True),
-    sa.Column("sealed", sa.LargeBinary, nullable=False),
-    sa.Column("created", sa.BigInteger, nullable=False),
-    sa.Column("expires", sa.BigInteger, index=True),
+    _digest("digest", primary_key=True),
+    _digest("value", unique=True),
+    _scope(),
+    _bytes("sealed"),
+    *_times(),
 )
 known = _table(
-    "known",
-    sa.Column("digest", _digest, primary_key=True),
-    sa.Column("token", _digest, nullable=False, index=True),
-    sa.Column("scope", sa.Integer, nullable=False, index=True),
-    sa.Column("sealed", sa.LargeBinary, nullable=False),
-    sa.Column("created", sa.BigInteger, nullable=False),
-    sa.Column("expires", sa.BigInteger, index=True),
+    "known", _digest("digest", primary_key=True), _digest("token", index=True), _scope(), _bytes("sealed"), *_times()
 )
 assigned_subjects = _table(
-    "assigned_subjects",
-    sa.Column("row", _digest, primary_key=True),
-    sa.Column("subject", _digest, primary_key=True, index=True),
+    "assigned_subjects", _digest("row", primary_key=True), _digest("subject", primary_key=True, index=True)
 )
 known_subjects = _table(
-    "known_subjects",
-    sa.Column("row", _digest, primary_key=True),
-    sa.Column("subject", _digest, primary_key=True, index=True),
+    "known_subjects", _digest("row", primary_key=True), _digest("subject", primary_key=True, index=True)
 )
 
 # Schema 2
@@ -107,30 +103,25 @@ known_subjects = _table(
 _second = sa.MetaData()
 audit = _table(
     "audit",
-    sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("sealed", sa.LargeBinary, nullable=False),
-    sa.Column("mac", sa.LargeBinary, nullable=False),
-    of=_second,
+    _integer("number", sa.Integer, primary_key=True, autoincrement=False),
+    _bytes("sealed"),
+    _bytes("mac"),
+    metadata=_second,
 )
 
 # Schema 3
 
 _third = sa.MetaData()
-digests = _table(
-    "digests",
-    sa.Column("row", _digest, primary_key=True),
-    sa.Column("sealed", sa.LargeBinary, nullable=False),
-    of=_third,
-)
+digests = _table("digests", _digest("row", primary_key=True), _bytes("sealed"), metadata=_third)
 """Beside rows of ``known``; see :mod:`allonym.vault.digests`. Whoever deletes those deletes these."""
 
 
-def _tables(connection: sa.Connection) -> None:
+def _create_tables(connection: sa.Connection) -> None:
     """Schema 1: everything but the audit log."""
     _first.create_all(connection)
 
 
-def _audit_log(connection: sa.Connection) -> None:
+def _create_audit_log(connection: sa.Connection) -> None:
     """Schema 2: the audit log, whose rows the database itself refuses to change."""
     _second.create_all(connection)
     connection.execute(meta.insert().values(name="audit", value=b""))
@@ -151,20 +142,20 @@ def _audit_log(connection: sa.Connection) -> None:
         )
 
 
-def _digests(connection: sa.Connection) -> None:
+def _create_digests(connection: sa.Connection) -> None:
     """Schema 3: digests of originals, by which outputs are checked; the vault fills them in, which takes its key."""
     _third.create_all(connection)
 
 
-STEPS: tuple[Callable[[sa.Connection], None], ...] = (_tables, _audit_log, _digests)
+STEPS: tuple[Callable[[sa.Connection], None], ...] = (_create_tables, _create_audit_log, _create_digests)
 """The step at index n leads from schema n to schema n + 1. Steps are never changed once released, only added."""
 
 Applied = Callable[[sa.Connection, int, int], None]
 """Called inside a step's transaction, with the versions that it leads from and to."""
 
 
-def address(where: str | Path) -> sa.URL:
-    """The URL of a path or URL. Text with ``://`` in it is a URL, anything else a path.
+def parse_address(where: str | Path) -> sa.URL:
+    """Return the URL of a path or URL. Text with ``://`` in it is a URL, anything else a path.
 
     Raises:
         UsageError: it is no URL, or names a database in memory.
@@ -199,14 +190,14 @@ class Store:
     busy: type[AllonymError] = VaultLocked
 
     def __init__(self, where: str | Path, wait: float = WAIT) -> None:
-        self.url = address(where)
+        self.url = parse_address(where)
         self.wait = wait
         self.file = Path(self.url.database or "") if self.url.get_backend_name() == "sqlite" else None
         self.shown = str(self.file) if self.file else self.url.render_as_string(hide_password=True)
-        self._ready()
+        self._reset()
 
-    def _ready(self) -> None:
-        self._made: sa.Engine | None = None
+    def _reset(self) -> None:
+        self._engine: sa.Engine | None = None
         self._process = 0
         self._lock = threading.Lock()
 
@@ -215,23 +206,23 @@ class Store:
 
     def __setstate__(self, state: dict[str, object]) -> None:
         vars(self).update(state)
-        self._ready()
+        self._reset()
 
     def close(self) -> None:
         """Close this process's connections. They are made again when needed."""
-        made, self._made = self._made, None
-        if made is not None:
-            made.dispose(close=self._process == os.getpid())
+        engine, self._engine = self._engine, None
+        if engine is not None:
+            engine.dispose(close=self._process == os.getpid())
 
     @contextmanager
     def reading(self, *, once: bool = False) -> Iterator[sa.Connection]:
         """A transaction that sees one state of the database and changes nothing. ``once``: for a single statement."""
-        with self._told(), self._engine().connect() as connection:
+        with self._translate_errors(), self._open_engine().connect() as connection:
             if not self.file:
                 connection.execution_options(isolation_level="AUTOCOMMIT" if once else "REPEATABLE READ")
             else:
                 # The state to be seen is settled by the first look, which waits for whoever holds the file alone.
-                self._patiently(lambda: self._looked(connection))
+                self._retry_busy(lambda: self._begin_reading(connection))
             yield connection
             connection.rollback()
 
@@ -243,15 +234,15 @@ class Store:
             VaultLocked: others wrote for longer than we wait.
             VaultError: the database failed.
         """
-        with self._told(), self._engine().connect() as connection:
+        with self._translate_errors(), self._open_engine().connect() as connection:
             if self.file:
-                self._patiently(lambda: connection.exec_driver_sql("BEGIN IMMEDIATE"))
+                self._retry_busy(lambda: connection.exec_driver_sql("BEGIN IMMEDIATE"))
             yield connection
             connection.commit()
 
     @contextmanager
-    def intact(self) -> Iterator[None]:
-        """Where only stored values are treated: those that are not what their columns hold, as the error that they are.
+    def check_values(self) -> Iterator[None]:
+        """Report stored values that are not what their columns should hold, for a block that treats nothing else.
 
         Raises:
             VaultError: there is such a value.
@@ -264,31 +255,31 @@ class Store:
             raise self.failure(f"{self.shown} is damaged, or was changed without the key") from None
 
     @contextmanager
-    def alone(self) -> Iterator[sa.Connection]:
+    def connect_alone(self) -> Iterator[sa.Connection]:
         """A connection outside of any transaction, for VACUUM and checkpoints."""
-        with self._told(), self._engine().connect() as connection:
+        with self._translate_errors(), self._open_engine().connect() as connection:
             if not self.file:
                 connection.execution_options(isolation_level="AUTOCOMMIT")
             yield connection
 
     def vacuum(self, statement: str) -> None:
         """Run a statement that the database takes only outside of transactions, when nobody else is in the way."""
-        with self.alone() as connection:
+        with self.connect_alone() as connection:
             if self.file:
-                self._patiently(lambda: connection.exec_driver_sql(statement))
+                self._retry_busy(lambda: connection.exec_driver_sql(statement))
             else:
                 connection.exec_driver_sql(statement)
 
-    def patiently(self, done: Callable[[], bool], what: str) -> None:
-        """Try until it is done.
+    def retry(self, attempt: Callable[[], bool], failure: str) -> None:
+        """Repeat an attempt until it succeeds.
 
         Raises:
             VaultLocked: others held the vault for longer than we wait.
         """
         until, pause = time.monotonic() + self.wait, 0.001
-        while not done():
+        while not attempt():
             if time.monotonic() > until:
-                raise self.busy(f"{self.shown}: {what}: other processes held it for {self.wait:g} seconds")
+                raise self.busy(f"{self.shown}: {failure}: other processes held it for {self.wait:g} seconds")
             time.sleep(random.uniform(0, pause))
             pause = min(pause * 1.5, 0.02)
 
@@ -299,17 +290,17 @@ class Store:
             VaultError: there are none, or a newer version of allonym made them.
         """
         try:
-            found = connection.execute(sa.select(sa.func.max(self.versions.c.version))).scalar()
+            version = connection.execute(sa.select(sa.func.max(self.versions.c.version))).scalar()
         except DBAPIError:
-            found = None
-        if not isinstance(found, int):
+            version = None
+        if not isinstance(version, int):
             raise self.failure(f"{self.shown} is not {self.what}; {self.made_by}")
-        if found > len(self.steps):
+        if version > len(self.steps):
             most = len(self.steps)
             raise self.failure(
-                f"{self.shown} has schema {found}, this version of allonym knows up to {most}; use a newer one"
+                f"{self.shown} has schema {version}, this version of allonym knows up to {most}; use a newer one"
             )
-        return found
+        return version
 
     def migrate(self, applied: Applied) -> None:
         """Bring an older vault's tables up to date, each step in a transaction with its own record."""
@@ -339,61 +330,61 @@ class Store:
             os.close(os.open(self.file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         except FileExistsError:
             raise self.failure(f"{self.shown} exists already") from None
-        with self.alone() as connection:
+        with self.connect_alone() as connection:
             connection.exec_driver_sql("PRAGMA journal_mode=WAL")
 
     # Connections
 
-    def _engine(self) -> sa.Engine:
+    def _open_engine(self) -> sa.Engine:
         with self._lock:
-            if self._made is None or self._process != os.getpid():
-                if self._made is not None:
-                    self._made.dispose(close=False)  # the parent process goes on using its connections
-                self._made, self._process = self._new_engine(), os.getpid()
-            return self._made
+            if self._engine is None or self._process != os.getpid():
+                if self._engine is not None:
+                    self._engine.dispose(close=False)  # the parent process goes on using its connections
+                self._engine, self._process = self._create_engine(), os.getpid()
+            return self._engine
 
-    def _new_engine(self) -> sa.Engine:
+    def _create_engine(self) -> sa.Engine:
         if self.file:
             file = self.file
-            made = sa.create_engine(
-                "sqlite://", creator=lambda: self._sqlite(file), poolclass=QueuePool, hide_parameters=True
+            engine = sa.create_engine(
+                "sqlite://", creator=lambda: self._connect_sqlite(file), poolclass=QueuePool, hide_parameters=True
             )
-            sa.event.listen(made, "handle_error", _damaged)
-            return made
+            sa.event.listen(engine, "handle_error", _replace_error)
+            return engine
         try:
-            made = sa.create_engine(self.url, hide_parameters=True, isolation_level="READ COMMITTED")
+            engine = sa.create_engine(self.url, hide_parameters=True, isolation_level="READ COMMITTED")
         except NoSuchModuleError:
             raise UsageError(f"no SQLAlchemy dialect for {self.url.drivername!r}") from None
         except ImportError:
             if self.url.get_backend_name() == "postgresql":
                 raise MissingExtra(f"{self.what} in PostgreSQL", "postgres") from None
             raise UsageError(f"the driver of {self.url.drivername!r} is not installed") from None
-        if made.dialect.name == "postgresql":
+        if engine.dialect.name == "postgresql":
             milliseconds = int(self.wait * 1000)
 
-            def limited(connection: Any, record: object) -> None:
+            def set_timeout(connection: Any, record: object) -> None:
                 connection.execute(f"SET lock_timeout = {milliseconds}")
                 connection.commit()
 
-            sa.event.listen(made, "connect", limited)
-        return made
+            sa.event.listen(engine, "connect", set_timeout)
+        return engine
 
-    def _sqlite(self, file: Path) -> sqlite3.Connection:
+    def _connect_sqlite(self, file: Path) -> sqlite3.Connection:
         if not file.is_file():
             raise self.failure(f"no {self.what.partition(' ')[2]} at {file}; {self.made_by}")
-        made = sqlite3.connect(
+        connection = sqlite3.connect(
             f"file:{quote(str(file))}?mode=rw", uri=True, isolation_level=None, check_same_thread=False, timeout=0.02
         )
         settings = "synchronous=FULL secure_delete=ON temp_store=MEMORY cell_size_check=ON trusted_schema=OFF"
         try:
             for setting in settings.split():
-                made.execute(f"PRAGMA {setting}")
+                connection.execute(f"PRAGMA {setting}")
         except (sqlite3.Error, UnicodeDecodeError) as error:
-            made.close()
-            raise _said_of(error) from None
-        return made
+            connection.close()
+            raise _hide_undecodable(error) from None
+        return connection
 
-    def _looked(self, connection: sa.Connection) -> None:
+    def _begin_reading(self, connection: sa.Connection) -> None:
         connection.exec_driver_sql("BEGIN")
         try:
             connection.exec_driver_sql("SELECT 1 FROM sqlite_schema LIMIT 1").fetchall()
@@ -402,8 +393,8 @@ class Store:
                 connection.exec_driver_sql("ROLLBACK")
             raise
 
-    def _patiently(self, begin: Callable[[], object]) -> None:
-        def tried() -> bool:
+    def _retry_busy(self, begin: Callable[[], object]) -> None:
+        def try_to_begin() -> bool:
             try:
                 begin()
             except DBAPIError as error:
@@ -412,39 +403,39 @@ class Store:
                 raise
             return True
 
-        self.patiently(tried, "no turn to begin")
+        self.retry(try_to_begin, "no turn to begin")
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
-        """Errors of the database as ours. Theirs are not kept: some quote the row that they failed at."""
+    def _translate_errors(self) -> Iterator[None]:
+        """Raise errors of the database as ours. Theirs are not kept: some quote the row that they failed at."""
         message, busy = "", False
         try:
             yield
         except DBAPIError as error:
             busy = _is_busy(error)
-            message = self._failed(error.orig)
+            message = self._describe_failure(error.orig)
         except SQLAlchemyError as error:
-            message = self._failed(error)
+            message = self._describe_failure(error)
         except sqlite3.Error as error:  # from opening the file
-            message = self._failed(error)
+            message = self._describe_failure(error)
         if busy:
             raise self.busy(f"{self.shown}: other processes held it for too long") from None
         if message:
             raise self.failure(message) from None
 
-    def _failed(self, error: BaseException | None) -> str:
+    def _describe_failure(self, error: BaseException | None) -> str:
         if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_NOTADB:
             return f"{self.shown} is not {self.what}; {self.made_by}"
         return f"{self.shown}: the database failed with {type(error).__name__}"
 
 
-def _damaged(context: sa.engine.ExceptionContext) -> BaseException | None:
+def _replace_error(context: sa.engine.ExceptionContext) -> BaseException | None:
     error = context.original_exception
-    return _said_of(error) if isinstance(error, UnicodeDecodeError) else None
+    return _hide_undecodable(error) if isinstance(error, UnicodeDecodeError) else None
 
 
-def _said_of(error: BaseException) -> BaseException:
-    """The error; of a file so damaged that SQLite's own message about it is no text, an error of SQLite."""
+def _hide_undecodable(error: BaseException) -> BaseException:
+    """The error; an error of SQLite where a file is so damaged that SQLite's own message about it is no text."""
     return sqlite3.DatabaseError("damaged") if isinstance(error, UnicodeDecodeError) else error
 
 
@@ -452,3 +443,42 @@ def _is_busy(error: DBAPIError) -> bool:
     if isinstance(error.orig, sqlite3.OperationalError):
         return (getattr(error.orig, "sqlite_errorcode", 0) & 0xFF) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
     return getattr(error.orig, "sqlstate", None) in _BUSY
+
+
+def iterate_batches(
+    connection: sa.Connection, table: sa.Table, *conditions: sa.ColumnElement[bool]
+) -> Iterator[Sequence[sa.Row[Any]]]:
+    """Yield the rows of a table in the order of their digests, at most :data:`AT_ONCE` at a time."""
+    query = sa.select(table).where(*conditions).order_by(table.c.digest).limit(AT_ONCE)
+    last = ""
+    while rows := connection.execute(query.where(table.c.digest > last)).all():
+        last = rows[-1].digest
+        yield rows
+
+
+def make_batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    """Yield the items in lists of at most ``size``."""
+    rest = iter(items)
+    while batch := list(islice(rest, size)):
+        yield batch
+
+
+@contextmanager
+def write_private_file(path: Path, *, overwrite: bool) -> Iterator[BinaryIO]:
+    """Open a new file that only its owner may read; it has its name only when all of it is written.
+
+    Raises:
+        UsageError: the file exists, and ``overwrite`` does not allow it.
+    """
+    if path.exists() and not overwrite:
+        raise UsageError(f"{path} exists; overwriting must be asked for")
+    part = path.with_name(f".{path.name}.allonym-part")
+    try:
+        part.unlink(missing_ok=True)  # one that is there may be open to others
+        with open(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as out:
+            yield out
+            out.flush()
+            os.fsync(out.fileno())
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)

@@ -64,26 +64,26 @@ def words_of(text: str) -> list[Word]:
     >>> [w.text for w in words_of("Ms. BROOK-Müller, 555-0147")]
     ['ms', 'brook', 'muller', '555', '0147']
     """
-    return [Word(folded(m[0]), *m.span()) for m in _WORD.finditer(text)]
+    return [Word(fold_word(m[0]), *m.span()) for m in _WORD.finditer(text)]
 
 
-def folded(word: str) -> str:
+def fold_word(word: str) -> str:
     """A word without case and diacritics; one word stays one."""
     if word.isascii():
         return word.lower()
     return "".join(filter(str.isalnum, fold(word, Level.SCRIPT, _UNFOLDED))) or word.lower()
 
 
-def joined(words: list[str]) -> str:
+def join_words(words: list[str]) -> str:
     """The letters and digits of words, digits that are said as digits.
 
-    >>> joined(["206", "five", "five", "5", "0147"])
+    >>> join_words(["206", "five", "five", "5", "0147"])
     '2065550147'
     """
     return "".join([SAID.get(word, word) for word in words])
 
 
-def tail(number: str) -> str:
+def take_tail(number: str) -> str:
     """The end by which a phone number is known, whatever its country code; empty where it is no long number."""
     return number[-TAIL:] if len(number) > TAIL and number.isdecimal() else ""
 
@@ -94,7 +94,7 @@ class Forms(NamedTuple):
     by_kind: Mapping[str, tuple[str, ...]]
     editable: tuple[str, ...]
 
-    def digested(self) -> Iterator[tuple[str, str]]:
+    def list_all(self) -> Iterator[tuple[str, str]]:
         """Kind and form of everything that gets a digest."""
         for kind, forms in self.by_kind.items():
             for form in forms:
@@ -102,10 +102,10 @@ class Forms(NamedTuple):
         for form in self.editable:
             yield "edited", form
             for place in range(len(form)):
-                yield "edited", without(form, place)
+                yield "edited", drop_character(form, place)
 
 
-def without(form: str, place: int) -> str:
+def drop_character(form: str, place: int) -> str:
     """A form without the character at a place, and which place that is: two forms of one length that give the same
     differ in this character alone."""
     return f"{place}-{form[:place]}{form[place + 1 :]}"
@@ -141,7 +141,7 @@ def _make_forms(original: str, label: str) -> Forms:
     family = lineage[-1]
     bare = plain(original, Level.MARKS)
     words = [w.text for w in words_of(bare)[:MOST_WORDS]]
-    letters = joined(words)
+    letters = join_words(words)
     if len(letters) < (_LEAST_DIGITS if letters.isdecimal() else _LEAST_LETTERS):
         return Forms({}, ())
     whole, part, shortened, initials = [" ".join(words)], list[str](), list[str](), list[str]()
@@ -150,9 +150,9 @@ def _make_forms(original: str, label: str) -> Forms:
     if numbered:
         whole.append(letters)  # however it is grouped
     if family == "PERSON" and label != "TITLE":
-        names = [w for w in (folded(p) for n in person(bare)[0] if n[0] != "+" for p in _WORD.findall(n)) if w]
+        names = [w for w in (fold_word(p) for n in person(bare)[0] if n[0] != "+" for p in _WORD.findall(n)) if w]
         part = [n for n in names if len(n) >= _LEAST_PART and n not in PARTICLES]
-        editable = [joined(names), *part]
+        editable = [join_words(names), *part]
         if len(names) > 1:
             whole += [" ".join(names), " ".join([names[-1], *names[:-1]])]
             shortened = [" ".join([*(n[0] for n in names[:-1]), names[-1]]), f"{names[0]} {names[-1][0]}"]
@@ -164,9 +164,9 @@ def _make_forms(original: str, label: str) -> Forms:
         whole.append(" ".join(w.text for w in words_of(organization(bare))))
     elif family == "EMAIL_ADDRESS" or "@" in bare:
         account = [w.text for w in words_of(bare.partition("@")[0])]
-        part = [" ".join(account)] if len(joined(account)) > _LEAST_DIGITS else []
+        part = [" ".join(account)] if len(join_words(account)) > _LEAST_DIGITS else []
     elif family == "PHONE_NUMBER":
-        part = [tail(letters)] if tail(letters) else []
+        part = [take_tail(letters)] if take_tail(letters) else []
     elif "STREET_ADDRESS" in lineage:
         street = [w for w in words if not any(c.isdecimal() for c in w)]
         part = [" ".join(street)] if 1 < len(street) < len(words) else []

@@ -16,9 +16,8 @@ from allonym.vault import digests as checking
 from allonym.vault import erase, store, transfer
 from allonym.vault.book import Book, find_scope, open_known, token_digest
 from allonym.vault.digests import Digests
-from allonym.vault.keys import Keys, Sealer, Secret, check_secret, derivation, locked_up, unlocked, wrapped
+from allonym.vault.keys import Keys, Sealer, Secret, check_secret, lock_keys, read_derivation, unlock_keys, wrap_keys
 from allonym.vault.records import AuditEntry, Known, Merged, Purged, ScopeInfo, VaultInfo
-from allonym.vault.reseal import reseal
 from allonym.vault.store import WAIT, Store
 
 DAY = 86_400
@@ -98,11 +97,11 @@ class Vault:
         values = {
             "created": str(int(time.time())).encode(),
             "keep_days": str(keep_days or "").encode(),
-            **locked_up(keys, secret, place.shown),
+            **lock_keys(keys, secret, place.shown),
         }
         if place.file:
             place.make_file()
-        made = cls(place, keys)
+        vault = cls(place, keys)
         try:
             with place.writing() as connection:
                 if sa.inspect(connection).has_table(store.meta.name):
@@ -110,13 +109,13 @@ class Vault:
                 for version in range(len(place.steps)):
                     place.step(connection, version)
                 connection.execute(store.meta.insert(), [{"name": n, "value": v} for n, v in values.items()])
-                log.append(connection, made._open(), "create", "", actor, {})
+                log.append_entry(connection, vault._get_sealer(), "create", "", actor, {})
         except BaseException:
-            made.close()
+            vault.close()
             if place.file:
                 place.file.unlink(missing_ok=True)
             raise
-        return made
+        return vault
 
     @classmethod
     def open(cls, where: str | Path, secret: Secret | None = None, *, wait: float = WAIT) -> Vault:
@@ -135,27 +134,27 @@ class Vault:
             check_secret(secret)
         place = Store(where, wait)
         try:
-            with place.intact(), place.reading() as connection:
-                version, values = place.version(connection), _meta(connection)
+            with place.check_values(), place.reading() as connection:
+                version, values = place.version(connection), _read_meta(connection)
             if secret is None:
                 return cls(place, None)
-            with place.intact():
-                opened = cls(place, unlocked(values, secret, place.shown))
+            with place.check_values():
+                vault = cls(place, unlock_keys(values, secret, place.shown))
         except BaseException:
             place.close()
             raise
         if version < len(place.steps):
-            opened._migrate()
-        return opened
+            vault._migrate()
+        return vault
 
     def _migrate(self) -> None:
-        def applied(connection: sa.Connection, before: int, after: int) -> None:
+        def log_step(connection: sa.Connection, before: int, after: int) -> None:
             if after == 3:
-                checking.fill(connection, self._open())
+                checking.fill_digests(connection, self._get_sealer())
             if after >= 2:
-                log.append(connection, self._open(), "migrate", "", "", {"from": before, "to": after})
+                log.append_entry(connection, self._get_sealer(), "migrate", "", "", {"from": before, "to": after})
 
-        self._store.migrate(applied)
+        self._store.migrate(log_step)
 
     def close(self) -> None:
         """Close this process's connections; they are made again when needed."""
@@ -178,7 +177,7 @@ class Vault:
         Raises:
             VaultLocked: it was opened without its secret.
         """
-        self._open()
+        self._get_sealer()
         assert self._keys is not None
         return self._keys.operator
 
@@ -200,13 +199,13 @@ class Vault:
         """
         with self._writing() as (connection, sealer):
             now = int(time.time())
-            until = self._until(connection, now) if expires is None else _seconds(expires)
-            made = Book(connection, sealer, scope, subject, until, now)
+            until = self._compute_expiry(connection, now) if expires is None else _to_seconds(expires)
+            book = Book(connection, sealer, scope, subject, until, now)
             try:
-                yield made
-                made.flush()
+                yield book
+                book.flush()
             finally:
-                made.close()
+                book.close()
 
     def known(self, scope: str) -> tuple[Known, ...]:
         """All that the scope's replacements stand for, oldest first. It is read again only where something changed.
@@ -220,15 +219,15 @@ class Vault:
             if place is None:
                 return ()
             now, state = int(time.time()), (place.id, place.changes)
-            had = self._read.get(place.digest)
-            if had is not None and had[0] == state and (had[1] is None or had[1] > now):
-                return had[2]
+            cached = self._read.get(place.digest)
+            if cached is not None and cached[0] == state and (cached[1] is None or cached[1] > now):
+                return cached[2]
             rows = connection.execute(_OF_SCOPE, {"scope": place.id, "now": now}).all()
-            out = tuple([open_known(sealer, place.digest, digest, token, sealed) for digest, token, sealed, _ in rows])
+            originals = tuple([open_known(sealer, place.digest, *row[:3]) for row in rows])
         first = min((row.expires for row in rows if row.expires is not None), default=None)
         self._read = {k: v for k, v in list(self._read.items())[1 - _REMEMBERED_SCOPES :] if k != place.digest}
-        self._read[place.digest] = (state, first, out)
-        return out
+        self._read[place.digest] = (state, first, originals)
+        return originals
 
     def find(self, scope: str, replacement: str) -> tuple[Known, ...]:
         """What a replacement stands for; case, diacritics and outer punctuation do not matter. Empty: not known.
@@ -250,39 +249,38 @@ class Vault:
             UnknownToken: there is none.
             RestoreError: there are several.
         """
-        found = self.find(scope, token)
-        exact = [one for one in found if one.replacement == token] or found
+        matches = self.find(scope, token)
+        exact = [known for known in matches if known.replacement == token] or matches
         if not exact:
             raise UnknownToken(f"{self._store.shown}: this replacement is not known in this scope")
-        if len({one.original for one in exact}) > 1:
+        if len({known.original for known in exact}) > 1:
             raise RestoreError(f"{self._store.shown}: this replacement stands for {len(exact)} originals")
         return exact[0]
 
     def info(self) -> VaultInfo:
         """What can be told of the vault, also without its secret: never a value."""
-        with self._store.intact(), self._store.reading() as connection:
-            now, values = int(time.time()), _meta(connection)
+        with self._store.check_values(), self._store.reading() as connection:
+            now, values = int(time.time()), _read_meta(connection)
             version = self._store.version(connection)
-            names = _names(connection, self._sealer)
+            names = _read_scope_names(connection, self._sealer)
             places = connection.execute(
                 sa.select(store.scopes.c.id, store.scopes.c.digest).order_by(store.scopes.c.id)
             ).all()
-            known, assigned, subjects = (_counts(connection, t) for t in (store.known, store.assigned, store.subjects))
-            past = [_counts(connection, table, now) for table in (store.known, store.assigned)]
-        counted = [
+            tables = {"known": store.known, "assigned": store.assigned, "subjects": store.subjects}
+            counts = {name: _count_rows(connection, table) for name, table in tables.items()}
+            past = [_count_rows(connection, table, now) for table in (store.known, store.assigned)]
+        scopes = tuple(
             ScopeInfo(
                 names[digest],
-                known=known.get(number, 0),
-                assigned=assigned.get(number, 0),
-                subjects=subjects.get(number, 0),
-                expired=sum(counts.get(number, 0) for counts in past),
+                **{name: by_scope.get(number, 0) for name, by_scope in counts.items()},
+                expired=sum(by_scope.get(number, 0) for by_scope in past),
             )
             for number, digest in places
-        ]
-        kind = "passphrase" if derivation(values, self._store.shown)["kind"] == "scrypt" else "random"
-        with self._store.intact():
+        )
+        kind = "passphrase" if read_derivation(values, self._store.shown)["kind"] == "scrypt" else "random"
+        with self._store.check_values():
             created = datetime.fromtimestamp(int(values["created"]), UTC)
-            return VaultInfo(self.where, version, created, kind, _days(values), tuple(counted))
+            return VaultInfo(self.where, version, created, kind, _read_keep_days(values), scopes)
 
     # Keys
 
@@ -300,24 +298,24 @@ class Vault:
             VaultLocked: it was opened without its secret, or others use it for too long.
         """
         check_secret(secret)
-        self._open()
+        self._get_sealer()
         assert self._keys is not None
         keys = self._keys
         if data:
             keys = Keys(Keys.new().data, keys.lasting, keys.operator, keys.generation + 1)
-        values = locked_up(keys, secret, self._store.shown)
+        values = lock_keys(keys, secret, self._store.shown)
         count = 0
         with self._writing(alone=True) as (connection, sealer):
             if data:
-                count = reseal(connection, sealer, Sealer(keys, self._store.shown))
+                count = transfer.reseal_values(connection, sealer, Sealer(keys, self._store.shown))
             table = store.meta
             for name, value in values.items():
                 connection.execute(table.update().where(table.c.name == name).values(value=value))
-            log.append(connection, sealer, "rotate", "", actor, {"rows": count} if data else {})
+            log.append_entry(connection, sealer, "rotate", "", actor, {"rows": count} if data else {})
         if data:
             self._set_keys(keys)
         try:
-            erase.checkpoint(self._store)  # let no copy of the row that the old secret opened lie in the journal
+            erase.empty_journal(self._store)  # let no copy of the row that the old secret opened lie in the journal
         except VaultLocked:
             raise VaultLocked(
                 f"{self.where}: the new secret is in force, but other processes kept the journal from being emptied"
@@ -348,12 +346,12 @@ class Vault:
             raise UsageError("purge needs a scope, a subject or expired=True")
         with self._writing() as (connection, sealer):
             digest = sealer.digest("scope", scope) if scope is not None else None
-            traces = erase.erased(connection, sealer, digest, subject, expired, int(time.time()))
+            traces = erase.erase_rows(connection, sealer, digest, subject, expired, int(time.time()))
             counts = {n: v for n, v in traces.counts().items() if v}
-            log.append(connection, sealer, "purge", digest or "", actor, counts)
+            log.append_entry(connection, sealer, "purge", digest or "", actor, counts)
         self._read.clear()
-        erase.compact(self._store)
-        return traces.checked(self._store)
+        erase.compact_database(self._store)
+        return traces.check(self._store)
 
     # Moving
 
@@ -369,9 +367,9 @@ class Vault:
             VaultLocked: it was opened without its secret.
         """
         check_secret(secret)
-        self._check_apart(path)
+        self._check_other_file(path)
         with self._reading() as (connection, sealer):
-            count = transfer.write(
+            count = transfer.write_export(
                 connection, sealer, self.operator_key, Path(path), secret, now=int(time.time()), overwrite=overwrite
             )
         self.record("export", actor=actor, counts={"rows": count})
@@ -394,18 +392,18 @@ class Vault:
         """
         with self._writing(alone=True) as (connection, sealer):
             assert self._keys is not None
-            done, operator = transfer.read(
+            merged, operator = transfer.read_export(
                 connection, sealer, Path(path), secret, dict(rename or {}), now=int(time.time())
             )
             keys = self._keys
-            if done.operator_key:
+            if merged.operator_key:
                 keys = Keys(keys.data, keys.lasting, operator, keys.generation + 1)
-                for name, value in wrapped(keys).items():
+                for name, value in wrap_keys(keys).items():
                     connection.execute(store.meta.update().where(store.meta.c.name == name).values(value=value))
-            counts = {"known": done.known, "assigned": done.assigned, "conflicts": done.conflicts}
-            log.append(connection, sealer, "import", "", actor, counts)
+            counts = {"known": merged.known, "assigned": merged.assigned, "conflicts": merged.conflicts}
+            log.append_entry(connection, sealer, "import", "", actor, counts)
         self._set_keys(keys)
-        return done
+        return merged
 
     # Checking what a model writes
 
@@ -420,9 +418,7 @@ class Vault:
             VaultError: a row was changed by somebody without the key.
         """
         with self._reading() as (connection, sealer):
-            digest = None if scope is None else sealer.digest("scope", scope)
-            found, longest = checking.entries(connection, sealer, digest, int(time.time()))
-            return Digests.of(sealer.checking, found, longest)
+            return Digests.of(sealer.checking, *self._read_digests(connection, sealer, scope))
 
     def write_digests(
         self, path: str | Path, *, scope: str | None = None, overwrite: bool = False, actor: str = ""
@@ -435,15 +431,19 @@ class Vault:
             UsageError: the file exists, or cannot be written.
             VaultLocked: it was opened without its secret.
         """
-        self._check_apart(path)
+        self._check_other_file(path)
         with self._reading() as (connection, sealer):
-            digest = None if scope is None else sealer.digest("scope", scope)
-            found, longest = checking.entries(connection, sealer, digest, int(time.time()))
-            count = checking.write_digests(Path(path), sealer.checking, found, longest, overwrite=overwrite)
+            entries, longest = self._read_digests(connection, sealer, scope)
+            count = checking.write_digests(Path(path), sealer.checking, entries, longest, overwrite=overwrite)
         self.record("digests", scope=scope or "", actor=actor, counts={"originals": count})
         return count
 
-    def _check_apart(self, path: str | Path) -> None:
+    @staticmethod
+    def _read_digests(connection: sa.Connection, sealer: Sealer, scope: str | None) -> tuple[list[checking.Entry], int]:
+        digest = None if scope is None else sealer.digest("scope", scope)
+        return checking.read_entries(connection, sealer, digest, int(time.time()))
+
+    def _check_other_file(self, path: str | Path) -> None:
         file = self._store.file
         if file is not None and Path(path).resolve() == file.resolve():
             raise UsageError(f"{path} is the vault itself, which is not written over")
@@ -461,7 +461,7 @@ class Vault:
         """
         with self._writing() as (connection, sealer):
             digest = sealer.digest("scope", scope) if scope else ""
-            log.append(connection, sealer, action, digest, actor, counts or {})
+            log.append_entry(connection, sealer, action, digest, actor, counts or {})
 
     def audit(self) -> tuple[AuditEntry, ...]:
         """The audit log, oldest line first.
@@ -470,11 +470,11 @@ class Vault:
             VaultError: it was changed by somebody without the key.
         """
         with self._reading() as (connection, sealer):
-            return tuple(log.entries(connection, sealer, _names(connection, sealer)))
+            return tuple(log.read_entries(connection, sealer, _read_scope_names(connection, sealer)))
 
     # Inside
 
-    def _open(self) -> Sealer:
+    def _get_sealer(self) -> Sealer:
         if self._sealer is None:
             raise VaultLocked(f"{self._store.shown} was opened without its secret; only info() works")
         return self._sealer
@@ -482,50 +482,50 @@ class Vault:
     @contextmanager
     def _reading(self, *, once: bool = False) -> Iterator[tuple[sa.Connection, Sealer]]:
         """A transaction that only reads. ``once``: a single statement, which needs none."""
-        sealer = self._open()
-        with self._store.intact(), self._store.reading(once=once) as connection:
+        sealer = self._get_sealer()
+        with self._store.check_values(), self._store.reading(once=once) as connection:
             try:
                 yield connection, sealer
             except VaultError:
-                self._same_key(connection)  # then it is not the row that is wrong
+                self._check_key(connection)  # then it is not the row that is wrong
                 raise
 
     @contextmanager
     def _writing(self, *, alone: bool = False) -> Iterator[tuple[sa.Connection, Sealer]]:
         """A transaction that writes. ``alone``: nobody else writes meanwhile, in no scope."""
-        sealer = self._open()
+        sealer = self._get_sealer()
         with self._store.writing() as connection:
-            self._same_key(connection, "alone" if alone else "shared")
+            self._check_key(connection, "alone" if alone else "shared")
             yield connection, sealer
 
-    def _same_key(self, connection: sa.Connection, lock: str = "") -> None:
+    def _check_key(self, connection: sa.Connection, lock: str = "") -> None:
         assert self._keys is not None
-        asked = sa.select(store.meta.c.value).where(store.meta.c.name == "generation")
+        query = sa.select(store.meta.c.value).where(store.meta.c.name == "generation")
         if lock:
-            asked = asked.with_for_update(read=lock == "shared")
-        if connection.execute(asked).scalar() != str(self._keys.generation).encode():
+            query = query.with_for_update(read=lock == "shared")
+        if connection.execute(query).scalar() != str(self._keys.generation).encode():
             raise WrongKey(f"{self._store.shown}: its keys were changed since it was opened; open it again")
 
-    def _until(self, connection: sa.Connection, now: int) -> int | None:
-        with self._store.intact():
-            days = _days(_meta(connection, "keep_days"))
+    def _compute_expiry(self, connection: sa.Connection, now: int) -> int | None:
+        with self._store.check_values():
+            days = _read_keep_days(_read_meta(connection, "keep_days"))
         # The end of a day, so that a row that is used often is lengthened once a day and not each time.
         return None if days is None else (now // DAY + days + 1) * DAY
 
 
-def _meta(connection: sa.Connection, *names: str) -> dict[str, bytes]:
+def _read_meta(connection: sa.Connection, *names: str) -> dict[str, bytes]:
     table = store.meta
-    asked = sa.select(table.c.name, table.c.value)
+    query = sa.select(table.c.name, table.c.value)
     if names:
-        asked = asked.where(table.c.name.in_(names))
-    return {row.name: bytes(row.value) for row in connection.execute(asked)}
+        query = query.where(table.c.name.in_(names))
+    return {row.name: bytes(row.value) for row in connection.execute(query)}
 
 
-def _days(values: Mapping[str, bytes]) -> int | None:
+def _read_keep_days(values: Mapping[str, bytes]) -> int | None:
     return int(values["keep_days"]) if values.get("keep_days") else None
 
 
-def _names(connection: sa.Connection, sealer: Sealer | None) -> dict[str, str]:
+def _read_scope_names(connection: sa.Connection, sealer: Sealer | None) -> dict[str, str]:
     """The scopes' names by their digests; pieces of the digests where the vault is locked."""
     rows = connection.execute(sa.select(store.scopes.c.digest, store.scopes.c.sealed)).all()
     if sealer is None:
@@ -533,15 +533,15 @@ def _names(connection: sa.Connection, sealer: Sealer | None) -> dict[str, str]:
     return {digest: sealer.unseal(sealed, "scope", digest)[0] for digest, sealed in rows}
 
 
-def _counts(connection: sa.Connection, table: sa.Table, before: int | None = None) -> dict[int, int]:
+def _count_rows(connection: sa.Connection, table: sa.Table, before: int | None = None) -> dict[int, int]:
     """How many rows each scope has; with a time, how many that have expired by then."""
-    asked = sa.select(table.c.scope, sa.func.count()).group_by(table.c.scope)
+    query = sa.select(table.c.scope, sa.func.count()).group_by(table.c.scope)
     if before is not None:
-        asked = asked.where(table.c.expires <= before)
-    return {row[0]: row[1] for row in connection.execute(asked)}
+        query = query.where(table.c.expires <= before)
+    return {row[0]: row[1] for row in connection.execute(query)}
 
 
-def _seconds(when: datetime) -> int:
+def _to_seconds(when: datetime) -> int:
     if when.tzinfo is None:
         raise UsageError("expires needs a time zone, such as datetime.now(UTC) + timedelta(days=30)")
     return int(when.timestamp())

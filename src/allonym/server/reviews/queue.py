@@ -442,7 +442,7 @@ class Queue:
 
     def _item(self, row: Any) -> Item:
         head, body = self._head(row), json.loads(self._sealing.opened(row.body, "body"))
-        with self._place.intact():
+        with self._place.check_values():
             return Item(
                 row.number,
                 head["id"],
