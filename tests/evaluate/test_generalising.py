@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from allonym.errors import PlanMismatch
 from allonym.evaluate.chain import chained
-from allonym.evaluate.generalising import choices, words_of
+from allonym.evaluate.generalising import list_choices, words_of
 from allonym.evaluate.rewording import reworded, softened
 from allonym.plan import Edit, Plan, apply, digest, invert, replaced
 
@@ -16,7 +16,7 @@ from allonym.plan import Edit, Plan, apply, digest, invert, replaced
 def changed(text, *wanted, last=False):
     """The text with these words changed to their first or last choice."""
     words = words_of(text)
-    told = {i: c[-1 if last else 0] for i, w in enumerate(words) if w.low in wanted and (c := choices(words, i))}
+    told = {i: c[-1 if last else 0] for i, w in enumerate(words) if w.low in wanted and (c := list_choices(words, i))}
     return replaced(text, reworded(text, words, told, frozenset()))
 
 
@@ -74,7 +74,7 @@ def test_function_words_and_placeholders_have_no_choice():
     words = words_of(text)
     assert [w.text for w in words if w.label is not None] == ["PERSON_FIRSTNAME_1", "[ORGANIZATION_2]"]
     assert not any(
-        choices(words, i) for i, w in enumerate(words) if w.label is not None or w.low in ("not", "the", "was")
+        list_choices(words, i) for i, w in enumerate(words) if w.label is not None or w.low in ("not", "the", "was")
     )
 
 
@@ -103,7 +103,7 @@ def test_edits_are_disjoint_keep_placeholders_and_undo(pieces, random):
     told = softened(words)
     agreed = frozenset(i for i in told if words[i].label is None)
     for i in range(len(words)):
-        if (made := choices(words, i)) and random.random() < 0.5:
+        if (made := list_choices(words, i)) and random.random() < 0.5:
             told[i] = random.choice(made)
     edits = reworded(text, words, told, agreed)
     out = replaced(text, edits)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from allonym.errors import DataError
 from allonym.evaluate import placeholders, ranks_of, removed, similarity, surface
-from allonym.evaluate.surface import grade_level, reading_ease, word_ranks, words
+from allonym.evaluate.surface import grade_level, list_words, reading_ease, word_ranks
 from allonym.pipeline import anonymize
 from allonym.text.placeholders import remove_placeholders
 
@@ -45,7 +45,7 @@ def test_placeholders_of_every_style(tag, label, part):
     text = f"Then {tag} spoke."
     (found,) = placeholders(text)
     assert (text[found.start : found.end], found.label, found.part) == (tag, label, part)
-    assert words(text) == ["Then", "spoke"]
+    assert list_words(text) == ["Then", "spoke"]
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_what_is_no_placeholder(text):
 
 
 def test_a_possessive_goes_with_its_placeholder():
-    assert words("[PERSON_1]'s dog and PERSON_2’s cat") == ["dog", "and", "cat"]
+    assert list_words("[PERSON_1]'s dog and PERSON_2’s cat") == ["dog", "and", "cat"]
 
 
 @given(st.text(max_size=200))

@@ -8,7 +8,7 @@ from tests.llm.fixtures import server  # noqa: F401
 
 from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.intruder.attributes import ATTRIBUTES, attribute_results, guess_attributes
-from allonym.intruder.scoring import score
+from allonym.intruder.scoring import score_guess
 
 
 @pytest.mark.parametrize(
@@ -53,17 +53,17 @@ from allonym.intruder.scoring import score
     ],
 )
 def test_right_less_precise_wrong(attribute, guess, truth, value):
-    assert score(attribute, guess, truth) == value
+    assert score_guess(attribute, guess, truth) == value
 
 
 def test_truths_that_no_rule_can_read():
     with pytest.raises(DataError, match="number of years") as caught:
-        score("age", "31", "Zaphrandel")
+        score_guess("age", "31", "Zaphrandel")
     assert "Zaphrandel" not in str(caught.value)
     with pytest.raises(DataError, match="low, middle, high"):
-        score("income", "high", "40,000")
+        score_guess("income", "high", "40,000")
     with pytest.raises(UnknownNameError, match="unknown attribute 'ag'; did you mean: age"):
-        score("ag", "1", "2")
+        score_guess("ag", "1", "2")
 
 
 def test_rates():
@@ -123,6 +123,6 @@ def test_the_rules_agree_with_the_judges_of_the_paper():
         meta = json.loads(line)["meta"]
         name = meta["attribute"]
         guess = (meta["guess"] or "").split("Guess:")[-1].strip().rstrip(".").split(";")[0]
-        mine = score(called.get(name, name), guess, str(meta["profile"][name]))
+        mine = score_guess(called.get(name, name), guess, str(meta["profile"][name]))
         same += (mine == 1) == (meta["guess_correctness"]["model_aided_eval"][0] == 1)
     assert same / len(lines) > 0.93

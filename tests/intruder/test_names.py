@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allonym.intruder.names import CUT, closest, likeness
+from allonym.intruder.names import CUT, closest, measure_likeness
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,7 @@ from allonym.intruder.names import CUT, closest, likeness
     ],
 )
 def test_cosine_of_character_counts(guess, name, value):
-    assert likeness(guess, name) == pytest.approx(value)
+    assert measure_likeness(guess, name) == pytest.approx(value)
 
 
 def test_it_is_the_cosine_of_the_counts():
@@ -27,15 +27,15 @@ def test_it_is_the_cosine_of_the_counts():
     a, b = "wendell marrow", "wendel marow"
     letters = sorted(set(a + b) - {" "})
     counts = [[n.count(c) for c in letters] for n in (a, b)]
-    assert likeness(a, b) == pytest.approx(1 - cosine(*counts))
-    assert likeness(a, b) > CUT > likeness(a, "Ottoline Quist")
+    assert measure_likeness(a, b) == pytest.approx(1 - cosine(*counts))
+    assert measure_likeness(a, b) > CUT > measure_likeness(a, "Ottoline Quist")
 
 
 @given(st.text(max_size=20), st.text(max_size=20))
 def test_between_nothing_and_all(a, b):
-    assert 0 <= likeness(a, b) <= 1
-    assert likeness(a, b) == pytest.approx(likeness(b, a))
-    assert likeness(a, a) == (1 if a.split() else 0)
+    assert 0 <= measure_likeness(a, b) <= 1
+    assert measure_likeness(a, b) == pytest.approx(measure_likeness(b, a))
+    assert measure_likeness(a, a) == (1 if a.split() else 0)
 
 
 def test_any_name_of_a_person_will_do():

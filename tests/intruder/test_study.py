@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from allonym.errors import UnknownNameError, UsageError
 from allonym.intruder import TOLD, Item, Ranking, Target, intruders, open_intruder, study
-from allonym.intruder.study import fold_of
+from allonym.intruder.study import assign_folds
 from allonym.stats import Estimate
 
 
@@ -125,8 +125,8 @@ def test_copies_are_judged_together(rows, folds, seed):
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=60), st.integers(2, 6), st.integers(0, 3))
 def test_each_class_is_spread_evenly(labels, folds, seed):
     items = items_of(*(f"text {i}" for i in range(len(labels))))
-    home = fold_of(items, labels, folds, seed)
-    assert np.array_equal(home, fold_of(items, labels, folds, seed))
+    home = assign_folds(items, labels, folds, seed)
+    assert np.array_equal(home, assign_folds(items, labels, folds, seed))
     for label in set(labels):
         counts = np.bincount(home[[i for i, mine in enumerate(labels) if mine == label]], minlength=folds)
         assert counts.max() - counts.min() <= 1

@@ -5,13 +5,13 @@ import pytest
 
 from allonym.errors import PolicyError, UnknownNameError
 from allonym.llm.answers import parsed
-from allonym.llm.templates import messages, template
+from allonym.llm.templates import messages, read_prompt
 from allonym.registry import LLM_PROMPT_PARTS, LLM_PROMPTS
 
 
 @pytest.mark.parametrize("name", LLM_PROMPTS)
 def test_every_prompt_has_all_parts_and_an_example_that_fits(name):
-    parts = template(name)
+    parts = read_prompt(name)
     assert tuple(sorted(parts)) == tuple(sorted(LLM_PROMPT_PARTS))
     assert all(f"{{{slot}}}" in parts["user"] + parts["system"] for slot in LLM_PROMPTS[name])
     example = parsed(parts["answer"])
@@ -33,7 +33,7 @@ def test_what_fills_a_prompt_is_not_filled_again():
 
 def test_a_second_time_says_so():
     once, again = (messages("detect", {}, again=flag, text="x") for flag in (False, True))
-    assert again[-1][1] == f"{once[-1][1]}\n\n{template('detect')['again'].strip()}"
+    assert again[-1][1] == f"{once[-1][1]}\n\n{read_prompt('detect')['again'].strip()}"
     assert again[:-1] == once[:-1]
 
 

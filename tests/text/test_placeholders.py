@@ -14,7 +14,7 @@ from allonym.document import Document, Span
 from allonym.evaluate import found_between, information_loss, removed, second_reading, syntheticity
 from allonym.evaluate.generalising import words_of
 from allonym.evaluate.perplexity import perplexity
-from allonym.evaluate.surface import words
+from allonym.evaluate.surface import list_words
 from allonym.intruder.features import Reader
 from allonym.labels import SCHEMES, TAXONOMY
 from allonym.link import link
@@ -119,7 +119,7 @@ def test_whatever_an_operator_writes_is_recognised(operator: str, data: st.DataO
     bare = "Then spoke of it. " * len(mentions)
     if operator != "mask":  # an apostrophe or a hyphen stays where it stood
         assert {(p.start, p.end) for p in find_placeholders(result.text)} == {(a, b) for a, b, _, _ in spans}
-        assert words(result.text) == words(bare)
+        assert list_words(result.text) == list_words(bare)
         assert all(is_placeholder(result.text[a:b]) for a, b, _, _ in spans)
         assert Reader(tags=False).read(result.text, "words").spans.tolist() == [
             list(span) for span in Reader().spans(result.text)
@@ -150,7 +150,7 @@ CUSTOM = [
 def test_a_policy_s_own_style_is_recognised_with_the_policy(operator: str, options: dict, surface: str) -> None:
     policy = Policy(name="p", default=Rule(operator, options))
     result = anonymised(policy, [("PERSON", surface), ("LOCATION", surface + "x")])
-    assert words(result.text) != words("Then spoke of it. " * 2) or operator == "mask"
+    assert list_words(result.text) != list_words("Then spoke of it. " * 2) or operator == "mask"
     grammars = policy_grammars(policy)
     assert {(a, b) for a, b, _, _ in replaced_spans(result)} <= {
         (p.start, p.end) for p in find_placeholders(result.text, grammars)

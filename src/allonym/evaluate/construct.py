@@ -113,13 +113,13 @@ def construct_loss(
     read, name = (open_tagger(tagger), tagger) if isinstance(tagger, str) else (tagger, "given")
     pairs: list[tuple[str, list[Placeholder]]] = [(t, []) for t in original]
     pairs += [(t, find_placeholders(t)) for t in anonymised]
-    found = _read(read, pairs, threads, advance)
-    before, after = [f[1] for f in found[:n]], found[n:]
+    counts = _count_parts(read, pairs, threads, advance)
+    before, after = [f[1] for f in counts[:n]], counts[n:]
     test = unpaired if independent else paired
     rows = []
     for part in (WORDS, *PARTS):
-        b = [_of(c, part) for c in before]
-        a, m = [_of(c, part) for c, _ in after], [_of(c, part) for _, c in after]
+        b = [_count_of_part(c, part) for c in before]
+        a, m = [_count_of_part(c, part) for c, _ in after], [_count_of_part(c, part) for _, c in after]
         if not (any(b) or any(a) or any(m)):
             continue
         rows.append(
@@ -138,8 +138,8 @@ def construct_loss(
         missing = none("no text has words", n)
         nothing = BayesFactor(math.nan, math.nan, 0, scale, "no text has words")
         rows.append(Count(WORDS, missing, missing, missing, missing, missing, nothing, nothing))
-    held = sum(len(p) for _, p in pairs[n:])
-    return Construct(name, n, "unpaired" if independent else "paired", scale, held, tuple(rows))
+    placeholders = sum(len(p) for _, p in pairs[n:])
+    return Construct(name, n, "unpaired" if independent else "paired", scale, placeholders, tuple(rows))
 
 
 @cache
@@ -168,14 +168,14 @@ def open_tagger(name: str) -> Tagger:
     if not {"morphologizer", "attribute_ruler"} & set(nlp.pipe_names):
         raise UsageError(f"construct loss: spaCy's {model!r} gives no parts of speech; its pipes: {nlp.pipe_names}")
 
-    def read(text: str) -> list[tuple[int, int, str]]:
+    def tag_words(text: str) -> list[tuple[int, int, str]]:
         return [(t.idx, t.idx + len(t), t.pos_) for t in nlp(text) if not t.is_space]
 
-    return read
+    return tag_words
 
 
 def counts_of(
-    words: Sequence[tuple[int, int, str]], held: Sequence[Placeholder]
+    words: Sequence[tuple[int, int, str]], placeholders: Sequence[Placeholder]
 ) -> tuple[Mapping[str, int], Mapping[str, int]]:
     """Counts of parts of speech, with placeholders as the tagger reads them, and as what they stand for.
 
@@ -184,33 +184,33 @@ def counts_of(
 
     Args:
         words: ``(start, end, part)`` in reading order.
-        held: the text's placeholders, sorted and disjoint.
+        placeholders: the text's placeholders, sorted and disjoint.
     """
     plain: Counter[str] = Counter()
-    read: list[str | None] = [None] * len(held)
-    at = 0
+    read: list[str | None] = [None] * len(placeholders)
+    index = 0
     for start, end, part in words:
-        while at < len(held) and held[at].end <= start:
-            at += 1
-        if at < len(held) and held[at].start < end:
-            if read[at] is None or read[at] in ("PUNCT", "SYM"):
-                read[at] = part
+        while index < len(placeholders) and placeholders[index].end <= start:
+            index += 1
+        if index < len(placeholders) and placeholders[index].start < end:
+            if read[index] is None or read[index] in ("PUNCT", "SYM"):
+                read[index] = part
         else:
             plain[part] += 1
     as_read, mapped = Counter(plain), Counter(plain)
-    for one, seen in zip(held, read, strict=True):
-        as_read[seen or "X"] += 1
-        mapped[one.part] += 1
+    for placeholder, part_read in zip(placeholders, read, strict=True):
+        as_read[part_read or "X"] += 1
+        mapped[placeholder.part] += 1
     return as_read, mapped
 
 
-def _read(
+def _count_parts(
     tagger: Tagger,
     pairs: Sequence[tuple[str, list[Placeholder]]],
     threads: int,
     advance: Callable[[int, int], None] | None,
 ) -> list[tuple[Mapping[str, int], Mapping[str, int]]]:
-    def one(pair: tuple[str, list[Placeholder]]) -> Any:
+    def count_pair(pair: tuple[str, list[Placeholder]]) -> Any:
         words = tagger(pair[0])
         if wrong := {p for _, _, p in words} - set(PARTS):
             raise DataError(
@@ -223,19 +223,19 @@ def _read(
         from concurrent.futures import ThreadPoolExecutor
 
         with ThreadPoolExecutor(threads) as pool:
-            for found in pool.map(one, pairs):
-                out.append(found)
+            for counts in pool.map(count_pair, pairs):
+                out.append(counts)
                 if advance is not None:
                     advance(len(out), len(pairs))
         return out
     for pair in pairs:
-        out.append(one(pair))
+        out.append(count_pair(pair))
         if advance is not None:
             advance(len(out), len(pairs))
     return out
 
 
-def _of(counts: Mapping[str, int], part: str) -> float:
+def _count_of_part(counts: Mapping[str, int], part: str) -> float:
     if part != WORDS:
         return float(counts.get(part, 0))
     return float(sum(n for p, n in counts.items() if p != "PUNCT"))

@@ -28,7 +28,7 @@ from allonym.evaluate.intruder import Reidentification, reidentification
 from allonym.evaluate.leftovers import TRAITS, leftovers
 from allonym.evaluate.pairs import checked
 from allonym.intruder.protocol import Item
-from allonym.intruder.study import fold_of
+from allonym.intruder.study import assign_folds
 from allonym.serial import Serialisable
 from allonym.stats import Estimate, none
 from allonym.stats.samples import average, bootstrap, share
@@ -284,7 +284,7 @@ def _hindrance(intruder: Reidentification | None, y: NDArray[np.int64]) -> str:
 def _home(texts: Sequence[str], y: NDArray[np.int64], judged: NDArray[np.int64], folds: int, seed: int) -> Any:
     """The fold of each judged document; copies share one, and found ones are spread evenly."""
     items = [Item(fold_surface(texts[i], Level.CASE)) for i in judged.tolist()]
-    return fold_of(items, y.tolist(), folds, seed)
+    return assign_folds(items, y.tolist(), folds, seed)
 
 
 def _cross_fitted(

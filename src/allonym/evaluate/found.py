@@ -26,10 +26,10 @@ def found_by(
     """What the detectors of a policy find in each text, as :func:`allonym.detect` does."""
     loaded = Policy.load(policy)
     out = []
-    for done, text in enumerate(texts, 1):
+    for number, text in enumerate(texts, 1):
         out.append(list(detect(text, loaded)))
         if advance is not None:
-            advance(done, len(texts))
+            advance(number, len(texts))
     return out
 
 
@@ -61,43 +61,43 @@ def found_between(
     """
     n = checked(original, anonymised, least=0)
     out = []
-    for done, (before, after) in enumerate(zip(original, anonymised, strict=True), 1):
-        out.append(_changes(before, after))
+    for number, (before, after) in enumerate(zip(original, anonymised, strict=True), 1):
+        out.append(_find_changes(before, after))
         if advance is not None:
-            advance(done, n)
+            advance(number, n)
     return out
 
 
-def _changes(before: str, after: str) -> list[Span]:
+def _find_changes(before: str, after: str) -> list[Span]:
     if before == after:
         return []
-    left = [m.span() for m in TOKEN.finditer(before)]
-    right, labels = _signs(after)
-    words, signs = [before[a:b] for a, b in left], [after[a:b] for a, b in right]
-    matcher = SequenceMatcher(None, words, signs, autojunk=len(left) + len(right) > 2 * ALL_SIGNS)
+    spans_before = [m.span() for m in TOKEN.finditer(before)]
+    spans_after, labels = _split_signs(after)
+    words, signs = [before[a:b] for a, b in spans_before], [after[a:b] for a, b in spans_after]
+    matcher = SequenceMatcher(None, words, signs, autojunk=len(spans_before) + len(spans_after) > 2 * ALL_SIGNS)
     out: list[Span] = []
     for tag, i1, i2, j1, j2 in matcher.get_opcodes():
         if tag in ("equal", "insert"):
             continue
-        named = [labels[j] for j in range(j1, j2) if j in labels]
-        if len(named) == j2 - j1 == i2 - i1:  # each word has its own placeholder
-            out += [Span(*left[i], label) for i, label in zip(range(i1, i2), named, strict=True)]
+        labels_there = [labels[j] for j in range(j1, j2) if j in labels]
+        if len(labels_there) == j2 - j1 == i2 - i1:  # each word has its own placeholder
+            out += [Span(*spans_before[i], label) for i, label in zip(range(i1, i2), labels_there, strict=True)]
         else:
-            label = named[0] if len(set(named)) == 1 else ""
-            out.append(Span(left[i1][0], left[i2 - 1][1], label))
+            label = labels_there[0] if len(set(labels_there)) == 1 else ""
+            out.append(Span(spans_before[i1][0], spans_before[i2 - 1][1], label))
     return out
 
 
-def _signs(text: str) -> tuple[list[Interval], dict[int, str]]:
+def _split_signs(text: str) -> tuple[list[Interval], dict[int, str]]:
     """Words, signs and placeholders of a text, and the labels of the placeholders by their number."""
-    marks = find_placeholders(text)
+    placeholders = find_placeholders(text)
     out: list[Interval] = []
     labels: dict[int, str] = {}
-    at = 0
-    for mark in marks:
-        out += [m.span() for m in TOKEN.finditer(text, at, mark.start)]
-        labels[len(out)] = mark.label
-        out.append((mark.start, mark.end))
-        at = mark.end
-    out += [m.span() for m in TOKEN.finditer(text, at)]
+    position = 0
+    for placeholder in placeholders:
+        out += [m.span() for m in TOKEN.finditer(text, position, placeholder.start)]
+        labels[len(out)] = placeholder.label
+        out.append((placeholder.start, placeholder.end))
+        position = placeholder.end
+    out += [m.span() for m in TOKEN.finditer(text, position)]
     return out, labels

@@ -16,7 +16,7 @@ from typing import Any
 from allonym.models.pos import parts_of_speech
 from allonym.text.placeholders import find_placeholders
 
-__all__ = ["Word", "choices", "words_of"]
+__all__ = ["Word", "list_choices", "words_of"]
 
 CONTENT = frozenset({"NOUN", "PROPN", "VERB", "ADJ", "ADV", "NUM", "X", "SYM", "INTJ"})
 _NOMINAL = frozenset({"NOUN", "PROPN"})
@@ -53,18 +53,18 @@ class Word:
 
 def words_of(text: str) -> tuple[Word, ...]:
     """The words and punctuation marks of a text in reading order; each placeholder is one word."""
-    held = find_placeholders(text)
-    out: list[Word] = [Word(p.start, p.end, text[p.start : p.end], p.part, p.label) for p in held]
-    at = 0
+    placeholders = find_placeholders(text)
+    out: list[Word] = [Word(p.start, p.end, text[p.start : p.end], p.part, p.label) for p in placeholders]
+    index = 0
     for start, end, part in parts_of_speech(text):
-        while at < len(held) and held[at].end <= start:
-            at += 1
-        if at == len(held) or end <= held[at].start:
+        while index < len(placeholders) and placeholders[index].end <= start:
+            index += 1
+        if index == len(placeholders) or end <= placeholders[index].start:
             out.append(Word(start, end, text[start:end], part))
     return tuple(sorted(out, key=lambda w: w.start))
 
 
-def choices(words: Sequence[Word], i: int) -> tuple[str, ...]:
+def list_choices(words: Sequence[Word], i: int) -> tuple[str, ...]:
     """What may stand for word ``i``, the closest first; empty string: nothing. No choice: the word stays."""
     word = words[i]
     if word.label is not None or word.part not in CONTENT or word.low in _KEPT or not any(map(str.isalnum, word.text)):
@@ -73,24 +73,24 @@ def choices(words: Sequence[Word], i: int) -> tuple[str, ...]:
     if word.part in _NOMINAL:
         if after is not None and after.part in _NOMINAL and after.start - word.end <= 1:
             return ("",)
-        return _nouns(word, words[i - 1] if i else None)
+        return _generalise_noun(word, words[i - 1] if i else None)
     if word.part == "VERB":
-        made = _verb(words, i)
-        return (made,) if made and made != word.low else ()
+        verb = _generalise_verb(words, i)
+        return (verb,) if verb and verb != word.low else ()
     if word.part == "ADJ":
         if after is not None and (after.part in ("NOUN", "PROPN", "ADJ", "NUM") or after.text == "-"):
             return ("",)
         return ("special",) if word.low != "special" else ()
-    if word.part == "NUM" or word.low in _words("numbers", "words"):
+    if word.part == "NUM" or word.low in _words_in_group("numbers", "words"):
         return (
             ("several",) if after is not None and after.part in ("NOUN", "ADJ") and after.low.endswith("s") else ("",)
         )
     return ("",)
 
 
-def _nouns(word: Word, before: Word | None) -> tuple[str, ...]:
-    stem, many = _single(word.low)
-    kind = _classes().get(word.low) or _classes().get(stem)
+def _generalise_noun(word: Word, before: Word | None) -> tuple[str, ...]:
+    stem, many = _to_singular(word.low)
+    kind = _nouns_by_word().get(word.low) or _nouns_by_word().get(stem)
     if kind is None:
         if word.part == "PROPN":
             inside = (
@@ -98,12 +98,12 @@ def _nouns(word: Word, before: Word | None) -> tuple[str, ...]:
             )
             return ("somewhere",) if inside else ("something",)
         kind = "person" if stem.endswith(("ist", "eer", "ess", "man", "woman", "ian")) else "thing"
-    plain = _table()["kinds"].get(kind, "thing")
-    out = dict.fromkeys(_many(n) if many else n for n in (kind, plain))
+    plain = _read_table()["kinds"].get(kind, "thing")
+    out = dict.fromkeys(_to_plural(n) if many else n for n in (kind, plain))
     return tuple(n for n in out if n != word.low)
 
 
-def _single(word: str) -> tuple[str, bool]:
+def _to_singular(word: str) -> tuple[str, bool]:
     """The singular of a noun by its ending, and whether that changed it."""
     if word in ("people", "men", "women", "children", "lives", "wives"):
         return {"people": "person", "men": "man", "women": "woman", "children": "child", "lives": "life"}.get(
@@ -118,7 +118,7 @@ def _single(word: str) -> tuple[str, bool]:
     return word, False
 
 
-def _many(noun: str) -> str:
+def _to_plural(noun: str) -> str:
     if noun == "person":
         return "people"
     if noun == "child":
@@ -128,15 +128,15 @@ def _many(noun: str) -> str:
     return noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
 
 
-def _verb(words: Sequence[Word], i: int) -> str:
+def _generalise_verb(words: Sequence[Word], i: int) -> str:
     """A form of ``do``, or of ``have`` where an object follows; after a form of ``be``, ``involved``."""
     word = words[i].low
-    if word in _words("verbs", "light"):
+    if word in _words_in_group("verbs", "light"):
         return ""
-    at = i - 1
-    while at >= 0 and words[at].part in ("ADV", "PART") and words[at].low != "to":
-        at -= 1
-    before = words[at] if at >= 0 else None
+    index = i - 1
+    while index >= 0 and words[index].part in ("ADV", "PART") and words[index].low != "to":
+        index -= 1
+    before = words[index] if index >= 0 else None
     lead = before.low if before is not None else ""
     after = words[i + 1] if i + 1 < len(words) else None
     carries = after is not None and (
@@ -144,41 +144,45 @@ def _verb(words: Sequence[Word], i: int) -> str:
     )
     if word.endswith("ing") and len(word) > 4:
         return "having" if carries else "doing"
-    done = word.endswith("ed") or word in _words("verbs", "participle") or word in _words("verbs", "past")
-    if done and lead in ("is", "are", "was", "were", "been", "be", "being", "am", "'s", "s", "re"):
+    is_participle = (
+        word.endswith("ed")
+        or word in _words_in_group("verbs", "participle")
+        or word in _words_in_group("verbs", "past")
+    )
+    if is_participle and lead in ("is", "are", "was", "were", "been", "be", "being", "am", "'s", "s", "re"):
         return "involved"
-    if done and lead in ("has", "have", "had", "having", "ve"):
+    if is_participle and lead in ("has", "have", "had", "having", "ve"):
         return "had" if carries else "done"
-    if word.endswith("ed") or word in _words("verbs", "past"):
+    if word.endswith("ed") or word in _words_in_group("verbs", "past"):
         if before is not None and before.part in _NOMINAL and not carries and word.endswith("ed"):
             return "involved" if after is not None and after.low in ("by",) else "did"
         return "had" if carries else "did"
-    if done:
+    if is_participle:
         return "involved"
-    many = before is not None and before.label == "PRONOUN"  # which becomes they
-    if word.endswith("s") and not word.endswith("ss") and not many:
+    is_plural = before is not None and before.label == "PRONOUN"  # which becomes they
+    if word.endswith("s") and not word.endswith("ss") and not is_plural:
         return "has" if carries else "does"
     return "have" if carries else "do"
 
 
 @cache
-def _table() -> Mapping[str, Any]:
-    told: Mapping[str, Any] = tomllib.loads(
+def _read_table() -> Mapping[str, Any]:
+    table: Mapping[str, Any] = tomllib.loads(
         files("allonym.evaluate").joinpath("generalising.toml").read_text(encoding="utf-8")
     )
-    return told
+    return table
 
 
 @cache
-def _words(group: str, name: str) -> frozenset[str]:
-    return frozenset(_table()[group][name].split())
+def _words_in_group(group: str, name: str) -> frozenset[str]:
+    return frozenset(_read_table()[group][name].split())
 
 
 @cache
-def _classes() -> Mapping[str, str]:
+def _nouns_by_word() -> Mapping[str, str]:
     """Word to general noun; where a word stands in two classes, the first counts."""
     out: dict[str, str] = {}
-    for kind, listed in _table()["classes"].items():
+    for kind, listed in _read_table()["classes"].items():
         for word in listed.split():
             out.setdefault(word, kind)
     return out

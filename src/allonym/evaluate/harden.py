@@ -21,12 +21,12 @@ import numpy as np
 
 from allonym.errors import UsageError
 from allonym.evaluate.chain import chained
-from allonym.evaluate.generalising import Word, choices, words_of
+from allonym.evaluate.generalising import Word, list_choices, words_of
 from allonym.evaluate.known_subjects import Knowing, knowing, ranks
 from allonym.evaluate.pairs import checked
 from allonym.evaluate.rewording import GENERALISE, reworded, softened
 from allonym.evaluate.similarity import similarities
-from allonym.evaluate.surface import words as counted
+from allonym.evaluate.surface import list_words as counted
 from allonym.intruder.linkage import Linkage
 from allonym.plan import Edit, Plan, digest, replaced
 from allonym.serial import Serialisable
@@ -252,7 +252,7 @@ def _way(
     soft = softened(words, said)
     agreed = frozenset(i for i in soft if words[i].label is None)
     hidden = frozenset(i for i in soft if words[i].label is not None)
-    open_to = [choices(words, i) for i in range(len(words))]
+    open_to = [list_choices(words, i) for i in range(len(words))]
     told: dict[int, str] = dict(soft)
     level = dict.fromkeys(range(len(words)), -1)
     out: list[_Step] = []

@@ -17,8 +17,8 @@ from allonym.errors import UsageError
 from allonym.evaluate.pairs import checked
 from allonym.intruder.linkage import Linkage
 from allonym.intruder.protocol import Item, Target
-from allonym.intruder.study import fold_of
-from allonym.intruder.table import Results, Row, tabulate
+from allonym.intruder.study import assign_folds
+from allonym.intruder.table import Results, Row, tabulate_rows
 from allonym.serial import Serialisable
 from allonym.stats import BeforeAfter, Estimate, none
 from allonym.stats.paired import McNemar, mcnemar
@@ -208,7 +208,7 @@ def reidentification(
         _linked("", judged, run, subjects, names),
         tuple(linked.values()),
         n - len(judged),
-        tabulate(f"linkage {features}", rows, top=TOP),
+        tabulate_rows(f"linkage {features}", rows, top=TOP),
         tuple(zip(run.before, run.after, strict=True)),
         tuple(run.chance),
         tuple(run.surest),
@@ -303,7 +303,7 @@ def _folds(
     place = {name: k for k, name in enumerate(dict.fromkeys(subjects[i] for i in mine))}
     items = [Item(fold_surface(original[i], Level.CASE)) for i in mine]
     count = folds or len({item.text for item in items})
-    home = dict(zip(mine, fold_of(items, [place[subjects[i]] for i in mine], count, seed).tolist(), strict=True))
+    home = dict(zip(mine, assign_folds(items, [place[subjects[i]] for i in mine], count, seed).tolist(), strict=True))
     out = []
     for fold in sorted(set(home.values())):
         judged = [i for i in mine if home[i] == fold]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from allonym.errors import DataError
 from allonym.intruder import Item, Target
 from allonym.intruder.linkage import Linkage, LinkageJudge
-from allonym.intruder.study import fold_of
+from allonym.intruder.study import assign_folds
 from allonym.text.fold import Level, fold_surface
 
 __all__ = ["Knowing", "knowing", "ranks"]
@@ -66,7 +66,7 @@ def knowing(
         labels = [classes.index(subjects[i]) for i in mine]
         items = [Item(known[i]) for i in mine]
         # Copies that differ in case and blanks only share a fold, too.
-        home = fold_of([Item(fold_surface(known[i], Level.CASE)) for i in mine], labels, folds, seed)
+        home = assign_folds([Item(fold_surface(known[i], Level.CASE)) for i in mine], labels, folds, seed)
         for fold in range(folds):
             rest = np.flatnonzero(home != fold).tolist()
             held = np.flatnonzero(home == fold).tolist()

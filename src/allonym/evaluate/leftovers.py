@@ -74,31 +74,31 @@ def leftovers(
     """
     n = checked(anonymised, anonymised, *(() if entities is None else (entities,)), least=0)
     reader = Reader((1, 1))
-    found = entities if entities is not None else _detected(anonymised, policy, advance)
-    hidden = [[(p.start, p.end) for p in find_placeholders(text)] for text in anonymised]
-    kept = [_outside(spans, covers) for spans, covers in zip(found, hidden, strict=True)]
-    said = [[text[a:b].lower() for a, b in reader.spans(text)] for text in anonymised]
-    held = [
-        {(_kind(s.label), fold_surface(text[s.start : s.end])) for s in spans}
-        for text, spans in zip(anonymised, kept, strict=True)
+    spans_by_text = entities if entities is not None else _detect_entities(anonymised, policy, advance)
+    placeholders = [[(p.start, p.end) for p in find_placeholders(text)] for text in anonymised]
+    spans_left = [_select_outside(spans, covers) for spans, covers in zip(spans_by_text, placeholders, strict=True)]
+    words_left = [[text[a:b].lower() for a, b in reader.spans(text)] for text in anonymised]
+    entities_left = [
+        {(_root_label(s.label), fold_surface(text[s.start : s.end])) for s in spans}
+        for text, spans in zip(anonymised, spans_left, strict=True)
     ]
-    documents = Counter(e for own in held for e in own)
-    word_documents = Counter(w for words in said for w in set(words))
-    unique = _unique(held, population or 100 * max(1, n))
-    near = _near(reader, anonymised)
+    documents = Counter(e for in_text in entities_left for e in in_text)
+    word_documents = Counter(w for words in words_left for w in set(words))
+    unique = _measure_uniqueness(entities_left, population or 100 * max(1, n))
+    near = _measure_nearest(reader, anonymised)
     table = np.zeros((n, len(TRAITS)))
-    for i, (words, own) in enumerate(zip(said, held, strict=True)):
+    for i, (words, in_text) in enumerate(zip(words_left, entities_left, strict=True)):
         zipf = [zipf_frequency(w, language) for w in words if not w.isdigit()]
-        kinds = [TAXONOMY.get(s.label).kind if s.label in TAXONOMY else "quasi" for s in kept[i]]
+        kinds = [TAXONOMY.get(s.label).kind if s.label in TAXONOMY else "quasi" for s in spans_left[i]]
         few = [w for w in sorted(set(words)) if 1 < word_documents[w] <= max(2.0, _FEW * n)]
         table[i] = (
             math.log1p(len(words)),
-            len(hidden[i]) / (1 + len(words)),
+            len(placeholders[i]) / (1 + len(words)),
             kinds.count("direct"),
             kinds.count("quasi"),
-            len({kind for kind, _ in own}),
-            sum(math.log(n / documents[e]) for e in sorted(own)),
-            sum(math.log(n / documents[e]) for e in sorted(own) if documents[e] > 1),
+            len({kind for kind, _ in in_text}),
+            sum(math.log(n / documents[e]) for e in sorted(in_text)),
+            sum(math.log(n / documents[e]) for e in sorted(in_text) if documents[e] > 1),
             sum(z < _RARE for z in zipf),
             sum(z < _ODD for z in zipf),
             8 - sum(zipf) / len(zipf) if zipf else 0.0,
@@ -109,7 +109,9 @@ def leftovers(
     return table
 
 
-def _detected(texts: Sequence[str], policy: str, advance: Callable[[int, int], None] | None) -> list[tuple[Span, ...]]:
+def _detect_entities(
+    texts: Sequence[str], policy: str, advance: Callable[[int, int], None] | None
+) -> list[tuple[Span, ...]]:
     out = []
     for spans in detect_many(texts, policy):
         out.append(spans)
@@ -118,24 +120,24 @@ def _detected(texts: Sequence[str], policy: str, advance: Callable[[int, int], N
     return out
 
 
-def _kind(label: str) -> str:
+def _root_label(label: str) -> str:
     """The widest label that it belongs to."""
     return TAXONOMY.lineage(label)[-1] if label in TAXONOMY else label
 
 
-def _outside(spans: Sequence[Span], covers: Sequence[tuple[int, int]]) -> list[Span]:
+def _select_outside(spans: Sequence[Span], covers: Sequence[tuple[int, int]]) -> list[Span]:
     return [s for s in spans if not any(a < s.end and s.start < b for a, b in covers)]
 
 
-def _unique(held: Sequence[set[tuple[str, str]]], population: float) -> list[float]:
+def _measure_uniqueness(entities_by_text: Sequence[set[tuple[str, str]]], population: float) -> list[float]:
     """Per document, the sum over kinds of the chance that its set of such entities is unique in the population too.
 
     A kind's table has a cell for every set of its values; a cell of one document stays alone with the probability that
     Ewens-Pitman's formula gives (P1 2.4). Kinds that fit no table, as nothing repeats, count as 1: all stay alone.
     """
-    out = [0.0] * len(held)
-    for kind in sorted({kind for own in held for kind, _ in own}):
-        cells = [frozenset(value for k, value in own if k == kind) for own in held]
+    out = [0.0] * len(entities_by_text)
+    for kind in sorted({kind for in_text in entities_by_text for kind, _ in in_text}):
+        cells = [frozenset(value for k, value in in_text if k == kind) for in_text in entities_by_text]
         counts = Counter(cell for cell in cells if cell)
         n = sum(counts.values())
         fit = fit_partition(frequencies(counts.values()))
@@ -146,16 +148,16 @@ def _unique(held: Sequence[set[tuple[str, str]]], population: float) -> list[flo
     return out
 
 
-def _near(reader: Reader, texts: Sequence[str]) -> Any:
+def _measure_nearest(reader: Reader, texts: Sequence[str]) -> Any:
     """Likeness of the nearest other document, and its lead over the tenth: ``(n, 2)``."""
     counts = reader.counts(texts, "words")
     rows = Weights(counts).of(counts)
     out = np.zeros((len(texts), 2))
-    for at in range(0, len(texts), _AT_ONCE):
-        alike = (rows[at : at + _AT_ONCE] @ rows.T).toarray()
-        alike[np.arange(len(alike)), at + np.arange(len(alike))] = -1
-        best = -np.sort(-alike, axis=1)[:, :_NEIGHBOURS]
+    for start in range(0, len(texts), _AT_ONCE):
+        similarity = (rows[start : start + _AT_ONCE] @ rows.T).toarray()
+        similarity[np.arange(len(similarity)), start + np.arange(len(similarity))] = -1
+        best = -np.sort(-similarity, axis=1)[:, :_NEIGHBOURS]
         if len(texts) > 1:
             last = best[:, min(_NEIGHBOURS, len(texts) - 1) - 1]
-            out[at : at + len(alike)] = np.column_stack((best[:, 0], best[:, 0] - last))
+            out[start : start + len(similarity)] = np.column_stack((best[:, 0], best[:, 0] - last))
     return out

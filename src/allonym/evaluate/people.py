@@ -17,7 +17,7 @@ from allonym.evaluate.reasons import Terms, top_terms
 from allonym.evaluate.sheets import COLLECT, JUDGE, Given, Sheets, claimed
 from allonym.intruder.names import CUT, closest
 from allonym.intruder.persons import Answer
-from allonym.intruder.table import Results, Row, tabulate
+from allonym.intruder.table import Results, Row, tabulate_rows
 from allonym.serial import Serialisable
 from allonym.stats import Estimate, mean, none
 from allonym.stats.samples import average, bootstrap, share
@@ -167,7 +167,7 @@ def people_study(
     agreement, corrected = _agreement(judges, [j.judge for j, _ in near], said, right, seed)
     units = [[_first(values) >= cut for _, values in read] for read in by_text.values()]
     return PeopleStudy(
-        tabulate(intruder, rows, top=(1, 2, 3, 5, 10)),
+        tabulate_rows(intruder, rows, top=(1, 2, 3, 5, 10)),
         cut,
         len(near),
         len(judges),

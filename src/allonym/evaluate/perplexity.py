@@ -41,13 +41,13 @@ class KneserNey:
         if order < 1:
             raise UsageError(f"perplexity: an order of 1 at least is required, got {order}")
         self.order = order
-        found: Counter[tuple[str, ...]] = Counter()
+        counts: Counter[tuple[str, ...]] = Counter()
         for text in texts:
-            found.update((*history, word) for history, word in _histories(text, order))
+            counts.update((*history, word) for history, word in _list_histories(text, order))
         # Below the highest order a gram counts as often as there are different words before it; at a break, as often
         # as it occurs.
         by_size: dict[int, Counter[tuple[str, ...]]] = {size: Counter() for size in range(1, order + 1)}
-        for gram, n in found.items():
+        for gram, n in counts.items():
             by_size[len(gram)][gram] = n
         for size in range(order, 1, -1):
             by_size[size - 1].update(gram[1:] for gram in by_size[size])
@@ -79,7 +79,7 @@ class KneserNey:
 
     def perplexity(self, text: Sequence[str]) -> float:
         """Of a sequence of words; NaN without any."""
-        logs = [math.log(self.probability(h, w)) for h, w in _histories(text, self.order)]
+        logs = [math.log(self.probability(h, w)) for h, w in _list_histories(text, self.order)]
         return math.exp(-math.fsum(logs) / len(logs)) if logs else NAN
 
 
@@ -110,18 +110,18 @@ def perplexities(
     """
     n = checked(original, anonymised)
     if model is not None:
-        return _causal(Path(model), original, anonymised, advance)
+        return _measure_causal(Path(model), original, anonymised, advance)
     if folds < 2:
         raise UsageError(f"perplexity: two folds at least are required, got {folds}")
     if n < 2:
         return [NAN] * n, [NAN] * n
     import numpy as np
 
-    before, after = [_tokens(t) for t in original], [_tokens(t) for t in anonymised]
+    before, after = [_tokenise(t) for t in original], [_tokenise(t) for t in anonymised]
     place = np.random.default_rng(seed).permutation(n) % min(folds, n)
     out: tuple[list[float], list[float]] = ([NAN] * n, [NAN] * n)
     for fold in range(min(folds, n)):
-        lm = KneserNey(_enough([before[i] for i in range(n) if place[i] != fold]), order)
+        lm = KneserNey(_thin_out([before[i] for i in range(n) if place[i] != fold]), order)
         for i in range(n):
             if place[i] == fold:
                 out[0][i], out[1][i] = lm.perplexity(before[i]), lm.perplexity(after[i])
@@ -147,20 +147,20 @@ def perplexity(
     return Change.of(before, after, "no text has words, or there is only one text")
 
 
-def _tokens(text: str) -> list[str]:
+def _tokenise(text: str) -> list[str]:
     """Words and marks in small letters; a placeholder is a break."""
     from allonym.models.words import words
 
     out: list[str] = []
-    at = 0
-    for one in find_placeholders(text):
-        out += [text[a + at : b + at].lower() for a, b in words(text[at : one.start])]
+    position = 0
+    for placeholder in find_placeholders(text):
+        out += [text[a + position : b + position].lower() for a, b in words(text[position : placeholder.start])]
         out.append(_BREAK)
-        at = one.end
-    return out + [text[a + at : b + at].lower() for a, b in words(text[at:])]
+        position = placeholder.end
+    return out + [text[a + position : b + position].lower() for a, b in words(text[position:])]
 
 
-def _histories(text: Sequence[str], order: int) -> list[tuple[tuple[str, ...], str]]:
+def _list_histories(text: Sequence[str], order: int) -> list[tuple[tuple[str, ...], str]]:
     """Each word with the words before it, back to the last break."""
     out = []
     history: tuple[str, ...] = (_START,)
@@ -173,14 +173,14 @@ def _histories(text: Sequence[str], order: int) -> list[tuple[tuple[str, ...], s
     return out
 
 
-def _enough(texts: list[list[str]]) -> list[list[str]]:
+def _thin_out(texts: list[list[str]]) -> list[list[str]]:
     """Texts spread over all of them, up to about ``_MOST`` words."""
     total = sum(map(len, texts))
     step = max(1, math.ceil(total / _MOST))
     return texts[::step]
 
 
-def _causal(
+def _measure_causal(
     folder: Path, original: Sequence[str], anonymised: Sequence[str], advance: Callable[[int, int], None] | None
 ) -> tuple[list[float], list[float]]:
     """By a causal language model, the text as it stands, in windows of the model's length."""
@@ -204,12 +204,12 @@ def _causal(
         for i, text in enumerate(texts):
             ids = tokenizer(text, add_special_tokens=False)["input_ids"]
             total, count = 0.0, 0
-            for at in range(0, len(ids), limit - 1):
-                piece = [first, *ids[at : at + limit - 1]] if first is not None else ids[at : at + limit]
+            for start in range(0, len(ids), limit - 1):
+                piece = [first, *ids[start : start + limit - 1]] if first is not None else ids[start : start + limit]
                 if len(piece) > 1:
-                    given = torch.tensor([piece])
+                    tokens = torch.tensor([piece])
                     with torch.inference_mode():
-                        total += float(network(given, labels=given).loss) * (len(piece) - 1)
+                        total += float(network(tokens, labels=tokens).loss) * (len(piece) - 1)
                     count += len(piece) - 1
             out[number].append(math.exp(total / count) if count else NAN)
             if advance is not None:

@@ -113,7 +113,7 @@ def reading_policy(point: float = POINT, *, wide: bool = False) -> Policy:
     if not 0 < point < 1:
         raise UsageError(f"point: a number between 0 and 1 is required, got {point!r}")
     base = Policy.load("default")
-    labels = tuple(label.name for label in base.taxonomy if wide or _of_table_6(label))
+    labels = tuple(label.name for label in base.taxonomy if wide or _is_in_table_6(label))
     return base.with_threshold(min(_BAR, base.threshold), float(point)).with_(
         name="second-reading",
         labels=labels,
@@ -124,9 +124,9 @@ def reading_policy(point: float = POINT, *, wide: bool = False) -> Policy:
     )
 
 
-def _of_table_6(label: Label) -> bool:
-    known = (TAXONOMY.get(name).names.get("p2") for name in TAXONOMY.lineage(label.name))
-    return label.kind == "direct" or label.name == "SPELLED_WORD" or any(known)
+def _is_in_table_6(label: Label) -> bool:
+    names = (TAXONOMY.get(name).names.get("p2") for name in TAXONOMY.lineage(label.name))
+    return label.kind == "direct" or label.name == "SPELLED_WORD" or any(names)
 
 
 def second_reading(
@@ -164,14 +164,14 @@ def second_reading(
     inside = elsewhere = 0
     for i, text in enumerate(anonymised):
         name = ids[i] if ids else str(i + 1)
-        gone = find_placeholders(text)
+        placeholders = find_placeholders(text)
         marks = []
-        for span in _candidates(text, name, chosen, gone, capitals):
-            left = _left(text, span, gone)
-            inside += not left
-            marks += [_mark(text, *part, span, gone) for part in left]
+        for span in _find_candidates(text, name, chosen, placeholders, capitals):
+            intervals = _cut_placeholders(text, span, placeholders)
+            inside += not intervals
+            marks += [_build_mark(text, *part, span, placeholders) for part in intervals]
         if original is not None:
-            standing = _standing(original[i])
+            standing = _find_in_original(original[i])
             real = [m for m in marks if standing(text[m.start : m.end])]
             elsewhere += len(marks) - len(real)
             marks = real
@@ -184,31 +184,33 @@ def second_reading(
     )
 
 
-def _candidates(text: str, name: str, policy: Policy, gone: Sequence[Placeholder], capitals: bool) -> Iterator[Span]:
+def _find_candidates(
+    text: str, name: str, policy: Policy, placeholders: Sequence[Placeholder], capitals: bool
+) -> Iterator[Span]:
     """Disjoint findings of the detectors, and of the reader of capitals where these found nothing."""
     try:
-        found = [s for s in pipeline.detect(Document(name, text), policy) if s.label != "DATE_TIME"]
+        findings = [s for s in pipeline.detect(Document(name, text), policy) if s.label != "DATE_TIME"]
     except DataError as error:
         raise DataError(f"{name}: {error}") from None
-    yield from found
-    taken = merge((s.start, s.end) for s in found)
-    starts = [a for a, _ in taken]
-    for start, end in _capitals(text, gone) if capitals else ():
-        at = bisect_left(starts, end)
-        if at == 0 or taken[at - 1][1] <= start:
+    yield from findings
+    covered = merge((s.start, s.end) for s in findings)
+    starts = [a for a, _ in covered]
+    for start, end in _find_capitals(text, placeholders) if capitals else ():
+        index = bisect_left(starts, end)
+        if index == 0 or covered[index - 1][1] <= start:
             yield Span(start, end, "OTHER_IDENTIFYING_ATTRIBUTE", _SURE, CAPITALS)
 
 
-def _capitals(text: str, gone: Sequence[Placeholder]) -> Iterator[Interval]:
+def _find_capitals(text: str, placeholders: Sequence[Placeholder]) -> Iterator[Interval]:
     """Words that stand like names, not at the beginning of a sentence, and are no ordinary capitalised words."""
     bare = list(text)
-    for one in gone:
-        bare[one.start : one.end] = "_" * (one.end - one.start)
+    for placeholder in placeholders:
+        bare[placeholder.start : placeholder.end] = "_" * (placeholder.end - placeholder.start)
     shown = "".join(bare)
     phrase: Interval | None = None
-    for found in _NAME.finditer(shown):
-        start, end = found.span()
-        word = found[0].lower().replace("’", "'")
+    for match in _NAME.finditer(shown):
+        start, end = match.span()
+        word = match[0].lower().replace("’", "'")
         if word in _NO_NAMES or word.partition("'")[0] in _NO_NAMES or len(word) < 2:
             continue
         if phrase is not None and shown[phrase[1] : start] == " ":
@@ -221,36 +223,42 @@ def _capitals(text: str, gone: Sequence[Placeholder]) -> Iterator[Interval]:
         yield phrase
 
 
-def _left(text: str, span: Span, gone: Sequence[Placeholder]) -> list[Interval]:
+def _cut_placeholders(text: str, span: Span, placeholders: Sequence[Placeholder]) -> list[Interval]:
     """The stretches of a finding outside of placeholders that hold two letters or digits, and not small words alone."""
     out = []
-    for start, end in subtract((span.start, span.end), [(p.start, p.end) for p in gone]):
-        said = text[start:end]
-        if sum(map(str.isalnum, said)) > 1 and not _SMALL.issuperset(said.lower().split()):
-            core = said.strip(_EDGES)
-            start += said.index(core)
+    for start, end in subtract((span.start, span.end), [(p.start, p.end) for p in placeholders]):
+        surface = text[start:end]
+        if sum(map(str.isalnum, surface)) > 1 and not _SMALL.issuperset(surface.lower().split()):
+            core = surface.strip(_EDGES)
+            start += surface.index(core)
             out.append((start, start + len(core)))
     return out
 
 
-def _mark(text: str, start: int, end: int, span: Span, gone: Sequence[Placeholder]) -> Mark:
+def _build_mark(text: str, start: int, end: int, span: Span, placeholders: Sequence[Placeholder]) -> Mark:
     """A proposal: partial where it is cut, stands beside a placeholder of its kind, or is one word of a name."""
     label = span.label
-    beside = next((p for p in gone if _beside(text, start, end, p)), None)
+    beside = next((p for p in placeholders if _is_beside(text, start, end, p)), None)
     if label == _OTHER and beside is not None and TAXONOMY.within(beside.label or label, "PERSON"):
         label = "PERSON"
     related = beside is not None and bool(beside.label) and TAXONOMY.related(beside.label, label)
-    cut = any(p.start < span.end and span.start < p.end for p in gone)
+    cut = any(p.start < span.end and span.start < p.end for p in placeholders)
     part = related or cut or (TAXONOMY.within(label, "PERSON") and " " not in text[start:end])
-    if label in ("ORGANIZATION", "PRODUCT") and _is_of_speaker(text, start, end, gone):
+    if label in ("ORGANIZATION", "PRODUCT") and _is_of_speaker(text, start, end, placeholders):
         label += "_SPEAKER"
     return Mark(start, end, label, part, "", None, span.score, span.source)
 
 
-def _beside(text: str, start: int, end: int, one: Placeholder) -> bool:
+def _is_beside(text: str, start: int, end: int, placeholder: Placeholder) -> bool:
     """Whether nothing but a blank or a sign or two stands between a stretch and a placeholder."""
-    between = text[one.end : start] if one.end <= start else text[end : one.start] if one.start >= end else ""
-    near = 0 <= start - one.end <= 3 or 0 <= one.start - end <= 3
+    between = (
+        text[placeholder.end : start]
+        if placeholder.end <= start
+        else text[end : placeholder.start]
+        if placeholder.start >= end
+        else ""
+    )
+    near = 0 <= start - placeholder.end <= 3 or 0 <= placeholder.start - end <= 3
     return near and _TOUCHING.match(between) is not None
 
 
@@ -264,11 +272,11 @@ def _is_of_speaker(text: str, start: int, end: int, placeholders: Sequence[Place
     return bool(_AFTER_SPEAKER.match(text, end) and _TURN_START.search(text, max(0, start - 60), start))
 
 
-def _standing(original: str) -> Callable[[str], bool]:
+def _find_in_original(original: str) -> Callable[[str], bool]:
     """Whether something stands in the original text, whole words, in plain form."""
-    told = _words(original)
-    return lambda surface: _words(surface) in told
+    words_of_original = _fold_words(original)
+    return lambda surface: _fold_words(surface) in words_of_original
 
 
-def _words(text: str) -> str:
+def _fold_words(text: str) -> str:
     return " " + " ".join(find_words(plain(text))) + " "

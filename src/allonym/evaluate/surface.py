@@ -20,7 +20,17 @@ from allonym.stats.samples import average, difference
 from allonym.text.placeholders import find_placeholders, remove_placeholders
 from allonym.text.words import COMPOUND
 
-__all__ = ["Change", "Surface", "grade_level", "ranks_of", "reading_ease", "removed", "surface", "word_ranks", "words"]
+__all__ = [
+    "Change",
+    "Surface",
+    "grade_level",
+    "list_words",
+    "ranks_of",
+    "reading_ease",
+    "removed",
+    "surface",
+    "word_ranks",
+]
 
 TOP = 10_000
 """How many of the commonest words have a rank (P3 4.1.3.2)."""
@@ -78,7 +88,7 @@ class Surface(Serialisable):
     grade: Change
 
 
-def words(text: str) -> list[str]:
+def list_words(text: str) -> list[str]:
     """The words of a text without its placeholders: letters and digits, apostrophes and hyphens inside them."""
     return COMPOUND.findall(remove_placeholders(text))
 
@@ -92,7 +102,10 @@ def removed(original: Sequence[str], anonymised: Sequence[str]) -> list[float]:
         DataError: unequal lengths.
     """
     checked(original, anonymised, least=0)
-    return [1 - len(words(a)) / n if (n := len(words(o))) else NAN for o, a in zip(original, anonymised, strict=True)]
+    return [
+        1 - len(list_words(a)) / n if (n := len(list_words(o))) else NAN
+        for o, a in zip(original, anonymised, strict=True)
+    ]
 
 
 def ranks_of(path: str | Path | None = None, language: str = "en") -> Mapping[str, int]:
@@ -106,7 +119,7 @@ def ranks_of(path: str | Path | None = None, language: str = "en") -> Mapping[st
         DataError: the file cannot be read, or holds no words.
     """
     if path is None:
-        return _wordfreq(language)
+        return _rank_by_wordfreq(language)
     try:
         lines = Path(path).read_text("utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -121,7 +134,7 @@ def ranks_of(path: str | Path | None = None, language: str = "en") -> Mapping[st
 
 
 @cache
-def _wordfreq(language: str) -> Mapping[str, int]:
+def _rank_by_wordfreq(language: str) -> Mapping[str, int]:
     from wordfreq import top_n_list
 
     return {word: i for i, word in enumerate(top_n_list(language, TOP), start=1)}
@@ -129,7 +142,7 @@ def _wordfreq(language: str) -> Mapping[str, int]:
 
 def word_ranks(texts: Iterable[str], ranks: Mapping[str, int]) -> list[float]:
     """Per text the mean rank of its words that have one (P3 4.1.3.2): higher means rarer. NaN where none has."""
-    return [_mean(_ranks(words(t), ranks)) for t in texts]
+    return [_mean_of(_list_ranks(list_words(t), ranks)) for t in texts]
 
 
 def reading_ease(text: str) -> float:
@@ -163,17 +176,17 @@ def surface(original: Sequence[str], anonymised: Sequence[str], *, ranks: Mappin
     total = sum(len(b.words) for b in before)
     overall = 1 - sum(len(a.words) for a in after) / total if total else NAN
 
-    def change(value: Callable[[_Read], float], reason: str = "no text has words") -> Change:
+    def measure_change(value: Callable[[_Read], float], reason: str = "no text has words") -> Change:
         return Change.of([value(b) for b in before], [value(a) for a in after], reason)
 
     return Surface(
         n,
         average(shares) if shares else none("no text has words", n),
         Estimate.exact(overall, total) if total else none("no text has words", n),
-        change(lambda r: _mean(_ranks(r.words, ranks)), "no word has a rank"),
-        change(lambda r: len(_ranks(r.words, ranks)) / len(r.words) if r.words else NAN),
-        change(lambda r: r.ease),
-        change(lambda r: r.grade),
+        measure_change(lambda r: _mean_of(_list_ranks(r.words, ranks)), "no word has a rank"),
+        measure_change(lambda r: len(_list_ranks(r.words, ranks)) / len(r.words) if r.words else NAN),
+        measure_change(lambda r: r.ease),
+        measure_change(lambda r: r.grade),
     )
 
 
@@ -187,12 +200,14 @@ class _Read:
 
     @classmethod
     def of(cls, text: str) -> _Read:
-        found = words(text)
-        if not found:
-            return cls(found, NAN, NAN)
+        listed = list_words(text)
+        if not listed:
+            return cls(listed, NAN, NAN)
         ends = len(_END.findall(text)) + (text.rstrip()[-1:] not in _CLOSING)
-        held = len(find_placeholders(text))
-        return cls(found, (len(found) + held) / max(1, ends), sum(map(_syllables, found)) / len(found))
+        placeholders = len(find_placeholders(text))
+        return cls(
+            listed, (len(listed) + placeholders) / max(1, ends), sum(map(_count_syllables, listed)) / len(listed)
+        )
 
     @property
     def ease(self) -> float:
@@ -203,14 +218,14 @@ class _Read:
         return 0.39 * self.per_sentence + 11.8 * self.syllables - 15.59
 
 
-def _ranks(found: Sequence[str], ranks: Mapping[str, int]) -> list[int]:
-    return [ranks[w] for w in (f.lower().replace("’", "'") for f in found) if w in ranks]
+def _list_ranks(listed: Sequence[str], ranks: Mapping[str, int]) -> list[int]:
+    return [ranks[w] for w in (f.lower().replace("’", "'") for f in listed) if w in ranks]
 
 
-def _mean(values: Sequence[float]) -> float:
+def _mean_of(values: Sequence[float]) -> float:
     return math.fsum(values) / len(values) if values else NAN
 
 
-def _syllables(word: str) -> int:
+def _count_syllables(word: str) -> int:
     word = word.lower()
     return max(1, len(_VOWELS.findall(word)) - bool(_SILENT.search(word)))

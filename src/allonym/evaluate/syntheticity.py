@@ -117,26 +117,28 @@ def syntheticity(
     checked(original, anonymised)
     if folds < 2:
         raise UsageError(f"syntheticity: 2 folds at least are required, got {folds}")
-    kept = [i for i, (a, b) in enumerate(zip(original, anonymised, strict=True)) if a != b]
-    old, new = [original[i] for i in kept], [anonymised[i] for i in kept]
-    unchanged = len(original) - len(kept)
-    groups = _groups(old, new)
+    changed = [i for i, (a, b) in enumerate(zip(original, anonymised, strict=True)) if a != b]
+    old, new = [original[i] for i in changed], [anonymised[i] for i in changed]
+    unchanged = len(original) - len(changed)
+    groups = _group_pairs(old, new)
     parts = min(folds, max(groups, default=-1) + 1)
     if parts < 2:
-        return _nothing("two different texts that have changed are required", len(kept), unchanged)
-    fold = _folds(groups, parts, seed)
+        return _no_measure("two different texts that have changed are required", len(changed), unchanged)
+    fold = _assign_folds(groups, parts, seed)
     counted, terms, in_tags = _count_features(old, new)
-    margins = np.zeros((2, len(kept)))
+    margins = np.zeros((2, len(changed)))
     sums: dict[int, float] = {}
-    seen: dict[int, int] = {}
+    pairs_by_column: dict[int, int] = {}
     for part in range(parts):
-        margins[:, fold == part] = _judge(
-            counted, np.flatnonzero(fold != part), np.flatnonzero(fold == part), sums, seen
+        margins[:, fold == part] = _judge_fold(
+            counted, np.flatnonzero(fold != part), np.flatnonzero(fold == part), sums, pairs_by_column
         )
         if advance is not None:
             advance(part + 1, parts)
-    features = [(terms[k], "tag" if k in in_tags else _kind_of(terms[k]), w, seen[k]) for k, w in sums.items()]
-    return _measured(margins, groups, features, unchanged, parts, seed)
+    features = [
+        (terms[k], "tag" if k in in_tags else _kind_of(terms[k]), w, pairs_by_column[k]) for k, w in sums.items()
+    ]
+    return _summarise_margins(margins, groups, features, unchanged, parts, seed)
 
 
 def _count_features(old: Sequence[str], new: Sequence[str]) -> tuple[list[Any], list[str], frozenset[int]]:
@@ -166,75 +168,79 @@ def _count_features(old: Sequence[str], new: Sequence[str]) -> tuple[list[Any], 
     return counts, terms, frozenset(in_tags)
 
 
-def _judge(counted: list[Any], train: Any, test: Any, sums: dict[int, float], seen: dict[int, int]) -> Any:
+def _judge_fold(
+    counted: list[Any], train: Any, test: Any, sums: dict[int, float], pairs_by_column: dict[int, int]
+) -> Any:
     """Margins (2, test) of originals and pseudonymised texts; what told them apart is added to ``sums``.
 
     Rows of ``counted`` are originals and then pseudonymised texts; only ``train`` says what features there are.
     """
     n = counted[0].shape[0] // 2
-    learnt, asked = np.concatenate((train, train + n)), np.concatenate((test, test + n))
+    learnt, judged = np.concatenate((train, train + n)), np.concatenate((test, test + n))
     parts, used, offset = [], [], 0
     for counts in counted:
-        known = np.flatnonzero(counts[learnt].getnnz(axis=0) >= _LEAST)
-        if len(known):
-            weights = TfidfTransformer(sublinear_tf=True).fit(counts[learnt][:, known])
-            parts.append(weights.transform(counts[:, known]))
-            used.append(known + offset)
+        frequent = np.flatnonzero(counts[learnt].getnnz(axis=0) >= _LEAST)
+        if len(frequent):
+            weights = TfidfTransformer(sublinear_tf=True).fit(counts[learnt][:, frequent])
+            parts.append(weights.transform(counts[:, frequent]))
+            used.append(frequent + offset)
         offset += counts.shape[1]
     if not parts:
         return np.zeros((2, len(test)))
     rows = hstack(parts, "csr")
     model = LinearSVC(max_iter=5000, random_state=0).fit(rows[learnt], np.repeat([0, 1], len(train)))
-    _tell(rows[test + n] - rows[test], model.coef_[0], np.concatenate(used), sums, seen)
-    return model.decision_function(rows[asked]).reshape(2, len(test))
+    _add_contributions(rows[test + n] - rows[test], model.coef_[0], np.concatenate(used), sums, pairs_by_column)
+    return model.decision_function(rows[judged]).reshape(2, len(test))
 
 
-def _tell(apart: Any, weights: Any, columns: Any, sums: dict[int, float], seen: dict[int, int]) -> None:
+def _add_contributions(
+    difference: Any, weights: Any, columns: Any, sums: dict[int, float], pairs_by_column: dict[int, int]
+) -> None:
     """Add up what each feature adds to the margin between two versions, signed by the version it speaks for."""
-    apart = csr_matrix(apart)
-    apart.eliminate_zeros()
-    gave = np.bincount(apart.indices, apart.data * weights[apart.indices], len(weights))
-    differ = np.bincount(apart.indices, minlength=len(weights))
-    for k in np.flatnonzero(gave > 0).tolist():
+    difference = csr_matrix(difference)
+    difference.eliminate_zeros()
+    added = np.bincount(difference.indices, difference.data * weights[difference.indices], len(weights))
+    differ = np.bincount(difference.indices, minlength=len(weights))
+    for k in np.flatnonzero(added > 0).tolist():
         column = int(columns[k])
-        sums[column] = sums.get(column, 0.0) + float(gave[k] * np.sign(weights[k]))
-        seen[column] = seen.get(column, 0) + int(differ[k])
+        sums[column] = sums.get(column, 0.0) + float(added[k] * np.sign(weights[k]))
+        pairs_by_column[column] = pairs_by_column.get(column, 0) + int(differ[k])
 
 
-def _measured(
+def _summarise_margins(
     margins: Any, groups: list[int], features: list[tuple[str, str, float, int]], unchanged: int, folds: int, seed: int
 ) -> Syntheticity:
     called = margins > 0
     members = [np.flatnonzero(np.array(groups) == g) for g in range(max(groups) + 1)]
     # Per group: called rightly, called wrongly, all, and judged rightly with both versions at hand.
     table = np.array(
-        [(called[1, m].sum(), called[0, m].sum(), len(m), _won(margins[:, m]).sum()) for m in members],
+        [(called[1, m].sum(), called[0, m].sum(), len(m), _score_margins(margins[:, m]).sum()) for m in members],
         float,
     )
 
-    def ratio(of: Callable[[Any], tuple[float, float]]) -> Estimate:
-        def statistic(units: Any) -> float:
-            top, bottom = of(table[units].sum(axis=0))
+    def estimate_ratio(terms_of: Callable[[Any], tuple[float, float]]) -> Estimate:
+        def ratio_of(units: Any) -> float:
+            top, bottom = terms_of(table[units].sum(axis=0))
             return top / bottom if bottom else float("nan")
 
-        return bootstrap(statistic, len(table), seed=seed)
+        return bootstrap(ratio_of, len(table), seed=seed)
 
     n = margins.shape[1]
     by_kind = dict.fromkeys(KINDS, 0.0)
     for _, kind, weight, _ in features:
         by_kind[kind] += abs(weight)
-    whole = sum(by_kind.values())
+    total = sum(by_kind.values())
     best = sorted(features, key=lambda f: (-abs(f[2]), f[0]))[:_SHOWN]
     return Syntheticity(
-        precision=ratio(lambda t: (t[0], t[0] + t[1])),
-        recall=ratio(lambda t: (t[0], t[2])),
-        f1=ratio(lambda t: (2 * t[0], t[0] + t[1] + t[2])),
-        accuracy=ratio(lambda t: (t[0] + t[2] - t[1], 2 * t[2])),
-        told_apart=ratio(lambda t: (t[3], t[2])),
+        precision=estimate_ratio(lambda t: (t[0], t[0] + t[1])),
+        recall=estimate_ratio(lambda t: (t[0], t[2])),
+        f1=estimate_ratio(lambda t: (2 * t[0], t[0] + t[1] + t[2])),
+        accuracy=estimate_ratio(lambda t: (t[0] + t[2] - t[1], 2 * t[2])),
+        told_apart=estimate_ratio(lambda t: (t[3], t[2])),
         pairs=n,
         unchanged=unchanged,
         folds=folds,
-        kinds=tuple((k, v / whole) for k, v in by_kind.items()) if whole else (),
+        kinds=tuple((k, v / total) for k, v in by_kind.items()) if total else (),
         signs=tuple(
             Sign(name, "pseudonymised" if weight > 0 else "original", abs(weight) / n, differs)
             for name, _, weight, differs in best
@@ -242,7 +248,7 @@ def _measured(
     )
 
 
-def _won(margins: Any) -> Any:
+def _score_margins(margins: Any) -> Any:
     """1 where the pseudonymised version has the higher margin, a half for a draw."""
     return (margins[1] > margins[0]) + 0.5 * (margins[1] == margins[0])
 
@@ -256,11 +262,11 @@ def _kind_of(name: str) -> str:
     return "lower-case word" if any(c.isalpha() for c in name) else "punctuation"
 
 
-def _groups(old: Sequence[str], new: Sequence[str]) -> list[int]:
+def _group_pairs(old: Sequence[str], new: Sequence[str]) -> list[int]:
     """Numbers from 0, in order of appearance; pairs that share a version share one."""
     parent = list(range(len(old)))
 
-    def root(i: int) -> int:
+    def root_of(i: int) -> int:
         while parent[i] != i:
             parent[i] = parent[parent[i]]
             i = parent[i]
@@ -269,12 +275,12 @@ def _groups(old: Sequence[str], new: Sequence[str]) -> list[int]:
     first: dict[str, int] = {}
     for i, pair in enumerate(zip(old, new, strict=True)):
         for text in pair:
-            parent[root(i)] = root(first.setdefault(text, i))
+            parent[root_of(i)] = root_of(first.setdefault(text, i))
     number: dict[int, int] = {}
-    return [number.setdefault(root(i), len(number)) for i in range(len(old))]
+    return [number.setdefault(root_of(i), len(number)) for i in range(len(old))]
 
 
-def _folds(groups: list[int], parts: int, seed: int) -> Any:
+def _assign_folds(groups: list[int], parts: int, seed: int) -> Any:
     """The fold of each pair: groups shuffled, and dealt out in turn."""
     order = np.random.default_rng(seed).permutation(max(groups) + 1)
     place = np.empty(len(order), np.int64)
@@ -282,6 +288,6 @@ def _folds(groups: list[int], parts: int, seed: int) -> Any:
     return place[np.array(groups)]
 
 
-def _nothing(reason: str, pairs: int, unchanged: int) -> Syntheticity:
+def _no_measure(reason: str, pairs: int, unchanged: int) -> Syntheticity:
     nan = none(reason, pairs)
     return Syntheticity(nan, nan, nan, nan, nan, pairs, unchanged, 0, ())

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from allonym.errors import DataError, UnknownNameError
 from allonym.intruder.persons import ask_about_texts, list_strings
-from allonym.intruder.scoring import EXACT, LESS, RULES, score
+from allonym.intruder.scoring import EXACT, LESS, RULES, score_guess
 from allonym.llm import Client
 from allonym.llm.templates import fill_slots, read_prompts
 from allonym.serial import Serialisable
@@ -120,27 +120,27 @@ def guess_attributes(
 
 
 def attribute_results(
-    truths: Sequence[Mapping[str, str]], said: Sequence[Guesses], *, intruder: str = "llm"
+    truths: Sequence[Mapping[str, str]], guesses_by_text: Sequence[Guesses], *, intruder: str = "llm"
 ) -> AttributeResults:
-    """Score guesses with :func:`allonym.intruder.scoring.score`.
+    """Score guesses with :func:`allonym.intruder.scoring.score_guess`.
 
     Args:
         truths: for each text, attribute to its true value; empty or missing: not known, and not counted.
-        said: the guesses for each text.
+        guesses_by_text: the guesses for each text.
         intruder: its name.
 
     Raises:
         DataError: unequal lengths, or a true value that the rule cannot read (an age without a number).
     """
-    if len(truths) != len(said):
-        raise DataError(f"a profile for each text is required; got {len(truths)} for {len(said)} texts")
+    if len(truths) != len(guesses_by_text):
+        raise DataError(f"a profile for each text is required; got {len(truths)} for {len(guesses_by_text)} texts")
     scores = tuple(
         {
-            name: tuple(score(name, guess, truth[name]) for guess in guesses.get(name, ()))
+            name: tuple(score_guess(name, guess, truth[name]) for guess in guesses.get(name, ()))
             for name in RULES
             if truth.get(name)
         }
-        for truth, guesses in zip(truths, said, strict=True)
+        for truth, guesses in zip(truths, guesses_by_text, strict=True)
     )
     by_name = {name: [row[name] for row in scores if name in row] for name in RULES}
     rates = tuple(_rate_attribute(name, rows) for name, rows in by_name.items() if rows)

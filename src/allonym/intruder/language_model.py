@@ -94,7 +94,7 @@ class _Judge:
         for i, target in enumerate(targets):
             for k, guess in enumerate(answers[_limit_target(target, target.told)]):
                 if guess not in matched:
-                    matched[guess] = match(guess, self._names)
+                    matched[guess] = match_class(guess, self._names)
                 order[i, k] = matched[guess]
         return Ranking(order, np.tile([1.0, 0.5], (len(targets), 1)))
 
@@ -121,7 +121,7 @@ class _Judge:
         return messages
 
 
-def match(guess: str, names: Sequence[Sequence[str]]) -> int:
+def match_class(guess: str, names: Sequence[Sequence[str]]) -> int:
     """Return the index of the class that a guess means, -1 where it is none of them or may be several.
 
     A guess means a class by the same name but for case, accents and legal form; else by one name within the other,

@@ -194,8 +194,8 @@ class LinkageJudge:
     def _find_class(self, label: int) -> int:
         place = int(np.searchsorted(self._known_classes, label))
         if place == len(self._known_classes) or self._known_classes[place] != label:
-            known = len(self._known_classes)
-            raise UsageError(f"intruder 'linkage': class {label} is none of the {known} that it has learnt")
+            count = len(self._known_classes)
+            raise UsageError(f"intruder 'linkage': class {label} is none of the {count} that it has learnt")
         return place
 
 

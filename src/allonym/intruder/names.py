@@ -16,7 +16,7 @@ CUT = 0.75
 """The least similarity of a name that counts as identified (P3)."""
 
 
-def likeness(guess: str, name: str) -> float:
+def measure_likeness(guess: str, name: str) -> float:
     """Cosine of the character counts of two names: 0 for no common character, 1 for the same in the same proportions.
 
     0 where one of them is empty: an intruder that names nobody has identified nobody.
@@ -36,8 +36,8 @@ def likeness(guess: str, name: str) -> float:
 
 
 def closest(guess: str, names: Iterable[str]) -> float:
-    """The highest :func:`likeness` of a guess with any name of one person; 0 where there is no name."""
-    return max((likeness(guess, name) for name in names), default=0.0)
+    """The highest :func:`measure_likeness` of a guess with any name of one person; 0 where there is no name."""
+    return max((measure_likeness(guess, name) for name in names), default=0.0)
 
 
 def _count_characters(name: str) -> Counter[str]:

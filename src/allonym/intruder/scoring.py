@@ -46,7 +46,7 @@ _BEFORE_OTHERS = ("student", "none")  # "studying towards a bachelor" is no bach
 _SMALL = frozenset("a an and at for in of the to with".split())
 
 
-def score(attribute: str, guess: str, truth: str) -> float:
+def score_guess(attribute: str, guess: str, truth: str) -> float:
     """Score a guess: 1 right, 0.5 less precise, 0 wrong.
 
     Age: within 5 years, or a range of at most 10 years that holds it; less precise: a range of at most 20. Place: the

@@ -101,7 +101,7 @@ class Study:
         return {int(rows.item[i]): (bool(a[i]), bool(b[i])) for i in np.flatnonzero(rows.run == run)}
 
 
-def fold_of(items: Sequence[Item], labels: Sequence[int], folds: int, seed: int) -> NDArray[np.int64]:
+def assign_folds(items: Sequence[Item], labels: Sequence[int], folds: int, seed: int) -> NDArray[np.int64]:
     """Assign each text to a fold: int ``(len(items),)`` below ``folds``.
 
     Copies of a text share a fold; each class is spread evenly over the folds.
@@ -161,16 +161,16 @@ def study(
     truth = np.array([index[name] for name in labels], np.int64)
     rows = [(run, i) for run, changed in enumerate(runs) for i in sorted(changed)]
     stages = _build_targets(intruder, items, rows, runs, partners)
-    fold = fold_of(items, truth.tolist(), folds, seed) if intruder.learns else np.zeros(len(items), np.int64)
+    fold = assign_folds(items, truth.tolist(), folds, seed) if intruder.learns else np.zeros(len(items), np.int64)
     run_of, item_of = np.array(rows, np.int64).reshape(-1, 2).T
     true_class, fold_of_row = truth[item_of], fold[item_of]
     order: dict[str, Any] = {}
     scores: dict[str, Any] = {}
     weights: Counter[str] = Counter()
     folds_in_use = np.unique(fold_of_row)
-    for done, number in enumerate(folds_in_use, 1):
-        known = _list_known(items, truth, background, index, fold == number) if intruder.learns else ([], [])
-        judge = intruder.learn(*known, classes)
+    for step, number in enumerate(folds_in_use, 1):
+        learnt = _list_known(items, truth, background, index, fold == number) if intruder.learns else ([], [])
+        judge = intruder.learn(*learnt, classes)
         judged = np.flatnonzero(fold_of_row == number)
         place: dict[Target, int] = {}
         for targets in stages.values():
@@ -187,7 +187,7 @@ def study(
         right = [row for row in judged if order[AFTER][row, 0] == true_class[row]]
         weights.update(judge.terms([stages[AFTER][row] for row in right], [int(true_class[row]) for row in right]))
         if progress is not None:
-            progress(done, len(folds_in_use))
+            progress(step, len(folds_in_use))
     no_order, no_scores = np.zeros((0, 1), np.int64), np.zeros((0, 1))
     guessed = {
         stage: Judged(run_of, item_of, true_class, order.get(stage, no_order), scores.get(stage, no_scores))
@@ -242,9 +242,9 @@ def _list_known(
     """The texts to learn from and their classes: those of other folds, and the background without judged texts."""
     others = np.flatnonzero(~is_judged).tolist()
     judged_texts = {items[i].text for i in np.flatnonzero(is_judged).tolist()}
-    known = [(items[i], int(truth[i])) for i in others]
-    known += [(item, index[name]) for item, name in background if item.text not in judged_texts]
-    return [item for item, _ in known], [label for _, label in known]
+    pairs = [(items[i], int(truth[i])) for i in others]
+    pairs += [(item, index[name]) for item, name in background if item.text not in judged_texts]
+    return [item for item, _ in pairs], [label for _, label in pairs]
 
 
 def _select_terms(weights: Mapping[str, float], n: int) -> tuple[tuple[str, float], ...]:

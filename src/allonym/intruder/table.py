@@ -96,7 +96,7 @@ class Results(Serialisable):
         return Serialisable.to_dict(self if texts else replace(self, subjects=numbered), texts)
 
 
-def tabulate(intruder: str, rows: Iterable[Row], *, top: Sequence[int] = (1, 5, 10)) -> Results:
+def tabulate_rows(intruder: str, rows: Iterable[Row], *, top: Sequence[int] = (1, 5, 10)) -> Results:
     """Compute rates over all texts, per group and per subject.
 
     Args:

@@ -21,7 +21,7 @@ def read_prompts(folder: str, name: str) -> Mapping[str, Any]:
     return tomllib.loads(files("allonym").joinpath(folder, f"{name}.toml").read_text(encoding="utf-8"))
 
 
-def template(name: str) -> Mapping[str, str]:
+def read_prompt(name: str) -> Mapping[str, str]:
     """Return the parts ``system``, ``example``, ``answer``, ``user`` and ``again`` of a prompt."""
     return read_prompts("llm/prompts", name)
 
@@ -42,17 +42,17 @@ def extend_messages(messages: Messages, more: str) -> Messages:
     return (*messages[:-1], (role, f"{content}\n\n{more}"))
 
 
-def messages(name: str, own: object, *, again: bool = False, **values: str) -> Messages:
+def messages(name: str, policy_prompts: object, *, again: bool = False, **values: str) -> Messages:
     """Build the messages of a request.
 
     Args:
         name: of the prompt.
-        own: a policy's table of prompts.
+        policy_prompts: a policy's table of prompts.
         again: whether to append the part ``again``, because the first answer could not be used.
         values: contents of ``{text}``, ``{entities}``, ``{known}``, ``{labels}`` and ``{language}``.
     """
-    parts = dict(template(name))
-    if isinstance(own, Mapping) and isinstance(replaced := own.get(name), Mapping):
+    parts = dict(read_prompt(name))
+    if isinstance(policy_prompts, Mapping) and isinstance(replaced := policy_prompts.get(name), Mapping):
         parts |= replaced
     values = dict.fromkeys(_SLOTS, "") | values
     filled = {part: fill_slots(prompt, values) for part, prompt in parts.items()}

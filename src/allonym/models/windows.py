@@ -89,7 +89,7 @@ def breaks_of(text: str, borders: Sequence[tuple[int, int]]) -> list[int]:
     return breaks
 
 
-def cut(read: Words, length: int = LENGTH, overlap: int = OVERLAP) -> list[tuple[int, int, int, int]]:
+def cut_ranges(read: Words, length: int = LENGTH, overlap: int = OVERLAP) -> list[tuple[int, int, int, int]]:
     """Return ``(first, last, keep_from, keep_to)`` of each window, in words.
 
     ``length`` must exceed ``overlap`` by the pieces of one word.
@@ -133,7 +133,7 @@ def _find_good_end(read: Words, first: int, last: int) -> int:
 def windows(read: Words, pieces: WordPiece) -> list[Window]:
     """Cut a text whose words are ``read`` into windows."""
     out = []
-    for first, last, keep_from, keep_to in cut(read):
+    for first, last, keep_from, keep_to in cut_ranges(read):
         ids, shapes, heads = [pieces.start], [0], []
         for i in range(first, last):
             heads.append(len(ids))

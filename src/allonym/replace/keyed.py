@@ -70,7 +70,7 @@ def seal(text: str, label: str, key: bytes | str | None) -> str:
     name = _NOT_WORD.sub("_", label)[:64] or "_"
     plain = text.encode("utf-8", "surrogatepass") + b"\x80"
     plain += bytes(-len(plain) % _BLOCK)
-    sealed = _cipher(subkey(key, "encrypt")).encrypt(plain, _associated_data(name))
+    sealed = _open_cipher(subkey(key, "encrypt")).encrypt(plain, _associated_data(name))
     return f"[{name}{MARK}{b32encode(sealed).decode().rstrip('=')}]"
 
 
@@ -81,7 +81,7 @@ def unseal(token: re.Match[str], key: bytes | str) -> str | None:
     code = token[2].upper()
     try:
         sealed = b32decode(code + "=" * (-len(code) % 8))
-        plain = _cipher(subkey(key, "encrypt")).decrypt(sealed, _associated_data(token[1]))
+        plain = _open_cipher(subkey(key, "encrypt")).decrypt(sealed, _associated_data(token[1]))
         text, mark, padding = plain.rpartition(b"\x80")
         return text.decode("utf-8", "surrogatepass") if mark and not padding.strip(b"\0") else None
     except (InvalidTag, ValueError):
@@ -93,7 +93,7 @@ def _associated_data(name: str) -> list[bytes]:
 
 
 @lru_cache(maxsize=8)
-def _cipher(key: bytes) -> AESSIV:
+def _open_cipher(key: bytes) -> AESSIV:
     from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 
     return AESSIV(key)

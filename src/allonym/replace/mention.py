@@ -231,7 +231,7 @@ def policy_grammars(policy: Policy) -> tuple[Grammar, ...]:
         declared = traits_of(get_operator(rule.operator)).grammar({**rule.options, "style": style})
         for grammar in (Grammar((style,)), replace(declared, least=1)):
             names.setdefault(grammar, set()).add(name)
-    return tuple(replace(grammar, labels=frozenset(known)) for grammar, known in names.items())
+    return tuple(replace(grammar, labels=frozenset(labels)) for grammar, labels in names.items())
 
 
 # Templates and options

@@ -46,9 +46,9 @@ def prepare_codes(entities: Sequence[Wanted], setting: Setting, remarks: list[st
     """Entity key to code: HMAC-SHA256 in hexadecimal capitals, cut to the rule's length."""
     ledger = Ledger(setting.document.text, subkey(setting.key, "wild_tag", setting.scope), setting.book, remarks)
     codes: dict[str, str] = {}
-    for wanted in entities:
-        length = cast(int, wanted.options.get("length", 8))
-        key = wanted.entity.key
+    for entity in entities:
+        length = cast(int, entity.options.get("length", 8))
+        key = entity.entity.key
 
         def draw_code(attempt: int, key: str = key, length: int = length) -> str:
             return f"{ledger.number('wild tag', key, attempt):016X}"[:length]

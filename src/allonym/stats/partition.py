@@ -94,7 +94,7 @@ class Partition:
             return Estimate(0.0, 0.0, self.limit[1], self.n, "profile likelihood, 95 %")
         odds = math.log(self.alpha / (1 - self.alpha))
         far = _Z * self.se_alpha / (self.alpha * (1 - self.alpha))
-        low, high = _logistic(odds - far), _logistic(odds + far)
+        low, high = _to_share(odds - far), _to_share(odds + far)
         return Estimate(self.alpha, min(low, self.alpha), max(high, self.alpha), self.n, "delta method, 95 %")
 
     def estimate(self, log_value: LogValue, *, degenerate: float = math.nan) -> Estimate:
@@ -413,11 +413,11 @@ def _stirling_rest(x: float) -> float:
 
 
 def _to_parameters(a: float, b: float) -> tuple[float, float]:
-    alpha = _logistic(b)
+    alpha = _to_share(b)
     return math.exp(a) - alpha, alpha
 
 
-def _logistic(odds: float) -> float:
+def _to_share(odds: float) -> float:
     return 1 / (1 + math.exp(-odds)) if odds > 0 else math.exp(odds) / (1 + math.exp(odds))
 
 

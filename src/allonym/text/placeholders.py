@@ -161,7 +161,7 @@ def find_placeholders(text: str, grammars: Iterable[Grammar] = ()) -> list[Place
         text: any text; signs may be escaped as in XML or JSON.
         grammars: further grammars, such as :func:`allonym.replace.mention.policy_grammars` gives for a policy.
     """
-    pattern, forms = _compile((*grammars, *_declared_grammars(), *PEERS))
+    pattern, forms = _compile_grammars((*grammars, *_declared_grammars(), *PEERS))
     placeholders = []
     position = 0
     while (match := pattern.search(text, position)) is not None:
@@ -209,7 +209,7 @@ def _declared_grammars() -> tuple[Grammar, ...]:
 
 
 @lru_cache(maxsize=64)
-def _compile(grammars: tuple[Grammar, ...]) -> tuple[re.Pattern[str], tuple[_Form, ...]]:
+def _compile_grammars(grammars: tuple[Grammar, ...]) -> tuple[re.Pattern[str], tuple[_Form, ...]]:
     """One pattern for all grammars: groups ``f0``, ``f1``, ... for its forms, ``literal`` and ``cover``.
 
     Templates that differ only between label and end share a form. Its label is in the group ``l0``, its number or code,
@@ -316,11 +316,11 @@ def _is_capital_name(name: str) -> bool:
 @lru_cache(maxsize=4096)
 def _label_named(name: str) -> str | None:
     """The label of the taxonomy with this name in any scheme; empty for a name that tells none, None for no name."""
-    return _names().get(_fold_name(name.strip(" _")))
+    return _labels_by_name().get(_fold_name(name.strip(" _")))
 
 
 @cache
-def _names() -> Mapping[str, str]:
+def _labels_by_name() -> Mapping[str, str]:
     """Every name of a label, folded. The taxonomy's own names go before those of the schemes."""
     names: dict[str, str] = {}
     for scheme in SCHEMES:
