@@ -44,7 +44,7 @@ class Span:
         return self.end - self.start
 
     def overlaps(self, other: Span) -> bool:
-        """Whether the two share at least one code point."""
+        """Return whether the two share at least one code point."""
         return self.start < other.end and other.start < self.end
 
 
@@ -115,14 +115,13 @@ class Document:
             raise ValueError(f"{len(parts)} parts need as many separators, got {len(separators)}")
         pieces: list[str] = []
         places: list[Interval] = []
-        at = 0
-        for i, part in enumerate(parts):
-            places.append((at, at + len(part)))
-            after = separators if isinstance(separators, str) else separators[i]
-            if i == len(parts) - 1 and isinstance(separators, str):
-                after = ""
+        position = 0
+        if isinstance(separators, str):
+            separators = [separators] * (len(parts) - 1) + [""]
+        for part, after in zip(parts, separators, strict=False):
+            places.append((position, position + len(part)))
             pieces += (part, after)
-            at += len(part) + len(after)
+            position += len(part) + len(after)
         return cls(id, "".join(pieces), meta, tuple(places))
 
     @classmethod
@@ -135,30 +134,31 @@ class Document:
         """
         pieces: list[str] = []
         parts: list[Interval] = []
-        found: list[Turn] = []
-        at = 0
+        built: list[Turn] = []
+        position = 0
         for speaker, text in turns:
-            who: Interval | None = None
+            label: Interval | None = None
             if speaker:
-                who = (at, at + len(speaker))
-                parts.append(who)
+                label = (position, position + len(speaker))
+                parts.append(label)
                 pieces += (speaker, ": ")
-                at += len(speaker) + 2
-            found.append(Turn(at, at + len(text), who))
-            parts.append((at, at + len(text)))
+                position += len(speaker) + 2
+            end = position + len(text)
+            built.append(Turn(position, end, label))
+            parts.append((position, end))
             pieces += (text, "\n")
-            at += len(text) + 1
+            position = end + 1
         if pieces:
             pieces.pop()
-        return cls(id, "".join(pieces), meta, tuple(parts), tuple(found))
+        return cls(id, "".join(pieces), meta, tuple(parts), tuple(built))
 
     def part_texts(self) -> tuple[str, ...]:
-        """The parts' texts; the whole text where the document has no parts."""
+        """Return the parts' texts; the whole text where the document has no parts."""
         return tuple(self.text[a:b] for a, b in self.parts) if self.parts else (self.text,)
 
 
 def merge(intervals: Iterable[Interval]) -> list[Interval]:
-    """The union of the intervals as sorted, disjoint, non-touching intervals.
+    """Return the union of the intervals as sorted, disjoint, non-touching intervals.
 
     >>> merge([(4, 6), (0, 2), (1, 3), (6, 7)])
     [(0, 3), (4, 7)]
@@ -174,7 +174,7 @@ def merge(intervals: Iterable[Interval]) -> list[Interval]:
 
 
 def subtract(interval: Interval, taken: Sequence[Interval]) -> Iterator[Interval]:
-    """The parts of ``interval`` outside the sorted, disjoint intervals ``taken``.
+    """Yield the parts of ``interval`` outside the sorted, disjoint intervals ``taken``.
 
     >>> list(subtract((0, 10), [(2, 3), (5, 12)]))
     [(0, 2), (3, 5)]

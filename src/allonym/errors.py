@@ -36,10 +36,10 @@ class AllonymError(Exception):
     status: int = 500
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (_revive, (type(self), self.args))
+        return (_rebuild_error, (type(self), self.args))
 
 
-def _revive(cls: type[AllonymError], args: tuple[object, ...]) -> AllonymError:
+def _rebuild_error(cls: type[AllonymError], args: tuple[object, ...]) -> AllonymError:
     # Errors cross process borders; one whose constructor takes other arguments than its message would break there.
     return cls.__new__(cls, *args)
 

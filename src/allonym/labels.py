@@ -70,31 +70,31 @@ class Taxonomy:
         return len(self._labels)
 
     def get(self, name: str, where: str = "") -> Label:
-        """The label called ``name``; raises :class:`UnknownNameError` with near matches."""
+        """Return the label called ``name``; raises :class:`UnknownNameError` with near matches."""
         try:
             return self._labels[name]
         except KeyError:
             raise UnknownNameError("label", name, self._labels, where) from None
 
     def lineage(self, name: str) -> tuple[str, ...]:
-        """The label, its parent, and so on up to the top. An unknown label has only itself."""
+        """Return the label, its parent, and so on up to the top. An unknown label has only itself."""
         return self._ancestors.get(name, (name,))
 
     def within(self, name: str, ancestor: str) -> bool:
-        """Whether ``name`` is ``ancestor`` or lies below it."""
+        """Return whether ``name`` is ``ancestor`` or lies below it."""
         return ancestor in self.lineage(name)
 
     def related(self, a: str, b: str) -> bool:
-        """Whether two labels are the same, one lies below the other, or both share an ancestor."""
+        """Return whether two labels are the same, one lies below the other, or both share an ancestor."""
         return a == b or self.lineage(a)[-1] == self.lineage(b)[-1]
 
     def descendants(self, name: str) -> tuple[str, ...]:
-        """The label and all below it, in table order."""
+        """Return the label and all below it, in table order."""
         self.get(name)
         return tuple(n for n in self._labels if name in self._ancestors[n])
 
     def extended(self, labels: Iterable[Label]) -> Taxonomy:
-        """A taxonomy with more labels. A name that exists already is an error."""
+        """Return a taxonomy with more labels. A name that exists already is an error."""
         more = list(labels)
         for label in more:
             if label.name in self._labels:
@@ -102,7 +102,7 @@ class Taxonomy:
         return Taxonomy([*self._labels.values(), *more])
 
     def to_scheme(self, label: str, scheme: str) -> str | None:
-        """The scheme's name for ``label``, or for the nearest ancestor that has one; None where there is none."""
+        """Return the scheme's name for ``label`` or its nearest ancestor that has one; None where there is none."""
         _check_scheme(scheme)
         self.get(label)
         for name in self.lineage(label):
@@ -111,18 +111,18 @@ class Taxonomy:
         return None
 
     def from_scheme(self, name: str, scheme: str) -> tuple[str, ...]:
-        """All labels that the scheme calls ``name``, in table order; empty where the scheme has no such name."""
+        """Return all labels that the scheme calls ``name``, in table order; empty where it has no such name."""
         _check_scheme(scheme)
-        return _reverse(self, scheme).get(name, ())
+        return _reverse_names(self, scheme).get(name, ())
 
 
 @lru_cache(maxsize=256)
-def _reverse(taxonomy: Taxonomy, scheme: str) -> dict[str, tuple[str, ...]]:
-    out: dict[str, list[str]] = {}
+def _reverse_names(taxonomy: Taxonomy, scheme: str) -> dict[str, tuple[str, ...]]:
+    by_name: dict[str, list[str]] = {}
     for label in taxonomy:
         for foreign in label.names.get(scheme, ()):
-            out.setdefault(foreign, []).append(label.name)
-    return {foreign: tuple(labels) for foreign, labels in out.items()}
+            by_name.setdefault(foreign, []).append(label.name)
+    return {foreign: tuple(labels) for foreign, labels in by_name.items()}
 
 
 def _check_scheme(scheme: str) -> None:
@@ -130,7 +130,7 @@ def _check_scheme(scheme: str) -> None:
         raise UnknownNameError("scheme", scheme, SCHEMES)
 
 
-def _read() -> Taxonomy:
+def _read_taxonomy() -> Taxonomy:
     labels = []
     lines = files("allonym").joinpath("labels.tsv").read_text(encoding="utf-8").splitlines()
     for row in csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE):
@@ -150,12 +150,12 @@ def _read() -> Taxonomy:
     return Taxonomy(labels)
 
 
-TAXONOMY: Taxonomy = _read()
+TAXONOMY: Taxonomy = _read_taxonomy()
 """The labels that come with allonym."""
 
 
 def to_scheme(label: str, scheme: str) -> str | None:
-    """The name of ``label`` in a foreign scheme, or None where the scheme has nothing like it.
+    """Return the name of ``label`` in a foreign scheme, or None where the scheme has nothing like it.
 
     >>> to_scheme("PERSON", "dlp")
     'PERSON_NAME'
@@ -167,7 +167,7 @@ def to_scheme(label: str, scheme: str) -> str | None:
 
 
 def from_scheme(name: str, scheme: str) -> tuple[str, ...]:
-    """The labels that a foreign scheme calls ``name``; empty where it has no such name.
+    """Return the labels that a foreign scheme calls ``name``; empty where it has no such name.
 
     >>> from_scheme("GPE", "spacy")
     ('COUNTRY', 'CITY', 'US_STATE')

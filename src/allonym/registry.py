@@ -33,14 +33,14 @@ class Registry:
         self._table[name] = value
 
     def names(self) -> tuple[str, ...]:
-        """All known names, sorted, those from entry points too."""
-        self._scan()
+        """Return all registered names, sorted, those from entry points too."""
+        self._scan_entry_points()
         return tuple(sorted(self._table))
 
     def get(self, name: str, where: str = "") -> object:
-        """The thing called ``name``; raises :class:`UnknownNameError` with near matches."""
+        """Return the thing called ``name``; raises :class:`UnknownNameError` with near matches."""
         if name not in self._table:
-            self._scan()
+            self._scan_entry_points()
         try:
             value = self._table[name]
         except KeyError:
@@ -51,7 +51,7 @@ class Registry:
             self._table[name] = value
         return value
 
-    def _scan(self) -> None:
+    def _scan_entry_points(self) -> None:
         if self._scanned:
             return
         self._scanned = True
@@ -112,6 +112,13 @@ _BATCH = Key(
 )
 _DEVICE = Key("text", "cpu", "where the model runs, as PyTorch names it: cpu, cuda, cuda:1")
 _DOWNLOAD = Key("flag", False, "whether the model may be fetched from the network")
+_TORCH_KEYS = {
+    "labels": _LABELS,
+    "threshold": _THRESHOLD,
+    "batch_size": _BATCH,
+    "device": _DEVICE,
+    "allow_download": _DOWNLOAD,
+}
 
 DETECTOR_KEYS: Mapping[str, Mapping[str, Key]] = MappingProxyType(
     {
@@ -128,29 +135,15 @@ DETECTOR_KEYS: Mapping[str, Mapping[str, Key]] = MappingProxyType(
             "score": Key("unit", 0.85, "score of what comes without one"),
             "batch_size": _BATCH,
         },
-        "flair": {
-            "model": Key("path", "", "file of a sequence tagger"),
-            "labels": _LABELS,
-            "threshold": _THRESHOLD,
-            "batch_size": _BATCH,
-            "device": _DEVICE,
-            "allow_download": _DOWNLOAD,
-        },
+        "flair": {"model": Key("path", "", "file of a sequence tagger"), **_TORCH_KEYS},
         "gliner": {
             "model": Key("path", "", "folder of a model, or its name on the hub"),
+            **_TORCH_KEYS,
             "labels": Key("labels", MappingProxyType({}), "further prompts to our labels; an empty one is not asked"),
-            "threshold": _THRESHOLD,
-            "batch_size": _BATCH,
-            "device": _DEVICE,
-            "allow_download": _DOWNLOAD,
         },
         "transformers": {
             "model": Key("path", "", "folder of a token classifier, or its name on the hub"),
-            "labels": _LABELS,
-            "threshold": _THRESHOLD,
-            "batch_size": _BATCH,
-            "device": _DEVICE,
-            "allow_download": _DOWNLOAD,
+            **_TORCH_KEYS,
         },
         "llm": {
             "labels": _LABELS,

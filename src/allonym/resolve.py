@@ -30,24 +30,24 @@ class Decision:
 
     @property
     def reason(self) -> str:
-        """How the winner goes before the span: stronger, longer, surer, earlier; empty where there is no winner."""
+        """Why the winner goes before the span: stronger, longer, surer, earlier; empty where there is no winner."""
         if self.winner is None:
             return ""
         words = ("stronger", "longer", "surer", "earlier")
-        mine, theirs = _priority(self.span), _priority(self.winner)
+        mine, theirs = _rank_span(self.span), _rank_span(self.winner)
         for word, ours, other in zip(words, mine, theirs, strict=False):
             if ours != other:  # the first difference decides the whole order
                 return word if theirs < mine else "part of a stronger one"
         return "first by name"
 
 
-def _priority(span: Span) -> tuple[int, int, float, int, str, str]:
+def _rank_span(span: Span) -> tuple[int, int, float, int, str, str]:
     tier = 0 if span.score >= 0.8 else 1 if span.score >= 0.5 else 2
     return (tier, span.start - span.end, -span.score, span.start, span.label, span.source)
 
 
 def resolve(spans: Iterable[Span], taxonomy: Taxonomy = TAXONOMY) -> tuple[Span, ...]:
-    """Disjoint spans, sorted, that cover exactly what ``spans`` cover.
+    """Return disjoint spans, sorted, that cover exactly what ``spans`` cover.
 
     Idempotent, and independent of the order of ``spans``.
     """
@@ -58,7 +58,7 @@ def resolve(spans: Iterable[Span], taxonomy: Taxonomy = TAXONOMY) -> tuple[Span,
 
 
 def decide(spans: Iterable[Span], taxonomy: Taxonomy = TAXONOMY) -> tuple[tuple[Span, ...], tuple[Decision, ...]]:
-    """As :func:`resolve`, and what became of each candidate, in the order of the spans."""
+    """Resolve as :func:`resolve` does; also return what became of each candidate, in the order of the spans."""
     chains = [_decide_chain(chain, taxonomy) for chain in _split_chains(spans)]
     resolved = tuple(span for placed, _ in chains for span in placed)
     return resolved, tuple(decision for _, decisions in chains for decision in decisions)
@@ -82,7 +82,7 @@ def _decide_chain(chain: Iterable[Span], taxonomy: Taxonomy) -> tuple[list[Span]
     placed: list[Span] = []  # sorted by start, disjoint
     starts: list[int] = []
     decisions: list[Decision] = []
-    for span in sorted(chain, key=_priority):
+    for span in sorted(chain, key=_rank_span):
         lowest = max(0, bisect_right(starts, span.start) - 1)
         rivals = [p for p in placed[lowest : bisect_left(starts, span.end)] if p.overlaps(span)]
         if not rivals:
@@ -108,6 +108,6 @@ def _decide_chain(chain: Iterable[Span], taxonomy: Taxonomy) -> tuple[list[Span]
             kin[neighbour] = grown = replace(rival, start=min(start, rival.start), end=max(end, rival.end))
             by_end[grown.end] = neighbour
             placed[index], starts[index] = grown, grown.start
-        winner = min(kin or rivals, key=_priority)
+        winner = min(kin or rivals, key=_rank_span)
         decisions.append(Decision(span, "clipped" if clipped else "absorbed", winner))
     return placed, sorted(decisions, key=lambda decision: decision.span)

@@ -18,7 +18,7 @@ _LONGEST = 100  # characters; no identifier is longer, and some modules turn all
 
 @cache
 def validator(name: str) -> Callable[[str], bool]:
-    """The validator called ``name``. python-stdnum modules are imported when one is first asked for.
+    """Return the validator called ``name``. python-stdnum modules are imported when one is first asked for.
 
     Raises:
         PolicyError: there is no such validator.
@@ -26,19 +26,16 @@ def validator(name: str) -> Callable[[str], bool]:
     kind, _, module = name.partition(":")
     if kind == "stdnum" and module:
         try:
-            found = import_module(f"stdnum.{module}").is_valid
+            is_valid = import_module(f"stdnum.{module}").is_valid
         except (ImportError, AttributeError):
             raise PolicyError(f"python-stdnum has no validator {module!r}") from None
-        return _bool(found)
+        return _limit_length(is_valid)
     for place in ("national", "general"):
-        found = getattr(import_module(f"allonym.checksums.{place}"), name, None)
-        if callable(found) and not name.startswith("_"):
-            return found  # type: ignore[no-any-return]
+        function = getattr(import_module(f"allonym.checksums.{place}"), name, None)
+        if callable(function) and not name.startswith("_"):
+            return function  # type: ignore[no-any-return]
     raise PolicyError(f"there is no validator {name!r}")
 
 
-def _bool(found: Callable[[str], object]) -> Callable[[str], bool]:
-    def check(text: str) -> bool:
-        return len(text) <= _LONGEST and bool(found(text))
-
-    return check
+def _limit_length(is_valid: Callable[[str], object]) -> Callable[[str], bool]:
+    return lambda text: len(text) <= _LONGEST and bool(is_valid(text))

@@ -17,12 +17,12 @@ from allonym.checksums.algorithms import BASE58, BECH32, has_luhn_digit, polymod
 _NOT_DIGIT = re.compile(r"[^0-9]")
 
 
-def _digits(text: str) -> str:
+def _keep_digits(text: str) -> str:
     return _NOT_DIGIT.sub("", text)
 
 
 @cache
-def _top_domains() -> frozenset[str]:
+def _read_top_domains() -> frozenset[str]:
     table = files("allonym").joinpath("checksums", "top_domains.txt")
     return frozenset(table.read_text(encoding="ascii").split())
 
@@ -32,17 +32,17 @@ def _top_domains() -> frozenset[str]:
 
 def luhn(text: str) -> bool:
     """Whether the digits in ``text`` end in a Luhn check digit and are not all the same."""
-    digits = _digits(text)
+    digits = _keep_digits(text)
     return len(set(digits)) > 1 and has_luhn_digit(digits)
 
 
 def payment_card(text: str) -> bool:
     """A card number: length and leading digits of a known scheme, and the Luhn check digit."""
-    d = _digits(text)
-    return _card_scheme(d) and luhn(d)
+    d = _keep_digits(text)
+    return _has_card_scheme(d) and luhn(d)
 
 
-def _card_scheme(d: str) -> bool:
+def _has_card_scheme(d: str) -> bool:
     n = len(d)
     if not 12 <= n <= 19:
         return False
@@ -81,7 +81,7 @@ def bic(text: str) -> bool:
 
 def routing_number(text: str) -> bool:
     """A United States bank routing number: nine digits with their weighted check sum."""
-    d = _digits(text)
+    d = _keep_digits(text)
     if len(d) != 9 or d[0] not in "0123678" or len(set(d)) == 1:
         return False
     return sum(int(c) * w for c, w in zip(d, (3, 7, 1) * 3, strict=True)) % 10 == 0
@@ -120,21 +120,21 @@ def bech32(text: str) -> bool:
 def mailbox(text: str) -> bool:
     """An e-mail address whose domain ends in a known top-level domain, or in one for private networks."""
     local, _, domain = text.rpartition("@")
-    return bool(local) and not local.endswith(".") and _domain(domain)
+    return bool(local) and not local.endswith(".") and _is_domain(domain)
 
 
 def domain_name(text: str) -> bool:
     """A domain: labels with a known top-level domain; a host called just ``www`` is none."""
     name = text.lower()
-    return _domain(name) and not (name.startswith("www.") and name.count(".") < 2)
+    return _is_domain(name) and not (name.startswith("www.") and name.count(".") < 2)
 
 
-def _domain(name: str) -> bool:
+def _is_domain(name: str) -> bool:
     labels = name.lower().rstrip(".").split(".")
     if len(labels) < 2 or any(not s or s[0] == "-" or s[-1] == "-" for s in labels):
         return False
     last = labels[-1]
-    return last in _top_domains() or last in _PRIVATE_DOMAINS or last.startswith("xn--") or not last.isascii()
+    return last in _read_top_domains() or last in _PRIVATE_DOMAINS or last.startswith("xn--") or not last.isascii()
 
 
 _PRIVATE_DOMAINS_TEXT = "corp example home internal intra intranet invalid lan local localdomain localhost test"
@@ -158,15 +158,16 @@ def ip_address(text: str) -> bool:
     """An IPv4 or IPv6 address, also with a prefix length or a zone. The unspecified ``::`` alone is none."""
     if not any(c.isalnum() for c in text):
         return False
-    return _interface(text)
+    return _is_interface(text)
 
 
 def unspecified_address(text: str) -> bool:
     """The IPv6 address ``::``, also with a prefix length."""
-    return text.startswith("::") and _interface(text)
+    return text.startswith("::") and _is_interface(text)
 
 
-def _interface(text: str) -> bool:
+def _is_interface(text: str) -> bool:
+
     from ipaddress import ip_interface
 
     try:
@@ -200,7 +201,7 @@ def not_all_same(text: str) -> bool:
 
 def imei(text: str) -> bool:
     """The serial number of a mobile phone: 15 digits with check digit; 14 and 16 digits carry none."""
-    d = _digits(text)
+    d = _keep_digits(text)
     return luhn(d) if len(d) == 15 else len(d) in (14, 16) and len(set(d)) > 2
 
 
@@ -220,54 +221,54 @@ def international_phone(text: str) -> bool:
     number = text.strip()
     if not number.startswith("+"):
         number = "+" + number.removeprefix("00").removeprefix("0")
-    return _phone(number, (None,), possible=True)
+    return _is_phone(number, (None,), possible=True)
 
 
 def national_phone(text: str) -> bool:
     """A telephone number that is valid as it is dialled inside one of the countries that are tried."""
-    digits = _digits(text)
+    digits = _keep_digits(text)
     if _OTHER.match(text) or not 7 <= len(digits) <= 15:
         return False
     if _NORTH_AMERICAN.match(text) and digits[0] != "0":  # the common shape, settled without the tables
         return digits[0] != "1"
-    return _phone(text, _WITH_TRUNK if digits[0] == "0" else _WITHOUT_TRUNK)
+    return _is_phone(text, _WITH_TRUNK if digits[0] == "0" else _WITHOUT_TRUNK)
 
 
 def north_american_phone(text: str) -> bool:
     """Ten digits, after an optional 1: neither the area code nor the exchange may be one digit repeated in all."""
-    d = _digits(re.split(r"[xX#eE]", text)[0]).removeprefix("00")
+    d = _keep_digits(re.split(r"[xX#eE]", text)[0]).removeprefix("00")
     d = d[1:] if len(d) == 11 and d[0] == "1" else d
     return len(d) == 10 and d[0] in "23456789" and len(set(d)) > 2
 
 
 def philippine_mobile(text: str) -> bool:
     """A mobile number of the Philippines, written with 0 or +63."""
-    d = _digits(text).removeprefix("00")
+    d = _keep_digits(text).removeprefix("00")
     d = d[2:] if d.startswith("63") else d[1:] if d.startswith("0") else ""
     return len(d) == 10 and d[0] == "9" and len(set(d[1:])) > 1
 
 
 def turkish_phone(text: str) -> bool:
     """A number of Turkey: ten digits that start in 2 to 5, after an optional 0 or +90."""
-    d = _digits(text).removeprefix("00")
+    d = _keep_digits(text).removeprefix("00")
     d = d[2:] if len(d) == 12 and d.startswith("90") else d[1:] if len(d) == 11 and d[0] == "0" else d
     return len(d) == 10 and d[0] in "2345" and len(set(d)) > 2
 
 
 def south_african_mobile(text: str) -> bool:
     """A mobile number of South Africa, written with 0 or +27."""
-    return _south_african(text) == "mobile"
+    return _classify_south_african(text) == "mobile"
 
 
 def south_african_telephone(text: str) -> bool:
     """A number of South Africa that is not a mobile one: of a place, of a service, or over the internet."""
-    return _south_african(text) == "telephone"
+    return _classify_south_african(text) == "telephone"
 
 
-def _south_african(text: str) -> str:
+def _classify_south_african(text: str) -> str:
     import phonenumbers
 
-    d = _digits(text)
+    d = _keep_digits(text)
     if not text.strip("( ").startswith(("0", "+27")) or len(d) > 14:
         return ""
     try:
@@ -279,7 +280,7 @@ def _south_african(text: str) -> str:
     return "mobile" if phonenumbers.number_type(number) == phonenumbers.PhoneNumberType.MOBILE else "telephone"
 
 
-def _phone(text: str, regions: Sequence[str | None], possible: bool = False) -> bool:
+def _is_phone(text: str, regions: Sequence[str | None], possible: bool = False) -> bool:
     import phonenumbers
 
     for region in regions:

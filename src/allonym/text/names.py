@@ -1,4 +1,4 @@
-"""Normal forms: what two surfaces must share to be the same, and how names compare."""
+"""Normal forms of names, people and addresses, and how two names compare."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from importlib.resources import files
 from allonym.text.fold import Level, fold
 
 Form = tuple[tuple[str, ...], str]
-"""A person's name words, and the gender that a title tells (``m``, ``f`` or empty)."""
+"""The words of a person's name, and the gender of its title (``m``, ``f`` or empty)."""
 
 _M, _F = "m", "f"
 _TITLES = {"mr": _M, "mister": _M, "sir": _M, "lord": _M, "mrs": _F, "ms": _F, "miss": _F, "madam": _F, "lady": _F}
@@ -42,23 +42,27 @@ def plain(surface: str, level: Level = Level.LETTERS, keep: str = "") -> str:
 
 
 def characters(surface: str) -> str:
-    """The letters and digits of :func:`plain`, for numbers and codes that are grouped in different ways."""
+    """Return the letters and digits of the normal form, for numbers and codes that are grouped in different ways."""
     text = plain(surface)
     return "".join(c for c in text if c.isalnum()) or text
 
 
 def address(surface: str) -> str:
-    """An e-mail or web address, also one that was spoken (``jane dot doe at example dot com``)."""
-    out = plain(surface)
-    if " " in out:
+    """Return the normal form of an e-mail or web address, even a spoken one (``jane dot doe at example dot com``)."""
+    text = plain(surface)
+    if " " in text:
         for word, sign in ((" at ", "@"), (" dot ", "."), (" underscore ", "_"), (" dash ", "-"), (" slash ", "/")):
-            out = out.replace(word, sign)
-        out = out.replace(" ", "")
-    return out.removeprefix("mailto:").rstrip("/.") or out
+            text = text.replace(word, sign)
+        text = text.replace(" ", "")
+    return text.removeprefix("mailto:").rstrip("/.") or text
 
 
 def spelled(text: str, least: int) -> str:
-    """The letters of a word in plain form that is spelled with at least ``least`` letters; else empty."""
+    """Return the letters of a word that is spelled one by one, at least ``least`` of them; else an empty string.
+
+    >>> spelled("m-a-r-k", 3), spelled("mark", 3)
+    ('mark', '')
+    """
     if len(text) < 2 * least - 1 or text[1].isalnum():
         return ""
     pieces = text.replace("-", " ").replace(".", " ").replace(",", " ").split()
@@ -66,7 +70,7 @@ def spelled(text: str, least: int) -> str:
 
 
 def organization(text: str) -> str:
-    """A plain name without its legal form and a leading article."""
+    """Return the normal form of a company's name without its legal form and a leading article."""
     words = text.replace(",", " ").replace(".", "").split()
     while len(words) > 1 and words[-1] in _LEGAL:
         words.pop()
@@ -78,7 +82,13 @@ def organization(text: str) -> str:
 
 
 def person(text: str) -> Form:
-    """Name words without titles, first name first; generation marks stand last as ``+jr``."""
+    """Return the words of a person's normalised name without titles, given name first, and the gender of the title.
+
+    Generation marks stand last, as ``+jr``.
+
+    >>> person("mrs ada brook jr.")
+    (('ada', 'brook', '+jr'), 'f')
+    """
     if text.isalpha():
         return (text,), ""
     if "," in text:
@@ -97,12 +107,12 @@ def person(text: str) -> Form:
     suffix: list[str] = []
     while len(words) > 1 and words[-1] in _SUFFIXES:
         suffix.insert(0, words.pop())
-    told = [s for s in suffix if s in _GENERATIONS]
-    return (tuple(words) or (text,)) + tuple(f"+{s[0]}r" if s[0] in "js" else f"+{s}" for s in told), gender
+    marks = tuple(f"+{s[0]}r" if s[0] in "js" else f"+{s}" for s in suffix if s in _GENERATIONS)
+    return (tuple(words) or (text,)) + marks, gender
 
 
 def titled(text: str, start: int) -> str:
-    """The gender that a title right before ``start`` tells; empty where there is none."""
+    """Return the gender of the title right before ``start``; empty where there is no title, or it fits both."""
     if not text[start - 1 : start].isspace():
         return ""
     word = text[max(0, start - 12) : start].split()[-1:]
@@ -111,16 +121,12 @@ def titled(text: str, start: int) -> str:
 
 
 def split_name(words: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    """Given names, family name, and generation marks of a name of several words."""
+    """Split the words of a name into given names, family name, and generation marks."""
     end = len(words)
     while end > 1 and words[end - 1][0] == "+":
         end -= 1
-    at = end - 1
-    for i in range(1, end - 1):
-        if words[i] in PARTICLES:
-            at = i
-            break
-    return words[:at], words[at:end], words[end:]
+    family = next((i for i in range(1, end - 1) if words[i] in PARTICLES), end - 1)
+    return words[:family], words[family:end], words[end:]
 
 
 def singular(word: str) -> tuple[str, ...]:
@@ -138,19 +144,19 @@ def _short_and_full() -> tuple[dict[str, frozenset[str]], dict[str, frozenset[st
         if line and line[0] != "#":
             name, _, listed = fold(line).partition("\t")
             short[name] = frozenset(listed.split(","))
-            for one in short[name]:
-                full.setdefault(one, set()).add(name)
+            for nickname in short[name]:
+                full.setdefault(nickname, set()).add(name)
     return short, {name: frozenset(names) for name, names in full.items()}
 
 
-def short_forms(given: str) -> frozenset[str]:
-    """Given names that the same person may bear: ``bob`` and ``rob`` for ``robert``, ``robert`` for ``bob``."""
+def short_forms(name: str) -> frozenset[str]:
+    """Return given names that the same person may bear: ``bob`` and ``rob`` for ``robert``, ``robert`` for ``bob``."""
     short, full = _short_and_full()
-    return short.get(given, frozenset()) | full.get(given, frozenset())
+    return short.get(name, frozenset()) | full.get(name, frozenset())
 
 
 def alike(a: str, b: str) -> bool:
-    """Whether one is a short form of the other, or both of one name, or two neighbouring letters are swapped."""
+    """Return whether given names fit: a short form of the other, both short forms of one name, or swapped letters."""
     _, full = _short_and_full()
     if b in short_forms(a) or full.get(a, frozenset()) & full.get(b, frozenset()):
         return True
@@ -158,56 +164,57 @@ def alike(a: str, b: str) -> bool:
 
 
 def swapped(a: str, b: str) -> bool:
-    """Whether two words of five letters or more differ in two neighbouring letters that changed places."""
+    """Return whether words of five letters or more differ only in two neighbouring letters that changed places."""
     if len(a) != len(b) or len(a) < 5:
         return False
-    at = next((i for i in range(len(a)) if a[i] != b[i]), len(a))
-    return at + 1 < len(a) and (a[at], a[at + 1]) == (b[at + 1], b[at]) and a[at + 2 :] == b[at + 2 :]
+    i = _count_common_start(a, b)
+    return i + 1 < len(a) and (a[i], a[i + 1]) == (b[i + 1], b[i]) and a[i + 2 :] == b[i + 2 :]
 
 
-def _fit(a: str, b: str) -> bool:
+def _count_common_start(a: str, b: str) -> int:
+    i, end = 0, min(len(a), len(b))
+    while i < end and a[i] == b[i]:
+        i += 1
+    return i
+
+
+def _fits_given_name(a: str, b: str) -> bool:
     return a == b or (len(a) == 1 and b.startswith(a)) or (len(b) == 1 and a.startswith(b)) or alike(a, b)
 
 
-def list_filing_keys(given: str) -> set[str]:
-    """Keys to file a given name under: one that fits it has one of them among its :func:`list_lookup_keys`."""
+def list_filing_keys(name: str) -> set[str]:
+    """Return keys to file a given name under: one that fits it has one of them among its :func:`list_lookup_keys`."""
     _, full = _short_and_full()
-    return {given, *full.get(given, ()), f"sorted {''.join(sorted(given))}", f"initial {given[0]}"}
+    return {name, *full.get(name, ()), f"sorted {''.join(sorted(name))}", f"initial {name[0]}"}
 
 
-def list_lookup_keys(given: str) -> set[str]:
-    """Keys to look up a given name by; see :func:`list_filing_keys`."""
-    initial = {f"initial {given}"} if len(given) == 1 else set()
-    return list_filing_keys(given) - {f"initial {given[0]}"} | {given[0]} | initial
+def list_lookup_keys(name: str) -> set[str]:
+    """Return keys to look up a given name by; see :func:`list_filing_keys`."""
+    initial = {f"initial {name}"} if len(name) == 1 else set()
+    return list_filing_keys(name) - {f"initial {name[0]}"} | {name[0]} | initial
 
 
 def same_person(a: tuple[str, ...], b: tuple[str, ...]) -> bool:
-    """Whether two names of several words can be one person's."""
+    """Return whether two names of several words can be one person's: no part of one contradicts the other."""
     given_a, last_a, mark_a = split_name(a)
     given_b, last_b, mark_b = split_name(b)
     if last_a != last_b or (mark_a and mark_b and mark_a != mark_b):
         return False
-    if not given_a or not given_b or not _fit(given_a[0], given_b[0]):
+    if not given_a or not given_b or not _fits_given_name(given_a[0], given_b[0]):
         return False
     # Middle names may be missing, but not contradict: those of the shorter must be found in order in the longer.
     short, long = sorted((given_a[1:], given_b[1:]), key=len)
-    at = 0
-    for name in short:
-        while at < len(long) and not _fit(name, long[at]):
-            at += 1
-        if at == len(long):
-            return False
-        at += 1
-    return True
+    rest = iter(long)
+    return all(any(_fits_given_name(name, other) for other in rest) for name in short)
 
 
 def initials(form: tuple[str, ...]) -> tuple[str, ...]:
-    """The initials of a name of several words: of all of them, and of the first and the last."""
+    """Return the initials of a name of several words: of all of them, and of the first and the last."""
     letters = [w[0] for w in form if w[0] != "+"]
     if len(letters) < 2:
         return ()
-    whole = "".join(letters)
-    return (whole,) if len(letters) == 2 else (whole, letters[0] + letters[-1])
+    full = "".join(letters)
+    return (full,) if len(letters) == 2 else (full, letters[0] + letters[-1])
 
 
 _PAIRS = "ph:f ck:k ce:se ci:si cy:si ch:č c:k q:k x:ks z:s y:i h:"
@@ -215,7 +222,7 @@ _SAME_SOUND = tuple((a, b) for a, _, b in (pair.partition(":") for pair in _PAIR
 
 
 def sound(word: str) -> str:
-    """How a name sounds, roughly: vowels are kept, so that Anna and Anne stay apart."""
+    """Return a key for how a name sounds, roughly; vowels count, so that Anna and Anne differ."""
     for a, b in _SAME_SOUND:
         if a in word:
             word = word.replace(a, b)
@@ -225,12 +232,10 @@ def sound(word: str) -> str:
 
 
 def near(a: str, b: str) -> bool:
-    """Whether one insertion, deletion or substitution makes one of the other, or none at all."""
+    """Return whether words are equal, or one insertion, deletion or substitution makes one of the other."""
     if len(a) > len(b):
         a, b = b, a
     if len(b) - len(a) > 1:
         return False
-    at = 0
-    while at < len(a) and a[at] == b[at]:
-        at += 1
-    return a[at:] == b[at + 1 :] if len(a) < len(b) else a[at + 1 :] == b[at + 1 :]
+    i = _count_common_start(a, b)
+    return a[i:] == b[i + 1 :] if len(a) < len(b) else a[i + 1 :] == b[i + 1 :]
