@@ -42,8 +42,8 @@ class Site:
         self._main.__enter__()
         try:
             for role in ROLES:
-                token, _ = self.services.accounts.invite(role)
-                self.services.accounts.setup(token, role, PASSWORD)
+                token, _ = self.services.accounts.make_link(role)
+                self.services.accounts.make_account(token, role, PASSWORD)
         except BaseException:
             self.__exit__()
             raise
@@ -69,17 +69,17 @@ class Site:
         from allonym.server.access import COOKIE
 
         token = self.services.accounts.sign_in(role, PASSWORD)
-        made = self.client(**{"X-CSRF-Token": self.services.accounts.by_session(token)[1]})
+        made = self.client(**{"X-CSRF-Token": self.services.accounts.find_session(token)[1]})
         made.cookies.set(COOKIE, token)
         return made
 
     def key(self, role: str, *permissions: str) -> str:
         """A new API key of the user of this role; without permissions: with all of theirs."""
-        from allonym.server.access import ROLES, Who
+        from allonym.server.access import ROLES, Caller
 
         accounts = self.services.accounts
-        user = next(who for who in (accounts.by_session(accounts.sign_in(role, PASSWORD)),) if who)[0]
-        who = Who(user.id, user.name, user.role, frozenset(ROLES[role]))
+        user = next(who for who in (accounts.find_session(accounts.sign_in(role, PASSWORD)),) if who)[0]
+        who = Caller(user.id, user.name, user.role, frozenset(ROLES[role]))
         token, _ = accounts.make_key(who, secrets.token_hex(8), permissions or ROLES[role], None)
         return str(token)
 

@@ -19,7 +19,7 @@ OPEN = {
     ("GET", "/v1/study/{token}"),
     ("POST", "/v1/study/{token}"),
 }
-"""Who calls these needs no account. There are no others."""
+"""Caller calls these needs no account. There are no others."""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ pytest.importorskip("argon2")
 from allonym.errors import DatabaseError, RequestError, UnknownNameError, UsageError
 from allonym.server import accounts as module
 from allonym.server import database as database_module
-from allonym.server.access import ROLES, Who
+from allonym.server.access import ROLES, Caller
 from allonym.server.accounts import Accounts
 from allonym.server.database import Database
 from allonym.server.guard import Rate
@@ -36,7 +36,7 @@ def where(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 @pytest.fixture(scope="module")
 def place(where: str) -> Iterator[Database]:
     made = Database(where)
-    made.ready()
+    made.prepare()
     yield made
     made.close()
 
@@ -55,51 +55,51 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Any:
 
     def by(seconds: int) -> None:
         moved[0] += seconds
-        monkeypatch.setattr(module, "_REMEMBERED", 0.0)
+        monkeypatch.setattr(module, "_CACHE_SECONDS", 0.0)
 
-    monkeypatch.setattr(module, "_REMEMBERED", 0.0)
+    monkeypatch.setattr(module, "_CACHE_SECONDS", 0.0)
     return by
 
 
-def made(accounts: Accounts, role: str = "annotator") -> Who:
+def made(accounts: Accounts, role: str = "annotator") -> Caller:
     """A new user."""
     name = f"user {uuid.uuid4().hex[:8]}"
-    accounts.setup(accounts.invite(role)[0], name, PASSWORD)
-    found = accounts.by_session(accounts.sign_in(name, PASSWORD))
+    accounts.make_account(accounts.make_link(role)[0], name, PASSWORD)
+    found = accounts.find_session(accounts.sign_in(name, PASSWORD))
     assert found
     return found[0]
 
 
 def test_a_link_works_once(accounts, clock):
-    token, _ = accounts.invite("reviewer")
+    token, _ = accounts.make_link("reviewer")
     name = f"once {uuid.uuid4().hex[:8]}"
-    assert accounts.setup(token, name, PASSWORD).role == "reviewer"
+    assert accounts.make_account(token, name, PASSWORD).role == "reviewer"
     for wrong in (token, "", "x", token + "x"):
         with pytest.raises(RequestError, match="link") as caught:
-            accounts.setup(wrong, "another", PASSWORD)
+            accounts.make_account(wrong, "another", PASSWORD)
         assert caught.value.status == 403
-    late, _ = accounts.invite("reviewer")
+    late, _ = accounts.make_link("reviewer")
     clock(25 * 3600)
     with pytest.raises(RequestError, match="expired"):
-        accounts.setup(late, "another", PASSWORD)
+        accounts.make_account(late, "another", PASSWORD)
 
 
 def test_a_number_does_not_come_again(accounts):
     """Jobs are owned by it."""
     who = made(accounts)
-    assert accounts.remove(who.name) == who.id
+    assert accounts.remove_user(who.name) == who.id
     assert made(accounts).id > who.id
 
 
 @pytest.mark.parametrize("name", [".", "..", "a/b", " a", "", "Ada (key ci)", "open", "a\nb"])
 def test_names_that_an_address_or_the_log_would_take_for_another(accounts, name):
     with pytest.raises(UsageError, match="name of a user"):
-        accounts.setup(accounts.invite("annotator")[0], name, PASSWORD)
+        accounts.make_account(accounts.make_link("annotator")[0], name, PASSWORD)
 
 
 def test_who_is_removed_meanwhile_gets_neither_session_nor_key(accounts, monkeypatch):
     who = made(accounts)
-    fits, changed = accounts._fits, []
+    fits, changed = accounts._verify_password, []
 
     def changing(hashed, password):
         if not changed:
@@ -107,32 +107,32 @@ def test_who_is_removed_meanwhile_gets_neither_session_nor_key(accounts, monkeyp
             accounts.set_password(who, PASSWORD, PASSWORD + "!")
         return fits(hashed, password)
 
-    monkeypatch.setattr(accounts, "_fits", changing)
+    monkeypatch.setattr(accounts, "_verify_password", changing)
     with pytest.raises(RequestError, match="wrong"):
         accounts.sign_in(who.name, PASSWORD)
-    accounts.remove(who.name)
+    accounts.remove_user(who.name)
     with pytest.raises(RequestError, match="no such user"):
         accounts.make_key(who, "late", ["detect"], None)
 
 
 def test_a_link_whose_name_is_taken_works_on(accounts):
     who = made(accounts)
-    token, _ = accounts.invite("annotator")
+    token, _ = accounts.make_link("annotator")
     with pytest.raises(RequestError) as caught:
-        accounts.setup(token, who.name, PASSWORD)
+        accounts.make_account(token, who.name, PASSWORD)
     assert caught.value.status == 409
-    assert accounts.setup(token, f"{who.name} 2", PASSWORD)
+    assert accounts.make_account(token, f"{who.name} 2", PASSWORD)
 
 
 def test_a_link_makes_one_account_however_many_come_at_once(accounts):
-    token, _ = accounts.invite("annotator")
+    token, _ = accounts.make_link("annotator")
     told: list[str] = []
     ready = threading.Barrier(4)
 
     def enter(n: int) -> None:
         ready.wait()
         try:
-            told.append(accounts.setup(token, f"racer {n} {token[:8]}", PASSWORD).name)
+            told.append(accounts.make_account(token, f"racer {n} {token[:8]}", PASSWORD).name)
         except (RequestError, DatabaseError) as error:
             told.append(type(error).__name__)
 
@@ -146,13 +146,13 @@ def test_a_link_makes_one_account_however_many_come_at_once(accounts):
 
 @pytest.mark.parametrize("name", ["", " x", "x ", "a/b", "a\nb", "a\0b", "x" * 65, "\ud800"])
 def test_names_that_will_not_do(accounts, name):
-    token, _ = accounts.invite("annotator")
+    token, _ = accounts.make_link("annotator")
     with pytest.raises(UsageError):
-        accounts.setup(token, name, PASSWORD)
+        accounts.make_account(token, name, PASSWORD)
     with pytest.raises(RequestError) as caught:
         accounts.sign_in(name, PASSWORD)
     assert caught.value.status == 401
-    for act in (accounts.remove, lambda n: accounts.change(n, active=False)):
+    for act in (accounts.remove_user, lambda n: accounts.change_user(n, active=False)):
         with pytest.raises(RequestError) as caught:
             act(name)
         assert caught.value.status == 404
@@ -164,7 +164,7 @@ def test_names_that_will_not_do(accounts, name):
 @pytest.mark.parametrize("password", ["", "x" * 11, "x" * 1025])
 def test_passwords_that_will_not_do(accounts, password):
     with pytest.raises(UsageError, match="password"):
-        accounts.setup(accounts.invite("annotator")[0], "somebody", password)
+        accounts.make_account(accounts.make_link("annotator")[0], "somebody", password)
 
 
 def test_a_wrong_password_says_no_more_than_a_wrong_name(accounts):
@@ -182,13 +182,13 @@ def test_sessions_expire(accounts, clock):
     token = accounts.sign_in(who.name, PASSWORD)
     for _ in range(5):
         clock(500)
-        assert accounts.by_session(token)
+        assert accounts.find_session(token)
     clock(650)
-    assert accounts.by_session(token) is None  # idle
+    assert accounts.find_session(token) is None  # idle
     token = accounts.sign_in(who.name, PASSWORD)
     for _ in range(8):
         clock(450)
-        kept = accounts.by_session(token)
+        kept = accounts.find_session(token)
     assert kept is None  # an hour has passed
 
 
@@ -196,10 +196,10 @@ def test_keys_expire(accounts, clock):
     who = made(accounts)
     short, key = accounts.make_key(who, "short", ["detect"], 1)
     long, _ = accounts.make_key(who, "long", ["detect", "anonymize"], None)
-    assert key.expires and accounts.by_key(short).permissions == {"detect"}
+    assert key.expires and accounts.find_key(short).permissions == {"detect"}
     clock(86_401)
-    assert accounts.by_key(short) is None and accounts.by_key(long).key == "long"
-    assert {(k.name, k.owner) for k in accounts.keys(who)} == {("short", who.name), ("long", who.name)}
+    assert accounts.find_key(short) is None and accounts.find_key(long).key == "long"
+    assert {(k.name, k.owner) for k in accounts.list_keys(who)} == {("short", who.name), ("long", who.name)}
     with pytest.raises(RequestError) as caught:
         accounts.make_key(who, "long", ["detect"], None)
     assert caught.value.status == 409
@@ -213,7 +213,7 @@ def test_a_new_password_ends_all_sessions(accounts):
     with pytest.raises(RequestError):
         accounts.set_password(who, "wrong" * 4, "another password")
     accounts.set_password(who, PASSWORD, "another password")
-    assert [accounts.by_session(token) for token in tokens] == [None, None]
+    assert [accounts.find_session(token) for token in tokens] == [None, None]
     assert accounts.sign_in(who.name, "another password")
 
 
@@ -221,27 +221,27 @@ def test_what_was_read_before_somebody_was_shut_out_is_not_remembered(accounts, 
     """A request that looks a key up while it is being removed must not bring it back for seconds."""
     who = made(accounts)
     token, _ = accounts.make_key(who, "racing", ["detect"], None)
-    remember = accounts._remember
+    remember = accounts._cache_token
 
     def late(code: str, value: Any, changes: int) -> None:
         accounts.remove_key(who, "racing")
         remember(code, value, changes)
 
-    monkeypatch.setattr(accounts, "_remember", late)
-    accounts.by_key(token)
-    monkeypatch.setattr(accounts, "_remember", remember)
-    assert accounts.by_key(token) is None
+    monkeypatch.setattr(accounts, "_cache_token", late)
+    accounts.find_key(token)
+    monkeypatch.setattr(accounts, "_cache_token", remember)
+    assert accounts.find_key(token) is None
 
 
 def test_the_last_admin_stays(place, accounts):
-    for one in accounts.users():
+    for one in accounts.list_users():
         if one.role == "admin":
             raise AssertionError("another test made an admin")
     first = made(accounts, "admin")
     for act in (
-        lambda: accounts.remove(first.name),
-        lambda: accounts.change(first.name, role="annotator"),
-        lambda: accounts.change(first.name, active=False),
+        lambda: accounts.remove_user(first.name),
+        lambda: accounts.change_user(first.name, role="annotator"),
+        lambda: accounts.change_user(first.name, active=False),
     ):
         with pytest.raises(RequestError) as caught:
             act()
@@ -253,7 +253,7 @@ def test_the_last_admin_stays(place, accounts):
     def step_down(name: str) -> None:
         ready.wait()
         try:
-            accounts.change(name, role="annotator")
+            accounts.change_user(name, role="annotator")
             told.append("done")
         except (RequestError, DatabaseError):
             told.append("refused")
@@ -263,32 +263,32 @@ def test_the_last_admin_stays(place, accounts):
         one.start()
     for one in threads:
         one.join()
-    assert sum(one.role == "admin" and one.active for one in accounts.users()) >= 1, told
+    assert sum(one.role == "admin" and one.active for one in accounts.list_users()) >= 1, told
     with pytest.raises(UnknownNameError):
-        accounts.change(first.name, role="king")
-    for one in accounts.users():
+        accounts.change_user(first.name, role="king")
+    for one in accounts.list_users():
         if one.role == "admin":  # for the other tests of this module
             with place.writing() as connection:
                 connection.execute(database_module.users.delete().where(database_module.users.c.name == one.name))
 
 
 def test_the_audit_log_takes_the_longest_names(accounts):
-    who = Who(1, "n" * 64, "admin", frozenset(ROLES["admin"]), "k" * 64)
-    accounts.record(who, f"user changed: {'x' * 64}", {"restored": 2})
-    number, entry = accounts.entries(limit=1)[0]
+    who = Caller(1, "n" * 64, "admin", frozenset(ROLES["admin"]), "k" * 64)
+    accounts.record_action(who, f"user changed: {'x' * 64}", {"restored": 2})
+    entry = accounts.list_actions(limit=1)[0]
     assert entry.actor == f"{'n' * 64} (key {'k' * 64})" and entry.counts == {"restored": 2}
-    accounts.record("server", "started")
-    assert [e.action for _, e in accounts.entries(before=number + 1, limit=1)] == [entry.action]
+    accounts.record_action("server", "started")
+    assert [e.action for e in accounts.list_actions(before=entry.number + 1, limit=1)] == [entry.action]
 
 
 def test_nothing_that_lets_in_is_stored_as_it_is(place, accounts):
     who = made(accounts)
     tokens = [accounts.sign_in(who.name, PASSWORD), accounts.make_key(who, "k", ["detect"], None)[0]]
-    tokens.append(accounts.invite("annotator")[0])
+    tokens.append(accounts.make_link("annotator")[0])
     with place.reading() as connection:
         rows = [
             str(tuple(row))
-            for one in database_module.first.sorted_tables
+            for one in database_module.account_tables.sorted_tables
             for row in connection.execute(one.select()).all()
         ]
     assert len(rows) > 3 and not [row for row in rows if any(t in row for t in (*tokens, PASSWORD))]
@@ -300,7 +300,7 @@ def test_two_servers_begin_at_once(where):
     def begin() -> None:
         one = Database(where)
         try:
-            one.ready()
+            one.prepare()
         except BaseException as error:  # whatever it is, the test tells it
             failed.append(error)
         finally:
@@ -320,7 +320,7 @@ def test_two_servers_begin_at_once(where):
 def test_sealed_texts_open_only_where_they_belong():
     one, other = Sealing(b"a secret for the tests, 32 bytes"), Sealing(b"another secret for tests, 32 byt")
     sealed = one.seal("Ada Brook \ud800", "column")
-    assert b"Ada" not in sealed and one.opened(sealed, "column") == "Ada Brook \ud800"
+    assert b"Ada" not in sealed and one.unseal(sealed, "column") == "Ada Brook \ud800"
     assert sealed != one.seal("Ada Brook \ud800", "column")
     for place, about, content in (
         (one, "another", sealed),
@@ -330,11 +330,11 @@ def test_sealed_texts_open_only_where_they_belong():
         (one, "column", sealed[:10]),
     ):
         with pytest.raises(DatabaseError, match="does not open"):
-            place.opened(content, about)
+            place.unseal(content, about)
     assert one.digest("a", "b") == one.digest("a", "b") != other.digest("a", "b")
     assert one.digest("ab", "") != one.digest("a", "b")
     assert "secret" not in repr(one)
-    assert Sealing("a passphrase of some words").opened(Sealing("a passphrase of some words").seal("x")) == "x"
+    assert Sealing("a passphrase of some words").unseal(Sealing("a passphrase of some words").seal("x")) == "x"
 
 
 def test_a_bucket_fills_again(monkeypatch):

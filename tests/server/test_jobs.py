@@ -351,17 +351,17 @@ def test_documents_of_a_release_before_and_after(annotator, swapped):
 
 def test_a_release_that_could_not_be_made_says_why_and_is_made_when_asked_again(annotator, swapped, site):
     _, job = swapped
-    from allonym.server.jobs.swapping import texts_path
+    from allonym.server.jobs.swapping import get_texts_path
 
     jobs = site.services.jobs
-    made_already = jobs._runner.folder(job["id"]).made
+    made_already = jobs._runner.get_folder(job["id"]).made
     releases = annotator.get(f"/v1/jobs/{job['id']}/releases").json()["releases"]
-    last = next(one["id"] for one in releases if not texts_path(made_already, one["id"]).exists())
+    last = next(one["id"] for one in releases if not get_texts_path(made_already, one["id"]).exists())
     queue = jobs._queue
-    row = queue.one(job["id"])
-    wanted = {**row.wanted, "make": [*row.wanted.get("make", ()), last]}
-    queue.move(row.id, "done", wanted=json.dumps(wanted))
-    queue.end(row.id, "done", {**row.told, "wanted": wanted, "error": "no space left"})
+    row = queue.find_job(job["id"])
+    wanted = {**row.releases, "make": [*row.releases.get("make", ()), last]}
+    queue.set_state(row.id, "done", wanted=json.dumps(wanted))
+    queue.end_job(row.id, "done", {**row.ending, "wanted": wanted, "error": "no space left"})
     path = f"/v1/jobs/{job['id']}/releases/{last}/documents"
     for _ in range(2):
         refused(annotator.get(path), 409, "NotMade", "no space left")

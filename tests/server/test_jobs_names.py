@@ -35,21 +35,21 @@ from allonym.server.jobs import names
     ],
 )
 def test_what_is_shown_of_a_name(sent, shown):
-    assert names.cleaned(sent, 3) == shown
+    assert names.clean_name(sent, 3) == shown
 
 
 @given(st.text(max_size=300))
 def test_no_name_is_a_path_or_hides_anything(sent):
-    shown = names.cleaned(sent, 1)
+    shown = names.clean_name(sent, 1)
     assert 1 <= len(shown) <= names.MOST + 20
     assert not set(shown) & set('/\\<>:"|?*%')
     assert not any(unicodedata.category(c).startswith("C") for c in shown)
     assert shown not in (".", "..") and not shown.startswith((".", " ")) and not shown.endswith((".", " "))
-    assert names.cleaned(shown, 1) == shown
+    assert names.clean_name(shown, 1) == shown
 
 
 def test_a_long_name_keeps_its_suffix():
-    shown = names.cleaned("x" * 500 + ".jsonl.gz", 1)
+    shown = names.clean_name("x" * 500 + ".jsonl.gz", 1)
     assert len(shown) == names.MOST and shown.endswith(".jsonl.gz")
 
 
@@ -57,59 +57,62 @@ def test_equal_names_are_told_apart():
     taken = set()
     out = []
     for name in ("a.txt", "A.TXT", "a.txt", "\uff41.txt"):
-        out.append(names.apart(name, taken))
-        taken.add(names.folded(out[-1]))
+        out.append(names.make_unique(name, taken))
+        taken.add(names.fold_name(out[-1]))
     assert out == ["a.txt", "A (2).TXT", "a (3).txt", "\uff41 (4).txt"]
 
 
 def test_files_lie_under_numbers():
-    assert names.stored("Letter to Ada.DOCX", 7) == "file-00007.docx"
-    assert names.stored("x.ndjson.gz", 1) == "file-00001.jsonl.gz"
-    assert names.stored("whatever", 1, "txt") == "file-00001.txt"
-    assert names.stored("packed.gz", 1, "csv") == "file-00001.csv.gz"
+    assert names.make_stored_name("Letter to Ada.DOCX", 7) == "file-00007.docx"
+    assert names.make_stored_name("x.ndjson.gz", 1) == "file-00001.jsonl.gz"
+    assert names.make_stored_name("whatever", 1, "txt") == "file-00001.txt"
+    assert names.make_stored_name("packed.gz", 1, "csv") == "file-00001.csv.gz"
     with pytest.raises(DataError, match=r"\.exe"):
-        names.stored("a.exe", 1)
+        names.make_stored_name("a.exe", 1)
     with pytest.raises(UnknownNameError, match="csv"):
-        names.stored("a", 1, "cvs")
+        names.make_stored_name("a", 1, "cvs")
 
 
 def test_reports_and_messages_show_names_and_no_path(tmp_path):
     from allonym.server.jobs.folder import Folder
-    from allonym.server.jobs.task import Sent, Spec, Task
+    from allonym.server.jobs.task import InputFile, Spec, Task
 
-    sent = (Sent("files", "raw.txt", "file-00001.txt", 1), Sent("anonymised", "safe.txt", "file-00001.txt", 1))
+    sent = (
+        InputFile("files", "raw.txt", "file-00001.txt", 1),
+        InputFile("anonymised", "safe.txt", "file-00001.txt", 1),
+    )
     task = Task(Folder(tmp_path / "ab12"), Spec("evaluate", "raw.txt", "ann", sent, {}))
     told = {"ids": ["file-00001.txt", "file-00001.txt:7", "file-1", 3], "more": ({"file-00001.txt": None},)}
-    assert task.renamed(told) == {"ids": ["raw.txt", "raw.txt:7", "file-1", 3], "more": [{"file-00001.txt": None}]}
-    place = task.folder.inputs("anonymised")
-    assert task.said(f"{place}/file-00001.txt: not text") == "safe.txt: not text"
+    assert task.show_names(told) == {"ids": ["raw.txt", "raw.txt:7", "file-1", 3], "more": [{"file-00001.txt": None}]}
+    place = task.folder.get_inputs("anonymised")
+    assert task.clean_message(f"{place}/file-00001.txt: not text") == "safe.txt: not text"
     assert (
-        task.said(f"{place}: 1 of 2 is missing; see {tmp_path}/ab12/out/x")
+        task.clean_message(f"{place}: 1 of 2 is missing; see {tmp_path}/ab12/out/x")
         == "anonymised: 1 of 2 is missing; see out/x"
     )
-    assert task.said("file-00001.txt: line 3") == "raw.txt: line 3"
+    assert task.clean_message("file-00001.txt: line 3") == "raw.txt: line 3"
 
 
 def test_a_table_names_files_as_they_are_shown(tmp_path):
     import json
 
     from allonym.server.jobs.folder import Folder
-    from allonym.server.jobs.task import Sent, Spec, Task
+    from allonym.server.jobs.task import InputFile, Spec, Task
 
-    sent = tuple(Sent("files", f"call {n}.txt", f"file-{n:05}.txt", 1) for n in (1, 2))
-    table = Sent("metadata", "about.csv", "file-00003.csv", 1)
+    sent = tuple(InputFile("files", f"call {n}.txt", f"file-{n:05}.txt", 1) for n in (1, 2))
+    table = InputFile("metadata", "about.csv", "file-00003.csv", 1)
     task = Task(Folder(tmp_path), Spec("swap", "call 1.txt", "ann", (*sent, table), {}))
-    place = task.folder.inputs("metadata")
+    place = task.folder.get_inputs("metadata")
     place.mkdir(parents=True)
     (place / table.stored).write_text("file,company\ncall 2,Quill\ncall 1.txt,Fern\nother.txt,None\n")
-    rows = [json.loads(line) for line in task.table().read_text().splitlines()]
+    rows = [json.loads(line) for line in task.prepare_metadata().read_text().splitlines()]
     assert [(r["file"], r["company"]) for r in rows] == [("file-00002.txt", "Quill"), ("file-00001.txt", "Fern")]
     (place / table.stored).write_text("file,company\nother.txt,None\n")
     with pytest.raises(DataError, match="no row names any of the 2 files"):
-        task.table()
+        task.prepare_metadata()
 
 
 def test_marks_go_before_the_suffix():
-    assert names.with_mark("a.b.txt", "safe") == "a.b-safe.txt"
-    assert names.with_mark("rows.csv.gz", "safe") == "rows-safe.csv.gz"
-    assert names.with_mark("bare", "safe") == "bare-safe"
+    assert names.add_mark("a.b.txt", "safe") == "a.b-safe.txt"
+    assert names.add_mark("rows.csv.gz", "safe") == "rows-safe.csv.gz"
+    assert names.add_mark("bare", "safe") == "bare-safe"

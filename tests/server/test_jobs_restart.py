@@ -21,17 +21,17 @@ from starlette.concurrency import run_in_threadpool  # noqa: E402
 
 from allonym.errors import DatabaseError, RequestError  # noqa: E402
 from allonym.files.state import State  # noqa: E402
-from allonym.server.access import ROLES, Who  # noqa: E402
+from allonym.server.access import ROLES, Caller  # noqa: E402
 from allonym.server.database import jobs as table  # noqa: E402
 from allonym.server.database import users  # noqa: E402
 from allonym.server.jobs import runner, swapping  # noqa: E402
 from allonym.server.jobs.folder import Folder  # noqa: E402
-from allonym.server.jobs.task import Made, Sent, Spec, ending  # noqa: E402
-from allonym.server.jobs.uploads import Arrived, Form  # noqa: E402
+from allonym.server.jobs.task import InputFile, ResultFile, Spec, make_ending  # noqa: E402
+from allonym.server.jobs.uploads import UploadedFile, UploadForm  # noqa: E402
 from allonym.server.services import open_services  # noqa: E402
 from allonym.server.settings import Settings  # noqa: E402
 
-ANN = Who(1, "ann", "admin", frozenset(ROLES["admin"]))
+ANN = Caller(1, "ann", "admin", frozenset(ROLES["admin"]))
 ROWS = records(2500, 1)
 SOURCE = {"toml": None, "confidence": None, "operators": {}, "off": [], "dictionary": {}, "exclude": {}}
 OPTIONS = {"policy": {"name": "default", "detectors": ["rules"]}, "fields": ["text"]}
@@ -41,7 +41,7 @@ OPTIONS = {"policy": {"name": "default", "detectors": ["rules"]}, "fields": ["te
 def services(folder, **settings):
     made = open_services(Settings(data=folder, **settings))
     try:
-        if made.accounts.nobody_yet():
+        if made.accounts.has_no_users():
             row = {"id": ANN.id, "name": ANN.name, "role": ANN.role, "password": "", "active": True, "created": 0}
             with made.database.writing() as connection:
                 connection.execute(users.insert(), [row])
@@ -53,11 +53,11 @@ def services(folder, **settings):
 
 
 def submit(jobs, data=ROWS, **options):
-    with jobs.coming() as folder:
+    with jobs.open_upload() as folder:
         path = folder.path / "arriving" / "1"
         path.write_bytes(data)
         texts = {"kind": "anonymize", "options": json.dumps({**OPTIONS, **options})}
-        return jobs.make(ANN, Form(texts, [Arrived("files", "rows.jsonl", path, len(data))]), folder).id
+        return jobs.make_job(ANN, UploadForm(texts, [UploadedFile("files", "rows.jsonl", path, len(data))]), folder).id
 
 
 def until(met, within=240.0):
@@ -68,13 +68,13 @@ def until(met, within=240.0):
 
 
 def ended(jobs, id):
-    until(lambda: jobs.one(ANN, id).state not in ("queued", "running"))
-    return jobs.one(ANN, id)
+    until(lambda: jobs.get_job(ANN, id).state not in ("queued", "running"))
+    return jobs.get_job(ANN, id)
 
 
 def at_work(jobs, id):
     """Wait until its process has done a part."""
-    until(lambda: (job := jobs.one(ANN, id)).state == "running" and 0 < job.progress.done < job.progress.of)
+    until(lambda: (job := jobs.get_job(ANN, id)).state == "running" and 0 < job.progress.done < job.progress.of)
 
 
 def processes():
@@ -82,7 +82,7 @@ def processes():
 
 
 def output(jobs, id):
-    return jobs.result(ANN, id, "rows-safe.jsonl")[0].read_bytes()
+    return jobs.get_result(ANN, id, "rows-safe.jsonl")[0].read_bytes()
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +102,7 @@ def test_a_server_that_stops_leaves_its_jobs_to_the_next(tmp_path, whole):
         at_work(made.jobs, first)
         made.jobs.stop()
         assert not processes()
-        assert [made.jobs.one(ANN, id).state for id in (first, second)] == ["queued", "queued"]
+        assert [made.jobs.get_job(ANN, id).state for id in (first, second)] == ["queued", "queued"]
         assert list((tmp_path / "data" / "jobs" / first / "out").glob(".*journal"))
     with services(tmp_path / "data") as made:
         made.jobs.start()
@@ -124,8 +124,8 @@ def test_a_process_that_dies_is_followed_by_another(tmp_path, whole):
 
 
 def test_a_process_that_dies_again_and_again_ends_the_job_with_its_reason(tmp_path, monkeypatch):
-    monkeypatch.setattr(runner, "DEATHS", 2)
-    monkeypatch.setattr(runner, "_AGAIN", (0.0,))
+    monkeypatch.setattr(runner, "MOST_DEATHS", 2)
+    monkeypatch.setattr(runner, "_RETRY_SECONDS", (0.0,))
     with services(tmp_path / "data") as made:
         made.jobs.start()
         id = submit(made.jobs)
@@ -155,7 +155,7 @@ def unable(monkeypatch):
 
         monkeypatch.setattr(runner.subprocess, "Popen", start)
 
-    monkeypatch.setattr(runner, "_AGAIN", (0.0,))
+    monkeypatch.setattr(runner, "_RETRY_SECONDS", (0.0,))
     return so_often
 
 
@@ -170,7 +170,7 @@ def test_a_job_whose_process_cannot_be_started_begins_later(tmp_path, unable):
 def test_a_job_whose_process_can_never_be_started_fails_with_the_reason(tmp_path, unable):
     with services(tmp_path / "data") as made:
         first, second = (submit(made.jobs, b'{"text": "mail ada@example.com"}\n') for _ in range(2))
-        unable(runner.DEATHS * 2)
+        unable(runner.MOST_DEATHS * 2)
         made.jobs.start()
         for id in (first, second):
             job = ended(made.jobs, id)
@@ -180,7 +180,7 @@ def test_a_job_whose_process_can_never_be_started_fails_with_the_reason(tmp_path
 def test_a_job_of_which_the_end_could_not_be_noted_is_looked_at_again(tmp_path, monkeypatch):
     with services(tmp_path / "data") as made:
         queue, left = made.jobs._queue, [1]
-        note = queue.end
+        note = queue.end_job
 
         def end(*args):
             if left[0]:
@@ -188,7 +188,7 @@ def test_a_job_of_which_the_end_could_not_be_noted_is_looked_at_again(tmp_path, 
                 raise DatabaseError("the database is away")
             note(*args)
 
-        monkeypatch.setattr(queue, "end", end)
+        monkeypatch.setattr(queue, "end_job", end)
         made.jobs.start()
         assert ended(made.jobs, submit(made.jobs, b'{"text": "mail ada@example.com"}\n')).state == "done"
         assert not left[0]
@@ -217,11 +217,11 @@ def test_a_run_that_was_whole_when_its_process_died_is_not_run_again(tmp_path, m
 
     source = json.dumps({**SOURCE, "name": "default", "detectors": ["rules"]})
     options = {"scope": None, "fields": [], "plans": True, "originals": False}
-    sent = (Sent("files", "a.txt", "file-00001.txt", 0), Sent("files", "b.txt", "file-00002.txt", 0))
+    sent = (InputFile("files", "a.txt", "file-00001.txt", 0), InputFile("files", "b.txt", "file-00002.txt", 0))
     task = Task(Folder(tmp_path), Spec("anonymize", "a", "ann", sent, options, source))
-    task.folder.inputs("files").mkdir(parents=True)
+    task.folder.get_inputs("files").mkdir(parents=True)
     for one in sent:
-        (task.folder.inputs("files") / one.stored).write_text(f"mail {one.shown[0]}@example.com")
+        (task.folder.get_inputs("files") / one.stored).write_text(f"mail {one.shown[0]}@example.com")
     first = work.anonymize(task)
 
     def again(*args, **options):
@@ -244,7 +244,7 @@ def test_of_two_servers_one_runs_the_jobs_and_the_other_takes_over(tmp_path, who
         assert ended(other.jobs, id).state == "done"
         assert output(other.jobs, id) == whole
         again = submit(one.jobs)
-        assert asyncio.run(other.jobs.cancel(ANN, again)).state == "cancelled"
+        assert asyncio.run(other.jobs.cancel_job(ANN, again)).state == "cancelled"
 
 
 def test_the_jobs_of_a_removed_user_go_in_all_data_folders(tmp_path, monkeypatch):
@@ -253,7 +253,7 @@ def test_the_jobs_of_a_removed_user_go_in_all_data_folders(tmp_path, monkeypatch
         monkeypatch.setenv("ALLONYM_VAULT_KEY", (tmp_path / "data" / "secret").read_text().strip())
         with services(tmp_path / "other", database_url=where, vault_url=str(tmp_path / "vault.sqlite")) as other:
             id = submit(other.jobs)
-            one.jobs.forget(ANN.id)
+            one.jobs.forget_user(ANN.id)
             other.jobs.start()
             until(lambda: not (tmp_path / "other" / "jobs" / id).exists())
 
@@ -266,32 +266,32 @@ def test_an_upload_of_a_user_who_was_removed_meanwhile_is_no_job(tmp_path):
             with pytest.raises(RequestError) as caught:
                 submit(made.jobs)
             assert caught.value.status == 401
-        assert made.jobs.listed(ANN, 0, 9).total == 0
+        assert made.jobs.list_jobs(ANN, 0, 9).total == 0
         assert [p.name for p in (tmp_path / "data" / "jobs").iterdir() if p.is_dir()] == []
 
 
 def swap_that_is_done(jobs):
     """As far as the routes of releases look at it; its id."""
-    id, files = "abcd", (Sent("files", "a.txt", "file-00001.txt", 1),)
-    folder = jobs._runner.folder(id)
+    id, files = "abcd", (InputFile("files", "a.txt", "file-00001.txt", 1),)
+    folder = jobs._runner.get_folder(id)
     folder.made.mkdir(parents=True)
     number = {"value": 0.0, "low": 0.0, "high": 0.0}
     names = ("changed", "share", "risk", "utility", "uniques", "cosine", "distance_per_chunk")
     release = dict.fromkeys(names, number) | {"id": 0, "categories": [], "swaps": 0, "moves": 0, "flags": []}
     shown = {"releases": [{**release, "on_frontier": True}], "population": 1.0, "populations": [1.0], "why": ""}
-    State(folder.state).keep(swapping.SHOWN, shown)
-    jobs._queue.add(id, ANN.id, ANN.name, Spec("swap", "a.txt", "ann", files, {}))
-    results = [Made("a.txt", "out/a.txt", "text/plain")]
-    jobs._queue.end(id, "done", ending("done", None, {"chosen": 0}, results))
+    State(folder.state).keep(swapping.RELEASES, shown)
+    jobs._queue.add_job(id, ANN.id, ANN.name, Spec("swap", "a.txt", "ann", files, {}))
+    results = [ResultFile("a.txt", "out/a.txt", "text/plain")]
+    jobs._queue.end_job(id, "done", make_ending("done", None, {"chosen": 0}, results))
     return id
 
 
-@pytest.mark.parametrize("what", ["documents", "cancel", "remove"])
+@pytest.mark.parametrize("what", ["list_documents", "cancel_job", "remove_job"])
 def test_who_waits_holds_no_thread(tmp_path, what):
     """Routes share few threads."""
     with services(tmp_path / "data") as made:  # nobody runs the jobs
-        id = swap_that_is_done(made.jobs) if what == "documents" else submit(made.jobs)
-        more = (0, 0, 9, 60.0) if what == "documents" else ()
+        id = swap_that_is_done(made.jobs) if what == "list_documents" else submit(made.jobs)
+        more = (0, 0, 9, 60.0) if what == "list_documents" else ()
 
         async def beside():
             current_default_thread_limiter().total_tokens = 1
@@ -299,31 +299,31 @@ def test_who_waits_holds_no_thread(tmp_path, what):
             while not made.jobs._runner._wake.is_set():
                 await asyncio.sleep(0.01)
             for _ in range(5):
-                assert await run_in_threadpool(made.jobs._queue.one, id) and not waiting.done()
-            if what == "documents":
-                swapping.texts_path(made.jobs._runner.folder(id).made, 0).write_text("")
-            elif what == "cancel":
-                made.jobs._queue.end(id, "cancelled", ending("cancelled", None, {}, []))
+                assert await run_in_threadpool(made.jobs._queue.find_job, id) and not waiting.done()
+            if what == "list_documents":
+                swapping.get_texts_path(made.jobs._runner.get_folder(id).made, 0).write_text("")
+            elif what == "cancel_job":
+                made.jobs._queue.end_job(id, "cancelled", make_ending("cancelled"))
             else:
-                made.jobs._queue.drop(id)
+                made.jobs._queue.remove_job(id)
             return await waiting
 
         answer = asyncio.run(beside())
-        if what == "documents":
+        if what == "list_documents":
             assert answer.ready
         else:
-            assert answer is None if what == "remove" else answer.state == "cancelled"
+            assert answer is None if what == "remove_job" else answer.state == "cancelled"
 
 
 def test_files_go_when_their_time_is_over(tmp_path, monkeypatch):
-    monkeypatch.setattr(runner, "_CLEAR", 0.0)
+    monkeypatch.setattr(runner, "_CLEAN_SECONDS", 0.0)
     with services(tmp_path / "data", keep_results_hours=0.0) as made:
         made.jobs.start()
         id = submit(made.jobs, b'{"text": "mail ada@example.com"}\n')
 
         def gone():
             try:
-                made.jobs.one(ANN, id)
+                made.jobs.get_job(ANN, id)
             except RequestError as error:
                 return error.status == 404
             return False
@@ -333,22 +333,22 @@ def test_files_go_when_their_time_is_over(tmp_path, monkeypatch):
 
 
 def test_uploads_that_broke_off_go_but_not_those_under_way(tmp_path, monkeypatch):
-    monkeypatch.setattr(runner, "_CLEAR", 0.0)
+    monkeypatch.setattr(runner, "_CLEAN_SECONDS", 0.0)
     with services(tmp_path / "data") as made:
         left = Folder(tmp_path / "data" / "jobs" / "left")
-        left.make()
-        with made.jobs.coming() as coming:
+        left.create()
+        with made.jobs.open_upload() as coming:
             made.jobs.start()
-            until(lambda: not left.there())
-            assert coming.there()
-            until(lambda: made.jobs._runner._cleared > 0)
-            assert coming.there()
+            until(lambda: not left.exists())
+            assert coming.exists()
+            until(lambda: made.jobs._runner._remove_expireded > 0)
+            assert coming.exists()
 
 
-@pytest.mark.parametrize("step", ["make", "held"])
+@pytest.mark.parametrize("step", ["create", "lock"])
 def test_an_upload_that_begins_while_folders_are_cleared_is_not_cleared_away(tmp_path, monkeypatch, step):
     with services(tmp_path / "data") as made:
-        usual, clear = getattr(Folder, step), [made.jobs._runner._clear]
+        usual, clear = getattr(Folder, step), [made.jobs._runner._remove_expired]
 
         def before_it_is_locked(folder):
             done = usual(folder)
@@ -357,7 +357,7 @@ def test_an_upload_that_begins_while_folders_are_cleared_is_not_cleared_away(tmp
             return done
 
         monkeypatch.setattr(Folder, step, before_it_is_locked)
-        with made.jobs.coming() as coming:
+        with made.jobs.open_upload() as coming:
             (coming.path / "arriving" / "1").write_bytes(b"x")
         assert not clear
 

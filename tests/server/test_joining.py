@@ -1,4 +1,4 @@
-"""Who is who as a person says: merging and splitting entities."""
+"""Caller is who as a person says: merging and splitting entities."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("fastapi")
 
-from allonym.server.logs import _Lines
+from allonym.server.logs import _LineFormatter
 
 MARK = "Zaphrandel"
 TRACE = f'Traceback (most recent call last):\n  File "x.py"\nKeyError: {MARK}\n'
@@ -28,5 +28,5 @@ TRACE = f'Traceback (most recent call last):\n  File "x.py"\nKeyError: {MARK}\n'
 )
 def test_one_line_without_what_may_quote(name, message, args, error, said):
     raised = error and (type(error), error, None)
-    line = _Lines().format(logging.LogRecord(name, logging.ERROR, "x.py", 1, message, args, raised))
+    line = _LineFormatter().format(logging.LogRecord(name, logging.ERROR, "x.py", 1, message, args, raised))
     assert line.partition(f" {name} ")[2] == said

@@ -282,9 +282,9 @@ def test_bodies_that_are_none(program: Any) -> None:
 
 
 def test_deanonymizing_is_audited(site: Any, program: Any) -> None:
-    before = len(site.services.accounts.entries())
+    before = len(site.services.accounts.list_actions())
     program.post("/deanonymize", json={"text": "abc"})
-    entries = site.services.accounts.entries()
+    entries = site.services.accounts.list_actions()
     assert len(entries) == before + 1 and entries[0][1].action == "deanonymize"
 
 

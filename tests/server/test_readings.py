@@ -14,7 +14,15 @@ from allonym.train.records import outermost
 
 pytest.importorskip("fastapi")
 
-from allonym.server.reviews.readings import SOURCE, Missed, Reading, agree, missed, reading_of, settled
+from allonym.server.reviews.readings import (
+    SOURCE,
+    Reading,
+    ReviewMark,
+    apply_reading,
+    is_same_reading,
+    make_reading,
+    to_marked,
+)
 
 TEXT = "Ada Brook of Larkspur Ltd met Jim Quill in Elmford on Monday."
 FOUND = (Span(0, 3, "PERSON"), Span(30, 39, "PERSON"), Span(43, 50, "CITY"), Span(54, 60, "DATE"))
@@ -30,11 +38,11 @@ def decision(span, verdict, **more):
 
 
 def shown(reading):
-    return [(TEXT[s.start : s.end], s.label) for s in settled(reading, TEXT, FOUND)]
+    return [(TEXT[s.start : s.end], s.label) for s in apply_reading(reading, TEXT, FOUND)]
 
 
 def test_what_a_reading_makes_of_the_findings():
-    reading = reading_of(
+    reading = make_reading(
         [mark("Brook", "partial", "PERSON_LASTNAME"), mark("Larkspur Ltd", "speaker", "ORGANIZATION")],
         [
             decision(FOUND[1], "resize", new_start=34, new_end=39),
@@ -55,7 +63,7 @@ def test_what_a_reading_makes_of_the_findings():
 
 
 def test_a_missed_part_beside_nothing_stands_alone_and_what_has_no_decision_is_accepted():
-    assert shown(reading_of([mark("Ltd", "partial", "ORGANIZATION")], [], TEXT, FOUND)) == [
+    assert shown(make_reading([mark("Ltd", "partial", "ORGANIZATION")], [], TEXT, FOUND)) == [
         ("Ada", "PERSON"),
         ("Ltd", "ORGANIZATION"),
         ("Jim Quill", "PERSON"),
@@ -65,8 +73,8 @@ def test_a_missed_part_beside_nothing_stands_alone_and_what_has_no_decision_is_a
 
 
 def test_marks_score_as_in_p2():
-    reading = reading_of([mark("Brook", "partial"), mark("Larkspur Ltd", "speaker", "ORGANIZATION")], [], TEXT, FOUND)
-    scored = score_conversation(missed(reading, "one", TEXT))
+    reading = make_reading([mark("Brook", "partial"), mark("Larkspur Ltd", "speaker", "ORGANIZATION")], [], TEXT, FOUND)
+    scored = score_conversation(to_marked(reading, "one", TEXT))
     assert [item.tag for item in scored.items] == ["PERSON_NAME_PARTIAL", "ORGANIZATION_NAME_SPEAKER"]
     assert scored.score == 3 + 2
 
@@ -89,12 +97,12 @@ def test_marks_score_as_in_p2():
 )
 def test_what_is_not_sound_is_refused_without_a_word_of_the_text(marks, decisions, error, told):
     with pytest.raises(error, match=told) as caught:
-        reading_of(marks, decisions, TEXT, FOUND)
+        make_reading(marks, decisions, TEXT, FOUND)
     assert not [word for word in ("Ada", "Brook", "Larkspur", "Quill") if word in str(caught.value)]
 
 
 def test_a_mark_may_stand_on_what_was_rejected():
-    reading = reading_of([mark("Ada Brook")], [decision(FOUND[0], "reject")], TEXT, FOUND)
+    reading = make_reading([mark("Ada Brook")], [decision(FOUND[0], "reject")], TEXT, FOUND)
     assert shown(reading)[0] == ("Ada Brook", "PERSON")
 
 
@@ -108,7 +116,7 @@ PLACES = st.tuples(st.integers(0, SIZE - 1), st.integers(1, 6)).map(lambda p: (p
     st.lists(st.builds(lambda p, *more: Span(*p, *more), PLACES, st.sampled_from(LABELS), st.sampled_from((0.5, 1.0)))),
     st.lists(
         st.builds(
-            lambda p, *more: Missed(*p, *more),
+            lambda p, *more: ReviewMark(*p, *more),
             PLACES,
             st.sampled_from(("missed", "partial", "partial")),
             st.sampled_from(LABELS),
@@ -122,7 +130,7 @@ def test_a_part_joins_what_it_touches(text, found, marks):
         if mark.kind == "partial":
             made, spans = joined(made, spans, text)
         spans.append(made)
-    assert settled(Reading(tuple(marks)), text, found) == tuple(outermost(spans))
+    assert apply_reading(Reading(tuple(marks)), text, found) == tuple(outermost(spans))
 
 
 def joined(part, spans, text):
@@ -144,13 +152,13 @@ def test_many_marks():
     text = "a-" * 30_000
     found = tuple(Span(i, i + 1, "CITY") for i in range(1, 40_000, 2))
     marks = [{"start": i, "end": i + 1, "kind": "partial", "label": "PERSON"} for i in range(0, 20_000, 2)]
-    reading = reading_of(marks, [], text, found)
-    assert settled(reading, text, found)[0] == Span(0, 19_999, "PERSON", 1.0, SOURCE)
+    reading = make_reading(marks, [], text, found)
+    assert apply_reading(reading, text, found)[0] == Span(0, 19_999, "PERSON", 1.0, SOURCE)
 
 
 def test_two_agree_where_the_same_stretches_and_marks_come_out():
-    accepted = reading_of([], [decision(s, "accept") for s in FOUND], TEXT, FOUND)
-    assert agree(accepted, Reading(), TEXT, FOUND)
-    assert not agree(reading_of([mark("Brook")], [], TEXT, FOUND), Reading(), TEXT, FOUND)
-    other = reading_of([], [decision(FOUND[2], "relabel", new_label="LOCATION")], TEXT, FOUND)
-    assert not agree(other, Reading(), TEXT, FOUND)
+    accepted = make_reading([], [decision(s, "accept") for s in FOUND], TEXT, FOUND)
+    assert is_same_reading(accepted, Reading(), TEXT, FOUND)
+    assert not is_same_reading(make_reading([mark("Brook")], [], TEXT, FOUND), Reading(), TEXT, FOUND)
+    other = make_reading([], [decision(FOUND[2], "relabel", new_label="LOCATION")], TEXT, FOUND)
+    assert not is_same_reading(other, Reading(), TEXT, FOUND)

@@ -17,24 +17,26 @@ from allonym.train.records import read_records
 pytest.importorskip("fastapi")
 pytest.importorskip("argon2")
 
-from allonym.server.access import Who
+from allonym.server.access import Caller
 from allonym.server.database import Database
-from allonym.server.reviews import Queue, TermLists
-from allonym.server.reviews.outcomes import outcome, training
-from allonym.server.reviews.readings import Missed, Reading
+from allonym.server.reviews import ReviewQueue, TermLists
+from allonym.server.reviews.outcomes import format_training_lines, measure_outcome
+from allonym.server.reviews.queue import Item
+from allonym.server.reviews.readings import Reading, ReviewMark
+from allonym.server.reviews.risk import Risk
 from allonym.server.sealing import Sealing
 
 TEXT = "Ada Brook met Jim Quill in Elmford."
 FOUND = (Span(0, 9, "PERSON"), Span(27, 34, "CITY"))
 RISK = {"expected": 3.5, "bound": 5, "direct": 1, "gain": 0.5, "reasons": [], "proposals": []}
-QUILL = Reading((Missed(14, 23, "missed", "PERSON"),))
-PART = Reading((Missed(14, 23, "partial", "PERSON"),))
+QUILL = Reading((ReviewMark(14, 23, "missed", "PERSON"),))
+PART = Reading((ReviewMark(14, 23, "partial", "PERSON"),))
 
 
 @pytest.fixture
 def place(where):  # noqa: F811
     made = Database(where)
-    made.ready()
+    made.prepare()
     yield made
     made.close()
 
@@ -46,7 +48,7 @@ def lists(place):
 
 @pytest.fixture
 def queue(place, lists):
-    made = Queue(place, Sealing(b"k" * 32), lists)
+    made = ReviewQueue(place, Sealing(b"k" * 32), lists)
     made.make("calls", "default", "rita")
     add(made, "one")
     return made
@@ -54,16 +56,17 @@ def queue(place, lists):
 
 def add(queue, id, text=TEXT, **risk):
     document = Document(id, text)
-    queue.add("calls", id, document, "[PERSON_1] met Jim Quill in [CITY_1].", [], FOUND, ["CITY"], RISK | risk, 7)
+    text = "[PERSON_1] met Jim Quill in [CITY_1]."
+    queue.add_document("calls", Item(id, document, text, [], FOUND, ("CITY",), Risk(**RISK | risk)))
 
 
 def who(name, numbers={}):  # noqa: B006
-    return Who(numbers.setdefault(name, len(numbers) + 1), name, "reviewer", frozenset(("review",)))
+    return Caller(numbers.setdefault(name, len(numbers) + 1), name, "reviewer", frozenset(("review",)))
 
 
 def save(queue, reader, reading, version=0, done=True, verdict=False, wanted=(), id="one"):
     by = who(reader) if isinstance(reader, str) else reader
-    return queue.save("calls", id, by, version, done, lambda item: (reading, wanted), verdict=verdict)
+    return queue.save_reading("calls", id, by, version, done, lambda item: (reading, wanted), verdict=verdict)
 
 
 def code(error):
@@ -77,19 +80,19 @@ def test_two_reviewers_agree(queue):
     assert (seat.seat, seat.version, state) == (2, 1, "done")
     with pytest.raises(RequestError, match="settled"):
         save(queue, "rita", PART, done=False, verdict=True)
-    assert queue.projects("calls")[0].states == {"new": 0, "in_review": 0, "disagreement": 0, "done": 1}
+    assert queue.list_projects("calls")[0].states == {"new": 0, "in_review": 0, "disagreement": 0, "done": 1}
 
 
 def test_they_are_blind_to_each_other_until_both_are_done(queue):
     save(queue, "ann", QUILL)
     save(queue, "ben", Reading(), done=False)
     with pytest.raises(RequestError, match="both reviewers must be done first") as error:
-        queue.both("calls", "one")
+        queue.get_both("calls", "one")
     assert code(error) == (409, "NotYet")
-    assert queue.reading("calls", "one", who("ben")).reading == Reading()
-    assert queue.reading("calls", "one", who("cleo")).version == 0
+    assert queue.get_reading("calls", "one", who("ben")).reading == Reading()
+    assert queue.get_reading("calls", "one", who("cleo")).version == 0
     save(queue, "ben", Reading(), version=1)
-    _, seats = queue.both("calls", "one")
+    _, seats = queue.get_both("calls", "one")
     assert [seats[n].reading for n in (1, 2)] == [QUILL, Reading()]
 
 
@@ -106,9 +109,9 @@ def test_who_disagrees_is_decided_on(queue):
     with pytest.raises(RequestError, match="settled") as error:
         save(queue, "rita", QUILL, version=2, verdict=True)
     assert code(error) == (409, "Settled")
-    lines = [json.loads(line) for line in training("calls", queue.items("calls"))]
+    lines = [json.loads(line) for line in format_training_lines("calls", queue.list_items("calls"))]
     assert lines[0]["meta"]["settled"] == "adjudicated"
-    assert [queue.reading("calls", "one", who(name)).reading for name in ("ann", "ben")] == [QUILL, PART]
+    assert [queue.get_reading("calls", "one", who(name)).reading for name in ("ann", "ben")] == [QUILL, PART]
 
 
 def test_a_third_reviewer_is_refused(queue):
@@ -122,11 +125,11 @@ def test_a_third_reviewer_is_refused(queue):
 def test_who_has_a_removed_users_name_has_none_of_their_readings(queue):
     save(queue, "ann", QUILL, done=False)
     other = replace(who("ann"), id=99)
-    assert queue.reading("calls", "one", other).version == 0
-    assert queue.lines("calls", other.id, offset=0, limit=1)[0][0].mine == "none"
+    assert queue.get_reading("calls", "one", other).version == 0
+    assert queue.list_documents("calls", other.id, offset=0, limit=1)[0][0].mine == "none"
     seat, _ = save(queue, other, PART, done=False)
     assert (seat.seat, seat.user, seat.reader) == (2, 99, "ann")
-    assert queue.reading("calls", "one", who("ann")).reading == QUILL
+    assert queue.get_reading("calls", "one", who("ann")).reading == QUILL
     with pytest.raises(RequestError, match="two others"):
         save(queue, replace(other, id=100), QUILL)
 
@@ -135,7 +138,7 @@ def test_a_removed_users_seat_is_free_where_they_had_not_ended(queue):
     save(queue, "ann", QUILL, done=False)
     save(queue, "ben", QUILL)
     for name in ("ann", "ben"):
-        queue.forget(who(name).id)
+        queue.forget_user(who(name).id)
     assert save(queue, "cleo", QUILL)[1] == "done"
     with pytest.raises(RequestError, match="two others"):
         save(queue, "dora", QUILL)
@@ -148,9 +151,9 @@ def test_a_stale_version_is_refused_and_changes_nothing(queue):
         with pytest.raises(RequestError, match=f"version {version} was read, but 2 is stored") as error:
             save(queue, "ann", Reading(), version=version, wanted=[("dictionary", "PERSON", "Jim Quill", None)])
         assert code(error) == (409, "Stale")
-    kept = queue.reading("calls", "one", who("ann"))
+    kept = queue.get_reading("calls", "one", who("ann"))
     assert (kept.version, kept.reading, kept.done) == (2, PART, False)
-    assert queue.lists.terms() == []
+    assert queue.lists.list_terms() == []
 
 
 def test_of_many_at_once_two_become_reviewers_and_one_of_two_tabs_wins(queue):
@@ -163,12 +166,12 @@ def test_of_many_at_once_two_become_reviewers_and_one_of_two_tabs_wins(queue):
     with ThreadPoolExecutor(6) as pool:
         told = sorted(pool.map(lambda n: outcome_of(f"reader {n}", QUILL), range(6)))
         assert told == ["1", "2", *["Taken"] * 4]
-        item, seats = queue.items("calls")[0]
+        item, seats = queue.list_items("calls")[0]
         assert item.state == "in_review" and len({s.reader for s in seats.values()}) == 2
-        tabs = [Reading((Missed(n, n + 1, "missed", "PERSON"),)) for n in range(4)]
+        tabs = [Reading((ReviewMark(n, n + 1, "missed", "PERSON"),)) for n in range(4)]
         told = sorted(pool.map(lambda reading: outcome_of(seats[1].reader, reading, 1), tabs))
         assert told == ["1", "Stale", "Stale", "Stale"]
-    assert queue.reading("calls", "one", who(seats[1].reader)).version == 2
+    assert queue.get_reading("calls", "one", who(seats[1].reader)).version == 2
 
 
 def test_the_same_sent_again_is_no_change(queue):
@@ -182,7 +185,7 @@ def test_the_riskiest_come_first(queue):
     add(queue, "three", TEXT + " 3", expected=0.0, gain=0.9)
 
     def ids(**wanted):
-        return [line.id for line in queue.lines("calls", who("ann").id, offset=0, limit=9, **wanted)[0]]
+        return [line.id for line in queue.list_documents("calls", who("ann").id, offset=0, limit=9, **wanted)[0]]
 
     assert ids(order="risk") == ["two", "one", "three"]
     assert ids(order="gain") == ["three", "one", "two"]
@@ -190,24 +193,24 @@ def test_the_riskiest_come_first(queue):
     save(queue, "ann", QUILL, id="two")
     save(queue, "ben", QUILL, done=False, id="two")
     assert ids(state="in_review") == ["two"]
-    line = queue.lines("calls", who("ben").id, offset=0, limit=1)[0][0]
+    line = queue.list_documents("calls", who("ben").id, offset=0, limit=1)[0][0]
     assert (line.reviewers, line.done, line.mine, line.adjudicated) == (2, 1, "open", False)
-    assert queue.lines("calls", who("ann").id, offset=1, limit=1)[0][0].id == "one"
+    assert queue.list_documents("calls", who("ann").id, offset=1, limit=1)[0][0].id == "one"
 
 
 def test_what_is_there_stays(queue):
     save(queue, "ann", QUILL)
-    assert queue.known("calls", ["one", "new"], [TEXT, "x"]) == [True, False]
+    assert queue.find_stored("calls", ["one", "new"], [TEXT, "x"]) == [True, False]
     add(queue, "one")
-    assert queue.reading("calls", "one", who("ann")).version == 1
+    assert queue.get_reading("calls", "one", who("ann")).version == 1
     with pytest.raises(RequestError, match=r"documents\[0\]: its id is another document's"):
-        queue.known("calls", ["one"], ["another text"])
+        queue.find_stored("calls", ["one"], ["another text"])
 
 
 def test_no_text_id_mark_or_term_lies_open_in_the_database(queue):
     save(queue, "ann", QUILL, wanted=[("dictionary", "PERSON", "Jim Quill", "calls")])
     add(queue, "Quill's call", TEXT + " again")
-    with queue._place.reading() as connection:
+    with queue._database.reading() as connection:
         names = [name for name in sa.inspect(connection).get_table_names() if name.startswith("allonym_server_")]
         stored = b"".join(
             value if isinstance(value, bytes) else str(value).encode()
@@ -222,82 +225,82 @@ def test_no_text_id_mark_or_term_lies_open_in_the_database(queue):
 
 def test_conversations_come_back_whole(queue):
     document = Document.conversation("talk", [("Pam", "Is Jim there?"), (None, "No."), ("Jo", "He left.")])
-    queue.add("calls", "talk", document, "x", [], (), [], RISK, 3)
-    assert queue.item("calls", "talk").document == document
+    queue.add_document("calls", Item("talk", document, "x", [], (), (), Risk(**RISK)))
+    assert queue.get_item("calls", "talk").document == document
 
 
-@pytest.mark.parametrize("act", ["items", "remove", "projects"])
+@pytest.mark.parametrize("act", ["list_items", "remove_project", "list_projects"])
 def test_no_such_project_or_document(queue, act):
     for name in ("other", "no\0thing"):
         with pytest.raises(RequestError, match="there is no project"):
             getattr(queue, act)(name)
     with pytest.raises(RequestError, match="there is no such document in the project 'calls'"):
-        queue.item("calls", "none")
+        queue.get_item("calls", "none")
     with pytest.raises(RequestError, match="there is a project 'calls' already"):
-        queue.make("calls", None, "rita")
+        queue.make_project("calls", None, "rita")
 
 
 def test_a_removed_document_is_gone_with_its_readings(queue):
     save(queue, "ann", QUILL)
-    queue.drop("calls", "one")
-    assert queue.items("calls") == []
+    queue.remove_document("calls", "one")
+    assert queue.list_items("calls") == []
     add(queue, "one")
-    assert queue.reading("calls", "one", who("ann")).version == 0
+    assert queue.get_reading("calls", "one", who("ann")).version == 0
 
 
 def test_a_removed_project_leaves_nothing(queue, lists):
     save(queue, "ann", QUILL, wanted=[("dictionary", "PERSON", "Jim Quill", "calls")])
-    lists.add("exclusion", "*", "Elmford", "rita")
-    assert queue.remove("calls") == 1
-    assert [t.term for t in lists.terms()] == ["Elmford"]
-    queue.make("calls", None, "rita")
-    assert queue.items("calls") == []
+    lists.add_term("exclusion", "*", "Elmford", "rita")
+    assert queue.remove_project("calls") == 1
+    assert [t.term for t in lists.list_terms()] == ["Elmford"]
+    queue.make_project("calls", None, "rita")
+    assert queue.list_items("calls") == []
 
 
 # Lists
 
 
 def test_terms_hold_for_all_or_for_one_project(queue, lists):
-    lists.add("dictionary", "PERSON", "Jim  Quill", "ann", "calls")
-    lists.add("exclusion", "*", "Elmford", "rita")
+    lists.add_term("dictionary", "PERSON", "Jim  Quill", "ann", "calls")
+    lists.add_term("exclusion", "*", "Elmford", "rita")
     assert lists.entries() == ({}, {"*": ("Elmford",)})
     assert lists.entries("calls") == ({"PERSON": ("Jim Quill",)}, {"*": ("Elmford",)})
     assert lists.entries("no such") == lists.entries()
 
 
 def test_the_last_decision_on_a_term_holds(queue, lists):
-    one = lists.add("exclusion", "*", "Elmford", "rita")
-    assert lists.add("exclusion", "*", "Elmford", "ann").number == one.number
-    lists.add("dictionary", "CITY", "elmford", "ann")
+    one = lists.add_term("exclusion", "*", "Elmford", "rita")
+    assert lists.add_term("exclusion", "*", "Elmford", "ann").id == one.id
+    lists.add_term("dictionary", "CITY", "elmford", "ann")
     assert lists.entries() == ({"CITY": ("elmford",)}, {})
-    lists.add("exclusion", "CITY", "Elmford", "ann", "calls")  # what a project says goes before what holds for all
+    lists.add_term("exclusion", "CITY", "Elmford", "ann", "calls")  # what a project says goes before what holds for all
     assert lists.entries("calls") == ({}, {"CITY": ("Elmford",)})
     assert lists.entries() == ({"CITY": ("elmford",)}, {})
 
 
 def test_another_process_sees_a_change_at_once(place, lists):
     other = TermLists(place, Sealing(b"k" * 32))
-    added = [lists.add("dictionary", "CITY", name, "ann").number for name in ("Elmford", "Oakham")]
+    added = [lists.add_term("dictionary", "CITY", name, "ann").id for name in ("Elmford", "Oakham")]
     assert other.entries()[0] == {"CITY": ("Elmford", "Oakham")}
-    lists.remove(added[1])
+    lists.remove_term(added[1])
     assert other.entries()[0] == {"CITY": ("Elmford",)}
-    lists.add("dictionary", "CITY", "Ashby", "ann")
+    lists.add_term("dictionary", "CITY", "Ashby", "ann")
     assert other.entries()[0] == {"CITY": ("Ashby", "Elmford")}
     with pytest.raises(RequestError, match="there is no term"):
-        lists.remove(added[1])
+        lists.remove_term(added[1])
 
 
 @pytest.mark.parametrize("term", ["", "x", "--", "two\nlines", "long " * 60])
 def test_what_no_detector_could_use_is_no_term(lists, term):
     with pytest.raises(UsageError, match="term: "):
-        lists.add("dictionary", "PERSON", term, "ann")
+        lists.add_term("dictionary", "PERSON", term, "ann")
 
 
 def test_a_term_needs_a_label(lists):
     with pytest.raises(UnknownNameError, match="did you mean: PERSON"):
-        lists.add("dictionary", "PERSN", "Jim Quill", "ann")
+        lists.add_term("dictionary", "PERSN", "Jim Quill", "ann")
     with pytest.raises(UnknownNameError):
-        lists.add("dictionary", "*", "Jim Quill", "ann")
+        lists.add_term("dictionary", "*", "Jim Quill", "ann")
 
 
 # Outcomes
@@ -309,18 +312,18 @@ def test_agreement_and_residual_risk(queue):
     for reader in ("ann", "ben"):
         save(queue, reader, QUILL)
     save(queue, "ann", QUILL, id="two")
-    assert outcome(queue.items("calls")).documents == 1
+    assert measure_outcome(queue.list_items("calls")).documents == 1
     save(queue, "ben", Reading(), id="two")
-    found = outcome(queue.items("calls"))
+    found = measure_outcome(queue.list_items("calls"))
     assert (found.documents, found.same) == (2, 1)
-    assert {r["label"]: (r["both"], r["one"]) for r in found.by_label} == {"PERSON": (3, 1), "CITY": (2, 0)}
-    assert found.spans["documents"] == 2 and 0.7 < found.spans["kappa"]["value"] < 1
-    assert found.marks["overlap"]["value"] == pytest.approx(2 / 3)
-    assert found.marks["overlap"]["low"] <= 2 / 3 <= found.marks["overlap"]["high"]
+    assert {r.label: (r.both, r.one) for r in found.by_label} == {"PERSON": (3, 1), "CITY": (2, 0)}
+    assert found.spans.documents == 2 and 0.7 < found.spans.kappa.value < 1
+    assert found.marks.overlap.value == pytest.approx(2 / 3)
+    assert found.marks.overlap.low <= 2 / 3 <= found.marks.overlap.high
     assert found.residual["total"]["mean"]["value"] == 5.0  # what they disagree on is not settled, so it does not count
-    assert "Quill" not in json.dumps(found.to_dict())
+    assert "Quill" not in found.model_dump_json()
     save(queue, "rita", Reading(), id="two", verdict=True)
-    assert outcome(queue.items("calls")).residual["total"]["mean"]["value"] == 2.5
+    assert measure_outcome(queue.list_items("calls")).residual["total"]["mean"]["value"] == 2.5
 
 
 def test_training_text_is_what_training_reads(queue, tmp_path):
@@ -328,7 +331,7 @@ def test_training_text_is_what_training_reads(queue, tmp_path):
         save(queue, reader, QUILL)
     add(queue, "two", TEXT + " Open.")
     path = tmp_path / "reviews.jsonl"
-    path.write_text("".join(training("calls", queue.items("calls"))), encoding="utf-8")
+    path.write_text("".join(format_training_lines("calls", queue.list_items("calls"))), encoding="utf-8")
     (record,) = read_records(path)
     assert [(s["text"], s["label"]) for s in record["spans"]] == [
         ("Ada Brook", "PERSON"),

@@ -21,7 +21,7 @@ from allonym.document import Document
 from allonym.pipeline import anonymize
 from allonym.policy import Policy, Rule
 from allonym.server.routes import stream
-from allonym.server.stream import Transcript
+from allonym.server.transcript import Transcript
 from allonym.vault import Vault
 
 CALL = [
@@ -176,10 +176,10 @@ def ends_as_the_whole(turns: list[tuple[str | None, str]], operator: str, waits:
     transcript = Transcript()
     shown: dict[int, tuple[str | None, str]] = {}
     for index, (speaker, text) in enumerate(turns):
-        transcript.add(speaker, text)
+        transcript.add_turn(speaker, text)
         if index + 1 < len(turns) and waits():
             continue  # the next turn came before this one was treated
-        added, revised = transcript.shown(anonymize(transcript.document(), policy, key=KEY).parts)
+        added, revised = transcript.show_turns(anonymize(transcript.make_document(), policy, key=KEY).parts)
         assert not set(added) & set(shown) and set(revised) <= set(shown)
         assert all(shown[i] != (one.speaker, one.text) for i, one in revised.items())
         shown |= {i: (one.speaker, one.text) for i, one in (*added.items(), *revised.items())}
@@ -203,8 +203,8 @@ def test_with_a_scope_the_end_is_what_the_vault_gives_the_whole(
     scope = f"scope {time.monotonic_ns()}"
     text = ""
     for speaker, said in turns:
-        transcript.add(speaker, said)
-        text = anonymize(transcript.document(), vault=vault, scope=scope).text
+        transcript.add_turn(speaker, said)
+        text = anonymize(transcript.make_document(), vault=vault, scope=scope).text
     assert text == anonymize(Document.conversation("", turns), vault=vault, scope=scope).text
 
 
@@ -298,7 +298,7 @@ def test_a_key_that_is_removed_ends_its_stream(site: Any, monkeypatch: pytest.Mo
         socket.send_json({"type": "open", "mode": "annotate"})
         socket.send_json(_text(1, "Ada Brook"))
         assert socket.receive_json()["type"] == "spans"
-        who = site.services.accounts.by_key(client.headers["authorization"].removeprefix("Bearer "))
+        who = site.services.accounts.find_key(client.headers["authorization"].removeprefix("Bearer "))
         site.services.accounts.remove_key(who, who.key)
         socket.send_json(_text(2, "Ada Brook"))
         assert socket.receive_json()["error"]["code"] == "NotSignedIn"

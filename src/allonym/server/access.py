@@ -1,9 +1,9 @@
-"""Who calls, and what they may do: roles, permissions, and the dependency by which every route asks for them."""
+"""Callers and what they may do: roles, permissions, and the dependency by which every route asks for them."""
 
 from __future__ import annotations
 
 import hmac
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,6 +18,7 @@ from allonym.errors import RequestError
 
 if TYPE_CHECKING:
     from allonym.server.services import Services
+    from allonym.server.settings import Settings
 
 COOKIE = "allonym_session"
 CSRF = "x-csrf-token"
@@ -29,21 +30,29 @@ PERMISSIONS = (*_REVIEWER, "metrics", "admin")
 ROLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {"annotator": _ANNOTATOR, "reviewer": _REVIEWER, "admin": PERMISSIONS}
 )
-"""What each role may do. Only who may ``restore`` gets originals back."""
+"""The permissions of each role. Originals are given only to callers who may ``restore``."""
 
-cookie = APIKeyCookie(name=COOKIE, scheme_name="session", description="Pages: POST /v1/session", auto_error=False)
-bearer = HTTPBearer(scheme_name="key", description="Programs: an API key, `alk_...`", auto_error=False)
+OPEN = "open"
+"""Name and role of :data:`NOBODY`, also in the audit log."""
+_SIGN_IN = "sign in, or send an API key: Authorization: Bearer alk_..."
+
+session_cookie = APIKeyCookie(
+    name=COOKIE, scheme_name="session", description="Pages: POST /v1/session", auto_error=False
+)
+bearer_key = HTTPBearer(scheme_name="key", description="Programs: an API key, `alk_...`", auto_error=False)
+SessionToken = Annotated[str | None, Security(session_cookie)]
+BearerKey = Annotated[HTTPAuthorizationCredentials | None, Security(bearer_key)]
 
 
 @dataclass(frozen=True, slots=True)
-class Who:
-    """Who calls.
+class Caller:
+    """Who sends a request.
 
     Attributes:
-        id: the user's number; 0: nobody, where a setting opens a route.
-        name: the user's.
+        id: the user's number; 0 for :data:`NOBODY`.
+        name: the user's name.
         role: one of ``ROLES``.
-        permissions: of the role; of an API key those that it was given.
+        permissions: those of the role; for an API key, those that it was given.
         key: the API key's name; None in a session.
     """
 
@@ -54,90 +63,94 @@ class Who:
     key: str | None = None
 
     @property
-    def shown(self) -> str:
-        """For the audit log."""
+    def actor(self) -> str:
+        """The name for the audit log."""
         return f"{self.name} (key {self.key})" if self.key else self.name
 
-    def may(self, permission: str) -> bool:
-        """Whether it is among the permissions."""
+    def has_permission(self, permission: str) -> bool:
+        """Whether the caller has a permission."""
         return permission in self.permissions
 
+    def check_permissions(self, *permissions: str) -> None:
+        """Raise :class:`RequestError` (403) unless the caller has all of these permissions."""
+        for permission in permissions:
+            if permission not in self.permissions:
+                whose = f"the key {self.key!r}" if self.key else f"the role {self.role!r}"
+                raise RequestError(f"this needs the permission {permission!r}, which {whose} lacks", 403, "NotAllowed")
 
-def services_of(request: HTTPConnection) -> Services:
-    """What the application was made with."""
-    found: Services = request.app.state.services
-    return found
+
+NOBODY = Caller(0, OPEN, OPEN, frozenset(("detect", "anonymize", "restore")))
+"""The caller without credentials, where a setting opens a route."""
 
 
-def needs(*permissions: str) -> Any:
-    """A dependency that gives :class:`Who` calls and refuses whoever lacks one of the permissions.
+def get_services(request: HTTPConnection) -> Services:
+    """Return the services that the application was made with."""
+    services: Services = request.app.state.services
+    return services
 
-    Without permissions: anybody who is signed in.
+
+def require_permissions(*permissions: str, is_open: Callable[[Settings], bool] | None = None) -> Any:
+    """Make a dependency that gives the :class:`Caller` and refuses one who lacks a permission.
+
+    Args:
+        permissions: all that are needed; none: anybody who is signed in.
+        is_open: whether the settings let anybody in who sends no credentials, as :data:`NOBODY`.
     """
 
-    async def caller(
-        request: Request,
-        session: Annotated[str | None, Security(cookie)] = None,
-        key: Annotated[HTTPAuthorizationCredentials | None, Security(bearer)] = None,
-    ) -> Who:
-        brought = key.credentials if key else None
-        token, accounts = brought or session, services_of(request).accounts
-        if token and accounts.remembered(token, key=bool(brought)) is None:  # then the database is asked
-            who = await run_in_threadpool(identified, request, session, brought)
+    async def identify(request: Request, session: SessionToken = None, key: BearerKey = None) -> Caller:
+        bearer, services = key.credentials if key else None, get_services(request)
+        token = bearer or session
+        if not token and is_open is not None and is_open(services.settings):
+            return NOBODY
+        if token and services.accounts.get_cached(token, key=bool(bearer)) is None:  # then the database is asked
+            caller = await run_in_threadpool(identify_caller, request, session, bearer)
         else:
-            who = identified(request, session, brought)
-        return _allowed(who, permissions)
+            caller = identify_caller(request, session, bearer)
+        caller.check_permissions(*permissions)
+        return caller
 
-    caller.permissions = permissions  # type: ignore[attr-defined]
-    return Depends(caller)
+    identify.permissions = permissions  # type: ignore[attr-defined]
+    return Depends(identify)
 
 
-def identified(request: Request, session: str | None, key: str | None) -> Who:
-    """Who calls by a key or a session.
+def identify_caller(request: Request, session: str | None, key: str | None) -> Caller:
+    """Return who calls with a key or in a session.
 
     Raises:
-        RequestError: nobody (401), or a session without the token that tells our pages from others' (403).
+        RequestError: nobody (401), or a session without the token that only our own pages have (403).
     """
-    services = services_of(request)
+    accounts = get_services(request).accounts
     if key:
-        who = services.accounts.by_key(key)
-        if who is None:
+        caller = accounts.find_key(key)
+        if caller is None:
             raise RequestError("this API key is not known, or has expired", 401, "NotSignedIn")
-        return who
-    found = services.accounts.by_session(session) if session else None
-    if found is None:
-        raise RequestError("sign in, or send an API key: Authorization: Bearer alk_...", 401, "NotSignedIn")
-    who, csrf = found
+        return caller
+    match = accounts.find_session(session) if session else None
+    if match is None:
+        raise RequestError(_SIGN_IN, 401, "NotSignedIn")
+    caller, csrf = match
     if request.method not in SAFE and not hmac.compare_digest(request.headers.get(CSRF, "").encode(), csrf.encode()):
         raise RequestError("the header X-CSRF-Token is missing or wrong; see GET /v1/session", 403, "WrongToken")
-    return who
+    return caller
 
 
-def on_socket(socket: WebSocket, *permissions: str) -> Who:
-    """Who opens a WebSocket: by key, or by the session of a page of ours.
+def authorize_socket(socket: WebSocket, *permissions: str) -> Caller:
+    """Return who opens a WebSocket, with a key or in the session of one of our pages.
 
     Raises:
         RequestError: nobody, from another origin, or without a permission.
     """
-    services = services_of(socket)
+    accounts = get_services(socket).accounts
     scheme, _, key = socket.headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer" and key:
-        who = services.accounts.by_key(key.strip())
+        caller = accounts.find_key(key.strip())
     else:
         token = socket.cookies.get(COOKIE)
-        origin = socket.headers.get("origin", "")
-        if token and urlsplit(origin).netloc != socket.headers.get("host"):
+        if token and urlsplit(socket.headers.get("origin", "")).netloc != socket.headers.get("host"):
             raise RequestError("a WebSocket with a session must come from a page of this server", 403, "WrongOrigin")
-        found = services.accounts.by_session(token) if token else None
-        who = found[0] if found else None
-    if who is None:
-        raise RequestError("sign in, or send an API key: Authorization: Bearer alk_...", 401, "NotSignedIn")
-    return _allowed(who, permissions)
-
-
-def _allowed(who: Who, permissions: tuple[str, ...]) -> Who:
-    lacking = [name for name in permissions if not who.may(name)]
-    if lacking:
-        whose = f"the key {who.key!r}" if who.key else f"the role {who.role!r}"
-        raise RequestError(f"this needs the permission {lacking[0]!r}, which {whose} lacks", 403, "NotAllowed")
-    return who
+        match = accounts.find_session(token) if token else None
+        caller = match[0] if match else None
+    if caller is None:
+        raise RequestError(_SIGN_IN, 401, "NotSignedIn")
+    caller.check_permissions(*permissions)
+    return caller

@@ -1,4 +1,4 @@
-"""The application: routes, pages and what stands before them."""
+"""The application: its routes, its pages, and the middleware before them."""
 
 from __future__ import annotations
 
@@ -21,22 +21,10 @@ from allonym.server.settings import Settings
 from allonym.server.wire.base import Failure
 
 STATIC = Path(__file__).parent / "static"
-ROUTES = (
-    "health",
-    "accounts",
-    "choices",
-    "texts",
-    "jobs",
-    "evaluate",
-    "presidio",
-    "files",
-    "stream",
-    "reviews",
-    "studies",
-)
+ROUTES = tuple("health accounts choices texts jobs evaluate presidio files stream reviews studies".split())
 """Modules of ``allonym.server.routes``; each has a ``router``."""
 
-ABOUT = """Finds what identifies people, companies and places in text, replaces it, and brings it back where allowed.
+ABOUT = """Finds what identifies people, companies and places in text, replaces it, and restores it where allowed.
 
 Sign in with an API key (`Authorization: Bearer alk_...`); pages use a session. Offsets are half-open and count code
 points. Every error has the shape `{"error": {"code", "message", "where"}}`; Presidio's routes keep theirs.
@@ -47,10 +35,10 @@ _ERRORS = {
     403: "A permission is missing",
     404: "There is no such thing",
     408: "The body did not come in time",
-    409: "It is in the way of something else",
+    409: "It conflicts with something else",
     413: "Too large",
     415: "The body is compressed",
-    421: "The server is not called by this host name",
+    421: "The server does not have this host name",
     422: "The request or the text cannot be processed",
     429: "Too many requests",
     503: "Not now",
@@ -58,11 +46,11 @@ _ERRORS = {
 
 
 def create_app(settings: Settings, *, services: Services | None = None) -> FastAPI:
-    """The application. Its database, vault and processes begin and end with its lifespan.
+    """Make the application. Its database, vault and processes start and close with its lifespan.
 
     Args:
-        settings: what holds for it.
-        services: instead of those that the settings lead to.
+        settings: of the server.
+        services: instead of those that the settings describe.
 
     Raises:
         UsageError, VaultError, DatabaseError: see :func:`allonym.server.services.open_services`.
@@ -89,11 +77,11 @@ def create_app(settings: Settings, *, services: Services | None = None) -> FastA
         generate_unique_id_function=lambda route: f"{(route.tags or ['page'])[0]}_{route.name}",
     )
     app.state.services = services
-    problems.install(app)
+    problems.install_handlers(app)
     for name in ROUTES:
         app.include_router(import_module(f"allonym.server.routes.{name}").router)
-    _described(app)
-    _pages(app)
+    _add_description(app)
+    _add_pages(app)
     if settings.cors_origins:
         app.add_middleware(
             CORSMiddleware,
@@ -105,30 +93,27 @@ def create_app(settings: Settings, *, services: Services | None = None) -> FastA
     return app
 
 
-def _described(app: FastAPI) -> None:
-    """The description of the API; made when it is first asked for, in a thread, as that takes a second."""
+def _add_description(app: FastAPI) -> None:
+    """Add the description of the API. It is made on the first request, in a thread, as that takes a second."""
 
-    def description() -> JSONResponse:
-        made = app.openapi()
-        responses = (o["responses"] for methods in made["paths"].values() for o in methods.values())
-        for status, response in (pair for one in responses for pair in one.items()):
+    def describe_api() -> JSONResponse:
+        schema = app.openapi()
+        operations = (operation for methods in schema["paths"].values() for operation in methods.values())
+        for status, response in (item for operation in operations for item in operation["responses"].items()):
             content = response.get("content")
-            if int(status) >= 400 and content:  # errors are JSON, whatever a route gives else
+            if int(status) >= 400 and content:  # errors are JSON, whatever else a route returns
                 response["content"] = {"application/json": next(iter(content.values()))}
-        return JSONResponse(made)
+        return JSONResponse(schema)
 
-    app.add_api_route("/v1/openapi.json", description, include_in_schema=False, name="description")
+    app.add_api_route("/v1/openapi.json", describe_api, include_in_schema=False, name="description")
 
 
-def _pages(app: FastAPI) -> None:
-    """The workbench: one page, and what it loads. They hold no data, so they need no session."""
+def _add_pages(app: FastAPI) -> None:
+    """Add the workbench: its pages, and the files that they load. They hold no data, so they need no session."""
 
-    def page(name: str) -> Callable[[], FileResponse]:
-        def send() -> FileResponse:
-            return FileResponse(STATIC / name, headers={"cache-control": "no-cache"})
+    def serve_page(name: str) -> Callable[[], FileResponse]:
+        return lambda: FileResponse(STATIC / name, headers={"cache-control": "no-cache"})
 
-        return send
-
-    app.add_api_route("/", page("index.html"), include_in_schema=False, name="workbench")
-    app.add_api_route("/study/{token}", page("study.html"), include_in_schema=False, name="study page")
+    app.add_api_route("/", serve_page("index.html"), include_in_schema=False, name="workbench")
+    app.add_api_route("/study/{token}", serve_page("study.html"), include_in_schema=False, name="study page")
     app.mount("/static", StaticFiles(directory=STATIC), name="static")

@@ -11,7 +11,7 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from allonym.server.guard import HEAD_BYTES
-from allonym.server.problems import body
+from allonym.server.problems import make_body
 
 
 class Connection(H11Protocol):
@@ -60,7 +60,7 @@ class Connection(H11Protocol):
 
     def refuse(self, status: int, code: str, message: str) -> None:
         """Answer before there is a request, and end the connection."""
-        content = json.dumps(body(code, message)).encode()
+        content = json.dumps(make_body(code, message)).encode()
         head = (
             f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\ncontent-type: application/json\r\n"
             f"content-length: {len(content)}\r\ncache-control: no-store\r\nconnection: close\r\n\r\n"

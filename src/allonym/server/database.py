@@ -1,5 +1,5 @@
-"""The server's tables, in SQLite or another database: users, sessions, keys, links, policies, the audit log, and what
-jobs and reviews keep.
+"""The server's tables, in SQLite or another database: users, sessions, keys, links, policies, the audit log, and the
+tables of jobs and reviews.
 
 Whatever lets somebody in (passwords, session and key tokens, links) is stored as a digest; texts are sealed.
 Times are seconds since 1970.
@@ -8,217 +8,156 @@ Times are seconds since 1970.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import sqlalchemy as sa
 
-from allonym.errors import AllonymError, DatabaseError
+from allonym.errors import AllonymError, DatabaseError, RequestError
 from allonym.vault.store import Store
 
-first = sa.MetaData()
 _Step = Callable[[sa.Connection], None]
 
+_TYPES: dict[str, Any] = {
+    "integer": sa.Integer,
+    "float": sa.Float,
+    "flag": sa.Boolean,
+    "time": sa.BigInteger,
+    "text": sa.Text,
+    "bytes": sa.LargeBinary,
+    **{f"string{length}": sa.String(length) for length in (16, 32, 64, 160, 256)},
+}
+_MODIFIERS: dict[str, dict[str, Any]] = {
+    "counted": {"primary_key": True},
+    "key": {"primary_key": True, "autoincrement": False},
+    "unique": {"unique": True},
+    "indexed": {"index": True},
+    "optional": {"nullable": True},
+}
 
-def table(name: str, of: sa.MetaData, *columns: Any, **options: Any) -> sa.Table:
-    """A table of the server, ``allonym_server_NAME``."""
-    return sa.Table(f"allonym_server_{name}", of, *columns, **options)
+
+def _define_table(name: str, tables: sa.MetaData, columns: str, *unique: str, reuse_ids: bool = True) -> sa.Table:
+    """Define a table of the server, ``allonym_server_NAME``.
+
+    Args:
+        name: without the prefix.
+        tables: the part of the schema that it belongs to.
+        columns: ``name: type`` of each, separated by commas; a type may follow modifiers. Only ``optional`` allows NULL.
+        unique: columns whose values together occur once.
+        reuse_ids: whether the number of a removed row may be used again.
+    """
+    defined: list[Any] = [_define_column(*column.split(": ")) for column in columns.split(", ")]
+    constraints = [sa.UniqueConstraint(*unique)] if unique else []
+    options = {} if reuse_ids else {"sqlite_autoincrement": True}
+    return sa.Table(f"allonym_server_{name}", tables, *defined, *constraints, **options)
+
+
+def _define_column(name: str, kind: str) -> sa.Column[Any]:
+    *modifiers, base = kind.split()
+    options = {"nullable": False}
+    for modifier in modifiers:
+        options |= _MODIFIERS[modifier]
+    return sa.Column(name, _TYPES[base], **options)
 
 
 # Schema 1: who may do what
 
-versions = table(
-    "versions",
-    first,
-    sa.Column("version", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("applied", sa.BigInteger, nullable=False),
-)
-users = table(
+account_tables = sa.MetaData()
+versions = _define_table("versions", account_tables, "version: key integer, applied: time")
+users = _define_table(
     "users",
-    first,
-    sa.Column("id", sa.Integer, primary_key=True),
-    sa.Column("name", sa.String(64), nullable=False, unique=True),
-    sa.Column("role", sa.String(16), nullable=False),
-    sa.Column("password", sa.String(256), nullable=False),
-    sa.Column("active", sa.Boolean, nullable=False),
-    sa.Column("created", sa.BigInteger, nullable=False),
-    sqlite_autoincrement=True,  # a number must not come again: jobs and readings are somebody's by it
+    account_tables,
+    "id: counted integer, name: unique string64, role: string16, password: string256, active: flag, created: time",
+    reuse_ids=False,  # jobs and readings belong to somebody by this number
 )
-sessions = table(
+sessions = _define_table(
     "sessions",
-    first,
-    sa.Column("digest", sa.String(64), primary_key=True),
-    sa.Column("user", sa.Integer, nullable=False, index=True),
-    sa.Column("csrf", sa.String(64), nullable=False),
-    sa.Column("created", sa.BigInteger, nullable=False),
-    sa.Column("seen", sa.BigInteger, nullable=False),
-    sa.Column("expires", sa.BigInteger, nullable=False, index=True),
+    account_tables,
+    "digest: key string64, user: indexed integer, csrf: string64, created: time, seen: time, expires: indexed time",
 )
-keys = table(
+keys = _define_table(
     "keys",
-    first,
-    sa.Column("digest", sa.String(64), primary_key=True),
-    sa.Column("user", sa.Integer, nullable=False, index=True),
-    sa.Column("name", sa.String(64), nullable=False),
-    sa.Column("permissions", sa.String(256), nullable=False),
-    sa.Column("created", sa.BigInteger, nullable=False),
-    sa.Column("expires", sa.BigInteger),
-    sa.Column("used", sa.BigInteger),
-    sa.UniqueConstraint("user", "name"),
+    account_tables,
+    "digest: key string64, user: indexed integer, name: string64, permissions: string256, created: time, "
+    "expires: optional time, used: optional time",
+    "user",
+    "name",
 )
-links = table(
-    "links",
-    first,
-    sa.Column("digest", sa.String(64), primary_key=True),
-    sa.Column("role", sa.String(16), nullable=False),
-    sa.Column("created", sa.BigInteger, nullable=False),
-    sa.Column("expires", sa.BigInteger, nullable=False),
-)
-policies = table(
-    "policies",
-    first,
-    sa.Column("name", sa.String(64), primary_key=True),
-    sa.Column("sealed", sa.LargeBinary, nullable=False),
-    sa.Column("changed", sa.BigInteger, nullable=False),
-)
-audit = table(
-    "audit",
-    first,
-    sa.Column("number", sa.Integer, primary_key=True),
-    sa.Column("time", sa.BigInteger, nullable=False),
-    sa.Column("actor", sa.String(160), nullable=False),
-    sa.Column("action", sa.String(160), nullable=False),
-    sa.Column("counts", sa.Text, nullable=False),
+links = _define_table("links", account_tables, "digest: key string64, role: string16, created: time, expires: time")
+policies = _define_table("policies", account_tables, "name: key string64, sealed: bytes, changed: time")
+audit = _define_table(
+    "audit", account_tables, "number: counted integer, time: time, actor: string160, action: string160, counts: text"
 )
 
+# Schema 2: reviews and intruder studies. Texts, names of documents, terms, marks and answers are sealed.
 
-# Reviews and intruder studies. Texts, names of documents, terms, marks and answers are sealed.
-
-reviewing = sa.MetaData()
-projects = table(
+review_tables = sa.MetaData()
+projects = _define_table(
     "projects",
-    reviewing,
-    sa.Column("number", sa.Integer, primary_key=True),
-    sa.Column("name", sa.String(64), nullable=False, unique=True),
-    sa.Column("sealed", sa.LargeBinary, nullable=False),
-    sa.Column("owner", sa.String(64), nullable=False),
-    sa.Column("created", sa.BigInteger, nullable=False),
+    review_tables,
+    "number: counted integer, name: unique string64, sealed: bytes, owner: string64, created: time",
 )
-documents = table(
+documents = _define_table(
     "documents",
-    reviewing,
-    sa.Column("number", sa.Integer, primary_key=True),
-    sa.Column("project", sa.Integer, nullable=False),
-    sa.Column("digest", sa.String(32), nullable=False),
-    sa.Column("head", sa.LargeBinary, nullable=False),
-    sa.Column("body", sa.LargeBinary, nullable=False),
-    sa.Column("risk", sa.Float, nullable=False),
-    sa.Column("gain", sa.Float, nullable=False),
-    sa.Column("state", sa.String(16), nullable=False),
-    sa.Column("created", sa.BigInteger, nullable=False),
-    sa.Column("changed", sa.BigInteger, nullable=False),
-    sa.UniqueConstraint("project", "digest"),
+    review_tables,
+    "number: counted integer, project: integer, digest: string32, head: bytes, body: bytes, risk: float, gain: float, "
+    "state: string16, created: time, changed: time",
+    "project",
+    "digest",
 )
-readings = table(
+readings = _define_table(  # seats 1 and 2 are the reviewers', seat 0 is the adjudicator's
     "readings",
-    reviewing,
-    sa.Column("document", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("seat", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("user", sa.Integer, nullable=False),
-    sa.Column("reader", sa.String(64), nullable=False),
-    sa.Column("version", sa.Integer, nullable=False),
-    sa.Column("done", sa.Boolean, nullable=False),
-    sa.Column("sealed", sa.LargeBinary, nullable=False),
-    sa.Column("changed", sa.BigInteger, nullable=False),
+    review_tables,
+    "document: key integer, seat: key integer, user: integer, reader: string64, version: integer, done: flag, "
+    "sealed: bytes, changed: time",
 )
-"""Seats 1 and 2 are the reviewers', seat 0 is the adjudicator's."""
-terms = table(
+terms = _define_table(  # project 0 stands for all; the count and the highest number together identify the version
     "terms",
-    reviewing,
-    sa.Column("number", sa.Integer, primary_key=True),
-    sa.Column("project", sa.Integer, nullable=False),
-    sa.Column("kind", sa.String(16), nullable=False),
-    sa.Column("digest", sa.String(32), nullable=False),
-    sa.Column("sealed", sa.LargeBinary, nullable=False),
-    sa.Column("owner", sa.String(64), nullable=False),
-    sa.Column("created", sa.BigInteger, nullable=False),
-    sa.UniqueConstraint("project", "digest"),
-    sqlite_autoincrement=True,
+    review_tables,
+    "number: counted integer, project: integer, kind: string16, digest: string32, sealed: bytes, owner: string64, "
+    "created: time",
+    "project",
+    "digest",
+    reuse_ids=False,
 )
-"""Project 0 stands for all. Numbers are never used again: how many there are and the highest one tell the version."""
-studies = table(
+studies = _define_table(
     "studies",
-    reviewing,
-    sa.Column("number", sa.Integer, primary_key=True),
-    sa.Column("name", sa.String(64), nullable=False, unique=True),
-    sa.Column("sealed", sa.LargeBinary, nullable=False),
-    sa.Column("texts", sa.Integer, nullable=False),
-    sa.Column("pages", sa.Integer, nullable=False),
-    sa.Column("owner", sa.String(64), nullable=False),
-    sa.Column("created", sa.BigInteger, nullable=False),
+    review_tables,
+    "number: counted integer, name: unique string64, sealed: bytes, texts: integer, pages: integer, owner: string64, "
+    "created: time",
 )
-invitations = table(
+invitations = _define_table(
     "invitations",
-    reviewing,
-    sa.Column("digest", sa.String(64), primary_key=True),
-    sa.Column("study", sa.Integer, nullable=False),
-    sa.Column("page", sa.Integer, nullable=False),
-    sa.Column("expires", sa.BigInteger, nullable=False),
-    sa.Column("created", sa.BigInteger, nullable=False),
-    sa.Column("opened", sa.BigInteger),
-    sa.Column("done", sa.BigInteger),
-    sa.UniqueConstraint("study", "page"),
+    review_tables,
+    "digest: key string64, study: integer, page: integer, expires: time, created: time, opened: optional time, "
+    "done: optional time",
+    "study",
+    "page",
 )
-answers = table(
-    "answers",
-    reviewing,
-    sa.Column("study", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("page", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("item", sa.String(16), primary_key=True),
-    sa.Column("sealed", sa.LargeBinary, nullable=False),
-    sa.Column("changed", sa.BigInteger, nullable=False),
+answers = _define_table(
+    "answers", review_tables, "study: key integer, page: key integer, item: key string16, sealed: bytes, changed: time"
 )
 
-# Jobs. What a job was told and what became of it are sealed: names of files are among it.
+# Schema 3: jobs. Their specifications and endings are sealed, because names of files are among them. ``place`` is the
+# data folder that has the files, ``wish`` is cancel or remove, for the server that runs the jobs.
 
-working = sa.MetaData()
-jobs = table(
+job_tables = sa.MetaData()
+jobs = _define_table(
     "jobs",
-    working,
-    sa.Column("number", sa.Integer, primary_key=True),
-    sa.Column("id", sa.String(32), nullable=False, unique=True),
-    sa.Column("place", sa.String(32), nullable=False, index=True),
-    sa.Column("user", sa.Integer, nullable=False),
-    sa.Column("owner", sa.String(64), nullable=False),
-    sa.Column("kind", sa.String(16), nullable=False),
-    sa.Column("state", sa.String(16), nullable=False, index=True),
-    sa.Column("wish", sa.String(16), nullable=False),
-    sa.Column("created", sa.BigInteger, nullable=False),
-    sa.Column("started", sa.BigInteger),
-    sa.Column("ended", sa.BigInteger),
-    sa.Column("deaths", sa.Integer, nullable=False),
-    sa.Column("reached", sa.Float, nullable=False),
-    sa.Column("wanted", sa.Text, nullable=False),
-    sa.Column("spec", sa.LargeBinary, nullable=False),
-    sa.Column("told", sa.LargeBinary),
-    sqlite_autoincrement=True,
+    job_tables,
+    "number: counted integer, id: unique string32, place: indexed string32, user: integer, owner: string64, "
+    "kind: string16, state: indexed string16, wish: string16, created: time, started: optional time, "
+    "ended: optional time, deaths: integer, reached: float, wanted: text, spec: bytes, told: optional bytes",
+    reuse_ids=False,
 )
-"""``place``: the data folder that has the files. ``wish``: cancel or remove, for the server that runs the jobs."""
 
-
-def _creating(tables: sa.MetaData) -> _Step:
-    def step(connection: sa.Connection) -> None:
-        tables.create_all(connection)
-
-    return step
-
-
-STEPS: tuple[_Step, ...] = (_creating(first), _creating(reviewing), _creating(working))
+STEPS: tuple[_Step, ...] = (account_tables.create_all, review_tables.create_all, job_tables.create_all)
 """The step at index n leads from schema n to schema n + 1. Steps are never changed once released, only added."""
 
 
 class Database(Store):
-    """The server's database; :meth:`ready` makes it where there is none, and brings an older one up to date."""
+    """The server's database; :meth:`prepare` creates it where there is none, and migrates an older one."""
 
     what, made_by = "a database of the server", "allonym serve makes one"
     versions, steps = versions, STEPS
@@ -226,8 +165,8 @@ class Database(Store):
     failure: type[AllonymError] = DatabaseError
     busy: type[AllonymError] = DatabaseError
 
-    def ready(self) -> None:
-        """Make what is missing.
+    def prepare(self) -> None:
+        """Create what is missing.
 
         Raises:
             DatabaseError: it cannot be opened, or a newer version of allonym made it.
@@ -236,25 +175,55 @@ class Database(Store):
             self.file.parent.mkdir(parents=True, exist_ok=True)
             self.make_file()
         try:
-            self._begin()
+            self._create_first_tables()
         except DatabaseError:
-            self._begin()  # two servers began at once, and the other one was faster
+            self._create_first_tables()  # two servers began at once, and the other one was faster
         self.migrate(lambda connection, before, after: None)
 
-    def _begin(self) -> None:
+    def fetch_rows(self, query: sa.Select[Any]) -> Sequence[sa.Row[Any]]:
+        """Return the rows of one query, in a transaction of its own."""
+        with self.reading() as connection:
+            return connection.execute(query).all()
+
+    def fetch_row(self, query: sa.Select[Any]) -> Any:
+        """Return the first row of one query; None where there is none."""
+        with self.reading() as connection:
+            return connection.execute(query).first()
+
+    def fetch_value(self, query: sa.Select[Any]) -> Any:
+        """Return the first column of the first row of one query; None where there is no row."""
+        with self.reading() as connection:
+            return connection.execute(query).scalar()
+
+    def write_rows(self, *statements: sa.Insert | sa.Update | sa.Delete) -> int:
+        """Execute statements in one transaction and return how many rows the last one changed."""
+        changed = 0
+        with self.writing() as connection:
+            for statement in statements:
+                changed = connection.execute(statement).rowcount
+        return changed
+
+    @contextmanager
+    def writing_unique(self, conflict: str) -> Iterator[sa.Connection]:
+        """A transaction as :meth:`writing` makes one, for a row whose name may be taken.
+
+        Raises:
+            RequestError: it is, with ``conflict`` as the message (409).
+        """
+        try:
+            with self.writing() as connection:
+                yield connection
+        except DatabaseError as error:
+            if any(name in str(error) for name in ("IntegrityError", "UniqueViolation")):  # SQLite's, PostgreSQL's
+                raise RequestError(conflict, 409, "Taken") from None
+            raise
+
+    def _create_first_tables(self) -> None:
         with self.writing() as connection:
             if not sa.inspect(connection).has_table(versions.name):
                 self.step(connection, 0)
 
 
 def now() -> int:
-    """Seconds since 1970."""
+    """Return the seconds since 1970."""
     return int(time.time())
-
-
-def is_taken(error: DatabaseError) -> bool:
-    """Whether a row could not be written because its name is taken."""
-    return any(name in str(error) for name in ("IntegrityError", "UniqueViolation"))  # SQLite's, PostgreSQL's
-
-
-__all__ = ["STEPS", "Database", "is_taken", "now", "table"]

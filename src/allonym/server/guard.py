@@ -24,7 +24,7 @@ from allonym.errors import RequestError
 from allonym.server.access import COOKIE, SAFE
 from allonym.server.accounts import Accounts
 from allonym.server.metrics import Metrics
-from allonym.server.problems import CHALLENGE, problem
+from allonym.server.problems import CHALLENGE, describe_error
 from allonym.server.settings import MB, Settings
 
 Scope = MutableMapping[str, Any]
@@ -115,7 +115,7 @@ class Guard:
             await receive()
             await answer({"type": "websocket.close", "code": 1008})
         except Exception as error:  # its message may quote what was sent, so only its type is told
-            problem(error)
+            describe_error(error)
             with suppress(RuntimeError):  # it may be closed already
                 await answer({"type": "websocket.close", "code": 1011})
         finally:
@@ -166,7 +166,7 @@ class Guard:
             if state["status"] == 0:
                 await refuse(refused[0] if refused else error, answer)
             else:
-                problem(error)
+                describe_error(error)
         finally:
             wrong = state["status"] == 401 or (state["status"] in (403, 404) and _is_try(scope))
             if taken and not wrong:
@@ -194,7 +194,7 @@ class Guard:
         if unsafe and origin and not ours:
             raise RequestError("the page that sends this is not one of this server's", 403, "WrongOrigin")
         address, token = _address(scope), _credential(headers)
-        known = token is not None and self._accounts.knows(token)
+        known = token is not None and self._accounts.is_known_token(token)
         client = address + blake2b((token or "").encode(), digest_size=8).hexdigest() if known else address
         if not self._rate.allows(client):
             raise RequestError(f"more than {self._settings.rate:g} requests a second", 429, "TooMany")
@@ -233,7 +233,7 @@ class Guard:
             if got > most:
                 refused.append(too_large)
             elif got > _STRANGERS and not known:
-                known = token is not None and await run_in_threadpool(self._accounts.finds, token)
+                known = token is not None and await run_in_threadpool(self._accounts.is_valid_token, token)
                 if not known:
                     refused.append(stranger)
             if refused:
@@ -248,7 +248,7 @@ class Guard:
             method = "WEBSOCKET"
         else:
             method = scope["method"] if scope["method"] in _METHODS else "OTHER"
-            self._metrics.request(method, route, state["status"], seconds)
+            self._metrics.count_request(method, route, state["status"], seconds)
         if self._settings.access_log:
             shown = f"{method} {route} {state['status']} {seconds * 1000:.0f} ms {state['bytes']} bytes"
             log.info("%s", shown)
@@ -256,7 +256,7 @@ class Guard:
 
 async def refuse(error: Exception, send: Send) -> None:
     """Answer with an error in the one shape."""
-    status, body = problem(error)
+    status, body = describe_error(error)
     content = json.dumps(body).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(content)).encode())]
     if status == 401:

@@ -29,7 +29,7 @@ from allonym.plan import Anonymized
 from allonym.replace import Book
 from allonym.server.joining import Told, joined
 from allonym.server.policies import policy_of
-from allonym.server.problems import HALF, place_of
+from allonym.server.problems import HALF_SURROGATE, locate_error
 
 T = TypeVar("T")
 log = logging.getLogger("allonym.server")
@@ -291,9 +291,9 @@ def _outcome(function: Callable[..., Any], args: tuple[Any, ...]) -> bytes:
     except AllonymError as error:
         return pickle.dumps((False, error))
     except UnicodeEncodeError:
-        return pickle.dumps((False, DataError(HALF)))
+        return pickle.dumps((False, DataError(HALF_SURROGATE)))
     except Exception as error:  # its message may quote the text, so only its type is told
-        return pickle.dumps((False, WorkerError(f"unexpected {type(error).__name__} at {place_of(error)}")))
+        return pickle.dumps((False, WorkerError(f"unexpected {type(error).__name__} at {locate_error(error)}")))
 
 
 def _warmed(warm: str) -> None:

@@ -11,39 +11,40 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class Metrics:
-    """The metrics of one application; two in one process do not meet."""
+    """The metrics of one application, in a registry of its own."""
 
     def __init__(self) -> None:
-        self._all = CollectorRegistry()
-        self._requests = Counter("allonym_requests", "Requests", ("method", "route", "status"), registry=self._all)
+        self._registry = CollectorRegistry()
+        registry = {"registry": self._registry}
+        self._requests = Counter("allonym_requests", "Requests", ("method", "route", "status"), **registry)
         self._seconds = Histogram(
-            "allonym_request_seconds", "Seconds of a request", ("route",), buckets=_SECONDS, registry=self._all
+            "allonym_request_seconds", "Seconds of a request", ("route",), buckets=_SECONDS, **registry
         )
-        self._mentions = Counter("allonym_mentions", "Mentions found", ("label",), registry=self._all)
-        self._characters = Counter("allonym_characters", "Characters treated", registry=self._all)
-        self._restored = Counter("allonym_restored", "Mentions brought back", registry=self._all)
-        self._jobs = Gauge("allonym_jobs", "Jobs", ("state",), registry=self._all)
+        self._mentions = Counter("allonym_mentions", "Mentions found", ("label",), **registry)
+        self._characters = Counter("allonym_characters", "Characters treated", **registry)
+        self._restored = Counter("allonym_restored", "Mentions brought back", **registry)
+        self._jobs = Gauge("allonym_jobs", "Jobs", ("state",), **registry)
 
-    def request(self, method: str, route: str, status: int, seconds: float) -> None:
-        """A request was answered."""
+    def count_request(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Count a request that was answered."""
         self._requests.labels(method, route, str(status)).inc()
         self._seconds.labels(route).observe(seconds)
 
-    def treated(self, characters: int, labels: Mapping[str, int]) -> None:
-        """A text was treated."""
+    def count_text(self, characters: int, labels: Mapping[str, int]) -> None:
+        """Count a text that was processed, with its mentions by label."""
         self._characters.inc(characters)
         for label, count in labels.items():
             self._mentions.labels(label).inc(count)
 
-    def restored(self, count: int) -> None:
-        """Mentions were brought back."""
+    def count_restored(self, count: int) -> None:
+        """Count mentions that were restored."""
         self._restored.inc(count)
 
-    def jobs(self, states: Mapping[str, int]) -> None:
-        """How many jobs are in which state now."""
+    def set_jobs(self, states: Mapping[str, int]) -> None:
+        """Set how many jobs are in each state now."""
         for state, count in states.items():
             self._jobs.labels(state).set(count)
 
-    def shown(self) -> bytes:
-        """All of it in the text format of Prometheus."""
-        return generate_latest(self._all)
+    def format_all(self) -> bytes:
+        """Return all metrics in the text format of Prometheus."""
+        return generate_latest(self._registry)

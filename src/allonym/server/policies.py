@@ -70,7 +70,7 @@ class Policies:
             sealed = connection.execute(sa.select(db.policies.c.sealed).where(db.policies.c.name == name)).scalar()
         if sealed is None:
             raise UnknownNameError("policy", name, self.names())
-        return self._sealing.opened(sealed, _ABOUT + name)
+        return self._sealing.unseal(sealed, _ABOUT + name)
 
     def store(self, name: str, toml: str) -> Policy:
         """Keep a policy under a name that is no preset's.

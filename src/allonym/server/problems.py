@@ -1,11 +1,11 @@
-"""One shape for errors: ``{"error": {"code", "message", "where"}}``, but on Presidio's routes. It quotes no request."""
+"""The shape of errors, ``{"error": {"code", "message", "where"}}``, except on Presidio's routes. It quotes no request."""
 
 from __future__ import annotations
 
 import logging
 import re
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache
 from http import HTTPStatus
@@ -23,80 +23,84 @@ from allonym.server.wire.base import Wire
 log = logging.getLogger("allonym.server")
 
 CHALLENGE = 'Bearer realm="allonym"'
+HALF_SURROGATE = "a text holds half of a surrogate pair, so it is no Unicode text"
 
-_OURS = ("query", "path", "header", "cookie")
-"""Parts of requests whose names are never the client's own."""
-
-_TOLD = 2  # errors besides the first
+_REQUEST_PARTS = ("query", "path", "header", "cookie")  # of requests, whose names are never the client's own
+_MORE = 2  # errors that are shown besides the first
 _TYPE = re.compile(
     r"[A-Z]\w*|(?:constrained-|function-\w+|lax-or-strict)?(?:str|int|float|bool|dict|list|tuple)?(?:\[.*\])?"
 )
-_QUIET = frozenset(("missing", "json_invalid", "string_too_long", "too_long"))
-"""Kinds of validation errors that say all there is to say by their name."""
-HALF = "a text holds half of a surrogate pair, so it is no Unicode text"
-_FORMS = frozenset(("file", "files", "kind", "name", "options", "plans"))
-"""Fields of forms."""
+_NAMED_KINDS = frozenset(("missing", "json_invalid", "string_too_long", "too_long"))  # whose name is message enough
+_FORM_FIELDS = frozenset(("file", "files", "kind", "name", "options", "plans"))
 
 
-def problem(error: Exception) -> tuple[int, dict[str, Any]]:
-    """Status and body for an error. What is not raised on purpose is told by its type alone."""
+def describe_error(error: Exception) -> tuple[int, dict[str, Any]]:
+    """Return status and body for an error. An unexpected one is shown by its type alone."""
     if isinstance(error, AllonymError):
         code = error.code if isinstance(error, RequestError) else type(error).__name__
-        return error.status, body(code, str(error))
+        return error.status, make_body(code, str(error))
     if isinstance(error, HTTPException):
-        words = HTTPStatus(error.status_code).phrase
-        return error.status_code, body(words.replace(" ", "").replace("-", ""), words)
-    if isinstance(error, UnicodeEncodeError) or "surrogates not allowed" in str(error):  # pydantic has words of its own
-        return 422, body("InvalidRequest", HALF)
-    log.error("unexpected %s at %s", type(error).__name__, place_of(error))
-    return 500, body("Unexpected", f"unexpected {type(error).__name__}; the server goes on")
+        phrase = HTTPStatus(error.status_code).phrase
+        return error.status_code, make_body(phrase.replace(" ", "").replace("-", ""), phrase)
+    if isinstance(error, UnicodeEncodeError) or "surrogates not allowed" in str(error):  # pydantic's own words
+        return 422, make_body("InvalidRequest", HALF_SURROGATE)
+    log.error("unexpected %s at %s", type(error).__name__, locate_error(error))
+    return 500, make_body("Unexpected", f"unexpected {type(error).__name__}; the server goes on")
 
 
-def body(code: str, message: str, where: str | None = None) -> dict[str, Any]:
-    """The one shape."""
+def make_body(code: str, message: str, where: str | None = None) -> dict[str, Any]:
+    """Return the body of an error."""
     return {"error": {"code": code, "message": message, "where": where}}
 
 
-def invalid(errors: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The body for a request whose parts are not as the description says: where, and what is required."""
-    apt = [one for one in errors if not _beside(one, errors)]
-    told = dict.fromkeys((_place(one), _message(one)) for one in apt or errors[:1])
-    (place, message), *others = told or [(None, "not valid")]
-    for where, other in others[:_TOLD]:
+def describe_invalid(errors: Sequence[Mapping[str, Any]], prefix: str | None = None) -> dict[str, Any]:
+    """Return the body for a request that does not fit its description: where, and what is required.
+
+    Args:
+        errors: as pydantic lists them.
+        prefix: stands before all places.
+    """
+    rows = [{**error, "loc": (prefix, *error["loc"])} for error in errors] if prefix else list(errors)
+    relevant = [row for row in rows if not _is_alternative(row, rows)]
+    shown = dict.fromkeys((_format_place(row), _format_message(row)) for row in relevant or rows[:1])
+    (place, message), *others = shown or [(None, "not valid")]
+    for where, other in others[:_MORE]:
         message += f"; {where}: {other}"
-    more = f" (and {len(others) - _TOLD} more)" if len(others) > _TOLD else ""
-    return body("InvalidRequest", f"{message}{more}", place)
+    more = f" (and {len(others) - _MORE} more)" if len(others) > _MORE else ""
+    return make_body("InvalidRequest", f"{message}{more}", place)
 
 
-def _beside(error: Mapping[str, Any], errors: Sequence[Mapping[str, Any]]) -> bool:
+def _is_alternative(error: Mapping[str, Any], errors: Sequence[Mapping[str, Any]]) -> bool:
     """Whether an error says only that a value is not of one type of several, while others say what it lacks."""
-    at = tuple(error.get("loc", ()))
+    place = tuple(error.get("loc", ()))
     return str(error.get("type", "")).endswith("_type") and any(
-        len(other.get("loc", ())) > len(at) and tuple(other["loc"][: len(at) - 1]) == at[:-1] for other in errors
+        len(other.get("loc", ())) > len(place) and tuple(other["loc"][: len(place) - 1]) == place[:-1]
+        for other in errors
     )
 
 
-def _place(error: Mapping[str, Any]) -> str | None:
-    """Where an error is, without the names of types, and without what the client made up."""
-    at = [part for part in error.get("loc", ()) if isinstance(part, int) or not _TYPE.fullmatch(part)]
-    names = frozenset(at) if at and at[0] in _OURS else _fields()
-    return ".".join(str(part) if isinstance(part, int) or part in names else "*" for part in at) or None
+def _format_place(error: Mapping[str, Any]) -> str | None:
+    """Return where an error is, without the names of types, and without names that the client made up."""
+    place = [part for part in error.get("loc", ()) if isinstance(part, int) or not _TYPE.fullmatch(part)]
+    names = frozenset(place) if place and place[0] in _REQUEST_PARTS else _list_fields()
+    return ".".join(str(part) if isinstance(part, int) or part in names else "*" for part in place) or None
 
 
-def _message(error: Mapping[str, Any]) -> str:
+def _format_message(error: Mapping[str, Any]) -> str:
     kind = str(error.get("type", ""))
     if kind == "extra_forbidden":
-        near = get_close_matches(str(error["loc"][-1]), sorted(_fields()), n=1, cutoff=0.7)
+        near = get_close_matches(str(error["loc"][-1]), sorted(_list_fields()), n=1, cutoff=0.7)
         return "no such field" + (f"; did you mean: {near[0]}" if near else "")
     if kind == "value_error":
         return str(error.get("ctx", {}).get("error", "not valid"))
-    return kind.replace("_", " ") if kind in _QUIET or "tag" in kind else str(error.get("msg", "not valid"))
+    is_named = kind in _NAMED_KINDS or "tag" in kind
+    return kind.replace("_", " ") if is_named else str(error.get("msg", "not valid"))
 
 
 @cache
-def _fields() -> frozenset[str]:
-    """All names that descriptions of requests have. Another one is the client's own, and may be anything."""
-    names, kinds = {"body", "message", "options", *_FORMS}, Wire.__subclasses__()
+def _list_fields() -> frozenset[str]:
+    """Return all field names in descriptions of requests. Any other name is the client's own, and may be anything."""
+    names, kinds = {"body", "message", "options", *_FORM_FIELDS}, Wire.__subclasses__()
     while kinds:
         kind = kinds.pop()
         kinds += kind.__subclasses__()
@@ -104,29 +108,25 @@ def _fields() -> frozenset[str]:
     return frozenset(names)
 
 
-def place_of(error: BaseException) -> str:
-    """The innermost place in our code, without what the error says."""
+def locate_error(error: BaseException) -> str:
+    """Return the innermost place in our code where an error was raised, without its message."""
     frames = [f for f in traceback.extract_tb(error.__traceback__) if "allonym" in f.filename]
     return f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "an unknown place"
 
 
-def install(app: FastAPI) -> None:
-    """Let all errors of an application have this shape."""
+def install_handlers(app: FastAPI) -> None:
+    """Give all errors of an application this shape."""
 
-    def known(request: Request, error: Exception) -> JSONResponse:
-        status, content = problem(error)
+    def answer_error(request: Request, error: Exception) -> JSONResponse:
+        status, content = describe_error(error)
         headers = getattr(error, "headers", None)
         if status == 401:
             headers = {**(headers or {}), "WWW-Authenticate": CHALLENGE}
         return JSONResponse(content, status, headers=headers)
 
-    def unreadable(request: Request, error: Exception) -> JSONResponse:
-        return JSONResponse(invalid(cast(RequestValidationError, error).errors()), 422)
+    def answer_invalid(request: Request, error: Exception) -> JSONResponse:
+        return JSONResponse(describe_invalid(cast(RequestValidationError, error).errors()), 422)
 
-    handlers: dict[Any, Callable[[Request, Exception], JSONResponse]] = {
-        AllonymError: known,
-        HTTPException: known,
-        RequestValidationError: unreadable,
-    }
-    for kind, handler in handlers.items():
-        app.add_exception_handler(kind, handler)
+    app.add_exception_handler(AllonymError, answer_error)
+    app.add_exception_handler(HTTPException, answer_error)
+    app.add_exception_handler(RequestValidationError, answer_invalid)

@@ -1,4 +1,4 @@
-"""Run the application: listen, say where, and end without losing anything."""
+"""Run the application: listen, print the address, and stop without losing anything."""
 
 from __future__ import annotations
 
@@ -13,51 +13,46 @@ import uvicorn
 from fastapi import FastAPI
 
 from allonym.errors import UsageError
-from allonym.server import logs
 from allonym.server.app import create_app
 from allonym.server.connection import Connection
 from allonym.server.guard import HEAD_BYTES
 from allonym.server.listening import listen
+from allonym.server.logs import configure_logs
 from allonym.server.services import Services
-from allonym.server.settings import Settings
+from allonym.server.settings import MB, Settings
 
 GRACE = 10
 """Seconds that requests have to end after a signal."""
 
 
 def run(settings: Settings, say: Callable[[str], None]) -> None:
-    """Serve until a signal ends it. What runs then has some seconds to finish; jobs go on at the next start.
+    """Serve until a signal. Requests then have some seconds to finish; jobs continue at the next start.
 
     Args:
-        settings: what holds.
-        say: gets lines for whoever started it.
+        settings: of the server.
+        say: called with lines for whoever started it.
 
     Raises:
         UsageError: the address is taken or cannot be used, or a setting is wrong.
     """
-    with listen(settings.host, settings.port) as place:
-        _serve(settings, place, say)
+    with listen(settings.host, settings.port) as listener:
+        if settings.tls_key:
+            _check_tls(settings)
+        app = create_app(settings)
+        services: Services = app.state.services
+        services.url = settings.url(listener.getsockname()[1])
+        configure_logs(settings.access_log)
+        lines = [f"serving at {services.url}"]
+        if services.accounts.has_no_users():
+            services.accounts.remove_links("admin")
+            token, _ = services.accounts.make_link("admin")
+            link = f"{services.url}/#/setup?token={token}"
+            lines.insert(0, f"make the first account, an admin's, within a day: {link}")
+        _Server(_configure(settings, app), app, lambda: [say(line) for line in lines]).run(sockets=[listener])
 
 
-def _serve(settings: Settings, place: socket.socket, say: Callable[[str], None]) -> None:
-    if settings.tls_key:
-        _check_tls(settings)
-    app = create_app(settings)
-    services: Services = app.state.services
-    services.url = settings.url(place.getsockname()[1])
-    logs.begin(settings.access_log)
-    lines = []
-    if services.accounts.nobody_yet():
-        services.accounts.forget_links("admin")
-        token, _ = services.accounts.invite("admin")
-        lines.append(f"make the first account, an admin's, within a day: {services.url}/#/setup?token={token}")
-    lines.append(f"serving at {services.url}")
-
-    def told() -> None:
-        for line in lines:
-            say(line)
-
-    config = uvicorn.Config(
+def _configure(settings: Settings, app: FastAPI) -> uvicorn.Config:
+    return uvicorn.Config(
         app,
         http=cast(Any, partial(Connection, settings.head_timeout, settings.connections)),
         h11_max_incomplete_event_size=HEAD_BYTES,
@@ -70,16 +65,15 @@ def _serve(settings: Settings, place: socket.socket, say: Callable[[str], None])
         forwarded_allow_ips="127.0.0.1" if settings.behind_proxy else "",
         timeout_keep_alive=15,
         timeout_graceful_shutdown=GRACE,
-        ws_max_size=int(settings.max_body_mb * (1 << 20)),
+        ws_max_size=int(settings.max_body_mb * MB),
         ws_per_message_deflate=False,
         ssl_certfile=settings.tls_certificate or None,
         ssl_keyfile=settings.tls_key or None,
     )
-    _Server(config, app, told).run(sockets=[place])
 
 
 def _check_tls(settings: Settings) -> None:
-    """See that TLS can begin, before anything else does."""
+    """Check that TLS can begin, before anything else starts."""
     try:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(settings.tls_certificate, settings.tls_key, password="")
@@ -91,25 +85,25 @@ def _check_tls(settings: Settings) -> None:
 
 
 class _Server(uvicorn.Server):
-    """Begins and ends the application itself: uvicorn would log what goes wrong at the start instead of raising it.
+    """Starts and stops the application itself: uvicorn would log errors of the start instead of raising them.
 
     Args:
         config: without lifespan.
         app: the application.
-        begun: called when it serves.
+        started: called when it serves.
     """
 
-    def __init__(self, config: uvicorn.Config, app: FastAPI, begun: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, app: FastAPI, started: Callable[[], object]) -> None:
         super().__init__(config)
-        self._app, self._begun, self._running = app, begun, AsyncExitStack()
+        self._app, self._started, self._lifespan = app, started, AsyncExitStack()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """See the base class."""
-        await self._running.enter_async_context(self._app.router.lifespan_context(self._app))
+        await self._lifespan.enter_async_context(self._app.router.lifespan_context(self._app))
         await super().startup(sockets)
-        self._begun()
+        self._started()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """See the base class."""
         await super().shutdown(sockets)
-        await self._running.aclose()
+        await self._lifespan.aclose()

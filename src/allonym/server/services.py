@@ -1,13 +1,15 @@
-"""What the routes work with, made once from the settings, and in which order it begins and ends."""
+"""The services that routes work with, made once from the settings, and the order in which they start and close."""
 
 from __future__ import annotations
 
 import asyncio
 import os
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from secrets import token_hex
+
+import sqlalchemy as sa
 
 from allonym.errors import UsageError
 from allonym.server.accounts import Accounts
@@ -16,37 +18,37 @@ from allonym.server.jobs.jobs import Jobs
 from allonym.server.kernel import Kernel
 from allonym.server.metrics import Metrics
 from allonym.server.policies import Policies
-from allonym.server.reviews import Queue, TermLists
+from allonym.server.reviews import ReviewQueue, TermLists
 from allonym.server.sealing import Sealing
 from allonym.server.settings import Settings
 from allonym.server.studies import Studies
 from allonym.vault import Vault
 from allonym.vault.keys import Secret, new_secret, secret_from_environment, secret_from_file
-from allonym.vault.store import parse_address
+from allonym.vault.store import Store, meta, parse_address
 
 FILES_AT_ONCE = 4
-"""Uploads that are read into memory and treated at the same time."""
+"""Uploads that are read into memory and processed at the same time."""
 
 
 @dataclass(slots=True, repr=False)
 class Services:
-    """What routes get. Nothing of it shows a secret or a text.
+    """The services of one application. They show no secret and no text.
 
     Attributes:
-        settings: what the server was told.
+        settings: of the server.
         database: users, keys, jobs, reviews.
         sealing: for texts at rest.
-        accounts: who there is.
-        vault: what stands for what; open.
+        accounts: users, sessions, keys, the audit log.
+        vault: originals and replacements; open.
         policies: presets and stored ones.
         kernel: the processes that detect and anonymise.
-        jobs: what goes on in the background.
-        queue: projects and documents that people review.
-        lists: the organisation's own terms, which policies hold to.
-        studies: what invited people judge.
+        jobs: work in the background.
+        queue: projects and documents under review.
+        lists: the organisation's own terms, which policies include.
+        studies: texts that invited people judge.
         metrics: for Prometheus.
-        url: how browsers reach the server; set when it listens.
-        file_turns: for uploads that are read into memory.
+        url: the address for browsers; set when the server listens.
+        file_turns: limits uploads that are read into memory.
     """
 
     settings: Settings
@@ -57,7 +59,7 @@ class Services:
     policies: Policies
     kernel: Kernel
     jobs: Jobs
-    queue: Queue
+    queue: ReviewQueue
     lists: TermLists
     studies: Studies
     metrics: Metrics
@@ -65,12 +67,12 @@ class Services:
     file_turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(FILES_AT_ONCE))
 
     def start(self) -> None:
-        """Begin what runs beside the requests."""
+        """Start the processes and jobs that run beside the requests."""
         self.kernel.start()
         self.jobs.start()
 
     def close(self) -> None:
-        """End it, and close database and vault."""
+        """Stop them, and close the vault and the database."""
         self.jobs.stop()
         self.kernel.close()
         self.vault.close()
@@ -78,7 +80,7 @@ class Services:
 
 
 def open_services(settings: Settings) -> Services:
-    """Open the database and the vault, or make them where there are none.
+    """Open the database and the vault, or create them where there are none.
 
     Raises:
         UsageError: the secret is too short.
@@ -87,14 +89,14 @@ def open_services(settings: Settings) -> Services:
     """
     folder = settings.data
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    secret = _secret(settings)
+    secret = _load_secret(settings)
     database = Database(settings.database_url or folder / "server.sqlite")
     try:
-        database.ready()
+        database.prepare()
         sealing = Sealing(secret)
         policies = Policies(database, sealing, settings.default_policy)
         policies.lists = lists = TermLists(database, sealing)
-        vault = _vault(settings, secret)
+        vault = _open_vault(settings, secret)
     except BaseException:
         database.close()
         raise
@@ -108,7 +110,7 @@ def open_services(settings: Settings) -> Services:
         policies=policies,
         kernel=Kernel(settings.workers, policies.source(None)),
         jobs=Jobs(settings, database, sealing, policies, vault, metrics),
-        queue=Queue(database, sealing, lists),
+        queue=ReviewQueue(database, sealing, lists),
         lists=lists,
         studies=Studies(database, sealing),
         metrics=metrics,
@@ -116,25 +118,25 @@ def open_services(settings: Settings) -> Services:
     )
 
 
-def _secret(settings: Settings) -> Secret:
-    """The server's secret: from the file that is named, else the environment, else one made in the data folder."""
+def _load_secret(settings: Settings) -> Secret:
+    """Return the server's secret: from the file that the settings name, else the environment, else the data folder."""
     if settings.secret_file:
         path = Path(settings.secret_file)
         if not path.is_file():
             raise UsageError(f"secret_file: no file at {path}")
         return secret_from_file(path)
-    found = secret_from_environment()
-    if found is not None:
-        return found
+    secret = secret_from_environment()
+    if secret is not None:
+        return secret
     path = settings.data / "secret"
     if not path.exists():
-        _make_secret(path)
+        _write_secret(path)
     return secret_from_file(path)
 
 
-def _make_secret(path: Path) -> None:
-    """Write a new secret, whole and for good: what is sealed with it can be read with nothing else. Of two servers that
-    come at once, both get the one of who was first."""
+def _write_secret(path: Path) -> None:
+    """Write a new secret, atomically and durably: without it, nothing that is sealed can be read again. If two servers
+    start at the same time, both get the secret of the faster one."""
     part = path.with_name(f".secret-{token_hex(8)}")
     handle = os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
     try:
@@ -153,24 +155,13 @@ def _make_secret(path: Path) -> None:
         os.close(folder)
 
 
-def _vault(settings: Settings, secret: Secret) -> Vault:
+def _open_vault(settings: Settings, secret: Secret) -> Vault:
     where = settings.vault_url or settings.database_url or str(settings.data / "vault.sqlite")
     url = parse_address(where)
-    if url.get_backend_name() == "sqlite":
-        there = Path(url.database or "").exists()
-    else:
-        there = _has_vault(where)
-    return Vault.open(where, secret) if there else Vault.create(where, secret, actor="server")
+    exists = Path(url.database or "").exists() if url.get_backend_name() == "sqlite" else _has_vault(where)
+    return Vault.open(where, secret) if exists else Vault.create(where, secret, actor="server")
 
 
 def _has_vault(where: str) -> bool:
-    import sqlalchemy as sa
-
-    from allonym.vault.store import Store, meta
-
-    place = Store(where)
-    try:
-        with place.connect_alone() as connection:
-            return sa.inspect(connection).has_table(meta.name)
-    finally:
-        place.close()
+    with closing(Store(where)) as store, store.connect_alone() as connection:
+        return sa.inspect(connection).has_table(meta.name)

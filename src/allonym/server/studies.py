@@ -1,320 +1,268 @@
 """Intruder studies on the server: P3's judging task for invited people, dealt and counted as the paper pages are.
 
-An invited person has a link and no account. Its token is kept as a digest only, opens one page of texts under tokens,
-and nothing else; what the texts are about is in the study's key, which is sealed and never sent. Answers are sealed and
-saved as they come; one that comes again replaces the one before, until the person has finished.
+An invited person has a link and no account. Its token is stored as a digest only, opens one page of texts under tokens,
+and nothing else. Whom the texts are about is in the study's key, which is sealed and never sent. Answers are sealed and
+saved as they come; a new answer to a text replaces the one before, until the person has finished.
 """
 
 from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any, Literal
 
 import sqlalchemy as sa
 
-from allonym.errors import DatabaseError, MissingExtra, RequestError, UsageError
+from allonym.errors import MissingExtra, RequestError, UsageError
+from allonym.report.intruder_study import CONSENT, INSTRUCTIONS, TITLES
 from allonym.server import database as db
-from allonym.server.accounts import digest
-from allonym.server.database import Database, is_taken, now
+from allonym.server.accounts import hash_token
+from allonym.server.database import Database, now
 from allonym.server.sealing import Sealing
+from allonym.server.wire import studies as wire
 
-INVITED, BEGUN, FINISHED, EXPIRED = "invited", "begun", "finished", "expired"
 _DAY = 86_400
-_LINK = "this link has expired, was withdrawn or is not complete"
-
-
-@dataclass(frozen=True, slots=True)
-class Text:
-    """A text of a study and the truth. All but the id and the group hidden from ``repr``."""
-
-    id: str
-    text: str = field(repr=False)
-    subject: str = field(repr=False)
-    group: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Study:
-    """A study in short. Invited: whose link still holds or who has begun."""
-
-    number: int
-    name: str
-    owner: str
-    created: int
-    texts: int
-    pages: int
-    invited: int
-    begun: int
-    finished: int
-
-
-@dataclass(frozen=True, slots=True)
-class Invitation:
-    """How far one invited person is."""
-
-    page: int
-    state: str
-    answered: int
-    of: int
-    expires: int
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Task:
-    """What an invited person gets: texts under tokens, and the answers so far. Hidden from ``repr``."""
-
-    study: str
-    consent: str
-    guesses: int
-    items: tuple[tuple[str, str], ...]
-    answers: Mapping[str, Mapping[str, Any]]
-    done: bool
-    expires: int
 
 
 class Studies:
-    """Studies in the server's database.
+    """The studies in the server's database.
 
     Args:
-        place: the database.
-        sealing: under which texts, truths and answers lie.
+        database: of the server.
+        sealing: encrypts texts, true names and answers.
     """
 
-    def __init__(self, place: Database, sealing: Sealing) -> None:
-        self._place, self._sealing = place, sealing
+    def __init__(self, database: Database, sealing: Sealing) -> None:
+        self._database, self._sealing = database, sealing
 
     def __repr__(self) -> str:
         return "Studies()"
 
-    def make(
-        self,
-        name: str,
-        texts: Sequence[Text],
-        owner: str,
-        *,
-        judgements: int,
-        per_page: int,
-        seed: int,
-        guesses: int,
-        consent: str,
-        aliases: Mapping[str, Sequence[str]],
-    ) -> Study:
+    def make_study(self, body: wire.NewStudy, owner: str) -> wire.StudyOut:
         """Deal texts to pages, one for each person, as :func:`allonym.evaluate.sheets.judging` does.
 
         Raises:
             MissingExtra: the extra ``evaluate`` is not installed.
-            UsageError: the name will not do. DataError: an empty text or subject, or an id twice.
+            UsageError: the name is not acceptable. DataError: an empty text or subject, or an id twice.
             RequestError: the name is taken (409).
         """
-        if name != name.strip() or not name.isprintable():
+        if body.name != body.name.strip() or not body.name.isprintable():
             raise UsageError("the name of a study has printable characters, and no space at its ends")
-        sheets = _sheets().judging(
-            [t.id for t in texts],
-            [t.text for t in texts],
-            [t.subject for t in texts],
-            [t.group for t in texts],
-            judgements=judgements,
-            per_page=per_page,
-            seed=seed,
-        )
-        held = {
-            "key": json.loads(sheets.to_key()),
-            "texts": {token: entry.text for token, entry in sheets.entries.items()},
-            "guesses": guesses,
-            "consent": consent,
-            "aliases": {who: list(names) for who, names in aliases.items()},
-        }
-        created = now()
-        row = {
-            "name": name,
-            "sealed": self._sealing.seal(json.dumps(held), f"study {name}"),
-            "texts": len(texts),
-            "pages": len(sheets.pages),
-            "owner": owner,
-            "created": created,
-        }
         try:
-            with self._place.writing() as connection:
-                made = connection.execute(sa.insert(db.studies).values(**row)).inserted_primary_key
-        except DatabaseError as error:
-            if is_taken(error):
-                raise RequestError(f"there is a study {name!r} already", 409, "Taken") from None
-            raise
-        number = int(made[0]) if made else 0
-        return Study(number, name, owner, created, len(texts), len(sheets.pages), 0, 0, 0)
+            from allonym.evaluate import sheets
+        except ImportError as error:
+            raise MissingExtra("an intruder study", "evaluate") from error
+        dealt = sheets.judging(
+            [t.id for t in body.texts],
+            [t.text for t in body.texts],
+            [t.subject for t in body.texts],
+            [t.group for t in body.texts],
+            judgements=body.judgements,
+            per_page=body.per_page,
+            seed=body.seed,
+        )
+        content = {
+            "key": json.loads(dealt.to_key()),
+            "texts": {token: entry.text for token, entry in dealt.entries.items()},
+            **body.model_dump(include={"guesses", "consent", "aliases"}),
+        }
+        row = {
+            "name": body.name,
+            "sealed": self._sealing.seal_json(content, f"study {body.name}"),
+            "texts": len(body.texts),
+            "pages": len(dealt.pages),
+            "owner": owner,
+            "created": now(),
+        }
+        with self._database.writing_unique(f"there is a study {body.name!r} already") as connection:
+            number = connection.execute(sa.insert(db.studies).values(**row)).inserted_primary_key
+        del row["sealed"]
+        return wire.StudyOut(id=int(number[0]) if number else 0, invited=0, begun=0, finished=0, **row)
 
-    def studies(self, number: int | None = None) -> list[Study]:
-        """All studies, the newest first, or this one.
+    def list_studies(self, number: int | None = None) -> list[wire.StudyOut]:
+        """Return all studies, the newest first, or only the one with this number.
 
         Raises:
             RequestError: there is no such study (404).
         """
-        asked = sa.select(db.studies).order_by(db.studies.c.number.desc())
+        query = sa.select(db.studies).order_by(db.studies.c.number.desc())
         if number is not None:
-            asked = asked.where(db.studies.c.number == number)
-        with self._place.reading() as connection:
-            rows = connection.execute(asked).all()
-            invited = connection.execute(sa.select(db.invitations)).all()
+            query = query.where(db.studies.c.number == number)
+        with self._database.reading() as connection:
+            rows = connection.execute(query).all()
+            invitations = defaultdict[int, list[Any]](list)
+            for invitation in connection.execute(sa.select(db.invitations)).all():
+                invitations[invitation.study].append(invitation)
         if number is not None and not rows:
-            raise _missing(number)
-        of: dict[int, list[Any]] = {}
-        for one in invited:
-            of.setdefault(one.study, []).append(one)
-        out = []
-        for r in rows:
-            own = of.get(r.number, [])
-            alive = sum(bool(i.opened) or i.expires > now() for i in own)
-            begun, finished = sum(bool(i.opened) for i in own), sum(bool(i.done) for i in own)
-            out.append(Study(r.number, r.name, r.owner, r.created, r.texts, r.pages, alive, begun, finished))
-        return out
+            raise _not_found(number)
+        return [
+            wire.StudyOut(
+                id=row.number,
+                name=row.name,
+                owner=row.owner,
+                created=row.created,
+                texts=row.texts,
+                pages=row.pages,
+                invited=sum(bool(i.opened) or i.expires > now() for i in invitations[row.number]),
+                begun=sum(bool(i.opened) for i in invitations[row.number]),
+                finished=sum(bool(i.done) for i in invitations[row.number]),
+            )
+            for row in rows
+        ]
 
-    def remove(self, number: int) -> None:
+    def remove_study(self, number: int) -> None:
         """Remove a study with its invitations and answers.
 
         Raises:
             RequestError: there is no such study (404).
         """
-        with self._place.writing() as connection:
+        with self._database.writing() as connection:
             if not connection.execute(sa.delete(db.studies).where(db.studies.c.number == number)).rowcount:
-                raise _missing(number)
-            for owned in (db.invitations, db.answers):
-                connection.execute(sa.delete(owned).where(owned.c.study == number))
+                raise _not_found(number)
+            for table in (db.invitations, db.answers):
+                connection.execute(sa.delete(table).where(table.c.study == number))
 
-    def invite(self, number: int, count: int, days: float) -> list[tuple[str, int, int]]:
-        """Tokens for people, each with its page and when it expires. A page whose link expired unopened is free again.
+    def invite_people(self, number: int, count: int, days: float) -> list[tuple[str, int, int]]:
+        """Return tokens for people, each with its page and when it expires.
+
+        A page whose link expired before it was opened is free again.
 
         Raises:
-            RequestError: there is no such study (404), or not so many pages are left (409).
+            RequestError: there is no such study (404), or too few pages are left (409).
         """
-        expires = now() + int(days * _DAY)
-        with self._place.writing() as connection:
-            asked = sa.select(db.studies.c.pages).where(db.studies.c.number == number)
-            pages = connection.execute(asked.with_for_update()).scalar()
+        expires, invitations = now() + int(days * _DAY), db.invitations.c
+        with self._database.writing() as connection:
+            query = sa.select(db.studies.c.pages).where(db.studies.c.number == number)
+            pages = connection.execute(query.with_for_update()).scalar()
             if pages is None:
-                raise _missing(number)
-            mine = db.invitations.c.study == number
-            stale = sa.and_(mine, db.invitations.c.opened.is_(None), db.invitations.c.expires <= now())
-            connection.execute(sa.delete(db.invitations).where(stale))
-            taken = set(connection.execute(sa.select(db.invitations.c.page).where(mine)).scalars().all())
-            free = [page for page in range(1, int(pages) + 1) if page not in taken][:count]
+                raise _not_found(number)
+            unopened = (invitations.study == number, invitations.opened.is_(None), invitations.expires <= now())
+            connection.execute(sa.delete(db.invitations).where(*unopened))
+            dealt = set(connection.execute(sa.select(invitations.page).where(invitations.study == number)).scalars())
+            free = [page for page in range(1, int(pages) + 1) if page not in dealt][:count]
             if len(free) < count:
-                raise RequestError(
-                    f"{pages} people are needed for this study, and {len(taken)} are invited; {count} more cannot be",
-                    409,
-                    "Full",
-                )
-            made = [(secrets.token_urlsafe(32), page, expires) for page in free]
+                message = f"this study needs {pages} people, and {len(dealt)} are invited; {count} more cannot be"
+                raise RequestError(message, 409, "Full")
+            links = [(secrets.token_urlsafe(32), page, expires) for page in free]
             rows = [
-                {"digest": digest(token), "study": number, "page": page, "expires": expires, "created": now()}
-                for token, page, _ in made
+                {"digest": hash_token(token), "study": number, "page": page, "expires": expires, "created": now()}
+                for token, page, _ in links
             ]
             connection.execute(sa.insert(db.invitations), rows)
-        return made
+        return links
 
-    def withdraw(self, number: int, page: int) -> None:
-        """Let a link work no more, so that its page can go to somebody else; answers to it are removed.
+    def withdraw_invitation(self, number: int, page: int) -> None:
+        """Invalidate a link and remove its answers, so that its page can go to somebody else.
 
         Raises:
             RequestError: nobody is invited to this page (404).
         """
-        with self._place.writing() as connection:
-            at = sa.and_(db.invitations.c.study == number, db.invitations.c.page == page)
-            if not connection.execute(sa.delete(db.invitations).where(at)).rowcount:
+        with self._database.writing() as connection:
+            removed = [
+                connection.execute(sa.delete(table).where(table.c.study == number, table.c.page == page)).rowcount
+                for table in (db.invitations, db.answers)
+            ]
+            if not removed[0]:
                 raise RequestError(f"nobody is invited to page {page} of study {number}", 404, "NotFound")
-            gone = sa.and_(db.answers.c.study == number, db.answers.c.page == page)
-            connection.execute(sa.delete(db.answers).where(gone))
 
-    def invitations(self, number: int) -> list[Invitation]:
-        """How far each invited person is, by page."""
-        with self._place.reading() as connection:
-            held = self._held(connection, number)
-            asked = sa.select(db.invitations).where(db.invitations.c.study == number)
-            rows = connection.execute(asked.order_by(db.invitations.c.page)).all()
-            counted = sa.select(db.answers.c.page, sa.func.count()).where(db.answers.c.study == number)
-            answered = {row[0]: row[1] for row in connection.execute(counted.group_by(db.answers.c.page))}
-        sizes = [len(page) for page in held["key"]["pages"]]
-        return [Invitation(r.page, _state(r), int(answered.get(r.page, 0)), sizes[r.page - 1], r.expires) for r in rows]
+    def list_invitations(self, number: int) -> list[wire.Invited]:
+        """Return how far each invited person is, by page."""
+        with self._database.reading() as connection:
+            sizes = [len(page) for page in self._get_content(connection, number)["key"]["pages"]]
+            query = sa.select(db.invitations).where(db.invitations.c.study == number)
+            rows = connection.execute(query.order_by(db.invitations.c.page)).all()
+            counts = sa.select(db.answers.c.page, sa.func.count()).where(db.answers.c.study == number)
+            answered = {page: int(count) for page, count in connection.execute(counts.group_by(db.answers.c.page))}
+        return [
+            wire.Invited(
+                page=row.page,
+                state=_get_state(row),
+                answered=answered.get(row.page, 0),
+                of=sizes[row.page - 1],
+                expires=row.expires,
+            )
+            for row in rows
+        ]
 
     # The invited person
 
-    def task(self, token: str) -> Task:
-        """What a link opens.
+    def open_task(self, token: str) -> wire.Task:
+        """Return the task of the person who has a link.
 
         Raises:
-            RequestError: it is not known, or has expired (404).
+            RequestError: the link is not known, or has expired (404).
         """
-        with self._place.reading() as connection:
-            row = self._invited(connection, token)
-            held = self._held(connection, row.study)
-            given = self._given(connection, row.study, row.page)
+        with self._database.reading() as connection:
+            row = self._get_invitation(connection, token)
+            content = self._get_content(connection, row.study)
+            answers = self._get_answers(connection, row.study, row.page)
         if not row.opened:
-            with self._place.writing() as connection:
-                at = db.invitations.c.digest == row.digest
-                connection.execute(sa.update(db.invitations).where(at).values(opened=now()))
-        tokens = held["key"]["pages"][row.page - 1]
-        return Task(
-            held["name"],
-            held["consent"],
-            held["guesses"],
-            tuple((t, held["texts"][t]) for t in tokens),
-            given,
-            bool(row.done),
-            row.expires,
+            invitation = db.invitations.c.digest == row.digest
+            self._database.write_rows(sa.update(db.invitations).where(invitation).values(opened=now()))
+        return wire.Task(
+            study=content["name"],
+            title=TITLES["judge"],
+            instructions=list(INSTRUCTIONS["judge"]),
+            consent=content["consent"].strip() or CONSENT,
+            guesses=content["guesses"],
+            items=[wire.TaskItem(token=t, text=content["texts"][t]) for t in content["key"]["pages"][row.page - 1]],
+            answers={item: wire.AnswerIO(**answer) for item, answer in answers.items()},
+            done=bool(row.done),
+            expires=row.expires,
         )
 
-    def answer(self, token: str, answers: Mapping[str, Mapping[str, Any]], done: bool) -> tuple[int, int, bool]:
-        """Keep answers by the texts' tokens; gives how many there are, of how many, and whether the person is done.
+    def save_answers(self, token: str, answers: Mapping[str, Mapping[str, Any]], done: bool) -> wire.Received:
+        """Store answers by the tokens of their texts.
 
         Raises:
             RequestError: the link is not known or has expired (404), or the person has finished, with other answers
                 (409).
-            UsageError: an answer is about nothing on this page, or names more people than asked for.
+            UsageError: an answer is about no text of this page, or names more people than the study asks for.
         """
-        with self._place.writing() as connection:
-            row = self._invited(connection, token, locked=True)
-            held = self._held(connection, row.study)
-            tokens = held["key"]["pages"][row.page - 1]
-            known = self._given(connection, row.study, row.page)
-            for item, said in answers.items():
+        with self._database.writing() as connection:
+            row = self._get_invitation(connection, token, locked=True)
+            content = self._get_content(connection, row.study)
+            tokens = content["key"]["pages"][row.page - 1]
+            stored = self._get_answers(connection, row.study, row.page)
+            for item, answer in answers.items():
                 if item not in tokens:
-                    raise UsageError("answers: one is about nothing on this page")
-                if len(said["names"]) > held["guesses"]:
-                    raise UsageError(f"answers: at most {held['guesses']} names are asked for")
-            new = {item: dict(said) for item, said in answers.items() if known.get(item) != dict(said)}
+                    raise UsageError("answers: one is about no text of this page")
+                if len(answer["names"]) > content["guesses"]:
+                    raise UsageError(f"answers: the study asks for at most {content['guesses']} names")
+            new = {item: dict(answer) for item, answer in answers.items() if stored.get(item) != dict(answer)}
             if row.done and new:
                 raise RequestError("you have finished, so your answers are final", 409, "Finished")
-            for item, said in new.items():
-                at = sa.and_(db.answers.c.study == row.study, db.answers.c.page == row.page, db.answers.c.item == item)
-                about = f"answer {row.study} {row.page} {item}"
-                values = {"sealed": self._sealing.seal(json.dumps(said), about), "changed": now()}
-                if item in known:
-                    connection.execute(sa.update(db.answers).where(at).values(**values))
+            for item, answer in new.items():
+                key = {"study": row.study, "page": row.page, "item": item}
+                sealed = self._sealing.seal_json(answer, f"answer {row.study} {row.page} {item}")
+                values = {"sealed": sealed, "changed": now()}
+                if item in stored:
+                    same = [db.answers.c[column] == value for column, value in key.items()]
+                    connection.execute(sa.update(db.answers).where(*same).values(**values))
                 else:
-                    key = {"study": row.study, "page": row.page, "item": item}
                     connection.execute(sa.insert(db.answers).values(**key, **values))
-            finished = bool(row.done or done)
-            stamped = {"opened": row.opened or now(), "done": row.done or (now() if done else None)}
-            connection.execute(sa.update(db.invitations).where(db.invitations.c.digest == row.digest).values(**stamped))
-        return len({*known, *new}), len(tokens), finished
+            stamps = {"opened": row.opened or now(), "done": row.done or (now() if done else None)}
+            connection.execute(sa.update(db.invitations).where(db.invitations.c.digest == row.digest).values(**stamps))
+        return wire.Received(answered=len({*stored, *new}), of=len(tokens), done=bool(row.done or done))
 
     # Results
 
-    def results(self, number: int, seed: int = 0) -> dict[str, Any] | None:
-        """What :func:`allonym.evaluate.people_study` makes of the answers, with how sure people were of right and wrong
-        guesses (0 to 100); None while there is no answer. It holds names and what people wrote.
+    def compute_results(self, number: int, seed: int = 0) -> wire.StudyResults | None:
+        """Return what :func:`allonym.evaluate.people_study` makes of the answers; None while there is none.
+
+        It adds how confident people were of right and wrong guesses (0 to 100). It holds names and what people wrote.
 
         Raises:
             RequestError: there is no such study (404).
             MissingExtra: the extra ``evaluate`` is not installed.
         """
-        with self._place.reading() as connection:
-            held = self._held(connection, number)
+        with self._database.reading() as connection:
+            content = self._get_content(connection, number)
             pages = sa.select(db.answers.c.page).where(db.answers.c.study == number).distinct()
-            given = {page: self._given(connection, number, page) for page in connection.execute(pages).scalars().all()}
-        if not any(given.values()):
+            answers = {page: self._get_answers(connection, number, page) for page in connection.scalars(pages).all()}
+        if not any(answers.values()):
             return None
         from allonym.evaluate import Judgement, Truth, people_study
         from allonym.evaluate.people import CUT
@@ -323,60 +271,65 @@ class Studies:
         from allonym.stats import none
         from allonym.stats.samples import average
 
-        entries = {e["token"]: e for e in held["key"]["entries"]}
+        entries = {entry["token"]: entry for entry in content["key"]["entries"]}
         truths = [Truth(e["id"], e["subject"], e["group"]) for e in entries.values()]
         judgements: list[Judgement] = []
-        sure: dict[bool, list[float]] = {True: [], False: []}
-        for page, answers in sorted(given.items()):
-            for item, said in sorted(answers.items()):
-                entry, names = entries[item], tuple(said["names"])
-                answer = Answer(said["identified"] == "yes", names, said["reason"], said["knowledge"])
+        confidences: dict[bool, list[float]] = {True: [], False: []}
+        for page, answered in sorted(answers.items()):
+            for item, reply in sorted(answered.items()):
+                entry, names = entries[item], tuple(reply["names"])
+                answer = Answer(reply["identified"] == "yes", names, reply["reason"], reply["knowledge"])
                 judgements.append(Judgement(entry["id"], str(page), answer))
                 if names:
-                    true = (entry["subject"], *held["aliases"].get(entry["subject"], ()))
-                    sure[closest(names[0], true) >= CUT].append(float(said["confidence"]))
-        found = people_study(truths, judgements, aliases=held["aliases"], seed=seed).to_dict(texts=True)
-        for right, name in ((True, "confidence_right"), (False, "confidence_wrong")):
-            told = average(sure[right]) if sure[right] else none(f"no guess was {'right' if right else 'wrong'}")
-            found[name] = told.to_dict()
-        return found
+                    true_names = (entry["subject"], *content["aliases"].get(entry["subject"], ()))
+                    confidences[closest(names[0], true_names) >= CUT].append(float(reply["confidence"]))
+        results = people_study(truths, judgements, aliases=content["aliases"], seed=seed).to_dict(texts=True)
+        for right, word in ((True, "right"), (False, "wrong")):
+            values = confidences[right]
+            results[f"confidence_{word}"] = (average(values) if values else none(f"no guess was {word}")).to_dict()
+        return _describe_results(results)
 
-    # Inside
-
-    def _held(self, connection: sa.Connection, number: int) -> dict[str, Any]:
+    def _get_content(self, connection: sa.Connection, number: int) -> dict[str, Any]:
+        """Return the name of a study and what is sealed of it."""
         row = connection.execute(sa.select(db.studies).where(db.studies.c.number == number)).first()
         if row is None:
-            raise _missing(number)
-        return {"name": row.name, **json.loads(self._sealing.opened(row.sealed, f"study {row.name}"))}
+            raise _not_found(number)
+        return {"name": row.name, **self._sealing.unseal_json(row.sealed, f"study {row.name}")}
 
-    def _invited(self, connection: sa.Connection, token: str, locked: bool = False) -> Any:
-        asked = sa.select(db.invitations).where(db.invitations.c.digest == digest(token))
-        row = connection.execute(asked.with_for_update() if locked else asked).first()
+    def _get_invitation(self, connection: sa.Connection, token: str, locked: bool = False) -> Any:
+        query = sa.select(db.invitations).where(db.invitations.c.digest == hash_token(token))
+        row = connection.execute(query.with_for_update() if locked else query).first()
         if row is None or row.expires <= now():
-            raise RequestError(_LINK, 404, "WrongLink")
+            raise RequestError("this link has expired, was withdrawn or is not complete", 404, "WrongLink")
         return row
 
-    def _given(self, connection: sa.Connection, study: int, page: int) -> dict[str, dict[str, Any]]:
-        at = sa.and_(db.answers.c.study == study, db.answers.c.page == page)
-        rows = connection.execute(sa.select(db.answers).where(at).order_by(db.answers.c.item)).all()
-        return {r.item: json.loads(self._sealing.opened(r.sealed, f"answer {study} {page} {r.item}")) for r in rows}
+    def _get_answers(self, connection: sa.Connection, study: int, page: int) -> dict[str, dict[str, Any]]:
+        query = sa.select(db.answers).where(db.answers.c.study == study, db.answers.c.page == page)
+        rows = connection.execute(query.order_by(db.answers.c.item)).all()
+        return {r.item: self._sealing.unseal_json(r.sealed, f"answer {study} {page} {r.item}") for r in rows}
 
 
-def _state(row: Any) -> str:
+def _get_state(row: Any) -> Literal["invited", "begun", "finished", "expired"]:
     if row.done:
-        return FINISHED
+        return "finished"
     if row.expires <= now():
-        return EXPIRED
-    return BEGUN if row.opened else INVITED
+        return "expired"
+    return "begun" if row.opened else "invited"
 
 
-def _sheets() -> Any:
-    try:
-        from allonym.evaluate import sheets
-    except ImportError as error:
-        raise MissingExtra("an intruder study", "evaluate") from error
-    return sheets
+def _describe_results(results: dict[str, Any]) -> wire.StudyResults:
+    table, terms = results["results"], results["terms"]
+    tables = {
+        "overall": wire.StudyRate.from_values(table["all"]),
+        "groups": [wire.StudyRate.from_values(row) for row in table["groups"]],
+        "subjects": [wire.StudyRate.from_values(row) for row in table["subjects"]],
+        "ranks": table["ranks"],
+        "rows": table["rows"],
+        "revealed": terms["revealed_all"],
+        "kept": terms["kept_all"],
+    }
+    return wire.StudyResults.from_values({**results, **tables})
 
 
-def _missing(number: int) -> RequestError:
+def _not_found(number: int) -> RequestError:
     return RequestError(f"there is no study {number}", 404, "NotFound")

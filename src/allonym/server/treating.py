@@ -18,11 +18,11 @@ from allonym.plan import Anonymized, Plan
 from allonym.replace import subject_of
 from allonym.resolve import resolve
 from allonym.restore import restore
-from allonym.server.access import Who
+from allonym.server.access import Caller
 from allonym.server.joining import Told, joined
 from allonym.server.kernel import found, made
 from allonym.server.policies import policy_of
-from allonym.server.problems import HALF
+from allonym.server.problems import HALF_SURROGATE
 from allonym.server.services import Services
 from allonym.server.wire import texts as wire
 
@@ -70,7 +70,7 @@ def refuse_half(body: wire.Text | wire.Restore) -> None:
         body.model_dump_json()
     except ValueError as error:
         if "surrogates not allowed" in str(error):
-            raise DataError(HALF) from None
+            raise DataError(HALF_SURROGATE) from None
 
 
 def source_of(body: wire.Text, services: Services) -> str:
@@ -105,7 +105,7 @@ async def detected(body: wire.Detect, services: Services) -> wire.Detected:
         decisions = await services.kernel.run(explained, document, source)
     spans, entities = await services.kernel.run(seen, document, source, services.vault.operator_key)
     counts = dict(sorted(Counter(s.label for s in spans).items()))
-    services.metrics.treated(len(document.text), counts)
+    services.metrics.count_text(len(document.text), counts)
     return wire.Detected(
         text=document.text,
         spans=spans,
@@ -150,7 +150,7 @@ async def anonymized(body: wire.Anonymize, services: Services, *, dry: bool = Fa
         done = await run_in_threadpool(kept, services, document, found, source, body.scope, told)
         shown, _ = await run_in_threadpool(numbered, document, done.spans, source, told)
     counts = dict(done.report.labels)
-    services.metrics.treated(len(document.text), counts)
+    services.metrics.count_text(len(document.text), counts)
     return wire.Anonymized(
         text=done.text,
         parts=list(done.parts),
@@ -223,15 +223,15 @@ def numbered(
     return spans, [wire.EntityOut(entity=i, label=e.label, mentions=len(e.spans)) for i, e in enumerate(entities, 1)]
 
 
-def brought_back(body: wire.Restore, services: Services, who: Who) -> wire.Restored:
+def brought_back(body: wire.Restore, services: Services, who: Caller) -> wire.Restored:
     """The request's text with originals in it again. The vault's audit log tells who asked."""
     refuse_long(body.text, services.settings.max_characters)
     refuse_half(body)
     plan = None if body.plan is None else plan_of(body.plan)
     vault = None if body.scope is None else services.vault
-    done = restore(body.text, plan=plan, vault=vault, scope=body.scope or "", actor=who.shown)
-    services.metrics.restored(done.restored)
-    services.accounts.record(who, "restore", {"restored": done.restored, "unknown": done.unknown})
+    done = restore(body.text, plan=plan, vault=vault, scope=body.scope or "", actor=who.actor)
+    services.metrics.count_restored(done.restored)
+    services.accounts.record_action(who, "restore", {"restored": done.restored, "unknown": done.unknown})
     found = [wire.FoundOut(start=f.start, end=f.end, rule=f.rule, label=f.label) for f in done.found]
     return wire.Restored(
         text=done.text, restored=done.restored, unknown=done.unknown, notes=list(done.notes), found=found

@@ -1,8 +1,8 @@
-"""The process of one job: told over its standard input what to do, it ends with the server, and leaves how it ended.
+"""The process of one job. It gets its task over standard input, ends with the server, and leaves a file with its ending.
 
     python -m allonym.server.jobs.child PARENT
 
-Its memory is the system's again when it ends. It may be killed at any moment.
+A process of its own gives its memory back to the system at the end. It may be killed at any moment.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 STOPPED = 75
 """Exit code of a process that stopped where it can go on (EX_TEMPFAIL)."""
 
-_WAIT = 30.0
+_LOCK_SECONDS = 30.0
 _NICE = 5
 
 
@@ -32,47 +32,44 @@ class Stopped(KeyboardInterrupt):
 
 
 def main(parent: int) -> int:
-    """Read what to do, do it, say how it ended; the exit code.
+    """Read the task, do it, write how it ended, and return the exit code.
 
     Args:
         parent: the server's process.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _stop)
-    read = threading.Event()
-    threading.Thread(target=_end_with, args=(parent, read), daemon=True).start()  # before anything that takes time
+    is_read = threading.Event()
+    threading.Thread(target=_end_with_parent, args=(parent, is_read), daemon=True).start()  # before any slow step
     os.umask(0o077)
     os.nice(_NICE)
-    warnings.simplefilter("ignore")  # other packages' warnings may quote what they were given
+    warnings.simplefilter("ignore")  # other packages' warnings may quote their arguments
     try:
-        told = pickle.load(sys.stdin.buffer)
-        read.set()
-        return _carried_out(told)
+        task = pickle.load(sys.stdin.buffer)
+        is_read.set()
+        return _run_task(task)
     except (EOFError, Stopped):
         return STOPPED
 
 
-def _carried_out(told: dict[str, Any]) -> int:
+def _run_task(task: Task) -> int:
     from allonym.errors import VaultLocked
-    from allonym.server.jobs.folder import Folder, InUse
-    from allonym.server.jobs.task import Spec, Task
+    from allonym.server.jobs.folder import InUse
 
-    wanted = told["wanted"]
-    task = Task(Folder(told["folder"]), Spec.from_dict(told["spec"]), told["vault"], told["key"], wanted)
     try:
-        with task.folder.held(_WAIT):
-            had = task.folder.ended()
-            if had is None or had.get("wanted") != wanted:
-                task.folder.end({**_done(task), "wanted": wanted})
+        with task.folder.lock(_LOCK_SECONDS):
+            before = task.folder.read_ending()
+            if before is None or before.get("wanted") != task.releases:
+                task.folder.write_ending({**_do_work(task), "wanted": task.releases})
     except (InUse, VaultLocked):
         return STOPPED
     return 0
 
 
-def _done(task: Task) -> dict[str, Any]:
-    """Do the work; how it ended. What is not raised on purpose is told by its type alone."""
+def _do_work(task: Task) -> dict[str, Any]:
+    """Do the work and return how it ended. An unexpected error is described by its type alone."""
     from allonym.errors import AllonymError, VaultLocked
-    from allonym.server.jobs.task import ending
+    from allonym.server.jobs.task import make_ending
     from allonym.server.jobs.work import WORK
 
     try:
@@ -80,23 +77,23 @@ def _done(task: Task) -> dict[str, Any]:
     except VaultLocked:
         raise
     except AllonymError as error:
-        return ending("failed", task.said(str(error)), {}, [])
+        return make_ending("failed", task.clean_message(str(error)))
     except OSError as error:
-        return ending("failed", f"the system says: {error.strerror or type(error).__name__}", {}, [])
+        return make_ending("failed", f"the system says: {error.strerror or type(error).__name__}")
     except Exception as error:  # whatever it is: the job ends with its type, and the server goes on
-        return ending("failed", f"unexpected {type(error).__name__}", {}, [])
-    return ending("done", None, summary, results)
+        return make_ending("failed", f"unexpected {type(error).__name__}")
+    return make_ending("done", None, summary, results)
 
 
 def _stop(number: int, frame: FrameType | None) -> None:
     raise Stopped
 
 
-def _end_with(parent: int, read: threading.Event) -> None:
-    """End this process and its own at once when the server has ended without a word: its end of the pipe closes."""
+def _end_with_parent(parent: int, is_read: threading.Event) -> None:
+    """Kill this process and its children when the server has ended without a word: its end of the pipe closes."""
     while os.getppid() == parent:
-        if not read.is_set():
-            read.wait(0.2)
+        if not is_read.is_set():
+            is_read.wait(0.2)
             continue
         ready, _, _ = select.select([sys.stdin], [], [], 0.5)
         if ready and not os.read(sys.stdin.fileno(), 1):

@@ -1,18 +1,17 @@
-"""The folder of a job: inputs, results, what it goes on from, how far it is, and how it ended.
+"""The folder of a job: its inputs, results and intermediate state, its progress, and how it ended.
 
 It belongs to the server's user alone (0700, files 0600). Files lie under numbers, never under names that were sent.
 """
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import json
 import os
 import shutil
 import time
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -26,48 +25,41 @@ class InUse(AllonymError):
 
 
 class Folder:
-    """One job's folder. It need not be there yet."""
+    """One job's folder, which may not exist yet.
+
+    Attributes:
+        path: of the folder.
+        out: the folder of results.
+        state: the folder that an interrupted job continues from.
+        made: the folder of a swap's releases, a file each.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.out, self.state, self.made = path / "out", path / "state", path / "made"
 
     def __repr__(self) -> str:
         return f"Folder({str(self.path)!r})"
 
-    def make(self) -> None:
-        """Make it, for its owner alone."""
+    def create(self) -> None:
+        """Create the folder, for its owner alone."""
         self.path.mkdir(mode=0o700, parents=True)
         self.path.chmod(0o700)
 
-    def inputs(self, role: str) -> Path:
-        """Where uploaded files of a role lie."""
+    def get_inputs(self, role: str) -> Path:
+        """Return the folder of the uploaded files of a role."""
         return self.path / "in" / role
 
-    @property
-    def out(self) -> Path:
-        """Where results lie."""
-        return self.path / "out"
-
-    @property
-    def state(self) -> Path:
-        """What an interrupted job goes on from."""
-        return self.path / "state"
-
-    @property
-    def made(self) -> Path:
-        """Releases of a swap that were made, a file each."""
-        return self.path / "made"
-
-    def there(self) -> bool:
-        """Whether it is there."""
+    def exists(self) -> bool:
+        """Whether the folder exists."""
         return self.path.is_dir()
 
     @contextmanager
-    def held(self, wait: float = 0.0) -> Iterator[None]:
-        """Work in it alone; the lock goes with the process, however it ends.
+    def lock(self, wait: float = 0.0) -> Iterator[None]:
+        """Work in the folder alone. The lock ends with the process, however that ends.
 
         Raises:
-            InUse: another process does, for longer than ``wait`` seconds.
+            InUse: another process holds it for longer than ``wait`` seconds.
         """
         handle = os.open(self.path / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
         try:
@@ -84,63 +76,59 @@ class Folder:
         finally:
             os.close(handle)
 
-    # How far, and how it ended
+    def read_progress(self) -> dict[str, Any]:
+        """Return what :meth:`write_progress` wrote last; empty where it wrote nothing."""
+        return _read_json(self.path / _PROGRESS) or {}
 
-    def progress(self) -> dict[str, Any]:
-        """What :meth:`tell` wrote last; empty where it wrote nothing."""
-        return _read(self.path / _PROGRESS) or {}
+    def write_progress(self, stage: str, done: int, of: int, number: int) -> None:
+        """Store the progress: the stage with its number, the steps that are done in it, and their total."""
+        write_json(self.path / _PROGRESS, {"stage": stage, "done": done, "of": of, "number": number}, durable=False)
 
-    def tell(self, stage: str, done: int, of: int, number: int) -> None:
-        """Say how far the work is: ``number`` of the stage, and the steps in it."""
-        write_whole(self.path / _PROGRESS, {"stage": stage, "done": done, "of": of, "number": number}, lasting=False)
+    def read_ending(self) -> dict[str, Any] | None:
+        """Return what :meth:`write_ending` wrote; None while the work is not done."""
+        return _read_json(self.path / _ENDED)
 
-    def ended(self) -> dict[str, Any] | None:
-        """What :meth:`end` wrote; None: the work is not done."""
-        return _read(self.path / _ENDED)
+    def write_ending(self, ending: Mapping[str, Any]) -> None:
+        """Store how the work ended; from here on it is not done again."""
+        write_json(self.path / _ENDED, ending)
 
-    def end(self, told: Mapping[str, Any]) -> None:
-        """Say how the work ended; from here on it is not done again."""
-        write_whole(self.path / _ENDED, told)
-
-    # Removing
-
-    def tidy(self, kept: Collection[str]) -> None:
-        """Remove all files but those that are kept.
+    def remove_all_but(self, needed: Collection[str]) -> None:
+        """Remove all files but those that are needed.
 
         Args:
-            kept: relative paths of files, or of folders with all that is in them.
+            needed: relative paths of files, or of folders with everything in them.
         """
-        for where, folders, names in os.walk(self.path, topdown=False):
+        for parent, folders, names in os.walk(self.path, topdown=False):
             for name in (*names, *folders):
-                path = Path(where, name)
-                own = path.relative_to(self.path).as_posix()
-                if own in (_LOCK, _PROGRESS, _ENDED) or any(own == k or own.startswith(f"{k}/") for k in kept):
+                path = Path(parent, name)
+                relative = path.relative_to(self.path).as_posix()
+                if relative in (_LOCK, _PROGRESS, _ENDED) or any(f"{relative}/".startswith(f"{n}/") for n in needed):
                     continue
                 if path.is_dir() and not path.is_symlink():
-                    with contextlib.suppress(OSError):  # something in it is kept
+                    with suppress(OSError):  # something in it is needed
                         path.rmdir()
                 else:
                     path.unlink(missing_ok=True)
 
     def remove(self) -> None:
-        """Remove it with all that is in it."""
+        """Remove the folder with everything in it."""
         shutil.rmtree(self.path, ignore_errors=True)
 
 
-def write_whole(path: Path, value: Mapping[str, Any], *, lasting: bool = True) -> None:
-    """Write JSON so that a reader sees all of it or what was there before; ``lasting``: wait for the disk."""
+def write_json(path: Path, value: Mapping[str, Any], *, durable: bool = True) -> None:
+    """Write JSON so that a reader sees all of it or what was there before; ``durable``: wait for the disk."""
     part = path.with_name(f".{path.name}.part")
     handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as stream:
         json.dump(value, stream, ensure_ascii=False)
         stream.flush()
-        if lasting:
+        if durable:
             os.fsync(stream.fileno())
     os.replace(part, path)
 
 
-def _read(path: Path) -> dict[str, Any] | None:
-    with contextlib.suppress(OSError, ValueError):
-        found = json.loads(path.read_bytes())
-        return found if isinstance(found, dict) else None
+def _read_json(path: Path) -> dict[str, Any] | None:
+    with suppress(OSError, ValueError):
+        value = json.loads(path.read_bytes())
+        return value if isinstance(value, dict) else None
     return None

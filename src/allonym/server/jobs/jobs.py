@@ -1,4 +1,4 @@
-"""What routes ask of jobs: make one of an upload, look, cancel, remove, choose a release."""
+"""The jobs of a server, as its routes use them: make one of an upload, show, cancel, remove, choose a release."""
 
 from __future__ import annotations
 
@@ -10,53 +10,51 @@ import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from pydantic import ValidationError
 from starlette.concurrency import run_in_threadpool
 
 from allonym.errors import DataError, RequestError, UnknownNameError, UsageError
 from allonym.files.restoring import PLAIN
-from allonym.server.access import Who
+from allonym.files.state import State
+from allonym.server.access import Caller
 from allonym.server.database import Database
 from allonym.server.jobs import names, swapping
-from allonym.server.jobs.folder import Folder, InUse, write_whole
-from allonym.server.jobs.queue import CANCEL, DONE, OPEN, REMOVE, Queue, Row
+from allonym.server.jobs.folder import Folder, InUse, write_json
+from allonym.server.jobs.queue import CANCEL, DONE, OPEN, REMOVE, JobQueue, JobRow
 from allonym.server.jobs.runner import Runner
-from allonym.server.jobs.task import ROLES, Sent, Spec
-from allonym.server.jobs.uploads import Arrived, Form
+from allonym.server.jobs.task import ROLES, InputFile, Spec
+from allonym.server.jobs.uploads import UploadedFile, UploadForm
 from allonym.server.metrics import Metrics
 from allonym.server.policies import Policies
-from allonym.server.problems import invalid
+from allonym.server.problems import describe_invalid
 from allonym.server.sealing import Sealing
 from allonym.server.settings import Settings
 from allonym.server.wire import jobs as wire
 from allonym.server.wire.base import Wire
 from allonym.vault import Vault
 
-OPTIONS: Mapping[str, type[Wire]] = {
-    "anonymize": wire.AnonymizeOptions,
-    "restore": wire.RestoreOptions,
-    "swap": wire.SwapOptions,
-    "evaluate": wire.EvaluateOptions,
-}
-PERMISSIONS: Mapping[str, str] = {
-    "anonymize": "anonymize",
-    "restore": "restore",
-    "swap": "anonymize",
-    "evaluate": "evaluate",
-}
-"""What each kind needs besides ``jobs``."""
 
-_TAKEN: Mapping[str, tuple[str, ...]] = {
-    "anonymize": ("files",),
-    "restore": ("files",),
-    "swap": ("files", "background", "metadata"),
-    "evaluate": ROLES,
+@dataclass(frozen=True, slots=True)
+class JobKind:
+    """A kind of jobs: its options, the permission that it needs besides ``jobs``, and the roles of its files."""
+
+    options: type[Wire]
+    permission: str
+    roles: tuple[str, ...] = ("files",)
+
+
+KINDS: Mapping[str, JobKind] = {
+    "anonymize": JobKind(wire.AnonymizeOptions, "anonymize"),
+    "restore": JobKind(wire.RestoreOptions, "restore"),
+    "swap": JobKind(wire.SwapOptions, "anonymize", ("files", "background", "metadata")),
+    "evaluate": JobKind(wire.EvaluateOptions, "evaluate", ROLES),
 }
 _ANNOTATED = (".jsonl", ".json", ".conll", ".txt", ".tsv", ".ann", ".spacy", ".bio", ".iob")
-_GONE = 10.0
+_WISH_SECONDS = 10.0
 _PAUSE, _LONGEST_PAUSE = 0.02, 0.5
 
 
@@ -65,10 +63,10 @@ class Jobs:
 
     Args:
         settings: folder, number of jobs at once, how long results are kept.
-        database, sealing: where jobs are noted.
+        database, sealing: store the jobs.
         policies: that jobs choose from.
         vault: open.
-        metrics: that count jobs.
+        metrics: count jobs.
     """
 
     def __init__(
@@ -80,387 +78,368 @@ class Jobs:
         vault: Vault,
         metrics: Metrics,
     ) -> None:
-        self._folder = settings.data.absolute() / "jobs"
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._folder.chmod(0o700)
+        folder = settings.data.absolute() / "jobs"
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.chmod(0o700)
         self._policies, self._keep = policies, settings.keep_results_hours * 3600
-        self._queue = Queue(database, sealing, _home(self._folder))
+        self._queue = JobQueue(database, sealing, _name_folder(folder))
         self._runner = Runner(
-            self._folder,
+            folder,
             self._queue,
             vault,
             workers=settings.job_workers,
             keep=self._keep,
-            counted=metrics.jobs,
+            report_counts=metrics.set_jobs,
         )
 
     def __repr__(self) -> str:
         return "Jobs()"
 
     def start(self) -> None:
-        """Begin to run jobs, those first that a server before this one left."""
+        """Start to run jobs, those first that an earlier server left."""
         self._runner.start()
 
     def stop(self) -> None:
-        """Stop all processes where they can go on; their jobs are taken up at the next start."""
+        """Stop all processes where they can go on; their jobs continue at the next start."""
         self._runner.stop()
 
     # Making
 
     @contextmanager
-    def coming(self) -> Iterator[Folder]:
-        """A new folder for an upload, held until it is a job or has failed; then it is removed."""
-        with ExitStack() as held:
-            folder = self._new(held)
+    def open_upload(self) -> Iterator[Folder]:
+        """A new folder for an upload, locked until it is a job or has failed; then it is removed."""
+        with ExitStack() as locks:
+            folder = self._create_folder(locks)
             try:
                 yield folder
             except BaseException:
                 folder.remove()
                 raise
 
-    def _new(self, held: ExitStack) -> Folder:
+    def _create_folder(self, locks: ExitStack) -> Folder:
         while True:
-            folder = self._runner.folder(secrets.token_hex(12))
-            # until it is held, the runner may take it for an upload that broke off, and remove it
+            folder = self._runner.get_folder(secrets.token_hex(12))
+            # until it is locked, the runner may take it for an upload that broke off, and remove it
             with suppress(InUse, FileNotFoundError):
-                folder.make()
-                held.enter_context(folder.held())
+                folder.create()
+                locks.enter_context(folder.lock())
                 (folder.path / "arriving").mkdir(mode=0o700)
                 return folder
 
-    def make(self, who: Who, form: Form, folder: Folder) -> wire.Job:
-        """A job of what was uploaded into a folder that :meth:`coming` gave.
+    def make_job(self, caller: Caller, form: UploadForm, folder: Folder) -> wire.Job:
+        """Make a job of an upload into a folder that :meth:`open_upload` gave.
 
         Raises:
             RequestError: a permission or a file is missing, or an option is wrong.
-            UnknownNameError: no such kind or option; says the nearest.
+            UnknownNameError: no such kind or option; the message has the nearest one.
             DataError: no format reads a file.
         """
         kind = form.texts.get("kind", "")
-        if kind not in OPTIONS:
-            raise UnknownNameError("kind of job", kind[:64], OPTIONS, "form.kind")
-        if not who.may(PERMISSIONS[kind]):
-            raise RequestError(f"this needs the permission {PERMISSIONS[kind]!r}", 403, "NotAllowed")
-        options = self._options(kind, form.texts.get("options") or "{}")
-        policy = ""
-        if "policy" in options:
-            policy = self._policies.source(options.pop("policy"))
-        files = _stored(kind, form.files, options, folder)
+        if kind not in KINDS:
+            raise UnknownNameError("kind of job", kind[:64], KINDS, "form.kind")
+        caller.check_permissions(KINDS[kind].permission)
+        options = _parse_options(kind, form.texts.get("options") or "{}")
+        policy = self._policies.source(options.pop("policy")) if "policy" in options else ""
+        files = _store_files(kind, form.files, options, folder)
         if kind == "swap":
-            swapping.settings_of(options)
+            swapping.make_settings(options)
             if options["offset"] is not None and options["slope"] is None:
                 raise UsageError("options.offset goes with options.slope")
         first = files[0].shown
-        count = sum(one.role == "files" for one in files)
+        count = sum(file.role == "files" for file in files)
         spec = Spec(
             kind=kind,
             name=first if count == 1 else f"{first} and {count - 1} more",
-            actor=who.shown,
+            actor=caller.actor,
             files=tuple(files),
             options=options,
             policy=policy,
-            shown=_shown(options, policy),
+            shown=_describe_options(options, policy),
         )
         id = folder.path.name
-        self._queue.add(id, who.id, who.name, spec)
+        self._queue.add_job(id, caller.id, caller.name, spec)
         self._runner.wake()
-        return self.one(who, id)
+        return self.get_job(caller, id)
 
-    def _options(self, kind: str, text: str) -> dict[str, Any]:
-        model = OPTIONS[kind]
-        try:
-            given = json.loads(text)
-        except (ValueError, RecursionError):
-            raise RequestError("options must be JSON", 422, "InvalidRequest") from None
-        if not isinstance(given, dict):
-            raise RequestError(f"options must be an object, got {type(given).__name__}", 422, "InvalidRequest")
-        for name in given:
-            if name not in model.model_fields:
-                raise UnknownNameError("option", name[:64], model.model_fields, f"options of {kind}")
-        try:
-            options = model.model_validate(given).model_dump()
-            json.dumps(options, allow_nan=False)
-            return options
-        except ValidationError as error:
-            rows = error.errors(include_input=False, include_url=False)
-            told = invalid([{**row, "loc": ("options", *row["loc"])} for row in rows])["error"]
-            raise RequestError(f"{told['where']}: {told['message']}", 422, "InvalidRequest") from None
-        except (ValueError, RecursionError):
-            raise RequestError(
-                "options: numbers must be finite, and not nested too deep", 422, "InvalidRequest"
-            ) from None
+    # Showing
 
-    # Looking
+    def list_jobs(self, caller: Caller, offset: int, limit: int, kind: str | None = None) -> wire.Jobs:
+        """Return a page of the caller's own jobs, newest first; of all jobs for an admin."""
+        user = None if caller.has_permission("admin") else caller.id
+        rows, total = self._queue.list_jobs(user, offset, limit, kind)
+        return wire.Jobs(jobs=[self._describe_job(row) for row in rows], total=total)
 
-    def listed(self, who: Who, offset: int, limit: int, kind: str | None = None) -> wire.Jobs:
-        """One's own jobs, newest first; an admin sees all."""
-        rows, total = self._queue.listed(None if who.may("admin") else who.id, offset, limit, kind)
-        return wire.Jobs(jobs=[self._job(row) for row in rows], total=total)
-
-    def one(self, who: Who, id: str) -> wire.Job:
-        """A job.
+    def get_job(self, caller: Caller, id: str) -> wire.Job:
+        """Return a job.
 
         Raises:
-            RequestError: there is none, or it is another's (404).
+            RequestError: there is none, or it belongs to somebody else (404).
         """
-        return self._job(self._row(who, id))
+        return self._describe_job(self._get_row(caller, id))
 
-    def result(self, who: Who, id: str, name: str) -> tuple[Path, str]:
-        """Where a result lies, and its media type.
+    def get_result(self, caller: Caller, id: str, name: str) -> tuple[Path, str]:
+        """Return the path of a result, and its media type.
 
         Raises:
-            RequestError: there is none of this name (404), or what the job does is not allowed any more (403).
+            RequestError: there is none of this name (404), or the caller lacks the permission of the job's kind (403).
         """
-        row = self._row(who, id)
-        if not who.may(PERMISSIONS[row.kind]):
-            raise RequestError(f"this needs the permission {PERMISSIONS[row.kind]!r}", 403, "NotAllowed")
-        for made in row.told.get("results", ()):
-            if made["name"] == name:
-                path = self._runner.folder(row.id).path / made["path"]
-                if path.is_file():
-                    return path, made["media_type"]
+        row = self._get_row(caller, id)
+        caller.check_permissions(KINDS[row.kind].permission)
+        for path, result in self._list_results(row):
+            if result["name"] == name:
+                return path, result["media_type"]
         raise RequestError("this job has no result of that name", 404, "NotFound")
+
+    def _list_results(self, row: JobRow) -> Iterator[tuple[Path, dict[str, Any]]]:
+        for result in row.ending.get("results", ()):
+            path = self._runner.get_folder(row.id).path / result["path"]
+            if path.is_file():
+                yield path, result
 
     # Wishes
 
-    async def cancel(self, who: Who, id: str) -> wire.Job:
-        """End a job that has not ended; its files are removed, but for what a swap had written before.
+    async def cancel_job(self, caller: Caller, id: str) -> wire.Job:
+        """End a job that has not ended; its files are removed, but for the results of an earlier run of a swap.
 
         Raises:
             RequestError: there is none (404), or it has ended (409).
         """
-        await run_in_threadpool(self._wish, who, id, CANCEL)
-        await _until(lambda: (now := self._queue.one(id)) is None or now.state not in OPEN, _GONE)
-        return await run_in_threadpool(self.one, who, id)
+        await run_in_threadpool(self._set_wish, caller, id, CANCEL)
+        await _wait_until(lambda: (row := self._queue.find_job(id)) is None or row.state not in OPEN, _WISH_SECONDS)
+        return await run_in_threadpool(self.get_job, caller, id)
 
-    async def remove(self, who: Who, id: str) -> None:
+    async def remove_job(self, caller: Caller, id: str) -> None:
         """End a job if it runs, and remove it with all its files.
 
         Raises:
             RequestError: there is none (404).
         """
-        await run_in_threadpool(self._wish, who, id, REMOVE)
-        await _until(lambda: self._queue.one(id) is None, _GONE)
+        await run_in_threadpool(self._set_wish, caller, id, REMOVE)
+        await _wait_until(lambda: self._queue.find_job(id) is None, _WISH_SECONDS)
 
-    def forget(self, user: int) -> None:
-        """Remove all jobs of a user who is no more."""
-        self._queue.wish_all(user, REMOVE)
+    def forget_user(self, user: int) -> None:
+        """Remove all jobs of a removed user."""
+        self._queue.remove_jobs_of(user)
         self._runner.wake()
 
-    def _wish(self, who: Who, id: str, wish: str) -> None:
-        row = self._row(who, id)
-        if not self._queue.wish(row.id, wish) and wish == CANCEL:
+    def _set_wish(self, caller: Caller, id: str, wish: str) -> None:
+        row = self._get_row(caller, id)
+        if not self._queue.set_wish(row.id, wish) and wish == CANCEL:
             raise RequestError(f"this job is {row.state} already", 409, "Ended")
         self._runner.wake()
 
     # Releases of a swap
 
-    def releases(self, who: Who, id: str) -> wire.Releases:
-        """What a swap found, for a plot.
+    def list_releases(self, caller: Caller, id: str) -> wire.Releases:
+        """Return the releases of a swap, for a plot.
 
         Raises:
             RequestError: it is no swap, or not done (409).
         """
-        return self._releases(self._swap(who, id))
+        return self._read_releases(self._get_swap(caller, id))
 
-    def _releases(self, row: Row) -> wire.Releases:
-        from allonym.files.state import State
-
-        found = State(self._runner.folder(row.id).state).find(swapping.SHOWN)
-        if found is None:
+    def _read_releases(self, row: JobRow) -> wire.Releases:
+        stored = State(self._runner.get_folder(row.id).state).find(swapping.RELEASES)
+        if stored is None:
             raise RequestError("the releases of this job are gone", 404, "NotFound")
-        chosen = row.wanted.get("choose", [])[-1:] or [row.told["summary"]["chosen"]]
-        rows = [{**one, "chosen": one["id"] == chosen[0]} for one in found["releases"]]
-        return wire.Releases.model_validate({**found, "releases": rows, "chosen": chosen[0], "baseline": {}})
+        chosen = (row.releases.get("choose") or [row.ending["summary"]["chosen"]])[-1]
+        releases = [{**release, "chosen": release["id"] == chosen} for release in stored["releases"]]
+        return wire.Releases.model_validate({**stored, "releases": releases, "chosen": chosen, "baseline": {}})
 
-    async def documents(
-        self, who: Who, id: str, release: int, offset: int, limit: int, wait: float, again: bool = False
+    async def list_documents(
+        self, caller: Caller, id: str, release: int, offset: int, limit: int, wait: float, again: bool = False
     ) -> wire.Documents:
-        """Documents of a release before and after. One that was not made yet is made, for which this waits.
+        """Return documents of a release before and after. A release that does not exist yet is made; this waits for it.
 
         Raises:
             RequestError: it is no swap, not done, or has no such release; or it could not be made (409 NotMade), and
                 the call does not ask to try ``again``.
         """
-        path = await run_in_threadpool(self._made, who, id, release, again)
-        await _until(path.exists, wait)
-        return await run_in_threadpool(_page, path, offset, limit)
+        path = await run_in_threadpool(self._request_texts, caller, id, release, again)
+        await _wait_until(path.exists, wait)
+        return await run_in_threadpool(_read_page, path, offset, limit)
 
-    def _made(self, who: Who, id: str, release: int, again: bool) -> Path:
-        """Where the documents of a release lie, or will lie when it is made."""
-        row = self._swap(who, id)
-        self._known(row, release)
-        path = swapping.texts_path(self._runner.folder(row.id).made, release)
+    def _request_texts(self, caller: Caller, id: str, release: int, again: bool) -> Path:
+        """Return the path of the documents of a release, after requesting them where they are missing."""
+        row = self._get_swap(caller, id, release)
+        path = swapping.get_texts_path(self._runner.get_folder(row.id).made, release)
         if not path.exists():
-            failed = (
-                row.told.get("error") if row.state == DONE and row.wanted.get("make", [])[-1:] == [release] else None
-            )
-            if failed and not again:
-                raise RequestError(f"this release could not be made: {failed}", 409, "NotMade")
-            self._want(row, "make", release)
+            is_last = row.state == DONE and row.releases.get("make", [])[-1:] == [release]
+            failure = row.ending.get("error") if is_last else None
+            if failure and not again:
+                raise RequestError(f"this release could not be made: {failure}", 409, "NotMade")
+            self._request_release(row, "make", release)
         return path
 
-    def choose(self, who: Who, id: str, release: int) -> wire.Job:
+    def choose_release(self, caller: Caller, id: str, release: int) -> wire.Job:
         """Write a release as a result.
 
         Raises:
-            RequestError: as :meth:`documents`.
+            RequestError: as :meth:`list_documents`.
         """
-        row = self._swap(who, id)
-        self._known(row, release)
-        self._want(row, "choose", release)
-        return self.one(who, id)
+        self._request_release(self._get_swap(caller, id, release), "choose", release)
+        return self.get_job(caller, id)
 
-    def _known(self, row: Row, release: int) -> None:
-        if release >= len(self._releases(row).releases):
-            raise RequestError(f"this job has no release {release}", 404, "NotFound")
-
-    def _want(self, row: Row, what: str, release: int) -> None:
-        """Queue the job once more for a release; whatever is there already is not made again."""
-        if row.state in OPEN and row.wanted.get(what, [])[-1:] == [release]:
+    def _request_release(self, row: JobRow, what: str, release: int) -> None:
+        """Queue the job once more for a release; files that exist are not made again."""
+        if row.state in OPEN and row.releases.get(what, [])[-1:] == [release]:
             return
-        if self._queue.want(row.id, what, release) is None:
+        if not self._queue.request_release(row.id, what, release):
             raise RequestError("there is no such job", 404, "NotFound")
         self._runner.wake()
 
-    def _swap(self, who: Who, id: str) -> Row:
-        row = self._row(who, id)
+    def _get_swap(self, caller: Caller, id: str, release: int | None = None) -> JobRow:
+        """Return a swap that is done, and that has this release."""
+        row = self._get_row(caller, id)
         if row.kind != "swap":
             raise RequestError(f"this job is of the kind {row.kind!r}; only a swap has releases", 409, "WrongKind")
-        if not row.told.get("results"):
+        if not row.ending.get("results"):
             raise RequestError(f"this job is {row.state}; it has no releases", 409, "NotDone")
+        if release is not None and release >= len(self._read_releases(row).releases):
+            raise RequestError(f"this job has no release {release}", 404, "NotFound")
         return row
 
-    # Inside
-
-    def _row(self, who: Who, id: str) -> Row:
-        row = self._queue.one(id)
-        if row is None or row.wish == REMOVE or not (row.user == who.id or who.may("admin")):
+    def _get_row(self, caller: Caller, id: str) -> JobRow:
+        row = self._queue.find_job(id)
+        if row is None or row.wish == REMOVE or not (row.user == caller.id or caller.has_permission("admin")):
             raise RequestError("there is no such job", 404, "NotFound")
         return row
 
-    def _job(self, row: Row) -> wire.Job:
-        folder, told = self._runner.folder(row.id), row.told
-        progress = folder.progress() if row.state in OPEN else {}
-        shown = {name: progress[name] for name in ("done", "of", "stage") if name in progress}
+    def _describe_job(self, row: JobRow) -> wire.Job:
+        progress = self._runner.get_folder(row.id).read_progress() if row.state in OPEN else {}
         if row.state == DONE:
-            shown = {"done": 1, "of": 1, "stage": "done"}
-        results = []
-        for made in told.get("results", ()):
-            path = folder.path / made["path"]
-            if path.is_file():
-                size, kind = path.stat().st_size, made["media_type"]
-                results.append(wire.ResultOut(name=made["name"], size=size, media_type=kind))
+            progress = {"done": 1, "of": 1, "stage": "done"}
+        results = [
+            wire.ResultOut(name=result["name"], size=path.stat().st_size, media_type=result["media_type"])
+            for path, result in self._list_results(row)
+        ]
+        columns = ("id", "kind", "owner", "state", "created", "started", "ended")
         return wire.Job(
-            id=row.id,
-            kind=cast(Any, row.kind),
+            **{name: getattr(row, name) for name in columns},
             name=row.spec.name,
-            owner=row.owner,
-            state=cast(Any, row.state),
-            progress=wire.Progress(**shown),
+            progress=wire.Progress.from_values(progress),
             options=dict(row.spec.shown),
-            created=row.created,
-            started=row.started,
-            ended=row.ended,
             expires=None if row.ended is None else row.ended + int(self._keep),
-            error=told.get("error"),
+            error=row.ending.get("error"),
             results=results,
-            summary=told.get("summary", {}),
+            summary=row.ending.get("summary", {}),
         )
 
 
-async def _until(done: Callable[[], bool], seconds: float) -> None:
-    """Wait until it is done, at most so long, and hold a thread only to look."""
+async def _wait_until(condition: Callable[[], bool], seconds: float) -> None:
+    """Wait until a condition holds, at most for some seconds, and occupy a thread only to check it."""
     until, pause = time.monotonic() + seconds, _PAUSE
-    while not await run_in_threadpool(done) and time.monotonic() < until:
+    while not await run_in_threadpool(condition) and time.monotonic() < until:
         await asyncio.sleep(pause)
         pause = min(pause * 1.5, _LONGEST_PAUSE)
 
 
-def _page(path: Path, offset: int, limit: int) -> wire.Documents:
+def _read_page(path: Path, offset: int, limit: int) -> wire.Documents:
     if not path.exists():
         return wire.Documents(documents=[], total=0, ready=False)
-    rows, total = swapping.documents(path, offset, limit)
-    return wire.Documents(documents=[wire.Beside.model_validate(one) for one in rows], total=total, ready=True)
+    rows, total = swapping.read_documents(path, offset, limit)
+    return wire.Documents(documents=[wire.Beside.model_validate(row) for row in rows], total=total, ready=True)
 
 
-def _stored(kind: str, files: list[Arrived], options: dict[str, Any], folder: Folder) -> list[Sent]:
+def _parse_options(kind: str, text: str) -> dict[str, Any]:
+    model = KINDS[kind].options
+    try:
+        values = json.loads(text)
+    except (ValueError, RecursionError):
+        raise RequestError("options must be JSON", 422, "InvalidRequest") from None
+    if not isinstance(values, dict):
+        raise RequestError(f"options must be an object, got {type(values).__name__}", 422, "InvalidRequest")
+    for name in values:
+        if name not in model.model_fields:
+            raise UnknownNameError("option", name[:64], model.model_fields, f"options of {kind}")
+    try:
+        options = model.model_validate(values).model_dump()
+        json.dumps(options, allow_nan=False)
+        return options
+    except ValidationError as error:
+        problem = describe_invalid(error.errors(include_input=False, include_url=False), "options")["error"]
+        raise RequestError(f"{problem['where']}: {problem['message']}", 422, "InvalidRequest") from None
+    except (ValueError, RecursionError):
+        message = "options: numbers must be finite, and not nested too deep"
+        raise RequestError(message, 422, "InvalidRequest") from None
+
+
+def _store_files(kind: str, files: list[UploadedFile], options: dict[str, Any], folder: Folder) -> list[InputFile]:
     """Put uploaded files where a job of this kind looks for them, under numbers."""
-    allowed = _TAKEN[kind]
-    for one in files:
-        if one.role not in allowed:
-            raise UnknownNameError("field with a file", one.role, allowed, f"a job of the kind {kind}")
-    out: list[Sent] = []
-    taken: dict[str, set[str]] = {role: set() for role in ROLES}
-    for number, one in enumerate(files, 1):
-        shown = names.apart(names.cleaned(one.name, number), taken[one.role])
-        taken[one.role].add(names.folded(shown))
-        if one.role == "gold":
-            name = f"file-{number:05}{names.plain_suffix(shown, _ANNOTATED)}"
+    roles = KINDS[kind].roles
+    for file in files:
+        if file.role not in roles:
+            raise UnknownNameError("field with a file", file.role, roles, f"a job of the kind {kind}")
+    stored: list[InputFile] = []
+    used: dict[str, set[str]] = {role: set() for role in ROLES}
+    for number, file in enumerate(files, 1):
+        shown = names.make_unique(names.clean_name(file.name, number), used[file.role])
+        used[file.role].add(names.fold_name(shown))
+        if file.role == "gold":
+            name = f"file-{number:05}{names.check_suffix(shown, _ANNOTATED)}"
         else:
-            name = names.stored(shown, number, options.get("format") if one.role == "files" else None)
+            name = names.make_stored_name(shown, number, options.get("format") if file.role == "files" else None)
         if kind == "restore" and name.partition(".")[2] not in PLAIN:
             raise DataError(f"{shown}: restore works on plain text: {', '.join(PLAIN)}")
-        out.append(Sent(one.role, shown, name, one.size))
-    roles = [one.role for one in out]
-    if "files" not in roles:
+        stored.append(InputFile(file.role, shown, name, file.size))
+    if not used["files"]:
         raise RequestError("a job needs a file in the field files", 422, "NoFile")
     for role in ("gold", "metadata"):
-        if roles.count(role) > 1:
+        if len(used[role]) > 1:
             raise RequestError(f"only one file can be in the field {role}", 422, "TooManyFiles")
-    if kind == "restore" and options["plan"] is not None and len(out) > 1:
+    if kind == "restore" and options["plan"] is not None and len(stored) > 1:
         raise RequestError("a plan is of one file", 422, "TooManyFiles")
     if kind == "evaluate":
-        out = _partners(out, options)
-    for sent, at in zip(out, files, strict=True):
-        place = folder.inputs(sent.role)
-        for part in (place.parent, place):
+        stored = _pair_files(stored, options)
+    for target, file in zip(stored, files, strict=True):
+        parent = folder.get_inputs(target.role)
+        for part in (parent.parent, parent):
             part.mkdir(mode=0o700, exist_ok=True)
-        os.replace(at.path, place / sent.stored)
+        os.replace(file.path, parent / target.stored)
     (folder.path / "arriving").rmdir()
-    return out
+    return stored
 
 
-def _partners(files: list[Sent], options: dict[str, Any]) -> list[Sent]:
-    """Each anonymised file stored under the number of its original, by which the two go together."""
-    originals = [one for one in files if one.role == "files"]
-    others = [one for one in files if one.role == "anonymised"]
-    if not others and not options["anonymised_fields"]:
+def _pair_files(files: list[InputFile], options: dict[str, Any]) -> list[InputFile]:
+    """Store each anonymised file under the number of its original, which pairs them."""
+    originals = [file for file in files if file.role == "files"]
+    count = sum(file.role == "anonymised" for file in files)
+    if not count and not options["anonymised_fields"]:
         raise RequestError("the field anonymised needs a file, or anonymised_fields a name", 422, "NoFile")
-    if others and len(others) != len(originals):
-        said = f"{len(originals)} originals need as many anonymised files, got {len(others)}"
-        raise RequestError(said, 422, "NoPartner")
+    if count and count != len(originals):
+        message = f"{len(originals)} originals need as many anonymised files, got {count}"
+        raise RequestError(message, 422, "NoPartner")
     if len(originals) == 1:
         return files
-    by_name = {names.folded(one.shown): one.stored for one in originals}
-    by_name |= {names.folded(names.with_mark(one.shown, "safe")): one.stored for one in originals}
-    out = []
-    for one in files:
-        if one.role == "anonymised":
-            partner = by_name.get(names.folded(one.shown))
+    by_name = {names.fold_name(file.shown): file.stored for file in originals}
+    by_name |= {names.fold_name(names.add_mark(file.shown, "safe")): file.stored for file in originals}
+    pairs = []
+    for file in files:
+        if file.role == "anonymised":
+            partner = by_name.get(names.fold_name(file.shown))
             if partner is None:
-                raise RequestError(f"no original is called {one.shown!r}", 422, "NoPartner")
-            one = Sent(one.role, one.shown, partner, one.size)
-        out.append(one)
-    return out
+                raise RequestError(f"no original is called {file.shown!r}", 422, "NoPartner")
+            file = replace(file, stored=partner)
+        pairs.append(file)
+    return pairs
 
 
-def _shown(options: Mapping[str, Any], policy: str) -> dict[str, Any]:
-    """Options as they are shown again: those that were chosen, and the policy's name."""
-    told = {name: value for name, value in options.items() if value not in (None, [], {}, False) and name != "plan"}
+def _describe_options(options: Mapping[str, Any], policy: str) -> dict[str, Any]:
+    """Return options as they are shown again: those that were chosen, and the policy's name."""
+    shown = {name: value for name, value in options.items() if value not in (None, [], {}, False) and name != "plan"}
     if policy:
-        told["policy"] = json.loads(policy)["name"]
-    return told
+        shown["policy"] = json.loads(policy)["name"]
+    return shown
 
 
-def _home(folder: Path) -> str:
-    """What names this data folder in the database: made once, by the first server."""
+def _name_folder(folder: Path) -> str:
+    """Return the name of a data folder in the database, which its first server makes."""
     path = folder / "home"
     handle = os.open(folder / "home.lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
         if not path.exists():
-            write_whole(path, {"home": secrets.token_hex(16)})
+            write_json(path, {"home": secrets.token_hex(16)})
     finally:
         os.close(handle)
     return str(json.loads(path.read_text())["home"])

@@ -1,4 +1,4 @@
-"""Names of files that come and go: what is shown of them, under which names they lie on the disk, what they hold."""
+"""Names of files that come and go: as they are shown, as they lie on the disk, and the media types that they imply."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from allonym.text.fold import Level, fold
 MOST = 120
 """Characters of a name that is shown."""
 
-_TYPES = {
+_MEDIA_TYPES = {
     ".txt": "text/plain",
     ".md": "text/markdown",
     ".html": "text/html",
@@ -35,83 +35,79 @@ _FORBIDDEN = frozenset('<>:"/\\|?*%')
 _RESERVED = frozenset(("con", "prn", "aux", "nul", *(f"com{n}" for n in range(10)), *(f"lpt{n}" for n in range(10))))
 
 
-def cleaned(name: str, number: int) -> str:
-    """What is shown of a file's name, which comes from anybody: its last part, without what is invisible or forbidden.
+def clean_name(name: str, number: int) -> str:
+    """Return a file's name as it is shown: its last part, without characters that are invisible or forbidden.
 
     Args:
-        name: as it was sent.
-        number: of the file, for one whose name has nothing left.
+        name: as it was sent, by anybody.
+        number: of the file, for a name of which nothing is left.
     """
     last = unicodedata.normalize("NFC", name).replace("\\", "/").rpartition("/")[2]
     visible = (" " if c.isspace() else c for c in last if not unicodedata.category(c).startswith("C") or c.isspace())
-    kept = "".join("_" if c in _FORBIDDEN else c for c in visible)
-    kept = " ".join(kept.split()).lstrip(". ").rstrip(". ")
-    stem, suffix = parted(kept)
+    allowed = "".join("_" if c in _FORBIDDEN else c for c in visible)
+    stem, suffix = split_suffix(" ".join(allowed.split()).lstrip(". ").rstrip(". "))
     if stem.partition(".")[0].strip().casefold() in _RESERVED:
         stem = f"_{stem}"
     suffix = suffix[:20]
     return f"{stem[: MOST - len(suffix)]}{suffix}" if stem else f"file-{number}{suffix}"
 
 
-def parted(name: str) -> tuple[str, str]:
-    """Stem and suffix of a name; ``.gz`` belongs to the suffix before it."""
+def split_suffix(name: str) -> tuple[str, str]:
+    """Return stem and suffix of a name; ``.gz`` belongs to the suffix before it."""
     path = PurePosixPath(name)
-    if path.suffix.lower() == ".gz" and PurePosixPath(path.stem).suffix:
-        suffix = PurePosixPath(path.stem).suffix + path.suffix
-    else:
-        suffix = path.suffix
+    suffix = path.suffix
+    if suffix.lower() == ".gz":
+        suffix = PurePosixPath(path.stem).suffix + suffix
     return name[: len(name) - len(suffix)], suffix
 
 
-def with_mark(name: str, mark: str) -> str:
-    """``letter.txt`` as ``letter-safe.txt`` for the mark ``safe``."""
-    stem, suffix = parted(name)
+def add_mark(name: str, mark: str) -> str:
+    """Add a mark to a name: ``letter.txt`` becomes ``letter-safe.txt`` for ``safe``."""
+    stem, suffix = split_suffix(name)
     return f"{stem}-{mark}{suffix}"
 
 
-def apart(name: str, taken: Container[str]) -> str:
-    """The name, or where it is taken, the name with a number. ``taken`` holds names as :func:`folded`."""
-    stem, suffix = parted(name)
-    out, number = name, 1
-    while folded(out) in taken:
+def make_unique(name: str, used: Container[str]) -> str:
+    """Return the name, with a number where it is in ``used``, which holds names as :func:`fold_name` gives them."""
+    stem, suffix = split_suffix(name)
+    unique, number = name, 1
+    while fold_name(unique) in used:
         number += 1
-        out = f"{stem} ({number}){suffix}"
-    return out
+        unique = f"{stem} ({number}){suffix}"
+    return unique
 
 
-def folded(name: str) -> str:
-    """By which two names are the same to somebody or to some file system."""
+def fold_name(name: str) -> str:
+    """Return the form in which two names are equal if people or some file system take them for the same."""
     return fold(name, Level.CASE)
 
 
-def stored(name: str, number: int, format: str | None = None) -> str:
-    """Under which name a file lies on the disk: a number, and a suffix that says its format.
+def make_stored_name(name: str, number: int, format: str | None = None) -> str:
+    """Return a file's name on the disk: a number, and a suffix for its format.
 
     Raises:
         DataError: no format has its suffix.
         UnknownNameError: there is no such format.
     """
-    packed = name.lower().endswith(".gz")
-    if format is not None:
-        kind = get_format(format).name
+    if format is None:
+        kind, packed = format_of(name)
     else:
-        found, packed = format_of(name)
-        kind = found.name
-    return f"file-{number:05}.{kind}{'.gz' if packed else ''}"
+        kind, packed = get_format(format), name.lower().endswith(".gz")
+    return f"file-{number:05}.{kind.name}{'.gz' if packed else ''}"
 
 
-def plain_suffix(name: str, known: Container[str]) -> str:
-    """The suffix of a file that no format of ours reads, such as annotated text.
+def check_suffix(name: str, allowed: Container[str]) -> str:
+    """Return the suffix of a file that no format of ours reads, such as annotated text.
 
     Raises:
-        DataError: it is none of those known.
+        DataError: it is not allowed.
     """
     suffix = PurePosixPath(name).suffix.lower()
-    if suffix not in known:
+    if suffix not in allowed:
         raise DataError(f"a file of this kind cannot end in {suffix or 'nothing'}")
     return suffix
 
 
-def media_type(name: str) -> str:
-    """What a result is, by its suffix; text is UTF-8 or says otherwise itself."""
-    return _TYPES.get(PurePosixPath(name).suffix.lower(), "application/octet-stream")
+def get_media_type(name: str) -> str:
+    """Return a result's media type by its suffix; text is UTF-8 or declares its encoding itself."""
+    return _MEDIA_TYPES.get(PurePosixPath(name).suffix.lower(), "application/octet-stream")

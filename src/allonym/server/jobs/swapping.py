@@ -1,6 +1,6 @@
-"""Jobs of the kind ``swap``: a search that goes on where it stopped, releases for a plot, each written when asked for.
+"""Jobs of the kind ``swap``: a search that continues where it stopped, and its releases, each written on request.
 
-After the search the corpus and the releases stay in the job's folder, so that another release can be made of them.
+After the search the corpus and the releases stay in the job's folder, so that further releases can be made of them.
 """
 
 from __future__ import annotations
@@ -9,246 +9,222 @@ import json
 import pickle
 import shutil
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from allonym import __version__
 from allonym.files.output import Lines, PartFile
 from allonym.files.state import State
-from allonym.server.jobs.task import Ending, Made, Task, result
+from allonym.server.jobs.task import Outcome, Task, write_bytes
 from allonym.server.policies import policy_of
 
 if TYPE_CHECKING:
     from allonym.plan import Plan
-    from allonym.swap import Made as Release
-    from allonym.swap import Releases, Run
+    from allonym.swap import Made, Releases, Run
     from allonym.swap.settings import Settings
 
 T = TypeVar("T")
-WHOLE, SHOWN = "whole", "releases"
-"""Names in the state: that the search and its outputs are there; the releases as they are shown."""
+SUMMARY, RELEASES = "whole", "releases"
+"""Names in the state: the summary, once the search and its outputs are complete; the releases as they are shown."""
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
+_NUMBERS = ("changed", "share", "utility", "uniques", "cosine", "distance_per_chunk")
+_SETTINGS = {
+    "read.section": "section",
+    "read.min_size": "min_size",
+    "read.max_size": "max_size",
+    "search.size": "swap_size",
+    "search.points": "points",
+    "search.draws": "draws",
+    "mixture.clusters": "clusters",
+    "mixture.family": "family",
+    "mixture.restarts": "restarts",
+    "embed.name": "embedder",
+    "check.runs": "runs",
+}
+"""Settings of the search, and the options that they come from."""
 
 
-def swap(task: Task) -> Ending:
-    """Search, write the release that the rule chooses, then those that were asked for since."""
+def swap(task: Task) -> Outcome:
+    """Search, write the release that the rule chooses, then those that were requested since."""
     from allonym.swap.run import STAGES
 
-    run, state = _run(task), State(task.folder.state)
-    for place in (task.folder.out, task.folder.made):
-        place.mkdir(mode=0o700, exist_ok=True)
-    told = task.stages({**STAGES, "release": "writing"})
+    run, state = _make_run(task), State(task.folder.state)
+    for folder in (task.folder.out, task.folder.made):
+        folder.mkdir(mode=0o700, exist_ok=True)
+    advance = task.track_stages({**STAGES, "release": "writing"})
     corpus = None
-    if not _path(task, "releases").exists():
-        corpus = _kept(_path(task, "corpus"), lambda: run.load(advance=told))
-    label = task.options["label"]
-    found: Releases = _kept(
-        _path(task, "releases"), lambda: run.search(task.folder.state, told, label=label, corpus=corpus)
+    if not _get_pickle_path(task, "releases").exists():
+        corpus = _load_or_make(_get_pickle_path(task, "corpus"), lambda: run.load(advance=advance))
+    releases: Releases = _load_or_make(
+        _get_pickle_path(task, "releases"),
+        lambda: run.search(task.folder.state, advance, label=task.options["label"], corpus=corpus),
     )
-    whole = state.find(WHOLE)
-    if whole is None:
-        whole = _outputs(task, run, found, state, told)
-    chosen = list(dict.fromkeys([whole["chosen"], *task.wanted.get("choose", ())]))
-    steps = list(dict.fromkeys([*chosen, *task.wanted.get("make", ())]))
-    for done, number in enumerate(steps):
-        told("release", done, len(steps))
-        _release(task, run, found, number, write=number in chosen)
-    results = [_released(task, number) for number in chosen]
-    results += [result(task, n, task.folder.out / n) for n in ("report.html", "numbers.json")]
-    return {**whole, "chosen": chosen[-1]}, results
+    summary = state.find(SUMMARY)
+    if summary is None:
+        summary = _write_outputs(task, run, releases, state, advance)
+    chosen = list(dict.fromkeys([summary["chosen"], *task.releases.get("choose", ())]))
+    numbers = list(dict.fromkeys([*chosen, *task.releases.get("make", ())]))
+    for done, number in enumerate(numbers):
+        advance("release", done, len(numbers))
+        _write_release(task, run, releases, number, write=number in chosen)
+    files = [*(_name_release(task, number) for number in chosen), "report.html", "numbers.json"]
+    return {**summary, "chosen": chosen[-1]}, [task.make_result(name, task.folder.out / name) for name in files]
 
 
-def settings_of(options: Mapping[str, Any]) -> Settings:
-    """The settings of a search that a job's options describe.
+def make_settings(options: Mapping[str, Any]) -> Settings:
+    """Return the settings of a search that a job's options describe.
 
     Raises:
         UsageError, UnknownNameError: a value is not known.
     """
+    from allonym.errors import UnknownNameError
     from allonym.swap.categories import checked
     from allonym.swap.settings import Settings, presets
 
     if options["settings"] not in presets():
-        from allonym.errors import UnknownNameError
-
         raise UnknownNameError("preset of swapping", options["settings"], presets(), "options.settings")
-    given = {
-        "read.section": options["section"],
-        "read.min_size": options["min_size"],
-        "read.max_size": options["max_size"],
-        "search.size": options["swap_size"],
-        "search.full": None if options["swap_size"] is None else False,
-        "search.points": options["points"],
-        "search.population": tuple(options["population"]) or None,
-        "search.draws": options["draws"],
-        "mixture.clusters": options["clusters"],
-        "mixture.family": options["family"],
-        "mixture.restarts": options["restarts"],
-        "embed.name": options["embedder"],
-        "check.runs": options["runs"],
-        "check.intruders": () if not options["check"] else tuple(options["intruders"] or ()) or None,
-    }
-    changes: dict[str, object] = {name: value for name, value in given.items() if value is not None}
+    values = {setting: options[option] for setting, option in _SETTINGS.items()}
+    values["search.full"] = None if options["swap_size"] is None else False
+    values["search.population"] = tuple(options["population"]) or None
+    values["check.intruders"] = () if not options["check"] else tuple(options["intruders"] or ()) or None
+    changes: dict[str, object] = {name: value for name, value in values.items() if value is not None}
     states = options["categories"]
     changes |= {f"categories.{name}": state for name, state in (checked(states) if states else {}).items()}
     changes |= {f"fallback.{name}": way for name, way in options["fallback"].items()}
     return Settings.load(options["settings"]).with_(changes)
 
 
-def rule_of(options: Mapping[str, Any]) -> dict[str, float]:
-    """By what a release is chosen."""
-    names = ("risk_cap", "utility_floor", "slope", "offset")
-    return {name: options[name] for name in names if options[name] is not None}
-
-
-def _run(task: Task) -> Run:
+def _make_run(task: Task) -> Run:
     from allonym.swap import Run
 
-    options, source = task.options, task.source("files")
+    options, source = task.options, task.get_source("files")
     assert source is not None
-    reading = {"fields": options["fields"] or None, "metadata": task.table(), "rest": options["rest"]}
+    rule = ("risk_cap", "utility_floor", "slope", "offset")
     return Run(
         source=source,
         protect=options["protect"],
-        settings=settings_of(options),
+        settings=make_settings(options),
         policy=policy_of(task.spec.policy),
-        reading=reading,
-        rule=rule_of(options),
+        reading={"fields": options["fields"] or None, "metadata": task.prepare_metadata(), "rest": options["rest"]},
+        rule={name: options[name] for name in rule if options[name] is not None},
         key=task.key,
         seed=options["seed"],
     )
 
 
-def _path(task: Task, name: str) -> Path:
-    """Of something kept whole. It is ours alone: nobody else may write into the folder."""
+def _get_pickle_path(task: Task, name: str) -> Path:
+    """Return the path of a pickled value. Unpickling is safe: nobody else may write into the folder."""
     return task.folder.state / f"{name}-{__version__}.pickle"
 
 
-def _kept(path: Path, make: Callable[[], T]) -> T:
-    """What lies at a path, else what is made, which is put there whole."""
+def _load_or_make(path: Path, make: Callable[[], T]) -> T:
+    """Return the pickled value at a path; where there is none, make it and write it there."""
     if path.exists():
         with path.open("rb") as stream:
             return pickle.load(stream)  # type: ignore[no-any-return]
     value = make()
-    part = PartFile(path)
-    try:
-        part.write(pickle.dumps(value))
-        part.finish()
-    finally:
-        part.close(remove=True)
+    write_bytes(path, pickle.dumps(value))
     return value
 
 
-def _outputs(task: Task, run: Run, found: Releases, state: State, told: Any) -> dict[str, Any]:
-    """Check and write what the rule chooses; the report and all numbers."""
+def _write_outputs(task: Task, run: Run, releases: Releases, state: State, advance: Any) -> dict[str, Any]:
+    """Check and write the release that the rule chooses, the report and all numbers; return the summary."""
     from allonym import report
 
-    background = task.source("background")
     done = run.whole(
-        found,
-        background=background,
+        releases,
+        background=task.get_source("background"),
         label=task.options["label"],
         texts=task.options["texts"],
         state=task.folder.state,
-        advance=told,
+        advance=advance,
     )
-    state.keep(SHOWN, shown(found, done.told["why"]))
-    numbers = task.renamed(done.told)
+    state.keep(RELEASES, _describe_releases(releases, done.told["why"]))
+    numbers = task.show_names(done.told)
     beside = {
         task.folder.out / "numbers.json": json.dumps(numbers, ensure_ascii=False, indent=1, allow_nan=False) + "\n",
         task.folder.out / "report.html": report.render(report.swap_page(numbers), "html"),
     }
-    run.write(found, done.made, None, beside=beside)
-    _texts(task, found, done.made)
-    attacks = [{n: one[n] for n in ("intruder", "before", "after", "chance")} for one in done.told["attacks"]]
-    kept: dict[str, Any] = state.keep(
-        WHOLE,
+    run.write(releases, done.made, None, beside=beside)
+    _write_texts(task, releases, done.made)
+    attacks = [{n: attack[n] for n in ("intruder", "before", "after", "chance")} for attack in done.told["attacks"]]
+    summary: dict[str, Any] = state.keep(
+        SUMMARY,
         {
             "chosen": done.made.release.index,
-            "documents": len(found.corpus.documents),
-            "chunks": len(found.corpus.chunks),
-            "releases": len(found.releases),
-            "warnings": list(found.warnings),
+            "documents": len(releases.corpus.documents),
+            "chunks": len(releases.corpus.chunks),
+            "releases": len(releases.releases),
+            "warnings": list(releases.warnings),
             "attacks": attacks,
         },
     )
-    return kept
+    return summary
 
 
-def shown(found: Releases, why: str) -> dict[str, Any]:
-    """The releases as the plot and the list show them; what is chosen is not among it."""
+def _describe_releases(releases: Releases, why: str) -> dict[str, Any]:
+    """Return the releases as the plot and the list show them, without the choice."""
     from allonym.swap.plain import plain
 
-    front = {r.index for r in found.frontier}
+    def describe_number(estimate: Any) -> dict[str, Any]:
+        values = plain(estimate)
+        return {name: values[name] for name in ("value", "low", "high")}
+
+    frontier = {release.index for release in releases.frontier}
     rows = [
         {
-            "id": r.index,
-            "categories": list(r.categories),
-            "swaps": r.swaps,
-            "changed": _number(r.changed),
-            "share": _number(r.share),
-            "risk": _number(found.risk(r)),
-            "utility": _number(r.utility),
-            "uniques": _number(r.uniques),
-            "cosine": _number(r.cosine),
-            "distance_per_chunk": _number(r.distance_per_chunk),
-            "moves": found.places[r.index].moves,
-            "flags": list(r.flags),
-            "on_frontier": r.index in front,
+            "id": release.index,
+            "categories": list(release.categories),
+            "swaps": release.swaps,
+            "risk": describe_number(releases.risk(release)),
+            **{name: describe_number(getattr(release, name)) for name in _NUMBERS},
+            "moves": releases.places[release.index].moves,
+            "flags": list(release.flags),
+            "on_frontier": release.index in frontier,
         }
-        for r in found.releases
+        for release in releases.releases
     ]
-    sizes = list(found.settings.search.population)
-    return {"releases": rows, "population": plain(found.population), "populations": sizes, "why": why}
+    sizes = list(releases.settings.search.population)
+    return {"releases": rows, "population": plain(releases.population), "populations": sizes, "why": why}
 
 
-def _number(estimate: Any) -> dict[str, Any]:
-    from allonym.swap.plain import plain
-
-    told = plain(estimate)
-    return {name: told[name] for name in ("value", "low", "high")}
+def get_texts_path(folder: Path, number: int) -> Path:
+    """Return the path of the documents of a release, before and after."""
+    return folder / f"{number}.jsonl"
 
 
-def texts_path(folder_made: Path, number: int) -> Path:
-    """Where the documents of a release lie, before and after."""
-    return folder_made / f"{number}.jsonl"
-
-
-def _release(task: Task, run: Run, found: Releases, number: int, *, write: bool) -> None:
-    """Make a release where it is not there yet: its documents beside the originals, and its files if it is chosen."""
-    target = task.folder.out / _file(task, number)
-    if texts_path(task.folder.made, number).exists() and (target.exists() or not write):
+def _write_release(task: Task, run: Run, releases: Releases, number: int, *, write: bool) -> None:
+    """Make a release unless it exists: its documents beside the originals, and its files if it is chosen."""
+    target = task.folder.out / _name_release(task, number)
+    if get_texts_path(task.folder.made, number).exists() and (target.exists() or not write):
         return
-    made = found.make(found.release(number), policy=run.policy, key=run.key)
-    _texts(task, found, made)
+    made = releases.make(releases.release(number), policy=run.policy, key=run.key)
+    _write_texts(task, releases, made)
     if write and not target.exists():
-        if len(task.sent("files")) == 1:
-            run.write(found, made, target, overwrite=True)
+        if len(task.list_files("files")) == 1:
+            run.write(releases, made, target, overwrite=True)
         else:
-            _packed(task, run, found, made, target)
+            _write_archive(task, run, releases, made, target)
 
 
-def _file(task: Task, number: int) -> str:
-    sent = task.sent("files")
-    suffix = ".zip" if len(sent) > 1 else sent[0].stored.partition(".")[1] + sent[0].stored.partition(".")[2]
+def _name_release(task: Task, number: int) -> str:
+    files = task.list_files("files")
+    suffix = ".zip" if len(files) > 1 else "".join(files[0].stored.partition(".")[1:])
     return f"release-{number}{suffix}"
 
 
-def _released(task: Task, number: int) -> Made:
-    name = _file(task, number)
-    return result(task, name, task.folder.out / name)
-
-
-def _packed(task: Task, run: Run, found: Releases, made: Release, target: Path) -> None:
-    """A release of several files as one: under their own names, with nothing in it that changes from run to run."""
+def _write_archive(task: Task, run: Run, releases: Releases, made: Made, target: Path) -> None:
+    """Write a release of several files as one archive, under their shown names; the same release gives the same bytes."""
     folder = task.folder.state / "release"
     shutil.rmtree(folder, ignore_errors=True)
-    run.write(found, made, folder, overwrite=True)
+    run.write(releases, made, folder, overwrite=True)
     part = PartFile(target)
     try:
         with zipfile.ZipFile(part.stream, "w", zipfile.ZIP_DEFLATED) as archive:
-            for stored, name in task.shown().items():
+            for stored, name in task.map_names().items():
                 info = zipfile.ZipInfo(name, _EPOCH)
                 info.compress_type, info.external_attr = zipfile.ZIP_DEFLATED, 0o600 << 16
                 archive.writestr(info, (folder / stored).read_bytes())
@@ -258,16 +234,16 @@ def _packed(task: Task, run: Run, found: Releases, made: Release, target: Path) 
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _texts(task: Task, found: Releases, made: Release) -> None:
-    """The documents before and after, a line for each."""
-    path = texts_path(task.folder.made, made.release.index)
+def _write_texts(task: Task, releases: Releases, made: Made) -> None:
+    """Write the documents before and after, a line for each."""
+    path = get_texts_path(task.folder.made, made.release.index)
     if path.exists():
         return
-    names = task.shown()
+    names = task.map_names()
     lines = Lines(path, private=True)
     try:
-        for document, plan, after in zip(found.corpus.documents, made.plans, made.texts, strict=True):
-            before_spans, spans = _marked(plan)
+        for document, plan, after in zip(releases.corpus.documents, made.plans, made.texts, strict=True):
+            before_spans, spans = _describe_spans(plan)
             row = {
                 "id": names.get(document.id, document.id),
                 "before": document.text,
@@ -281,8 +257,8 @@ def _texts(task: Task, found: Releases, made: Release) -> None:
         lines.close(remove=True)
 
 
-def _marked(plan: Plan) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """What was replaced, in the original and in the released text."""
+def _describe_spans(plan: Plan) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return the spans of a plan's edits, in the original and in the released text."""
     before, after, moved = [], [], 0
     for edit in plan.edits:
         start = edit.start + moved
@@ -293,16 +269,9 @@ def _marked(plan: Plan) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     return before, after
 
 
-def documents(path: Path, offset: int, limit: int) -> tuple[list[dict[str, Any]], int]:
-    """Some documents of a release that was made, and how many there are."""
-    out: list[dict[str, Any]] = []
-    total = 0
-    for total, line in enumerate(_lines(path), 1):
-        if offset < total <= offset + limit:
-            out.append(json.loads(line))
-    return out, total
-
-
-def _lines(path: Path) -> Iterator[str]:
-    with path.open(encoding="ascii") as stream:
-        yield from stream
+def read_documents(path: Path, offset: int, limit: int) -> tuple[list[dict[str, Any]], int]:
+    """Return a page of the documents of a release, and how many there are."""
+    with path.open(encoding="ascii") as lines:
+        skipped = sum(1 for _ in islice(lines, offset))
+        page = [json.loads(line) for line in islice(lines, limit)]
+        return page, skipped + len(page) + sum(1 for _ in lines)

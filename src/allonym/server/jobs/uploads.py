@@ -1,4 +1,4 @@
-"""Uploads as they arrive: files straight to the disk, a piece at a time, with limits; never in memory as a whole."""
+"""Uploads as they arrive: files go straight to the disk, block by block, with limits, and never as a whole to memory."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ MOST_TEXT = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Arrived:
-    """A file that was uploaded: the field, the name that was sent, where it lies, and its size."""
+class UploadedFile:
+    """A file that was uploaded: the field, the name that was sent, its path, and its size."""
 
     role: str
     name: str = field(repr=False)
@@ -32,20 +32,15 @@ class Arrived:
 
 
 @dataclass(slots=True)
-class Form:
-    """What an upload held.
-
-    Attributes:
-        texts: fields that are no files.
-        files: the others, in their order.
-    """
+class UploadForm:
+    """The fields of an upload: texts by their names, and files in their order."""
 
     texts: dict[str, str] = field(default_factory=dict, repr=False)
-    files: list[Arrived] = field(default_factory=list)
+    files: list[UploadedFile] = field(default_factory=list)
 
 
-async def received(request: Request, folder: Path, roles: tuple[str, ...], texts: tuple[str, ...]) -> Form:
-    """Take an upload in.
+async def receive_upload(request: Request, folder: Path, roles: tuple[str, ...], texts: tuple[str, ...]) -> UploadForm:
+    """Receive an upload and write its files into a folder.
 
     Args:
         request: with a body of ``multipart/form-data``.
@@ -53,20 +48,22 @@ async def received(request: Request, folder: Path, roles: tuple[str, ...], texts
         roles: fields that are files. texts: fields that are not.
 
     Raises:
-        RequestError: the body is none, breaks off, or holds too much (400, 413, 507).
+        RequestError: there is no such body, or it breaks off or holds too much (400, 413, 507).
         UnknownNameError: a field is none of these.
     """
     kind, options = parse_options_header(request.headers.get("content-type", ""))
     boundary = options.get(b"boundary", b"")
     if kind != b"multipart/form-data" or not 1 <= len(boundary) <= 200:
         raise RequestError("a body of multipart/form-data is required", 415, "WrongMediaType")
-    form = _Form(folder, roles, texts)
+    form = _FormReader(folder, roles, texts)
     try:
-        parser = MultipartParser(boundary, form.callbacks())  # type: ignore[arg-type]
-        async for piece in request.stream():
-            if piece:
-                await run_in_threadpool(parser.write, piece)
+        parser = MultipartParser(boundary, form.list_callbacks())  # type: ignore[arg-type]
+        async for block in request.stream():
+            if block:
+                await run_in_threadpool(parser.write, block)
         parser.finalize()
+        if not form.is_complete:
+            raise RequestError("the upload broke off", 400, "BrokenOff")
     except FormParserError:
         raise RequestError("the body is not valid multipart/form-data", 400, "InvalidRequest") from None
     except ClientDisconnect:
@@ -75,16 +72,14 @@ async def received(request: Request, folder: Path, roles: tuple[str, ...], texts
         raise RequestError(f"the upload could not be stored: {error.strerror}", 507, "NoSpace") from None
     finally:
         form.close()
-    if not form.over:
-        raise RequestError("the upload broke off", 400, "BrokenOff")
     return form.form
 
 
-class _Form:
-    """What the parser calls."""
+class _FormReader:
+    """Takes what the parser reads."""
 
     def __init__(self, folder: Path, roles: tuple[str, ...], texts: tuple[str, ...]) -> None:
-        self.form, self.over = Form(), False
+        self.form, self.is_complete = UploadForm(), False
         self._folder, self._roles, self._texts = folder, roles, texts
         self._header, self._value, self._headers = b"", b"", dict[bytes, bytes]()
         self._size = 0
@@ -92,10 +87,12 @@ class _Form:
         self._stream: BinaryIO | None = None
         self._text = b""
 
-    def callbacks(self) -> dict[str, object]:
+    def list_callbacks(self) -> dict[str, object]:
+        """Return the methods that the parser calls, by the names of its events."""
         return {name.removeprefix("_"): getattr(self, name) for name in dir(self) if name.startswith("_on_")}
 
     def close(self) -> None:
+        """Close the file that is being written."""
         if self._stream is not None:
             with suppress(OSError):
                 self._stream.close()
@@ -106,13 +103,13 @@ class _Form:
 
     def _on_header_field(self, data: bytes, start: int, end: int) -> None:
         self._header += data[start:end]
-        self._bounded()
+        self._check_headers()
 
     def _on_header_value(self, data: bytes, start: int, end: int) -> None:
         self._value += data[start:end]
-        self._bounded()
+        self._check_headers()
 
-    def _bounded(self) -> None:
+    def _check_headers(self) -> None:
         if len(self._header) + len(self._value) > MOST_HEADERS or len(self._headers) > 16:
             raise RequestError("the headers of a part are too long", 400, "InvalidRequest")
 
@@ -131,8 +128,7 @@ class _Form:
             if len(self.form.files) >= MOST_FILES:
                 raise RequestError(f"a job has at most {MOST_FILES} files; pack records into one", 413, "TooLarge")
             self._file = options.get(b"filename", b"").decode("utf-8", "replace")
-            path = self._folder / f"{len(self.form.files) + 1}"
-            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            handle = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             self._stream = os.fdopen(handle, "wb")
         elif self._name not in self._texts:
             raise UnknownNameError("field", self._name[:64], (*self._texts, *self._roles), "form")
@@ -141,10 +137,10 @@ class _Form:
         self._size += end - start
         if self._stream is not None:
             self._stream.write(data[start:end])
-        else:
-            if self._size > MOST_TEXT:
-                raise RequestError(f"a field has at most {MOST_TEXT} bytes", 413, "TooLarge")
-            self._text += data[start:end]
+            return
+        if self._size > MOST_TEXT:
+            raise RequestError(f"a field has at most {MOST_TEXT} bytes", 413, "TooLarge")
+        self._text += data[start:end]
 
     def _on_part_end(self) -> None:
         if self._stream is None:
@@ -154,8 +150,12 @@ class _Form:
         os.fsync(self._stream.fileno())
         self._stream.close()
         self._stream = None
-        path = self._folder / f"{len(self.form.files) + 1}"
-        self.form.files.append(Arrived(self._name, self._file, path, self._size))
+        self.form.files.append(UploadedFile(self._name, self._file, self._path, self._size))
 
     def _on_end(self) -> None:
-        self.over = True
+        self.is_complete = True
+
+    @property
+    def _path(self) -> Path:
+        """The path of the file that is being written."""
+        return self._folder / f"{len(self.form.files) + 1}"

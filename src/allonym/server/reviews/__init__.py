@@ -1,12 +1,12 @@
 """Reviews: people look at what anonymisation did, two of them for each document, the riskiest first.
 
-``readings`` what one person says; ``queue`` who says it when; ``risk`` what is looked at first, and why; ``lists`` the
-terms that follow from it; ``outcomes`` agreement, residual risk, training text.
+``readings`` is what one person says, ``queue`` who may say it when, ``risk`` the order of the documents and the reasons
+for it, ``lists`` the terms that follow from decisions, ``outcomes`` agreement, residual risk and training text.
 """
 
 from __future__ import annotations
 
 from allonym.server.reviews.lists import TermLists
-from allonym.server.reviews.queue import Queue
+from allonym.server.reviews.queue import ReviewQueue
 
-__all__ = ["Queue", "TermLists"]
+__all__ = ["ReviewQueue", "TermLists"]

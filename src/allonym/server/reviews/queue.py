@@ -1,36 +1,38 @@
-"""The review queue: projects, their documents, and what two reviewers and an adjudicator say of each.
+"""The review queue: projects, their documents, and the readings of two reviewers and an adjudicator of each.
 
-Reviewers are blind to each other until both are done. What one saves names the version that was read; another one than
-the stored is refused, so that nothing is overwritten unseen.
+Reviewers are blind to each other until both are done. Whoever saves names the version that they read; if another one is
+stored, nothing is saved, so that nothing is overwritten unseen.
 """
 
 from __future__ import annotations
 
-import json
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import sqlalchemy as sa
 
-from allonym.document import Document, Span
-from allonym.errors import DatabaseError, RequestError, UsageError
+from allonym.document import Document, Span, Turn
+from allonym.errors import RequestError, UsageError
+from allonym.models.words import words
 from allonym.plan import digest
 from allonym.server import database as db
-from allonym.server.access import Who
+from allonym.server.access import Caller
 from allonym.server.accounts import is_name
-from allonym.server.database import Database, is_taken, now
-from allonym.server.reviews.lists import FOR_ALL, TermLists, project_number
-from allonym.server.reviews.readings import Reading, agree
+from allonym.server.database import Database, now
+from allonym.server.reviews.lists import TermLists, get_project_number
+from allonym.server.reviews.readings import Reading, is_same_reading
+from allonym.server.reviews.risk import Risk
 from allonym.server.sealing import Sealing
+from allonym.server.wire.reviews import DocumentLine, EditOut, ProjectOut
 
 NEW, OPEN, DISAGREEMENT, DONE = "new", "in_review", "disagreement", "done"
 STATES = (NEW, OPEN, DISAGREEMENT, DONE)
-ORDERS = ("risk", "gain", "added")
 VERDICT_SEAT, SEATS = 0, (1, 2)
 
-Wanted = tuple[str, str, str, str | None]
-"""A term that a reviewer wants on a list: kind, label, term, and the project, or None for all."""
+ListedTerm = tuple[str, str, str, str | None]
+"""A term that a reviewer puts on a list: kind, label, term, and the project, or None for all."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -38,58 +40,31 @@ class Item:
     """A document of the queue, with its texts. Hidden from ``repr``.
 
     Attributes:
-        number: names it in the database.
-        id: as its owner calls it.
-        state: one of ``STATES``.
+        id: its owner's name for it.
         document: the original.
-        anonymised: what became of it.
-        edits: of the plan, as plain values.
-        spans: what was found.
+        anonymised: the text after the edits.
+        edits: of the plan.
+        spans: the findings.
         labels: the tagger's labels that were looked for.
-        risk: as :meth:`allonym.server.reviews.risk.Risk.to_dict` gives it.
+        risk: by the second reading.
+        number: identifies it in the database.
+        state: one of ``STATES``.
     """
 
-    number: int
     id: str
-    state: str
     document: Document
     anonymised: str
-    edits: list[dict[str, Any]]
+    edits: list[EditOut]
     spans: tuple[Span, ...]
     labels: tuple[str, ...]
-    risk: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A document in the list of a project: no text but its id, which is hidden from ``repr``.
-
-    Attributes:
-        reviewers: how many have begun; done: how many are done.
-        mine: the caller's own reading: ``none``, ``open`` or ``done``.
-        adjudicated: whether somebody has decided.
-    """
-
-    id: str = field(repr=False)
-    state: str
-    risk: float
-    gain: float
-    bound: int
-    direct: int
-    mentions: int
-    words: int
-    reasons: list[dict[str, Any]]
-    reviewers: int
-    done: int
-    mine: str
-    adjudicated: bool
-    created: int
-    changed: int
+    risk: Risk
+    number: int = 0
+    state: str = NEW
 
 
 @dataclass(frozen=True, slots=True)
 class Seat:
-    """A reading with who read (the user's number and name), its version (0: none yet), and whether they are done."""
+    """A reading, its reader (the user's number and name), its version (0: none yet), and whether the reader is done."""
 
     seat: int
     user: int
@@ -99,290 +74,250 @@ class Seat:
     reading: Reading = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Project:
-    """A project: its policy choice (it may hold names: hidden from ``repr``), and the documents in each state."""
-
-    name: str
-    policy: Any = field(repr=False)
-    owner: str
-    created: int
-    states: Mapping[str, int]
-
-
-class Queue:
+class ReviewQueue:
     """Projects and documents in the server's database.
 
     Args:
-        place: the database.
-        sealing: under which texts, ids, marks and decisions lie.
-        lists: where decisions on terms go.
+        database: of the server.
+        sealing: encrypts texts, ids, marks and decisions.
+        lists: take the terms that follow from decisions.
     """
 
-    def __init__(self, place: Database, sealing: Sealing, lists: TermLists) -> None:
-        self._place, self._sealing, self.lists = place, sealing, lists
+    def __init__(self, database: Database, sealing: Sealing, lists: TermLists) -> None:
+        self._database, self._sealing, self.lists = database, sealing, lists
 
     def __repr__(self) -> str:
-        return "Queue()"
+        return "ReviewQueue()"
 
     # Projects
 
-    def make(self, name: str, policy: Any, owner: str) -> Project:
+    def make_project(self, name: str, policy: Any, owner: str) -> ProjectOut:
         """Make a project.
 
         Raises:
-            UsageError: the name will not do. RequestError: it is taken (409).
+            UsageError: the name is not acceptable. RequestError: it is taken (409).
         """
         if not is_name(name):
             raise UsageError("the name of a project has printable characters, no slash, no space at its ends")
-        sealed = self._sealing.seal(json.dumps(policy), f"project {name}")
-        created = now()
-        row = {"name": name, "sealed": sealed, "owner": owner, "created": created}
-        try:
-            with self._place.writing() as connection:
-                connection.execute(sa.insert(db.projects).values(**row))
-        except DatabaseError as error:
-            if is_taken(error):
-                raise RequestError(f"there is a project {name!r} already", 409, "Taken") from None
-            raise
-        return Project(name, policy, owner, created, dict.fromkeys(STATES, 0))
+        sealed, created = self._sealing.seal_json(policy, f"project {name}"), now()
+        with self._database.writing_unique(f"there is a project {name!r} already") as connection:
+            connection.execute(sa.insert(db.projects).values(name=name, sealed=sealed, owner=owner, created=created))
+        return _make_project(name, policy, owner, created, {})
 
-    def projects(self, name: str | None = None) -> list[Project]:
-        """All projects by name, or this one.
+    def list_projects(self, name: str | None = None) -> list[ProjectOut]:
+        """Return all projects by name, or only the one with this name.
 
         Raises:
             RequestError: there is no such project (404).
         """
-        asked = sa.select(db.projects).order_by(db.projects.c.name)
-        if name is not None:
-            if not name.isprintable():
-                raise _missing("project", name)
-            asked = asked.where(db.projects.c.name == name)
-        with self._place.reading() as connection:
-            rows = connection.execute(asked).all()
-            grouped = sa.select(db.documents.c.project, db.documents.c.state, sa.func.count())
-            counts = connection.execute(grouped.group_by(db.documents.c.project, db.documents.c.state)).all()
-        if name is not None and not rows:
-            raise _missing("project", name)
-        held: dict[int, dict[str, int]] = {r.number: dict.fromkeys(STATES, 0) for r in rows}
-        for project, state, count in counts:
-            if project in held:
-                held[project][state] = count
+        query = sa.select(db.projects).order_by(db.projects.c.name)
+        with self._database.reading() as connection:
+            if name is not None:
+                query = query.where(db.projects.c.number == get_project_number(connection, name))
+            rows = connection.execute(query).all()
+            columns = (db.documents.c.project, db.documents.c.state)
+            states = defaultdict[int, dict[str, int]](dict)
+            for project, state, count in connection.execute(sa.select(*columns, sa.func.count()).group_by(*columns)):
+                states[project][state] = count
         return [
-            Project(
+            _make_project(
                 r.name,
-                json.loads(self._sealing.opened(r.sealed, f"project {r.name}")),
+                self._sealing.unseal_json(r.sealed, f"project {r.name}"),
                 r.owner,
                 r.created,
-                held[r.number],
+                states[r.number],
             )
             for r in rows
         ]
 
-    def remove(self, name: str) -> int:
-        """Remove a project with its documents, readings and terms; gives how many documents there were.
+    def remove_project(self, name: str) -> int:
+        """Remove a project with its documents, readings and terms, and return how many documents it had.
 
         Raises:
             RequestError: there is no such project (404).
         """
-        with self._place.writing() as connection:
-            number = self._project(connection, name)
-            mine = sa.select(db.documents.c.number).where(db.documents.c.project == number)
-            connection.execute(sa.delete(db.readings).where(db.readings.c.document.in_(mine)))
-            gone = connection.execute(sa.delete(db.documents).where(db.documents.c.project == number)).rowcount
+        with self._database.writing() as connection:
+            number = get_project_number(connection, name)
+            documents = sa.select(db.documents.c.number).where(db.documents.c.project == number)
+            connection.execute(sa.delete(db.readings).where(db.readings.c.document.in_(documents)))
+            removed = connection.execute(sa.delete(db.documents).where(db.documents.c.project == number)).rowcount
             connection.execute(sa.delete(db.terms).where(db.terms.c.project == number))
             connection.execute(sa.delete(db.projects).where(db.projects.c.number == number))
-        return gone
+        return removed
 
     # Documents
 
-    def known(self, project: str, ids: Sequence[str], texts: Sequence[str]) -> list[bool]:
-        """Which documents are there already, with the same text.
+    def find_stored(self, project: str, ids: Sequence[str], texts: Sequence[str]) -> list[bool]:
+        """Return which documents are there already, with the same text.
 
         Raises:
-            RequestError: there is no such project (404), or another text has one's id (409).
+            RequestError: there is no such project (404), or another text has the same id (409).
         """
-        with self._place.reading() as connection:
-            number = self._project(connection, project)
-            out = []
-            for place, (id, text) in enumerate(zip(ids, texts, strict=True)):
-                row = self._row(connection, number, project, id)
-                if row is not None and self._head(row)["digest"] != digest(text):
-                    raise RequestError(f"documents[{place}]: its id is another document's", 409, "Taken")
-                out.append(row is not None)
-        return out
+        stored = []
+        with self._database.reading() as connection:
+            number = get_project_number(connection, project)
+            for index, (id, text) in enumerate(zip(ids, texts, strict=True)):
+                row = self._find_row(connection, number, project, id)
+                if row is not None and self._unseal_head(row)["digest"] != digest(text):
+                    raise RequestError(f"documents[{index}]: its id is another document's", 409, "Taken")
+                stored.append(row is not None)
+        return stored
 
-    def add(
-        self,
-        project: str,
-        id: str,
-        document: Document,
-        anonymised: str,
-        edits: list[dict[str, Any]],
-        spans: Sequence[Span],
-        labels: Sequence[str],
-        risk: Mapping[str, Any],
-        words: int,
-    ) -> None:
-        """Put a document into the queue; one of this id that is there already stays.
+    def add_document(self, project: str, item: Item) -> None:
+        """Put a document into the queue; if its id is there already, that document stays.
 
         Raises:
             RequestError: there is no such project (404).
         """
+        document, risk = item.document, item.risk
         head = {
-            "id": id,
+            "id": item.id,
             "digest": digest(document.text),
-            "mentions": len(spans),
-            "words": words,
-            "bound": risk["bound"],
-            "direct": risk["direct"],
-            "reasons": risk["reasons"],
+            "mentions": len(item.spans),
+            "words": len(words(document.text)),
+            **risk.model_dump(include={"bound", "direct", "reasons"}),
         }
         body = {
             "text": document.text,
             "parts": document.parts,
             "turns": [[t.start, t.end, t.speaker] for t in document.turns],
-            "anonymised": anonymised,
-            "edits": edits,
-            "spans": [[s.start, s.end, s.label, s.score, s.source] for s in spans],
-            "labels": list(labels),
-            "risk": risk,
+            "anonymised": item.anonymised,
+            "edits": [edit.model_dump() for edit in item.edits],
+            "spans": [[s.start, s.end, s.label, s.score, s.source] for s in item.spans],
+            "labels": list(item.labels),
+            "risk": risk.model_dump(),
         }
-        with self._place.writing() as connection:
-            number = self._project(connection, project)
-            if self._row(connection, number, project, id) is not None:
+        with self._database.writing() as connection:
+            number = get_project_number(connection, project)
+            if self._find_row(connection, number, project, item.id) is not None:
                 return
             row = {
                 "project": number,
-                "digest": self._digest(project, id),
-                "head": self._sealing.seal(json.dumps(head), "head"),
-                "body": self._sealing.seal(json.dumps(body), "body"),
-                "risk": float(risk["expected"]),
-                "gain": float(risk["gain"]),
+                "digest": self._sealing.digest("document", project, item.id),
+                "head": self._sealing.seal_json(head, "head"),
+                "body": self._sealing.seal_json(body, "body"),
+                "risk": float(risk.expected),
+                "gain": float(risk.gain),
                 "state": NEW,
                 "created": now(),
                 "changed": now(),
             }
             connection.execute(sa.insert(db.documents).values(**row))
 
-    def lines(
+    def list_documents(
         self, project: str, user: int, *, state: str | None = None, order: str = "risk", offset: int, limit: int
-    ) -> tuple[list[Line], int]:
-        """Documents of a project, the most urgent first, and how many there are in all.
+    ) -> tuple[list[DocumentLine], int]:
+        """Return documents of a project, the most urgent first, and how many there are in all.
 
         Args:
             project: its name.
-            user: the number of the user for whom ``mine`` is told.
+            user: the number of the user whose own readings ``mine`` shows.
             state: only documents in this state.
-            order: one of ``ORDERS``: by risk, by what the tagger may learn, or as they were added.
-            offset, limit: of the part that is given.
+            order: by ``risk``, by what the tagger may learn (``gain``), or as they were ``added``.
+            offset, limit: of the page.
 
         Raises:
             RequestError: there is no such project (404).
         """
         risk, gain = db.documents.c.risk.desc(), db.documents.c.gain.desc()
         columns = {"risk": (risk, gain), "gain": (gain, risk)}
-        with self._place.reading() as connection:
-            number = self._project(connection, project)
-            wanted = [db.documents.c.project == number, *([db.documents.c.state == state] if state else [])]
-            total = connection.execute(sa.select(sa.func.count()).select_from(db.documents).where(*wanted)).scalar()
-            asked = sa.select(*[c for c in db.documents.c if c.name != "body"]).where(*wanted)
-            first = (*columns.get(order, ()), db.documents.c.number)
-            rows = connection.execute(asked.order_by(*first).offset(offset).limit(limit)).all()
-            seats = sa.select(*[c for c in db.readings.c if c.name != "sealed"])
-            here = seats.where(db.readings.c.document.in_([r.number for r in rows]))
-            held: dict[int, list[Any]] = {}
-            for seat in connection.execute(here).all():
-                held.setdefault(seat.document, []).append(seat)
-        return [self._line(row, held.get(row.number, []), user) for row in rows], int(total or 0)
+        with self._database.reading() as connection:
+            where = self._select_documents(connection, project, state)
+            total = connection.execute(sa.select(sa.func.count()).select_from(db.documents).where(*where)).scalar()
+            query = sa.select(*[c for c in db.documents.c if c.name != "body"]).where(*where)
+            query = query.order_by(*columns.get(order, ()), db.documents.c.number)
+            rows = connection.execute(query.offset(offset).limit(limit)).all()
+            readings = sa.select(*[c for c in db.readings.c if c.name != "sealed"])
+            seats = defaultdict[int, list[Any]](list)
+            for seat in connection.execute(readings.where(db.readings.c.document.in_([r.number for r in rows]))).all():
+                seats[seat.document].append(seat)
+        return [self._make_line(row, seats[row.number], user) for row in rows], int(total or 0)
 
-    def item(self, project: str, id: str) -> Item:
-        """A document with its texts.
+    def get_item(self, project: str, id: str) -> Item:
+        """Return a document with its texts.
 
         Raises:
             RequestError: there is no such project or document (404).
         """
-        with self._place.reading() as connection:
-            return self._item(self._found(connection, project, id))
+        with self._database.reading() as connection:
+            return self._unseal_item(self._get_row(connection, project, id))
 
-    def items(self, project: str, state: str | None = None) -> list[tuple[Item, dict[int, Seat]]]:
-        """All documents of a project, or those in a state, with all readings by seat, as they were added."""
-        with self._place.reading() as connection:
-            number = self._project(connection, project)
-            wanted = [db.documents.c.project == number, *([db.documents.c.state == state] if state else [])]
-            rows = connection.execute(sa.select(db.documents).where(*wanted).order_by(db.documents.c.number)).all()
-            return [(self._item(row), self._seats(connection, row.number)) for row in rows]
+    def list_items(self, project: str, state: str | None = None) -> list[tuple[Item, dict[int, Seat]]]:
+        """Return all documents of a project, or those in a state, with their readings by seat, as they were added."""
+        with self._database.reading() as connection:
+            where = self._select_documents(connection, project, state)
+            rows = connection.execute(sa.select(db.documents).where(*where).order_by(db.documents.c.number)).all()
+            return [(self._unseal_item(row), self._read_seats(connection, row.number)) for row in rows]
 
-    def drop(self, project: str, id: str) -> None:
-        """Remove a document with all that was said of it.
+    def remove_document(self, project: str, id: str) -> None:
+        """Remove a document with its readings.
 
         Raises:
             RequestError: there is no such project or document (404).
         """
-        with self._place.writing() as connection:
-            row = self._found(connection, project, id, locked=True)
+        with self._database.writing() as connection:
+            row = self._get_row(connection, project, id, locked=True)
             connection.execute(sa.delete(db.readings).where(db.readings.c.document == row.number))
             connection.execute(sa.delete(db.documents).where(db.documents.c.number == row.number))
 
     # Readings
 
-    def reading(self, project: str, id: str, who: Who) -> Seat:
-        """A reviewer's own reading; version 0 where there is none yet."""
-        with self._place.reading() as connection:
-            row = self._found(connection, project, id)
-            seats = self._seats(connection, row.number)
-        own = _own(seats, who.id)
-        return Seat(0, who.id, who.name, 0, False, Reading()) if own is None else seats[own]
+    def get_reading(self, project: str, id: str, caller: Caller) -> Seat:
+        """Return the caller's own reading of a document; version 0 where there is none yet."""
+        with self._database.reading() as connection:
+            seats = self._read_seats(connection, self._get_row(connection, project, id).number)
+        seat = _find_seat(seats, caller.id)
+        return Seat(0, caller.id, caller.name, 0, False, Reading()) if seat is None else seats[seat]
 
-    def both(self, project: str, id: str) -> tuple[Item, dict[int, Seat]]:
-        """A document with the readings of both reviewers, and the verdict where there is one.
+    def get_both(self, project: str, id: str) -> tuple[Item, dict[int, Seat]]:
+        """Return a document with the readings of both reviewers, and the verdict where there is one.
 
         Raises:
             RequestError: not both are done, so they stay blind to each other (409).
         """
-        with self._place.reading() as connection:
-            row = self._found(connection, project, id)
-            seats = self._seats(connection, row.number)
-            item = self._item(row)
-        if not _both_done(seats):
+        with self._database.reading() as connection:
+            row = self._get_row(connection, project, id)
+            seats = self._read_seats(connection, row.number)
+            item = self._unseal_item(row)
+        if not _are_both_done(seats):
             raise RequestError("both reviewers must be done first: until then neither is shown", 409, "NotYet")
         return item, seats
 
-    def save(
+    def save_reading(
         self,
         project: str,
         id: str,
-        who: Who,
+        caller: Caller,
         version: int,
         done: bool,
-        read: Callable[[Item], tuple[Reading, Iterable[Wanted]]],
+        read: Callable[[Item], tuple[Reading, Iterable[ListedTerm]]],
         *,
         verdict: bool = False,
     ) -> tuple[Seat, str]:
-        """Keep a reading, and give it with the document's state.
+        """Store a reading, and return it with the document's state.
 
         Args:
             project, id: of the document.
-            who: the reader. A removed user's name is free again, so that readings are somebody's by number.
+            caller: the reader. As the name of a removed user is free again, readings belong to the user's number.
             version: of the reading that the reader began from; 0: there was none.
             done: whether the reader has nothing to add.
-            read: gives the reading, sound for the document, and terms for the lists.
+            read: returns the reading, sound for the document, and terms for the lists.
             verdict: it decides where two reviewers disagree, instead of being a reviewer's own.
 
         Raises:
             RequestError: there is no such document (404); two others review it, another version is stored, the document
                 is settled, or a verdict comes before both are done (409). Nothing is changed then.
         """
-        with self._place.writing() as connection:
-            row = self._found(connection, project, id, locked=True)
-            seats, item = self._seats(connection, row.number), self._item(row)
-            number = _seat_of(seats, who.id, verdict)
+        with self._database.writing() as connection:
+            row = self._get_row(connection, project, id, locked=True)
+            seats, item = self._read_seats(connection, row.number), self._unseal_item(row)
+            number = _choose_seat(seats, caller.id, verdict)
             before = seats.get(number)
-            reading, wanted = read(item)
+            reading, terms = read(item)
             stored = before.version if before else 0
             if before and stored == version + 1 and (before.reading, before.done) == (reading, done):
                 return before, row.state  # the answer to the first try got lost
-            _may(row.state, seats, verdict)
+            _check_turn(row.state, seats, verdict)
             if stored != version:
                 raise RequestError(
                     f"version {version} was read, but {stored} is stored now; read it again, nothing was changed",
@@ -390,145 +325,128 @@ class Queue:
                     "Stale",
                 )
             values = {
-                "user": who.id,
-                "reader": who.name,
+                "user": caller.id,
+                "reader": caller.name,
                 "version": stored + 1,
                 "done": done,
-                "sealed": self._sealing.seal(reading.to_json(), f"reading {row.number} {number}"),
+                "sealed": self._sealing.seal_json(asdict(reading), f"reading {row.number} {number}"),
                 "changed": now(),
             }
             if before:
-                at = sa.and_(db.readings.c.document == row.number, db.readings.c.seat == number)
-                connection.execute(sa.update(db.readings).where(at).values(**values))
+                same = sa.and_(db.readings.c.document == row.number, db.readings.c.seat == number)
+                connection.execute(sa.update(db.readings).where(same).values(**values))
             else:
                 connection.execute(sa.insert(db.readings).values(document=row.number, seat=number, **values))
-            seats[number] = Seat(number, who.id, who.name, stored + 1, done, reading)
-            state = _state(item, seats)
-            changed = sa.update(db.documents).where(db.documents.c.number == row.number)
-            connection.execute(changed.values(state=state, changed=now()))
-            for kind, label, term, place in wanted:
-                where = FOR_ALL if place is None else row.project
-                self.lists.write(connection, where, place, kind, label, term, who.name)
+            seats[number] = Seat(number, caller.id, caller.name, stored + 1, done, reading)
+            state = _decide_state(item, seats)
+            update = sa.update(db.documents).where(db.documents.c.number == row.number)
+            connection.execute(update.values(state=state, changed=now()))
+            for kind, label, term, place in terms:
+                self.lists.write_term(connection, kind, label, term, caller.name, place)
         return seats[number], state
 
-    def forget(self, user: int) -> None:
-        """Free the seats in which somebody who is no more has not ended; what they had ended stays."""
+    def forget_user(self, user: int) -> None:
+        """Free the seats of a removed user whose readings are not done; finished readings stay."""
         unfinished = (db.readings.c.user == user) & ~db.readings.c.done
-        with self._place.writing() as connection:
-            connection.execute(sa.delete(db.readings).where(unfinished))
+        self._database.write_rows(sa.delete(db.readings).where(unfinished))
 
-    # Inside
+    def _select_documents(self, connection: sa.Connection, project: str, state: str | None) -> list[Any]:
+        """Return the conditions for the documents of a project, or those in a state."""
+        where = [db.documents.c.project == get_project_number(connection, project)]
+        return [*where, db.documents.c.state == state] if state else where
 
-    def _project(self, connection: sa.Connection, name: str) -> int:
-        return project_number(connection, name)
+    def _find_row(self, connection: sa.Connection, number: int, project: str, id: str, locked: bool = False) -> Any:
+        name = self._sealing.digest("document", project, id)
+        query = sa.select(db.documents).where(db.documents.c.project == number, db.documents.c.digest == name)
+        return connection.execute(query.with_for_update() if locked else query).first()
 
-    def _digest(self, project: str, id: str) -> str:
-        return self._sealing.digest("document", project, id)
-
-    def _row(self, connection: sa.Connection, number: int, project: str, id: str, locked: bool = False) -> Any:
-        at = sa.and_(db.documents.c.project == number, db.documents.c.digest == self._digest(project, id))
-        asked = sa.select(db.documents).where(at)
-        return connection.execute(asked.with_for_update() if locked else asked).first()
-
-    def _found(self, connection: sa.Connection, project: str, id: str, locked: bool = False) -> Any:
-        row = self._row(connection, self._project(connection, project), project, id, locked)
+    def _get_row(self, connection: sa.Connection, project: str, id: str, locked: bool = False) -> Any:
+        row = self._find_row(connection, get_project_number(connection, project), project, id, locked)
         if row is None:
             raise RequestError(f"there is no such document in the project {project!r}", 404, "NotFound")
         return row
 
-    def _head(self, row: Any) -> dict[str, Any]:
-        head: dict[str, Any] = json.loads(self._sealing.opened(row.head, "head"))
+    def _unseal_head(self, row: Any) -> dict[str, Any]:
+        head: dict[str, Any] = self._sealing.unseal_json(row.head, "head")
         return head
 
-    def _item(self, row: Any) -> Item:
-        head, body = self._head(row), json.loads(self._sealing.opened(row.body, "body"))
-        with self._place.check_values():
+    def _unseal_item(self, row: Any) -> Item:
+        id, body = self._unseal_head(row)["id"], self._sealing.unseal_json(row.body, "body")
+        with self._database.check_values():
+            turns = tuple(Turn(start, end, tuple(name) if name else None) for start, end, name in body["turns"])
+            parts = tuple((start, end) for start, end in body["parts"])
             return Item(
-                row.number,
-                head["id"],
-                row.state,
-                _document(head["id"], body),
+                id,
+                Document(id, body["text"], parts=parts, turns=turns),
                 body["anonymised"],
-                body["edits"],
-                tuple(Span(*s) for s in body["spans"]),
+                [EditOut(**edit) for edit in body["edits"]],
+                tuple(Span(*span) for span in body["spans"]),
                 tuple(body["labels"]),
-                body["risk"],
+                Risk(**body["risk"]),
+                row.number,
+                row.state,
             )
 
-    def _line(self, row: Any, seats: Sequence[Any], user: int) -> Line:
-        head = self._head(row)
-        own = next((s for s in seats if s.seat in SEATS and s.user == user), None)
-        return Line(
-            head["id"],
-            row.state,
-            row.risk,
-            row.gain,
-            head["bound"],
-            head["direct"],
-            head["mentions"],
-            head["words"],
-            head["reasons"],
-            sum(s.seat in SEATS for s in seats),
-            sum(s.seat in SEATS and s.done for s in seats),
-            "none" if own is None else "done" if own.done else "open",
-            any(s.seat == VERDICT_SEAT and s.done for s in seats),
-            row.created,
-            row.changed,
-        )
+    def _make_line(self, row: Any, seats: Sequence[Any], user: int) -> DocumentLine:
+        mine = next((s for s in seats if s.seat in SEATS and s.user == user), None)
+        columns = {name: getattr(row, name) for name in ("state", "risk", "gain", "created", "changed")}
+        counts = {
+            "reviewers": sum(s.seat in SEATS for s in seats),
+            "done": sum(s.seat in SEATS and s.done for s in seats),
+            "mine": "none" if mine is None else "done" if mine.done else "open",
+            "adjudicated": any(s.seat == VERDICT_SEAT and s.done for s in seats),
+        }
+        return DocumentLine.from_values({**self._unseal_head(row), **columns, **counts})
 
-    def _seats(self, connection: sa.Connection, number: int) -> dict[int, Seat]:
-        rows = connection.execute(sa.select(db.readings).where(db.readings.c.document == number)).all()
-        out = {}
-        for r in rows:
-            read = Reading.from_json(self._sealing.opened(r.sealed, f"reading {number} {r.seat}"))
-            out[r.seat] = Seat(r.seat, r.user, r.reader, r.version, r.done, read)
-        return out
+    def _read_seats(self, connection: sa.Connection, number: int) -> dict[int, Seat]:
+        seats = {}
+        for row in connection.execute(sa.select(db.readings).where(db.readings.c.document == number)).all():
+            reading = Reading.from_dict(self._sealing.unseal_json(row.sealed, f"reading {number} {row.seat}"))
+            seats[row.seat] = Seat(row.seat, row.user, row.reader, row.version, row.done, reading)
+        return seats
 
 
-def _document(id: str, body: Mapping[str, Any]) -> Document:
-    from allonym.document import Turn
+def _make_project(name: str, policy: Any, owner: str, created: int, states: Mapping[str, int]) -> ProjectOut:
+    counts: dict[Any, int] = {state: states.get(state, 0) for state in STATES}
+    documents = sum(counts.values())
+    return ProjectOut(name=name, policy=policy, owner=owner, created=created, documents=documents, states=counts)
 
-    turns = tuple(Turn(a, b, tuple(who) if who else None) for a, b, who in body["turns"])
-    return Document(id, body["text"], parts=tuple((a, b) for a, b in body["parts"]), turns=turns)
 
-
-def _own(seats: Mapping[int, Seat], user: int) -> int | None:
+def _find_seat(seats: Mapping[int, Seat], user: int) -> int | None:
     return next((s for s in SEATS if s in seats and seats[s].user == user), None)
 
 
-def _seat_of(seats: Mapping[int, Seat], user: int, verdict: bool) -> int:
-    """Where a reading goes."""
+def _choose_seat(seats: Mapping[int, Seat], user: int, verdict: bool) -> int:
+    """Return the seat that a reading goes to."""
     if verdict:
         return VERDICT_SEAT
-    own = _own(seats, user)
+    mine = _find_seat(seats, user)
     free = next((s for s in SEATS if s not in seats), None)
-    if own is None and free is None:
+    if mine is None and free is None:
         raise RequestError("two others review this document already", 409, "Taken")
-    return own or free or 0
+    return mine or free or 0
 
 
-def _may(state: str, seats: Mapping[int, Seat], verdict: bool) -> None:
-    if verdict and not _both_done(seats):
+def _check_turn(state: str, seats: Mapping[int, Seat], verdict: bool) -> None:
+    """Check that a reviewer, or whoever gives a verdict, may save a reading now."""
+    both_done = _are_both_done(seats)
+    if verdict and not both_done:
         raise RequestError("both reviewers must be done before somebody decides", 409, "NotYet")
     if verdict and state == DONE:
         raise RequestError("this document is settled", 409, "Settled")
-    if not verdict and _both_done(seats):
+    if not verdict and both_done:
         raise RequestError("both reviewers are done; now somebody who may adjudicate decides", 409, "Settled")
 
 
-def _both_done(seats: Mapping[int, Seat]) -> bool:
+def _are_both_done(seats: Mapping[int, Seat]) -> bool:
     return all(s in seats and seats[s].done for s in SEATS)
 
 
-def _state(item: Item, seats: Mapping[int, Seat]) -> str:
-    if not _both_done(seats):
+def _decide_state(item: Item, seats: Mapping[int, Seat]) -> str:
+    if not _are_both_done(seats):
         return OPEN
     verdict = seats.get(VERDICT_SEAT)
     if verdict is not None and verdict.done:
         return DONE
-    one, other = (seats[s].reading for s in SEATS)
-    return DONE if agree(one, other, item.document.text, item.spans) else DISAGREEMENT
-
-
-def _missing(kind: str, name: str) -> RequestError:
-    return RequestError(f"there is no {kind} {name!r}", 404, "NotFound")
+    first, second = (seats[s].reading for s in SEATS)
+    return DONE if is_same_reading(first, second, item.document.text, item.spans) else DISAGREEMENT

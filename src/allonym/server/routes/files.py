@@ -1,13 +1,13 @@
-"""Files that a person works with: their texts, and the file again with plans carried out."""
+"""Files that a person works with: their texts, and the file again after its plans were applied."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Request, Response
 from pydantic import TypeAdapter
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
@@ -17,88 +17,84 @@ from starlette.requests import ClientDisconnect
 from allonym.errors import DataError, RequestError
 from allonym.plan import Plan
 from allonym.server import files
-from allonym.server.access import Who, needs, services_of
-from allonym.server.jobs.names import cleaned, media_type, with_mark
-from allonym.server.routes.jobs import disposition
+from allonym.server.jobs.names import add_mark, clean_name, get_media_type
+from allonym.server.routes.jobs import format_disposition
+from allonym.server.routes.parameters import Anonymizing, AnyServices, Detecting
 from allonym.server.services import Services
 from allonym.server.treating import plan_of
 from allonym.server.wire import files as wire
 
 router = APIRouter(prefix="/v1/files", tags=["files"])
-Within = Annotated[Services, Depends(services_of)]
 MOST_PLANS = 64 << 20
 """Bytes of all plans of a file as JSON."""
 
 _PLANS: TypeAdapter[list[wire.FilePlan]] = TypeAdapter(list[wire.FilePlan])
 
 
-def _described(**more: Any) -> dict[str, Any]:
+def _describe_form(**fields: Any) -> dict[str, Any]:
     file = {"type": "string", "format": "binary", "description": f"one of {', '.join(files.FORMATS)}"}
-    schema = {"type": "object", "required": ["file", *more], "properties": {"file": file, **more}}
+    schema = {"type": "object", "required": ["file", *fields], "properties": {"file": file, **fields}}
     return {"requestBody": {"required": True, "content": {"multipart/form-data": {"schema": schema}}}}
 
 
-@router.post("/text", summary="Read a file", openapi_extra=_described())
-async def file_text(request: Request, who: Annotated[Who, needs("detect")], services: Within) -> wire.FileTexts:
-    """The texts of a file, each with its turns where it is a conversation. Offsets and plans made of them fit
-    `/v1/files/apply`. Nothing is kept. A PDF gives its text only; a scanned or encrypted one is refused."""
-    async with _turn(services):
-        name, data, _ = await _received(request, services.settings.timeout)
-        found = await services.kernel.run(files.read_texts, data, name, services.settings.max_characters)
+@router.post("/text", summary="Read a file", openapi_extra=_describe_form())
+async def read_file(request: Request, caller: Detecting, services: AnyServices) -> wire.FileTexts:
+    """The texts of a file, with the turns of conversations. Plans for these texts fit `/v1/files/apply`. Nothing is
+    stored. Of a PDF, only the text is read; a scanned or encrypted one is refused."""
+    async with _wait_turn(services):
+        name, data, _ = await _receive_form(request, services.settings.timeout)
+        texts = await services.kernel.run(files.read_texts, data, name, services.settings.max_characters)
     return wire.FileTexts(
         name=name,
-        format=found.format,
-        saveable=found.saveable,
-        documents=[
-            wire.FileText(
-                id=one.id,
-                text=one.text,
-                turns=[
-                    wire.FileTurn(
-                        start=turn.start,
-                        end=turn.end,
-                        speaker=turn.speaker and wire.Place(start=turn.speaker[0], end=turn.speaker[1]),
-                    )
-                    for turn in one.turns
-                ]
-                or None,
-            )
-            for one in found.documents
-        ],
+        format=texts.format,
+        saveable=texts.saveable,
+        documents=[_describe_text(text) for text in texts.documents],
     )
+
+
+def _describe_text(text: files.Text) -> wire.FileText:
+    turns = [
+        wire.FileTurn(
+            start=turn.start,
+            end=turn.end,
+            speaker=turn.speaker and wire.Place(start=turn.speaker[0], end=turn.speaker[1]),
+        )
+        for turn in text.turns
+    ]
+    return wire.FileText(id=text.id, text=text.text, turns=turns or None)
 
 
 @router.post(
     "/apply",
-    summary="Write a file with plans carried out",
+    summary="Apply plans to a file",
     response_class=Response,
     responses={200: {"content": {"application/octet-stream": {}}, "description": "The file"}},
-    openapi_extra=_described(
+    openapi_extra=_describe_form(
         plans={"type": "string", "contentMediaType": "application/json", "description": "JSON list of {id, plan}"}
     ),
 )
-async def file_apply(request: Request, who: Annotated[Who, needs("anonymize")], services: Within) -> Response:
-    """The file as it was, with the plan of each of its documents carried out: formatting stays, properties that name
-    people are emptied. Each document needs a plan that was made for its text. A PDF cannot be written."""
-    async with _turn(services):
-        name, data, given = await _received(request, services.settings.timeout)
-        plans = await run_in_threadpool(_plans, given)
-        made = await services.kernel.run(files.apply_plans, data, name, plans)
-    headers = {"content-disposition": disposition(with_mark(name, "anonymised"))}
-    return Response(made, media_type=media_type(name), headers=headers)
+async def apply_plans(request: Request, caller: Anonymizing, services: AnyServices) -> Response:
+    """The file with the plan of each of its documents applied: formatting stays, properties that name people are
+    emptied. Each document needs a plan that was made for its text. A PDF cannot be written."""
+    async with _wait_turn(services):
+        name, data, field = await _receive_form(request, services.settings.timeout)
+        plans = await run_in_threadpool(_parse_plans, field)
+        content = await services.kernel.run(files.apply_plans, data, name, plans)
+    headers = {"content-disposition": format_disposition(add_mark(name, "anonymised"))}
+    return Response(content, media_type=get_media_type(name), headers=headers)
 
 
-def _plans(given: str | None) -> dict[str, Plan]:
-    """The plans of an upload, by their documents' ids.
+def _parse_plans(field: str | None) -> dict[str, Plan]:
+    """Return the plans of an upload, by their documents' ids.
 
     Raises:
-        RequestError: they are none (422).
-        PlanMismatch: one of them is none.
+        RequestError: the field is missing, or no list of plans (422).
+        PlanMismatch: one of them is no plan.
     """
-    if given is None:
+    if field is None:
         raise RequestError("plans is required: a JSON list of {id, plan}", 422, "InvalidRequest")
     try:
-        rows = _PLANS.validate_json(given)
+        rows = _PLANS.validate_json(field)
     except (ValueError, RecursionError):
         raise RequestError("plans is not a JSON list of {id, plan}", 422, "InvalidRequest") from None
     plans = {row.id: plan_of(row.plan) for row in rows}
@@ -108,8 +104,9 @@ def _plans(given: str | None) -> dict[str, Plan]:
 
 
 @asynccontextmanager
-async def _turn(services: Services) -> AsyncIterator[None]:
-    """One of few who hold a file in memory. Whoever waits too long is sent away, before its body counts as too slow."""
+async def _wait_turn(services: Services) -> AsyncIterator[None]:
+    """Limit how many requests hold a file in memory. A request that waits too long is refused, before its body counts
+    as too slow."""
     try:
         async with asyncio.timeout(services.settings.body_timeout / 2):
             await services.file_turns.acquire()
@@ -121,16 +118,16 @@ async def _turn(services: Services) -> AsyncIterator[None]:
         services.file_turns.release()
 
 
-async def _received(request: Request, seconds: float) -> tuple[str, bytes, str | None]:
-    """Name and bytes of the one file of an upload, and the field ``plans``. All of it stays in memory.
+async def _receive_form(request: Request, seconds: float) -> tuple[str, bytes, str | None]:
+    """Return name and bytes of the one file of an upload, and its field ``plans``. All of it stays in memory.
 
     Raises:
-        RequestError: the body is none, breaks off, takes longer than ``seconds``, or holds too much (400, 408, 413,
-            415).
+        RequestError: there is no such body, or it breaks off, takes longer than ``seconds``, or holds too much (400,
+            408, 413, 415).
     """
     if not request.headers.get("content-type", "").startswith("multipart/form-data"):
         raise RequestError("a body of multipart/form-data is required", 415, "WrongMediaType")
-    parser = _Parser(request.headers, _pieces(request), max_files=1, max_fields=1, max_part_size=MOST_PLANS)
+    parser = _Parser(request.headers, _stream_body(request), max_files=1, max_fields=1, max_part_size=MOST_PLANS)
     try:
         async with asyncio.timeout(seconds):
             form = await parser.parse()
@@ -146,7 +143,7 @@ async def _received(request: Request, seconds: float) -> tuple[str, bytes, str |
         if not isinstance(file, UploadFile) or isinstance(plans, UploadFile):
             raise RequestError("the form needs a file in the field 'file'", 422, "InvalidRequest")
         data = await file.read()
-        name = cleaned(file.filename or "", 1)
+        name = clean_name(file.filename or "", 1)
     finally:
         await form.close()
     try:
@@ -166,20 +163,19 @@ class _Parser(MultiPartParser):
         """See the base class."""
         if self._current_part.file is not None:
             self._size += end - start
-            if self._size > files.MOST_BYTES:
-                raise _too_large()
+            _check_size(self._size)
         super().on_part_data(data, start, end)
 
 
-async def _pieces(request: Request) -> AsyncGenerator[bytes, None]:
-    got = 0
-    async for piece in request.stream():
-        got += len(piece)
-        if got > files.MOST_BYTES + MOST_PLANS:
-            raise _too_large()
-        yield piece
+async def _stream_body(request: Request) -> AsyncGenerator[bytes, None]:
+    size = 0
+    async for block in request.stream():
+        size += len(block)
+        _check_size(size, files.MOST_BYTES + MOST_PLANS)
+        yield block
 
 
-def _too_large() -> RequestError:
-    message = f"a file has at most {files.MOST_BYTES >> 20} MB here; send a larger one as a job"
-    return RequestError(message, 413, "TooLarge")
+def _check_size(size: int, most: int | None = None) -> None:
+    if size > (files.MOST_BYTES if most is None else most):
+        message = f"a file has at most {files.MOST_BYTES >> 20} MB here; send a larger one as a job"
+        raise RequestError(message, 413, "TooLarge")

@@ -20,12 +20,12 @@ from allonym.document import Document
 from allonym.errors import AllonymError, RequestError
 from allonym.plan import Anonymized
 from allonym.server import treating
-from allonym.server.access import on_socket, services_of
+from allonym.server.access import authorize_socket, get_services
 from allonym.server.guard import Rate
 from allonym.server.kernel import Kernel
-from allonym.server.problems import invalid, problem
+from allonym.server.problems import describe_error, describe_invalid
 from allonym.server.services import Services
-from allonym.server.stream import MOST_TURNS, Transcript
+from allonym.server.transcript import MOST_TURNS, Transcript
 from allonym.server.wire import stream as wire
 from allonym.server.wire.base import Problem, Wire
 
@@ -41,15 +41,15 @@ RECHECK = 30.0
 """Seconds for which a session or key that opened a stream counts without being looked up again."""
 
 LONG = 20_000
-"""Characters from which on a text counts as long: of these one process fewer than there are is at work at a time."""
+"""Characters from which on a text counts as long: long texts never occupy all processes at a time."""
 
-REFUSED, TOO_MUCH, GOING, NO_TEXT = 1008, 1009, 1001, 1003  # codes of RFC 6455
+REFUSED, GOING, NO_TEXT = 1008, 1001, 1003  # codes of RFC 6455
 _turns: WeakKeyDictionary[Kernel, asyncio.Semaphore] = WeakKeyDictionary()
 
 
 @dataclass(slots=True)
 class _Stream:
-    """An open WebSocket and what holds for it."""
+    """An open WebSocket with its limits."""
 
     socket: WebSocket
     services: Services
@@ -57,140 +57,136 @@ class _Stream:
     permission: str = ""
     checked: float = 0.0
 
-    async def next(self) -> wire.Message | None:
-        """The next message; None where there is none any more, or where the stream had to be closed."""
+    async def receive_message(self) -> wire.Message | None:
+        """Return the next message; None where there are no more, or where the stream had to be closed."""
         while True:
             try:
                 async with asyncio.timeout(IDLE):
-                    said = await self.socket.receive_text()
+                    text = await self.socket.receive_text()
             except WebSocketDisconnect:
                 return None
-            except KeyError:  # bytes
-                await self.close(NO_TEXT)
+            except (KeyError, TimeoutError) as error:  # bytes, or silence
+                await self.close(NO_TEXT if isinstance(error, KeyError) else GOING)
                 return None
-            except TimeoutError:
-                await self.close(GOING)
-                return None
-            if not self.rate.allows("messages"):
-                await self.wrong(RequestError(f"more than {RATE:g} messages a second", 429, "TooMany"))
-                await self.close(REFUSED)
-                return None
-            if time.monotonic() - self.checked > RECHECK:
-                try:
-                    await run_in_threadpool(on_socket, self.socket, *filter(None, [self.permission]))
-                except RequestError as error:
-                    await self.wrong(error)
-                    await self.close(REFUSED)
-                    return None
-                self.checked = time.monotonic()
             try:
-                return wire.MESSAGES.validate_json(said)
+                await self._check_caller()
+            except RequestError as error:
+                await self.refuse(error)
+                return None
+            try:
+                return wire.MESSAGES.validate_json(text)
             except ValidationError as error:
-                rows = error.errors(include_input=False, include_url=False)
-                told = invalid([{**row, "loc": ("message", *row["loc"])} for row in rows])["error"]
-                await self.send(wire.Wrong(error=Problem.model_validate(told)))
+                problem = describe_invalid(error.errors(include_input=False, include_url=False), "message")["error"]
+                await self.send(wire.Wrong(error=Problem.model_validate(problem)))
+
+    async def _check_caller(self) -> None:
+        if not self.rate.allows("messages"):
+            raise RequestError(f"more than {RATE:g} messages a second", 429, "TooMany")
+        if time.monotonic() - self.checked > RECHECK:
+            await run_in_threadpool(authorize_socket, self.socket, *filter(None, [self.permission]))
+            self.checked = time.monotonic()
 
     async def send(self, message: Wire) -> None:
-        """Send a message, if there is still somebody."""
-        with suppress(WebSocketDisconnect, RuntimeError):  # Starlette's words for a closed one
+        """Send a message, unless the client is gone."""
+        with suppress(WebSocketDisconnect, RuntimeError):  # Starlette's errors for a closed stream
             await self.socket.send_text(message.model_dump_json())
 
-    async def wrong(self, error: Exception, version: int | None = None) -> None:
-        """Tell what went wrong."""
-        told = problem(error)[1]["error"]
-        await self.send(wire.Wrong(error=Problem.model_validate(told), version=version))
+    async def send_error(self, error: Exception, version: int | None = None) -> None:
+        """Send an error; ``version``: of the text that it is about."""
+        problem = describe_error(error)[1]["error"]
+        await self.send(wire.Wrong(error=Problem.model_validate(problem), version=version))
 
     async def close(self, code: int) -> None:
-        """Close it."""
+        """Close the stream."""
         with suppress(WebSocketDisconnect, RuntimeError):
             await self.socket.close(code)
 
+    async def refuse(self, error: Exception) -> None:
+        """Send an error and close the stream."""
+        await self.send_error(error)
+        await self.close(REFUSED)
+
 
 @router.websocket("/stream")
-async def stream(socket: WebSocket) -> None:
+async def open_stream(socket: WebSocket) -> None:
     """See the module. The protocol is in ``wire.stream``."""
-    services = services_of(socket)
+    services = get_services(socket)
     try:
-        await run_in_threadpool(on_socket, socket)
+        await run_in_threadpool(authorize_socket, socket)
     except RequestError as error:
-        status, body = problem(error)
+        status, body = describe_error(error)
         await socket.send_denial_response(JSONResponse(body, status))
         return
     await socket.accept()
-    one = _Stream(socket, services, Rate(RATE, 2 * RATE), checked=time.monotonic())
-    opening = await one.next()
+    stream = _Stream(socket, services, Rate(RATE, 2 * RATE), checked=time.monotonic())
+    opening = await stream.receive_message()
     if opening is None:
         return
     try:
         if not isinstance(opening, wire.Open):
             raise RequestError("the first message is {type: open, mode, policy}", 400, "InvalidRequest")
-        one.permission = PERMISSION[opening.mode]
-        await run_in_threadpool(on_socket, socket, one.permission)
+        stream.permission = PERMISSION[opening.mode]
+        await run_in_threadpool(authorize_socket, socket, stream.permission)
         if opening.mode == "annotate" and opening.scope is not None:
             raise RequestError("scope is for the mode transcript", 400, "InvalidRequest")
-        source = await run_in_threadpool(_source, opening, services)
+        choice = opening.policy if isinstance(opening.policy, str | None) else opening.policy.model_dump()
+        source = await run_in_threadpool(services.policies.source, choice)
     except AllonymError as error:
-        await one.wrong(error)
-        await one.close(REFUSED)
+        await stream.refuse(error)
         return
     if opening.mode == "annotate":
-        await _working(one, _Annotating(one, source))
+        await _serve_stream(stream, _Annotation(stream, source))
     else:
-        await _working(one, _Transcribing(one, source, opening.scope))
+        await _serve_stream(stream, _Transcription(stream, source, opening.scope))
 
 
-def _source(opening: wire.Open, services: Services) -> str:
-    choice = opening.policy if isinstance(opening.policy, str | None) else opening.policy.model_dump()
-    return services.policies.source(choice)
-
-
-class _Annotating:
+class _Annotation:
     """Texts to annotate, of which only the newest counts."""
 
     def __init__(self, stream: _Stream, source: str) -> None:
         self._stream, self._source = stream, source
         self._newest: wire.TextIn | None = None
 
-    def take(self, message: wire.Message) -> bool:
-        """Take a message in; whether it is one that this mode knows."""
+    def accept(self, message: wire.Message) -> bool:
+        """Take a message in; whether this mode knows it."""
         if isinstance(message, wire.TextIn):
             self._newest = message
         return isinstance(message, wire.TextIn)
 
     async def work(self) -> bool:
-        """Do what waits to be done; whether that was the last."""
-        asked, self._newest = self._newest, None
-        if asked is None:
+        """Process the newest text; whether the stream is over."""
+        message, self._newest = self._newest, None
+        if message is None:
             return False
         services = self._stream.services
-        begun = time.perf_counter()
+        start = time.perf_counter()
         try:
-            document = Document("", asked.text)
-            treating.refuse_long(asked.text, services.settings.max_characters)
-            async with _turn(document, services):
+            document = Document("", message.text)
+            treating.refuse_long(message.text, services.settings.max_characters)
+            async with _get_turn(document, services):
                 key = services.vault.operator_key
                 spans, _ = await services.kernel.run(treating.seen, document, self._source, key)
         except AllonymError as error:
-            await self._stream.wrong(error, asked.version)
+            await self._stream.send_error(error, message.version)
             return False
         counts = dict(sorted(Counter(span.label for span in spans).items()))
-        services.metrics.treated(len(asked.text), counts)
-        took = round((time.perf_counter() - begun) * 1000, 1)
-        await self._stream.send(wire.Spans(version=asked.version, spans=spans, counts=counts, milliseconds=took))
+        services.metrics.count_text(len(message.text), counts)
+        elapsed = round((time.perf_counter() - start) * 1000, 1)
+        await self._stream.send(wire.Spans(version=message.version, spans=spans, counts=counts, milliseconds=elapsed))
         return False
 
 
-class _Transcribing:
+class _Transcription:
     """A conversation that grows."""
 
     def __init__(self, stream: _Stream, source: str, scope: str | None) -> None:
         self._stream, self._source, self._scope = stream, source, scope
         self._transcript = Transcript()
-        self._counted = self._size = 0
+        self._processed = self._size = 0
         self._over = False
 
-    def take(self, message: wire.Message) -> bool:
-        """Take a message in; whether it is one that this mode knows.
+    def accept(self, message: wire.Message) -> bool:
+        """Take a message in; whether this mode knows it.
 
         Raises:
             RequestError: the conversation gets too long.
@@ -203,100 +199,97 @@ class _Transcribing:
                     f"a conversation has at most {most} characters and {MOST_TURNS} turns here", 413, "TooLarge"
                 )
             self._size = size
-            self._transcript.add(message.speaker, message.text)
+            self._transcript.add_turn(message.speaker, message.text)
         elif isinstance(message, wire.End):
             self._over = True
         return isinstance(message, wire.TurnIn | wire.End)
 
     async def work(self) -> bool:
-        """Do what waits to be done; whether that was the last."""
-        over = self._over
-        new = len(self._transcript.turns) > self._counted
-        if not new and not over:
+        """Process the conversation so far; whether the stream is over."""
+        over, turns = self._over, len(self._transcript.turns)
+        if turns == self._processed and not over:
             return False
-        self._counted = len(self._transcript.turns)
+        self._processed = turns
         try:
-            made = await self._made(self._transcript.document())
+            result = await self._anonymize(self._transcript.make_document())
         except AllonymError as error:
-            await self._stream.wrong(error)
+            await self._stream.send_error(error)
             return over
-        added, revised = self._transcript.shown(made.parts if self._transcript.turns else ())
-        changed = [wire.Revised(index=i, speaker=one.speaker, text=one.text) for i, one in revised.items()]
-        for index, one in added.items():
-            turn = wire.TurnOut(index=index, speaker=one.speaker, text=one.text, revised=changed)
-            await self._stream.send(turn)
-            changed = []
+        added, revised = self._transcript.show_turns(result.parts if turns else ())
+        changes = [wire.Revised(index=i, speaker=turn.speaker, text=turn.text) for i, turn in revised.items()]
+        for index, turn in added.items():
+            message = wire.TurnOut(index=index, speaker=turn.speaker, text=turn.text, revised=changes)
+            await self._stream.send(message)
+            changes = []
         if over:
-            counts = dict(made.report.labels)
-            await self._stream.send(wire.Ended(text=made.text, plan=made.plan.to_dict(), counts=counts))
-            self._stream.services.metrics.treated(self._size, counts)
+            counts = dict(result.report.labels)
+            await self._stream.send(wire.Ended(text=result.text, plan=result.plan.to_dict(), counts=counts))
+            self._stream.services.metrics.count_text(self._size, counts)
         return over
 
-    async def _made(self, document: Document) -> Anonymized:
+    async def _anonymize(self, document: Document) -> Anonymized:
         services = self._stream.services
         key = services.vault.operator_key
-        async with _turn(document, services):
+        async with _get_turn(document, services):
             if self._scope is None:
                 return await services.kernel.anonymize(document, self._source, key)
-            found = await services.kernel.detect(document, self._source, key)
-            return await run_in_threadpool(treating.kept, services, document, found, self._source, self._scope, {})
+            spans = await services.kernel.detect(document, self._source, key)
+            return await run_in_threadpool(treating.kept, services, document, spans, self._source, self._scope, {})
 
 
-async def _working(stream: _Stream, mode: _Annotating | _Transcribing) -> None:
-    """Take messages in while the newest work is done, until there is nobody or the work is over."""
-    came = asyncio.Event()
-    gone = False
+async def _serve_stream(stream: _Stream, mode: _Annotation | _Transcription) -> None:
+    """Take messages in while the newest work is done, until the client is gone or the work is over."""
+    has_work = asyncio.Event()
+    is_gone = False
 
-    async def worker() -> None:
+    async def work_until_over() -> None:
         while True:
-            await came.wait()
-            came.clear()
-            if gone:
+            await has_work.wait()
+            has_work.clear()
+            if is_gone:
                 return
             if await mode.work():
                 await stream.close(1000)
                 return
 
-    # What a process has begun is finished, also where nobody waits for it any more: to break it off ends the process.
-    working = asyncio.ensure_future(worker())
+    # Work that a process has begun is finished, even if nobody waits for it any more: to break it off ends the process.
+    worker = asyncio.ensure_future(work_until_over())
     try:
-        while not working.done():
-            message = await _unless(working, stream.next)
+        while not worker.done():
+            message = await _receive_unless(worker, stream.receive_message)
             if message is None:
                 break
             try:
-                if not mode.take(message):
+                if not mode.accept(message):
                     raise RequestError(f"this stream takes no message of the type {message.type!r}", 400, "WrongMode")
             except RequestError as error:
-                await stream.wrong(error)
+                await stream.send_error(error)
                 continue
-            came.set()
+            has_work.set()
     finally:
-        gone = True
-        came.set()
-        await working
+        is_gone = True
+        has_work.set()
+        await worker
 
 
-async def _unless(
-    working: asyncio.Future[None], receive: Callable[[], Awaitable[wire.Message | None]]
+async def _receive_unless(
+    worker: asyncio.Future[None], receive: Callable[[], Awaitable[wire.Message | None]]
 ) -> wire.Message | None:
-    """The next message; None where the work is over before one comes."""
-    coming = asyncio.ensure_future(receive())
-    both: set[asyncio.Future[Any]] = {coming, working}
+    """Return the next message; None where the work is over before one comes."""
+    receiving = asyncio.ensure_future(receive())
+    both: set[asyncio.Future[Any]] = {receiving, worker}
     await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
-    if not coming.done():
-        coming.cancel()
+    if not receiving.done():
+        receiving.cancel()
         with suppress(asyncio.CancelledError):
-            await coming
+            await receiving
         return None
-    return coming.result()
+    return receiving.result()
 
 
-def _turn(document: Document, services: Services) -> AbstractAsyncContextManager[None]:
-    """What a text waits for before it goes to the processes, so that long ones never have all of them."""
+def _get_turn(document: Document, services: Services) -> AbstractAsyncContextManager[None]:
+    """Return what a text waits for before it goes to the processes, so that long texts never occupy all of them."""
     kernel = services.kernel
     if len(document.text) < LONG:
         return nullcontext()
-    if kernel not in _turns:
-        _turns[kernel] = asyncio.Semaphore(max(1, kernel.workers - 1))
-    return _turns[kernel]
+    return _turns.setdefault(kernel, asyncio.Semaphore(max(1, kernel.workers - 1)))

@@ -28,14 +28,14 @@ class Setup(SignIn):
 
 
 class NewPassword(Wire):
-    """Change one's own."""
+    """A change of one's own password."""
 
     old: str = Field(max_length=1024)
     new: str = Field(max_length=1024)
 
 
 class Session(Wire):
-    """Who is signed in."""
+    """The caller and their permissions."""
 
     name: str
     role: str
@@ -44,7 +44,7 @@ class Session(Wire):
 
 
 class UserOut(Wire):
-    """A user."""
+    """A user, without the password."""
 
     name: str
     role: str
@@ -59,14 +59,14 @@ class Users(Wire):
 
 
 class UserChange(Wire):
-    """What to change of a user."""
+    """What to change in a user's account."""
 
     role: Role | None = None
     active: bool | None = None
 
 
 class Invite(Wire):
-    """Somebody who shall get an account."""
+    """The role of a person who is invited to make an account."""
 
     role: Role = "annotator"
 
@@ -88,7 +88,7 @@ class NewKey(Wire):
 
 
 class KeyOut(Wire):
-    """An API key, without what it consists of."""
+    """An API key, without its token."""
 
     name: str
     owner: str
@@ -99,7 +99,7 @@ class KeyOut(Wire):
 
 
 class KeyMade(KeyOut):
-    """A new API key; it is shown this once."""
+    """A new API key with its token, which is shown only this once."""
 
     key: str
 
@@ -111,7 +111,7 @@ class Keys(Wire):
 
 
 class AuditLine(Wire):
-    """Who did what."""
+    """A line of the audit log: who did what."""
 
     number: int
     time: int
@@ -127,7 +127,7 @@ class Audit(Wire):
 
 
 class Status(Wire):
-    """Whether the server does its work."""
+    """Whether the server works."""
 
     status: str
     version: str

@@ -1,8 +1,9 @@
-"""What all wire types share, and the shape of errors."""
+"""The base of all wire types, and the shape of errors."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -13,7 +14,7 @@ Count = Annotated[int, Field(ge=0)]
 
 
 class Wire(BaseModel):
-    """Base of all: unknown fields are errors, values never show in a ``repr``."""
+    """The base class: unknown fields are errors, and a ``repr`` shows no values."""
 
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
@@ -22,9 +23,19 @@ class Wire(BaseModel):
 
     __str__ = __repr__
 
+    @classmethod
+    def from_object(cls, value: object) -> Self:
+        """Make one from the attributes of an object, such as a row of a database, that have the names of the fields."""
+        return cls.model_validate(value, from_attributes=True)
+
+    @classmethod
+    def from_values(cls, values: Mapping[str, Any]) -> Self:
+        """Make one from those values that have the names of the fields."""
+        return cls.model_validate({name: values[name] for name in cls.model_fields if name in values})
+
 
 class Problem(Wire):
-    """What went wrong: configuration and places, never the text."""
+    """An error. It names configuration and places, never text."""
 
     code: str = Field(description="one word for programs", examples=["UnknownNameError"])
     message: str = Field(examples=["unknown policy 'defualt'; did you mean: default"])
