@@ -341,7 +341,7 @@ def test_uploads_that_broke_off_go_but_not_those_under_way(tmp_path, monkeypatch
             made.jobs.start()
             until(lambda: not left.exists())
             assert coming.exists()
-            until(lambda: made.jobs._runner._remove_expireded > 0)
+            until(lambda: made.jobs._runner._cleaned > 0)
             assert coming.exists()
 
 

@@ -49,7 +49,7 @@ def lists(place):
 @pytest.fixture
 def queue(place, lists):
     made = ReviewQueue(place, Sealing(b"k" * 32), lists)
-    made.make("calls", "default", "rita")
+    made.make_project("calls", "default", "rita")
     add(made, "one")
     return made
 

@@ -1,7 +1,7 @@
 """Users, their sessions and API keys, one-time links, and the audit log.
 
-Passwords are hashed with argon2id (RFC 9106). Tokens are 256 random bits, so a plain SHA-256 of one is enough to look it
-up and does not reveal it.
+Passwords are hashed with argon2id (RFC 9106). Tokens are 256 random bits, so a plain SHA-256 of one is enough to look
+it up and does not reveal it.
 """
 
 from __future__ import annotations
@@ -117,7 +117,10 @@ class Accounts:
             _check_role(role)
         with self._database.writing() as connection:
             row = self._get_user(connection, name)
-            changed = {"role": role or row.role, "active": bool(row.active if active is None else active)}
+            changed: dict[str, Any] = {
+                "role": role or row.role,
+                "active": bool(row.active if active is None else active),
+            }
             if changed != {"role": "admin", "active": True}:
                 self._check_not_last_admin(connection, row.id)
             connection.execute(sa.update(db.users).where(db.users.c.id == row.id).values(**changed))

@@ -43,19 +43,20 @@ def _define_table(name: str, tables: sa.MetaData, columns: str, *unique: str, re
     Args:
         name: without the prefix.
         tables: the part of the schema that it belongs to.
-        columns: ``name: type`` of each, separated by commas; a type may follow modifiers. Only ``optional`` allows NULL.
+        columns: ``name: type`` of each, separated by commas, with modifiers before the type. Only ``optional`` allows
+            NULL.
         unique: columns whose values together occur once.
         reuse_ids: whether the number of a removed row may be used again.
     """
     defined: list[Any] = [_define_column(*column.split(": ")) for column in columns.split(", ")]
-    constraints = [sa.UniqueConstraint(*unique)] if unique else []
-    options = {} if reuse_ids else {"sqlite_autoincrement": True}
+    constraints: list[Any] = [sa.UniqueConstraint(*unique)] if unique else []
+    options: dict[str, Any] = {} if reuse_ids else {"sqlite_autoincrement": True}
     return sa.Table(f"allonym_server_{name}", tables, *defined, *constraints, **options)
 
 
 def _define_column(name: str, kind: str) -> sa.Column[Any]:
     *modifiers, base = kind.split()
-    options = {"nullable": False}
+    options: dict[str, Any] = {"nullable": False}
     for modifier in modifiers:
         options |= _MODIFIERS[modifier]
     return sa.Column(name, _TYPES[base], **options)
@@ -180,7 +181,7 @@ class Database(Store):
             self._create_first_tables()  # two servers began at once, and the other one was faster
         self.migrate(lambda connection, before, after: None)
 
-    def fetch_rows(self, query: sa.Select[Any]) -> Sequence[sa.Row[Any]]:
+    def fetch_rows(self, query: sa.Select[Any]) -> Sequence[Any]:
         """Return the rows of one query, in a transaction of its own."""
         with self.reading() as connection:
             return connection.execute(query).all()

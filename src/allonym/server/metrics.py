@@ -15,15 +15,14 @@ class Metrics:
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
-        registry = {"registry": self._registry}
-        self._requests = Counter("allonym_requests", "Requests", ("method", "route", "status"), **registry)
+        self._requests = Counter("allonym_requests", "Requests", ("method", "route", "status"), registry=self._registry)
         self._seconds = Histogram(
-            "allonym_request_seconds", "Seconds of a request", ("route",), buckets=_SECONDS, **registry
+            "allonym_request_seconds", "Seconds of a request", ("route",), buckets=_SECONDS, registry=self._registry
         )
-        self._mentions = Counter("allonym_mentions", "Mentions found", ("label",), **registry)
-        self._characters = Counter("allonym_characters", "Characters treated", **registry)
-        self._restored = Counter("allonym_restored", "Mentions brought back", **registry)
-        self._jobs = Gauge("allonym_jobs", "Jobs", ("state",), **registry)
+        self._mentions = Counter("allonym_mentions", "Mentions found", ("label",), registry=self._registry)
+        self._characters = Counter("allonym_characters", "Characters treated", registry=self._registry)
+        self._restored = Counter("allonym_restored", "Mentions brought back", registry=self._registry)
+        self._jobs = Gauge("allonym_jobs", "Jobs", ("state",), registry=self._registry)
 
     def count_request(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count a request that was answered."""

@@ -1,4 +1,4 @@
-"""The shape of errors, ``{"error": {"code", "message", "where"}}``, except on Presidio's routes. It quotes no request."""
+"""The shape of errors: ``{"error": {"code", "message", "where"}}``, but on Presidio's routes. It quotes no request."""
 
 from __future__ import annotations
 

@@ -48,7 +48,12 @@ def run(settings: Settings, say: Callable[[str], None]) -> None:
             token, _ = services.accounts.make_link("admin")
             link = f"{services.url}/#/setup?token={token}"
             lines.insert(0, f"make the first account, an admin's, within a day: {link}")
-        _Server(_configure(settings, app), app, lambda: [say(line) for line in lines]).run(sockets=[listener])
+
+        def announce() -> None:
+            for line in lines:
+                say(line)
+
+        _Server(_configure(settings, app), app, announce).run(sockets=[listener])
 
 
 def _configure(settings: Settings, app: FastAPI) -> uvicorn.Config:
@@ -93,7 +98,7 @@ class _Server(uvicorn.Server):
         started: called when it serves.
     """
 
-    def __init__(self, config: uvicorn.Config, app: FastAPI, started: Callable[[], object]) -> None:
+    def __init__(self, config: uvicorn.Config, app: FastAPI, started: Callable[[], None]) -> None:
         super().__init__(config)
         self._app, self._started, self._lifespan = app, started, AsyncExitStack()
 

@@ -68,7 +68,7 @@ class Studies:
             "texts": {token: entry.text for token, entry in dealt.entries.items()},
             **body.model_dump(include={"guesses", "consent", "aliases"}),
         }
-        row = {
+        row: dict[str, Any] = {
             "name": body.name,
             "sealed": self._sealing.seal_json(content, f"study {body.name}"),
             "texts": len(body.texts),

@@ -23,8 +23,8 @@ class Transcript:
     """The turns of a conversation, as they came in and as they were last shown.
 
     However a conversation comes in, its turns read in the end as if the whole of it had been anonymised at once: each
-    time all of it is processed, and :meth:`show_turns` returns what that changes. The tagger remembers earlier turns, so
-    that mostly the new turn costs time.
+    time all of it is processed, and :meth:`show_turns` returns what that changes. The tagger remembers earlier turns,
+    so that mostly the new turn costs time.
     """
 
     turns: list[tuple[str | None, str]] = field(default_factory=list)

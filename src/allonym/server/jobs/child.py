@@ -1,4 +1,4 @@
-"""The process of one job. It gets its task over standard input, ends with the server, and leaves a file with its ending.
+"""The process of one job. It gets its task over standard input, ends with the server, and writes how it ended.
 
     python -m allonym.server.jobs.child PARENT
 

@@ -1,4 +1,4 @@
-"""The rows of jobs in the server's database. Only the server that runs the jobs changes a state; others leave a wish."""
+"""The rows of jobs in the server's database. Only the server that runs jobs changes a state; others leave a wish."""
 
 from __future__ import annotations
 
@@ -130,8 +130,8 @@ class JobQueue:
 
     def count_states(self) -> dict[str, int]:
         """Return how many jobs are in each state."""
-        query = sa.select(jobs.c.state, sa.func.count()).where(self._here).group_by(jobs.c.state)
-        counts = {state: int(count) for state, count in self._database.fetch_rows(query)}
+        query = sa.select(jobs.c.state, sa.func.count().label("total")).where(self._here).group_by(jobs.c.state)
+        counts = {row.state: int(row.total) for row in self._database.fetch_rows(query)}
         return {state: counts.get(state, 0) for state in (WAITING, RUNNING, DONE, FAILED, CANCELLED)}
 
     def list_wishes(self) -> list[tuple[str, str, str]]:

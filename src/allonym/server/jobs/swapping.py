@@ -217,7 +217,7 @@ def _name_release(task: Task, number: int) -> str:
 
 
 def _write_archive(task: Task, run: Run, releases: Releases, made: Made, target: Path) -> None:
-    """Write a release of several files as one archive, under their shown names; the same release gives the same bytes."""
+    """Write a release of several files as one archive, under their shown names; equal releases give equal bytes."""
     folder = task.folder.state / "release"
     shutil.rmtree(folder, ignore_errors=True)
     run.write(releases, made, folder, overwrite=True)

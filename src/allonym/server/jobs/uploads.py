@@ -1,4 +1,4 @@
-"""Uploads as they arrive: files go straight to the disk, block by block, with limits, and never as a whole to memory."""
+"""Uploads as they arrive: files go straight to the disk, block by block, with limits, never as a whole to memory."""
 
 from __future__ import annotations
 

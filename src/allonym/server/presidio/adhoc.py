@@ -1,8 +1,8 @@
-"""Recognizers that a request brings along: patterns and lists of words, as Presidio's ``PatternRecognizer``.
+"""Recognizers that a request brings: patterns and lists of words, as Presidio's ``PatternRecognizer``.
 
-Patterns run on RE2 alone, so none can run away; what RE2 refuses (look-around, back-references) is refused. RE2's
-``\\w``, ``\\d``, ``\\s`` and ``\\b`` know ASCII only, so a pattern is also matched against the text with its letters,
-digits and blanks turned into ASCII ones; both findings count.
+Patterns run on RE2 alone, so none can run away; a pattern that RE2 refuses (look-around, back-references) is refused.
+RE2's ``\\w``, ``\\d``, ``\\s`` and ``\\b`` know ASCII only, so a pattern is also matched against the text with its
+letters, digits and blanks turned into ASCII ones; both findings count.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import time
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import chain
 
@@ -23,7 +23,7 @@ from allonym.detect.words import word_list
 from allonym.errors import RequestError
 
 BOOST, LEAST_BOOSTED = 0.35, 0.4
-"""What a context word adds to a score, and the least that a score then is, as in Presidio."""
+"""How much a context word adds to a score, and the least resulting score, as in Presidio."""
 
 NEAR = 5
 """Words before a match that may be context."""
@@ -35,16 +35,16 @@ MAX_WORK = 2_000_000_000
 """RE2 instructions times code points that one text may cost."""
 
 SECONDS = 5.0
-"""For all recognizers of a request on one text."""
+"""Time limit for all recognizers of a request on one text."""
 
 MOST = 200_000
-"""Places that all recognizers of a request may find."""
+"""Matches of all recognizers of a request, at most."""
 
 FLAGS = re.DOTALL | re.MULTILINE | re.IGNORECASE
-_LETTERS = ((re.IGNORECASE, "i"), (re.MULTILINE, "m"), (re.DOTALL, "s"))
-_FUNCTION = word_list("function_words")
+_FLAG_LETTERS = ((re.IGNORECASE, "i"), (re.MULTILINE, "m"), (re.DOTALL, "s"))
+_FUNCTION_WORDS = word_list("function_words")
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
-_SLICE = 1000  # matches or words between two looks at the clock
+_CHECK_EVERY = 1000  # matches or words between two looks at the clock
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +58,11 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True)
 class Recognizer:
-    """What one recognizer looks for.
+    """A recognizer of one request.
 
     Attributes:
         name: for explanations.
-        entity: the type of what it finds.
+        entity: the type of its findings.
         patterns: RE2 patterns.
         words: a deny list: found as whole words, without regard to case.
         words_score: of these.
@@ -80,8 +80,8 @@ class Recognizer:
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
-    """A match: where, how sure, by which pattern (None: the deny list), and the context word that helped, if any."""
+class Match:
+    """A match with its score, its pattern (None: the deny list), and the context word that raised the score, if any."""
 
     start: int
     end: int
@@ -91,13 +91,13 @@ class Hit:
     word: str = field(default="", repr=False)
 
     @property
-    def original(self) -> float:
+    def original_score(self) -> float:
         """The score without context."""
         return self.pattern.score if self.pattern else self.recognizer.words_score
 
 
-def compiled(regex: str, flags: int, where: str) -> re2._Regexp:
-    """An RE2 pattern for :func:`allonym.detect.scan.encoded` texts.
+def compile_pattern(regex: str, flags: int, where: str) -> re2._Regexp:
+    """Compile an RE2 pattern for :func:`allonym.detect.scan.encoded` texts.
 
     Raises:
         RequestError: RE2 refuses it, or it is too large (400).
@@ -105,39 +105,39 @@ def compiled(regex: str, flags: int, where: str) -> re2._Regexp:
     options = re2.Options()
     options.log_errors = False
     options.never_capture = True
-    letters = "".join(letter for flag, letter in _LETTERS if flags & flag)
+    letters = "".join(letter for flag, letter in _FLAG_LETTERS if flags & flag)
+    source = f"(?{letters}:{regex})" if letters else regex
     try:
-        found = re2.compile((f"(?{letters}:{regex})" if letters else regex).encode("utf-8", "surrogatepass"), options)
+        pattern = re2.compile(source.encode("utf-8", "surrogatepass"), options)
     except re2.error:
-        raise RequestError(
-            f"{where} is not a pattern that RE2 takes; it knows no look-around and no back-references", 400, "Refused"
+        raise _refuse(
+            f"{where} is not a pattern that RE2 takes; it knows no look-around and no back-references"
         ) from None
-    if found.programsize > MAX_PROGRAM:
-        raise RequestError(
-            f"{where} is too large a pattern: {found.programsize} steps of {MAX_PROGRAM}", 400, "Refused"
-        )
-    return found
+    if pattern.programsize > MAX_PROGRAM:
+        raise _refuse(f"{where} is too large a pattern: {pattern.programsize} steps of {MAX_PROGRAM}")
+    return pattern
 
 
 @lru_cache(maxsize=32)
-def _patterns(recognizer: Recognizer) -> tuple[tuple[Pattern, re2._Regexp], ...]:
+def _compile_patterns(recognizer: Recognizer) -> tuple[tuple[Pattern, re2._Regexp], ...]:
+    where = f"recognizer {_quote_name(recognizer.name)}: pattern"
     return tuple(
-        (one, compiled(one.regex, recognizer.flags, f"recognizer {shown(recognizer.name)}: pattern {shown(one.name)}"))
-        for one in recognizer.patterns
+        (pattern, compile_pattern(pattern.regex, recognizer.flags, f"{where} {_quote_name(pattern.name)}"))
+        for pattern in recognizer.patterns
     )
 
 
-def check(recognizers: Sequence[Recognizer]) -> int:
-    """How many RE2 instructions they compile to.
+def count_instructions(recognizers: Sequence[Recognizer]) -> int:
+    """Return how many RE2 instructions the patterns of all recognizers compile to.
 
     Raises:
         RequestError: RE2 refuses one (400).
     """
-    return sum(found.programsize for one in recognizers for _, found in _patterns(one))
+    return sum(compiled.programsize for r in recognizers for _, compiled in _compile_patterns(r))
 
 
-def find(text: str, recognizers: Sequence[Recognizer], context: Sequence[str] = ()) -> list[Hit]:
-    """What the recognizers find.
+def find_matches(text: str, recognizers: Sequence[Recognizer], context: Sequence[str] = ()) -> list[Match]:
+    """Return the matches of all recognizers.
 
     Args:
         text: the text.
@@ -147,82 +147,91 @@ def find(text: str, recognizers: Sequence[Recognizer], context: Sequence[str] = 
     Raises:
         RequestError: the recognizers take too long on this text, or find too much in it (400).
     """
-    size = check(recognizers) * len(text)
-    if size > MAX_WORK:
-        raise RequestError(f"these patterns are too much for a text of {len(text)} characters", 400, "Refused")
+    if count_instructions(recognizers) * len(text) > MAX_WORK:
+        raise _refuse(f"these patterns are too much for a text of {len(text)} characters")
     until = time.monotonic() + SECONDS
-    looked = [text] if (ascii_text := plain(text)) == text else [text, ascii_text]
-    lower = _lower(text) if any(one.words for one in recognizers) else ""
-    before = _Before(text)
-    out: list[Hit] = []
+    ascii_text = to_ascii(text)
+    texts = [text] if ascii_text == text else [text, ascii_text]
+    lower = _lower(text) if any(recognizer.words for recognizer in recognizers) else ""
+    preceding = _PrecedingWords(text)
+    found: list[Match] = []
     for recognizer in recognizers:
-        helps = [word.lower() for word in recognizer.context]
-        for start, end, pattern in chain(_matched(looked, recognizer, until), _listed(text, lower, recognizer, until)):
-            if len(out) == MOST:
-                raise too_many()
-            if len(out) % _SLICE == 0:
-                _in_time(until)
-            hit = Hit(start, end, pattern.score if pattern else recognizer.words_score, recognizer, pattern)
-            out.append(_boosted(hit, helps, [*before.words(start), *map(str.lower, context)]) if helps else hit)
-    return out
+        helpful = [word.lower() for word in recognizer.context]
+        places = chain(_match_patterns(texts, recognizer, until), _match_words(text, lower, recognizer, until))
+        for start, end, pattern in places:
+            if len(found) == MOST:
+                raise too_many_matches()
+            if len(found) % _CHECK_EVERY == 0:
+                _check_time(until)
+            match = Match(start, end, pattern.score if pattern else recognizer.words_score, recognizer, pattern)
+            if helpful:
+                match = _boost_score(match, helpful, [*preceding.list_words(start), *map(str.lower, context)])
+            found.append(match)
+    return found
 
 
-def too_many() -> RequestError:
-    """What a request is refused with whose recognizers find more than ``MOST`` places."""
-    return RequestError(f"the recognizers find more than {MOST} places", 400, "Refused")
+def too_many_matches() -> RequestError:
+    """Return the error for a request whose recognizers find more than ``MOST`` matches."""
+    return _refuse(f"the recognizers find more than {MOST} places")
 
 
-def _in_time(until: float) -> None:
+def _refuse(message: str) -> RequestError:
+    return RequestError(message, 400, "Refused")
+
+
+def _check_time(until: float) -> None:
     if time.monotonic() > until:
-        raise RequestError(f"the recognizers take longer than {SECONDS:g} s on this text", 400, "Refused")
+        raise _refuse(f"the recognizers take longer than {SECONDS:g} s on this text")
 
 
-def _matched(texts: Sequence[str], recognizer: Recognizer, until: float) -> Iterator[tuple[int, int, Pattern | None]]:
-    for pattern, found in _patterns(recognizer):
-        seen: set[tuple[int, int]] = set()
+def _match_patterns(
+    texts: Sequence[str], recognizer: Recognizer, until: float
+) -> Iterator[tuple[int, int, Pattern | None]]:
+    for pattern, compiled in _compile_patterns(recognizer):
+        yielded: set[tuple[int, int]] = set()
         for text in texts:
-            for number, (span, *_) in enumerate(matches(found, text)):
+            for number, (span, *_) in enumerate(matches(compiled, text)):
                 # A single match takes linear time; many that each look far ahead would take quadratic time.
-                if number % _SLICE == 0:
-                    _in_time(until)
-                if span[0] < span[1] and span not in seen:
-                    seen.add(span)
+                if number % _CHECK_EVERY == 0:
+                    _check_time(until)
+                if span[0] < span[1] and span not in yielded:
+                    yielded.add(span)
                     yield (*span, pattern)
 
 
-def _listed(text: str, lower: str, recognizer: Recognizer, until: float) -> Iterator[tuple[int, int, Pattern | None]]:
+def _match_words(
+    text: str, lower: str, recognizer: Recognizer, until: float
+) -> Iterator[tuple[int, int, Pattern | None]]:
     for word in dict.fromkeys(map(_lower, recognizer.words)):
-        _in_time(until)
-        at = lower.find(word) if word else -1
+        _check_time(until)
+        start = lower.find(word) if word else -1
         number = 0
-        while at >= 0:
+        while start >= 0:
             number += 1
-            if number % _SLICE == 0:
-                _in_time(until)
-            end = at + len(word)
-            if not (at and _wordy(text[at - 1])) and not (end < len(text) and _wordy(text[end])):
-                yield at, end, None
-            at = lower.find(word, at + 1)
+            if number % _CHECK_EVERY == 0:
+                _check_time(until)
+            end = start + len(word)
+            if not (start and _is_word_char(text[start - 1])) and not (end < len(text) and _is_word_char(text[end])):
+                yield start, end, None
+            start = lower.find(word, start + 1)
 
 
 def _lower(text: str) -> str:
-    """In lower case, of the same length."""
+    """Return the text in lower case, of the same length."""
     return text.lower() if text.isascii() else "".join(c if len(low := c.lower()) > 1 else low for c in text)
 
 
-def _wordy(char: str) -> bool:
+def _is_word_char(char: str) -> bool:
     return char.isalnum() or char == "_"
 
 
-def plain(text: str) -> str:
-    """The text with each letter, digit and blank as an ASCII one; of the same length."""
-    if text.isascii():
-        return text
-    return "".join(c if c.isascii() else _plain(c) for c in text)
+def to_ascii(text: str) -> str:
+    """Return the text with each letter, digit and blank as an ASCII one; of the same length."""
+    return text if text.isascii() else "".join(c if c.isascii() else _to_ascii_char(c) for c in text)
 
 
 @lru_cache(maxsize=8192)
-def _plain(char: str) -> str:
+def _to_ascii_char(char: str) -> str:
     if char.isdecimal():
         return str(unicodedata.decimal(char))
     if char.isalnum() or unicodedata.category(char).startswith("M"):
@@ -231,31 +240,29 @@ def _plain(char: str) -> str:
     return " " if char.isspace() else char
 
 
-class _Before:
-    """The words before a place, without function words, in lower case; the word at the place too."""
+class _PrecedingWords:
+    """The words of a text without function words, in lower case, to look up those before an offset."""
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._found: list[tuple[int, str]] | None = None
-        self._starts: list[int] = []
+        self._words: list[tuple[int, str]] | None = None
 
-    def words(self, start: int) -> list[str]:
-        if self._found is None:
-            pieces = ((m.start(), m[0].lower()) for m in _WORD.finditer(self._text))
-            self._found = [(at, word) for at, word in pieces if word not in _FUNCTION]
-            self._starts = [at for at, _ in self._found]
-        here = bisect_right(self._starts, start)
-        return [word for _, word in self._found[max(0, here - NEAR - 1) : here]]
-
-
-def _boosted(hit: Hit, helps: Sequence[str], near: Sequence[str]) -> Hit:
-    for word in helps:
-        if any(word in one for one in near):
-            score = min(1.0, max(hit.score + BOOST, LEAST_BOOSTED))
-            return Hit(hit.start, hit.end, score, hit.recognizer, hit.pattern, word)
-    return hit
+    def list_words(self, start: int) -> list[str]:
+        """Return the last words before an offset, and the word at the offset."""
+        if self._words is None:
+            pairs = ((m.start(), m[0].lower()) for m in _WORD.finditer(self._text))
+            self._words = [(offset, word) for offset, word in pairs if word not in _FUNCTION_WORDS]
+        end = bisect_right(self._words, start, key=lambda pair: pair[0])
+        return [word for _, word in self._words[max(0, end - NEAR - 1) : end]]
 
 
-def shown(name: str) -> str:
-    """A name that a request gave, as it may stand in a message."""
+def _boost_score(match: Match, helpful: Sequence[str], near: Sequence[str]) -> Match:
+    for word in helpful:
+        if any(word in neighbour for neighbour in near):
+            return replace(match, score=min(1.0, max(match.score + BOOST, LEAST_BOOSTED)), word=word)
+    return match
+
+
+def _quote_name(name: str) -> str:
+    """Return a name that a request brought, as it may stand in a message."""
     return repr(name) if re.fullmatch(r"[\w .()/+-]{1,60}", name) else "(no plain name)"

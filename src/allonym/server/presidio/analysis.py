@@ -1,13 +1,13 @@
-"""What ``/analyze`` answers: our findings under Presidio's names, with those of the recognizers that a request brings.
+"""The answer of ``/analyze``: our findings under Presidio's names, with those of the recognizers of the request.
 
-As in Presidio, findings may overlap; of two of one type, one inside the other and no surer, the inner one is left out.
+As in Presidio, findings may overlap; one inside another of the same type, with no higher score, is left out.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -24,25 +24,26 @@ from allonym.pipeline import resolve_candidates
 from allonym.policy import Policy
 from allonym.server.policies import policy_of
 from allonym.server.presidio import adhoc
-from allonym.server.presidio.names import labels_of
+from allonym.server.presidio.names import find_labels
 
-NOBODY = "No matching recognizers were found to serve the request."
+NO_RECOGNIZER = "No matching recognizers were found to serve the request."
 _SOURCE = re.compile(r"([\w:.-]+?)(?:\+context\(([^)]*)\))?(\+valid)?(?:\+unmasked)?")
+_LOOK_BACK = 200  # findings that may hold the next one
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What is asked of a text.
+    """What a request asks of each text.
 
     Attributes:
-        source: what describes the policy.
-        entities: the only types wanted; None: all.
+        source: describes the policy.
+        entities: the requested types; None: all.
         threshold: the score from 0 to 1 that a finding needs; None: as the policy says.
-        explain: whether each finding comes with its explanation.
+        explain: whether each finding has its explanation.
         recognizers: further ones, for this request.
         context: words that count as standing before the text.
-        allow: what is no finding.
-        allow_patterns: ``allow`` holds RE2 patterns instead of texts; one found anywhere in a finding allows it.
+        allow: texts that are no findings.
+        allow_patterns: ``allow`` holds RE2 patterns instead of texts; a match anywhere in a finding allows it.
         flags: of these patterns.
     """
 
@@ -58,154 +59,159 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _Finding:
     start: int
     end: int
     entity: str
     score: float
-    by: Span | adhoc.Hit
+    origin: Span | adhoc.Match
 
 
-def analysed(text: str, query: Query) -> list[dict[str, Any]]:
-    """The findings in a text, in reading order, as ``/analyze`` returns them: runs in a worker.
+@dataclass(slots=True)
+class _Explanation:
+    """Presidio's explanation of a finding."""
+
+    recognizer: str = ""
+    pattern_name: str | None = None
+    pattern: str | None = None
+    original_score: float = 0.0
+    score: float = 0.0
+    textual_explanation: str | None = None
+    score_context_improvement: float = 0
+    supportive_context_word: str = ""
+    validation_result: bool | None = None
+
+
+def analyze_text(text: str, query: Query) -> list[dict[str, Any]]:
+    """Return the findings in a text, in reading order, as ``/analyze`` shows them. Runs in a worker.
 
     Raises:
         RequestError: a pattern is refused or takes too long.
     """
     policy = policy_of(query.source)
-    least = query.threshold or 0.0
-    wanted = None if query.entities is None else frozenset(query.entities)
-    found = [one for one in _ours(text, query) if one.score >= least and (wanted is None or one.entity in wanted)]
-    for hit in adhoc.find(text, query.recognizers, query.context):
-        entity = hit.recognizer.entity
-        if hit.score >= least and hit.score > 0 and (wanted is None or entity in wanted):
-            found.append(_Found(hit.start, hit.end, entity, hit.score, hit))
-    kept = _allowed(text, _apart(found), query)
+    findings = _detect_findings(text, query)
+    findings += [
+        _Finding(match.start, match.end, match.recognizer.entity, match.score, match)
+        for match in adhoc.find_matches(text, query.recognizers, query.context)
+        if match.score > 0
+    ]
+    least, entities = query.threshold or 0.0, frozenset(query.entities or ())
+    requested = [f for f in findings if f.score >= least and (query.entities is None or f.entity in entities)]
     return [
         {
-            "analysis_explanation": _explained(one, policy) if query.explain else None,
-            "end": one.end,
-            "entity_type": one.entity,
-            "score": one.score,
-            "start": one.start,
+            "analysis_explanation": _explain_finding(finding, policy) if query.explain else None,
+            "end": finding.end,
+            "entity_type": finding.entity,
+            "score": finding.score,
+            "start": finding.start,
         }
-        for one in sorted(kept, key=lambda one: (one.start, -one.end, one.entity))
+        for finding in sorted(
+            _drop_allowed(text, _drop_contained(requested), query), key=lambda f: (f.start, -f.end, f.entity)
+        )
     ]
 
 
-@lru_cache(maxsize=8)
-def _all(source: str) -> Policy:
-    """The policy with a threshold of 0 for everything."""
-    return policy_of(source).with_threshold(0.0)
-
-
 @lru_cache(maxsize=64)
-def _settling(source: str, threshold: float) -> Policy:
+def _load_policy(source: str, threshold: float) -> Policy:
     return policy_of(source).with_threshold(threshold)
 
 
-def _ours(text: str, query: Query) -> list[_Found]:
+def _detect_findings(text: str, query: Query) -> list[_Finding]:
     # However many thresholds and types are asked for, the rules are compiled once or twice: that costs time and memory.
-    looking = policy_of(query.source) if query.threshold is None else _all(query.source)
-    settling = looking if query.threshold is None else _settling(query.source, round(query.threshold, 2))
+    detecting = resolving = policy_of(query.source)
+    if query.threshold is not None:
+        detecting = _load_policy(query.source, 0.0)
+        resolving = _load_policy(query.source, round(query.threshold, 2))
     lead = f"{' '.join(query.context)}: " if query.context else ""
     document = Document("", lead + text, parts=((len(lead), len(lead) + len(text)),) if lead else ())
-    seen = find_candidates(document, looking)
+    candidates = find_candidates(document, detecting)
     types: dict[str, str] = {}
     if query.entities is not None:
         for entity in reversed(query.entities):
-            types.update(dict.fromkeys(labels_of(entity, looking), entity))
-        seen = [span for span in seen if span.label in types]
-    out = []
-    for span in resolve_candidates(document, settling, seen):
-        if span.end > len(lead):
-            start, end = max(0, span.start - len(lead)), span.end - len(lead)
-            entity = types.get(span.label) or entity_type(span.label, looking)
-            out.append(_Found(start, end, entity, round(float(span.score), 4), span))
-    return out
-
-
-def _apart(found: Sequence[_Found]) -> list[_Found]:
-    """Without what lies inside a finding of its own type that is as sure or surer."""
-    out: list[_Found] = []
-    for one in sorted(set(found), key=lambda one: (one.entity, one.start, one.start - one.end, -one.score)):
-        inside = any(
-            o.entity == one.entity and o.start <= one.start and one.end <= o.end and one.score <= o.score
-            for o in out[-_LOOK_BACK:]
+            types.update(dict.fromkeys(find_labels(entity, detecting), entity))
+        candidates = [span for span in candidates if span.label in types]
+    return [
+        _Finding(
+            max(0, span.start - len(lead)),
+            span.end - len(lead),
+            types.get(span.label) or entity_type(span.label, detecting),
+            round(float(span.score), 4),
+            span,
         )
-        if not inside:
-            out.append(one)
-    return out
+        for span in resolve_candidates(document, resolving, candidates)
+        if span.end > len(lead)
+    ]
 
 
-_LOOK_BACK = 200
+def _drop_contained(findings: Sequence[_Finding]) -> list[_Finding]:
+    """Drop findings inside another of their own type with the same or a higher score."""
+    outer: list[_Finding] = []
+    for finding in sorted(set(findings), key=lambda f: (f.entity, f.start, f.start - f.end, -f.score)):
+        is_inside = any(
+            o.entity == finding.entity
+            and o.start <= finding.start
+            and finding.end <= o.end
+            and finding.score <= o.score
+            for o in outer[-_LOOK_BACK:]
+        )
+        if not is_inside:
+            outer.append(finding)
+    return outer
 
 
-def _allowed(text: str, found: Sequence[_Found], query: Query) -> list[_Found]:
-    if not query.allow:
-        return list(found)
-    if not query.allow_patterns:
-        allow = frozenset(query.allow)
-        return [one for one in found if text[one.start : one.end] not in allow]
-    patterns = [allowed_by(one, query.flags) for one in query.allow if one]
-    return [one for one in found if not any(p.search(encoded(text[one.start : one.end])) for p in patterns)]
+def _drop_allowed(text: str, findings: Sequence[_Finding], query: Query) -> list[_Finding]:
+    if query.allow_patterns:
+        patterns = [_compile_allowed(pattern, query.flags) for pattern in query.allow if pattern]
+        return [f for f in findings if not any(p.search(encoded(text[f.start : f.end])) for p in patterns)]
+    allowed = frozenset(query.allow)
+    return [f for f in findings if text[f.start : f.end] not in allowed]
 
 
 @lru_cache(maxsize=256)
-def allowed_by(regex: str, flags: int) -> re2._Regexp:
-    """A pattern of an allow list. Raises :class:`RequestError` where RE2 refuses it."""
-    return adhoc.compiled(regex, flags, "a pattern of allow_list")
+def _compile_allowed(regex: str, flags: int) -> re2._Regexp:
+    return adhoc.compile_pattern(regex, flags, "a pattern of allow_list")
 
 
-def check(query: Query) -> None:
+def check_patterns(query: Query) -> None:
     """Raise :class:`RequestError` where RE2 refuses one of the query's patterns."""
-    adhoc.check(query.recognizers)
+    adhoc.count_instructions(query.recognizers)
     if query.allow_patterns:
-        for one in query.allow:
-            allowed_by(one, query.flags)
+        for pattern in query.allow:
+            _compile_allowed(pattern, query.flags)
 
 
 @lru_cache(maxsize=4)
-def _rules(policy: Policy) -> Mapping[str, PatternRule]:
+def _index_rules(policy: Policy) -> Mapping[str, PatternRule]:
     return {rule.name: rule for rule in (*builtin_rules(), *policy.patterns)}
 
 
-def _explained(one: _Found, policy: Policy) -> dict[str, Any]:
-    out: dict[str, Any] = {
-        "recognizer": "",
-        "pattern_name": None,
-        "pattern": None,
-        "original_score": one.score,
-        "score": one.score,
-        "textual_explanation": None,
-        "score_context_improvement": 0,
-        "supportive_context_word": "",
-        "validation_result": None,
-    }
-    if isinstance(one.by, adhoc.Hit):
-        hit = one.by
-        out["recognizer"], out["original_score"] = hit.recognizer.name, hit.original
-        out["pattern_name"] = hit.pattern.name if hit.pattern else "deny_list"
-        out["pattern"] = hit.pattern.regex if hit.pattern else None
-        out["supportive_context_word"] = hit.word
-        out["textual_explanation"] = f"Detected by `{hit.recognizer.name}` using pattern `{out['pattern_name']}`"
+def _explain_finding(finding: _Finding, policy: Policy) -> dict[str, Any]:
+    origin = finding.origin
+    explanation = _Explanation(original_score=finding.score, score=finding.score)
+    if isinstance(origin, adhoc.Match):
+        explanation.recognizer, explanation.original_score = origin.recognizer.name, origin.original_score
+        explanation.pattern_name = origin.pattern.name if origin.pattern else "deny_list"
+        explanation.pattern = origin.pattern.regex if origin.pattern else None
+        explanation.supportive_context_word = origin.word
+        pattern = explanation.pattern_name
+        explanation.textual_explanation = f"Detected by `{origin.recognizer.name}` using pattern `{pattern}`"
     else:
-        match = _SOURCE.fullmatch(one.by.source)
-        name, word, valid = match.groups() if match else (one.by.source, None, None)
+        match = _SOURCE.fullmatch(origin.source)
+        name, word, valid = match.groups() if match else (origin.source, None, None)
         detector, _, how = name.partition(":")
-        rule = _rules(policy).get(how) if detector == "rules" else None
-        out["recognizer"] = f"rules:{rule.family or 'policy'}" if rule else detector
-        out["pattern_name"] = how or None
+        rule = _index_rules(policy).get(how) if detector == "rules" else None
+        explanation.recognizer = f"rules:{rule.family or 'policy'}" if rule else detector
+        explanation.pattern_name = how or None
         if rule is not None:
-            out["pattern"], out["original_score"] = rule.pattern, rule.score
-        out["supportive_context_word"] = word or ""
-        out["validation_result"] = True if valid else None
-        out["textual_explanation"] = f"Identified as {one.by.label} by {one.by.source}"
-    out["score_context_improvement"] = round(one.score - out["original_score"], 4)
-    return out
+            explanation.pattern, explanation.original_score = rule.pattern, rule.score
+        explanation.supportive_context_word = word or ""
+        explanation.validation_result = True if valid else None
+        explanation.textual_explanation = f"Identified as {origin.label} by {origin.source}"
+    explanation.score_context_improvement = round(finding.score - explanation.original_score, 4)
+    return asdict(explanation)
 
 
-def refuse_language(language: str, policy: Policy) -> None:
+def check_language(language: str, policy: Policy) -> None:
     """Raise :class:`RequestError` in Presidio's words where the policy is for another language."""
     if language.lower().partition("-")[0] != policy.language.lower():
-        raise RequestError(NOBODY, 400, "NotSupported")
+        raise RequestError(NO_RECOGNIZER, 400, "NotSupported")

@@ -1,9 +1,9 @@
-"""What ``/anonymize`` and ``/deanonymize`` do: Presidio's operators with Presidio's options, results and messages.
+"""The operators of ``/anonymize`` and ``/deanonymize``: Presidio's, with its options, results and messages.
 
 Unlike in Presidio, no overlap lets covered text through: what two findings cover is written once, by the operator that
 hides more of it, so that ``keep`` and ``mask`` give way to all others, and ``keep`` to ``mask``. ``encrypt`` is
-Presidio's own (AES-CBC with a random IV, Base64), so that either reads what the other wrote. It does not prove that a
-text was not changed; our operator of that name does.
+Presidio's own (AES-CBC with a random IV, Base64), so that each service reads what the other wrote. It does not prove
+that a text was not changed; our operator of that name does.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ import base64
 import hashlib
 import math
 import os
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
-from itertools import groupby, pairwise
+from itertools import pairwise
 from typing import Any
 
 from cryptography.hazmat.primitives import padding
@@ -26,7 +27,7 @@ from allonym.errors import RequestError
 MERGE, REMOVE = "merge_similar_or_contained", "remove_intersections"
 CONFLICTS = (MERGE, REMOVE)
 DEFAULT = "DEFAULT"
-MOST_MADE = 1 << 24
+MOST_OUTPUT = 1 << 24
 """Characters of all texts that a request makes: short findings may be given long replacements."""
 
 _BLOCK = 16
@@ -44,10 +45,15 @@ class Finding:
     entity: str
     score: float | None = None
 
+    @property
+    def place(self) -> tuple[int, int]:
+        """Start and end."""
+        return self.start, self.end
+
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """What stands in the new text, and where. ``text`` is hidden from ``repr``: it may be an original."""
+    """A replacement with its place in the new text. ``text`` is hidden from ``repr``: it may be an original."""
 
     start: int
     end: int
@@ -59,33 +65,18 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """An operator's name and options, as a request gave them. The options may hold a key."""
+    """An operator's name and options, as a request has them. The options may hold a key."""
 
     name: str
     options: Options = field(default_factory=dict, repr=False)
 
 
 def invalid(message: str) -> RequestError:
-    """What a request is refused with."""
+    """Return the error for a request that is not valid."""
     return RequestError(message, 422, "InvalidRequest")
 
 
-# Operators
-
-
-def _replace(text: str, entity: str, options: Options) -> str:
-    return options.get("new_value") or f"<{entity}>"
-
-
-def _redact(text: str, entity: str, options: Options) -> str:
-    return ""
-
-
-def _keep(text: str, entity: str, options: Options) -> str:
-    return text
-
-
-def _mask(text: str, entity: str, options: Options) -> str:
+def _mask_text(text: str, entity: str, options: Options) -> str:
     for name in ("masking_char", "chars_to_mask", "from_end"):
         if options.get(name) is None:
             raise invalid(f"Expected parameter {name}")
@@ -96,39 +87,18 @@ def _mask(text: str, entity: str, options: Options) -> str:
     return text[: len(text) - count] + char * count if options["from_end"] else char * count + text[count:]
 
 
-def _hash(text: str, entity: str, options: Options) -> str:
+def _hash_text(text: str, entity: str, options: Options) -> str:
     name = options.get("hash_type") or "sha256"
     if name not in ("sha256", "sha512"):
         raise invalid("Parameter hash_type value is not in range of values ['sha256', 'sha512']")
-    given = options.get("salt")
-    salt = os.urandom(32) if given is None else str(given).encode("utf-8", "surrogatepass")
+    option = options.get("salt")
+    salt = os.urandom(32) if option is None else str(option).encode("utf-8", "surrogatepass")
     if len(salt) < _SALT:
         raise invalid(f"Salt must be at least {_SALT} bytes (128 bits). Provided salt is {len(salt)} bytes.")
     return hashlib.new(name, text.encode("utf-8", "surrogatepass") + salt).hexdigest()
 
 
-def _encrypt(text: str, entity: str, options: Options) -> str:
-    return encrypted(_key(options), text)
-
-
-def _decrypt(text: str, entity: str, options: Options) -> str:
-    return decrypted(_key(options), text)
-
-
-ANONYMIZERS: Mapping[str, Callable[[str, str, Options], str]] = {
-    "encrypt": _encrypt,
-    "hash": _hash,
-    "keep": _keep,
-    "mask": _mask,
-    "redact": _redact,
-    "replace": _replace,
-}
-DEANONYMIZERS: Mapping[str, Callable[[str, str, Options], str]] = {"decrypt": _decrypt, "deanonymize_keep": _keep}
-_TELLING = frozenset(("encrypt", "keep", "mask"))
-"""Operators whose result holds the text itself, so that no character may be given to two of them."""
-
-
-def _key(options: Options) -> bytes:
+def _get_key(options: Options) -> bytes:
     if options.get("key") is None:
         raise invalid("Expected parameter key")
     key = str(options["key"]).encode("utf-8", "surrogatepass")
@@ -137,8 +107,8 @@ def _key(options: Options) -> bytes:
     return key
 
 
-def encrypted(key: bytes, text: str) -> str:
-    """The text under AES-CBC with PKCS#7 padding: Base64 for URLs of a random IV and the ciphertext."""
+def encrypt_text(key: bytes, text: str) -> str:
+    """Encrypt with AES-CBC and PKCS#7 padding: Base64 for URLs of a random IV and the ciphertext."""
     pad = padding.PKCS7(8 * _BLOCK).padder()
     plain = pad.update(text.encode("utf-8", "surrogatepass")) + pad.finalize()
     iv = os.urandom(_BLOCK)
@@ -146,8 +116,8 @@ def encrypted(key: bytes, text: str) -> str:
     return base64.urlsafe_b64encode(iv + cipher.update(plain) + cipher.finalize()).decode()
 
 
-def decrypted(key: bytes, code: str) -> str:
-    """The text again.
+def decrypt_text(key: bytes, code: str) -> str:
+    """Decrypt what :func:`encrypt_text` returned.
 
     Raises:
         RequestError: it was not encrypted with this key, or was changed.
@@ -164,187 +134,202 @@ def decrypted(key: bytes, code: str) -> str:
         raise invalid("Invalid input, the text does not decrypt with this key") from None
 
 
-# Texts
+Replace = Callable[[str, str, Options], str]
+"""Makes a replacement of an original, its entity type and the operator's options."""
+
+ANONYMIZERS: Mapping[str, Replace] = {
+    "encrypt": lambda text, entity, options: encrypt_text(_get_key(options), text),
+    "hash": _hash_text,
+    "keep": lambda text, entity, options: text,
+    "mask": _mask_text,
+    "redact": lambda text, entity, options: "",
+    "replace": lambda text, entity, options: options.get("new_value") or f"<{entity}>",
+}
+DEANONYMIZERS: Mapping[str, Replace] = {
+    "decrypt": lambda text, entity, options: decrypt_text(_get_key(options), text),
+    "deanonymize_keep": ANONYMIZERS["keep"],
+}
+_REVEALING = frozenset(("encrypt", "keep", "mask"))
+"""Operators whose result holds the text itself, so that no character may be given to two of them."""
 
 
-def anonymized(
-    text: str, found: Sequence[Finding], operators: Mapping[str, Operator], conflicts: str = MERGE
+def anonymize_text(
+    text: str, findings: Sequence[Finding], operators: Mapping[str, Operator], conflicts: str = MERGE
 ) -> tuple[str, list[Item]]:
-    """The text with each finding replaced as the operator for its type says, and what stands where, last first.
+    """Replace each finding with the operator for its type; return the text and the replacements, last first.
 
     Args:
         text: the text.
-        found: in any order; they may overlap.
+        findings: in any order; they may overlap.
         operators: by entity type; ``DEFAULT`` for all others, by itself ``replace``.
-        conflicts: one of ``CONFLICTS``: what becomes of findings that overlap.
+        conflicts: one of ``CONFLICTS``, which says how overlaps are resolved.
 
     Raises:
         RequestError: a finding lies outside the text, or an operator is not known or lacks an option (422).
     """
-    _check(text, found)
-    settled = _settled(found, operators, conflicts)
-    return _operated(text, _joined(text, settled), operators, ANONYMIZERS, Operator("replace"))
+    _check_bounds(text, findings)
+    disjoint = _join_neighbours(text, _resolve_overlaps(findings, operators, conflicts))
+    return _apply_operators(text, disjoint, operators, ANONYMIZERS, Operator("replace"))
 
 
-def deanonymized(text: str, items: Sequence[Finding], operators: Mapping[str, Operator]) -> tuple[str, list[Item]]:
-    """The text with each item undone as the operator for its type says, and what stands where, last first.
+def deanonymize_text(text: str, items: Sequence[Finding], operators: Mapping[str, Operator]) -> tuple[str, list[Item]]:
+    """Undo each item with the operator for its type; return the text and the originals with their places, last first.
 
     Raises:
         RequestError: an item lies outside the text or over another, or its operator is not known or fails (422).
     """
-    _check(text, items)
-    order = sorted(items, key=_place)
+    _check_bounds(text, items)
+    order = sorted(items, key=lambda item: item.place)
     if any(a.end > b.start for a, b in pairwise(order)):
         raise invalid("Invalid input, two anonymizer results overlap")
-    return _operated(text, order, operators, DEANONYMIZERS, None)
+    return _apply_operators(text, order, operators, DEANONYMIZERS, None)
 
 
-def check_made(size: int) -> None:
-    """Refuse to make more than ``MOST_MADE``.
+def check_size(size: int) -> None:
+    """Check the size of the output.
 
     Raises:
-        RequestError: it is more (413).
+        RequestError: it is larger than ``MOST_OUTPUT`` (413).
     """
-    if size > MOST_MADE:
-        raise RequestError(f"the replacements come to more than {MOST_MADE} characters", 413, "TooLarge")
+    if size > MOST_OUTPUT:
+        raise RequestError(f"the replacements come to more than {MOST_OUTPUT} characters", 413, "TooLarge")
 
 
-def _check(text: str, found: Sequence[Finding]) -> None:
-    for one in found:
-        if one.start > len(text) or one.end > len(text):
+def _check_bounds(text: str, findings: Sequence[Finding]) -> None:
+    for finding in findings:
+        if finding.start > len(text) or finding.end > len(text):
             raise invalid(
-                f"Invalid analyzer result, start: {one.start} and end: {one.end}, "
+                f"Invalid analyzer result, start: {finding.start} and end: {finding.end}, "
                 f"while text length is only {len(text)}."
             )
 
 
-def _place(one: Finding) -> tuple[int, int]:
-    return one.start, one.end
-
-
-def _hides(one: Operator | None) -> float:
-    """How many characters of a text an operator hides."""
-    if one is None or one.name not in ("keep", "mask"):
+def _count_hidden(operator: Operator | None) -> float:
+    """Return how many characters of a text an operator hides."""
+    if operator is None or operator.name not in ("keep", "mask"):
         return math.inf
-    return max(0, int(one.options.get("chars_to_mask") or 0)) if one.name == "mask" else 0
+    return max(0, int(operator.options.get("chars_to_mask") or 0)) if operator.name == "mask" else 0
 
 
-def _settled(found: Sequence[Finding], operators: Mapping[str, Operator], conflicts: str) -> list[Finding]:
-    """Overlaps settled as ``conflicts`` says among findings that hide alike; the others keep what those that hide more
+def _resolve_overlaps(
+    findings: Sequence[Finding], operators: Mapping[str, Operator], conflicts: str
+) -> Sequence[Finding]:
+    """Resolve overlaps among findings that hide alike as ``conflicts`` says; the others keep what those that hide more
     leave of them."""
-    settle = _merged if conflicts == MERGE else _cut
-    found = _united(found)
-    hides = {one.entity: _hides(operators.get(one.entity) or operators.get(DEFAULT)) for one in found}
-    layers: dict[float, list[Finding]] = {}
-    for one in found:
-        layers.setdefault(hides[one.entity], []).append(one)
+    resolve = _merge_findings if conflicts == MERGE else _cut_findings
+    findings = _unite_findings(findings)
+    hidden = {f.entity: _count_hidden(operators.get(f.entity) or operators.get(DEFAULT)) for f in findings}
+    layers = defaultdict[float, list[Finding]](list)
+    for finding in findings:
+        layers[hidden[finding.entity]].append(finding)
     if len(layers) < 2:
-        return settle(found)
-    layers = {hidden: settle(layer) for hidden, layer in layers.items()}
-    order = sorted((one for layer in layers.values() for one in layer), key=_place)
-    pieces = _once(order, [(-hides[one.entity], -place) for place, one in enumerate(order)])
-    shown = [one for one in pieces if hides[one.entity] < math.inf]
-    return _merged([*layers.get(math.inf, ()), *shown])  # without empty findings inside of others
+        return resolve(findings)
+    resolved = {key: resolve(layer) for key, layer in layers.items()}
+    order = sorted((finding for layer in resolved.values() for finding in layer), key=lambda f: f.place)
+    pieces = _cover_once(order, [(-hidden[finding.entity], -index) for index, finding in enumerate(order)])
+    shown = [piece for piece in pieces if hidden[piece.entity] < math.inf]
+    return _merge_findings([*resolved.get(math.inf, ()), *shown])  # without empty findings inside of others
 
 
-def _united(found: Sequence[Finding]) -> list[Finding]:
-    """Overlapping findings of one type as one."""
-    joined: list[tuple[Finding, int]] = []
-    order = sorted(enumerate(sorted(found, key=_place)), key=lambda row: (row[1].entity, *_place(row[1])))
-    for _, alike in groupby(order, key=lambda row: row[1].entity):
-        run: list[tuple[Finding, int]] = []
-        for place, one in alike:
-            if run and min(one.end, run[-1][0].end) > one.start:
-                last, before = run[-1]
-                score = max(last.score or 0.0, one.score or 0.0)
-                run[-1] = replace(last, end=max(last.end, one.end), score=score), max(before, place)
-            else:
-                run.append((one, place))
-        joined += run
-    return [one for one, _ in sorted(joined, key=lambda row: row[1])]
-
-
-def _merged(found: Sequence[Finding]) -> list[Finding]:
-    """Overlapping findings of one type as one; without those inside another; of equal places the surest, then last."""
-    order = sorted(
-        enumerate(_united(found)), key=lambda row: (row[1].start, -row[1].end, -(row[1].score or 0.0), -row[0])
-    )
-    out: list[Finding] = []
-    reach = -1
-    for _, one in order:
-        if one.end > reach:
-            out.append(one)
-            reach = one.end
-    return out
-
-
-def _cut(found: Sequence[Finding]) -> list[Finding]:
-    """Without overlaps: the less sure of two (of equals the later) keeps what the other leaves of it."""
-    order = _merged(found)
-    return _once(order, [(-(one.score or 0.0), place) for place, one in enumerate(order)])
-
-
-def _once(order: Sequence[Finding], keys: Sequence[tuple[float, int]]) -> list[Finding]:
-    """Without overlaps: of those that cover a place the one of the least key has it. Sorted by their starts."""
-    borders = sorted({place for one in order for place in (one.start, one.end)})
-    out: list[Finding] = []
-    here: list[tuple[tuple[float, int], int]] = []  # that have begun
-    begun, last = 0, -1
-    for start, end in pairwise(borders):
-        while begun < len(order) and order[begun].start == start:
-            heappush(here, (keys[begun], begun))
-            begun += 1
-        while here and order[here[0][1]].end <= start:
-            heappop(here)
-        if not here:
-            continue
-        if here[0][1] == last:
-            out[-1] = replace(out[-1], end=end)
+def _unite_findings(findings: Sequence[Finding]) -> list[Finding]:
+    """Return overlapping findings of one type as one, in the order of the last of each."""
+    runs: dict[str, list[tuple[int, Finding]]] = {}
+    for index, finding in enumerate(sorted(findings, key=lambda f: f.place)):
+        run = runs.setdefault(finding.entity, [])
+        if run and min(finding.end, run[-1][1].end) > finding.start:
+            last = run[-1][1]
+            score = max(last.score or 0.0, finding.score or 0.0)
+            run[-1] = index, replace(last, end=max(last.end, finding.end), score=score)
         else:
-            last = here[0][1]
-            out.append(replace(order[last], start=start, end=end))
-    return out
+            run.append((index, finding))
+    united = [row for run in runs.values() for row in run]
+    return [finding for _, finding in sorted(united, key=lambda row: row[0])]
 
 
-def _joined(text: str, found: Sequence[Finding]) -> list[Finding]:
-    """Neighbours of one type with nothing but spaces between them as one."""
-    out: list[Finding] = []
-    for one in found:
-        if out and out[-1].entity == one.entity and out[-1].end < one.start:
-            gap = text[out[-1].end : one.start]
-            if not gap.strip(" "):
-                out[-1] = replace(one, start=out[-1].start)
-                continue
-        out.append(one)
-    return out
+def _merge_findings(findings: Sequence[Finding]) -> list[Finding]:
+    """Unite findings of one type and drop those inside another; of equal places the highest score stays, then the
+    last."""
+    order = sorted(
+        enumerate(_unite_findings(findings)),
+        key=lambda row: (row[1].start, -row[1].end, -(row[1].score or 0.0), -row[0]),
+    )
+    merged: list[Finding] = []
+    reach = -1
+    for _, finding in order:
+        if finding.end > reach:
+            merged.append(finding)
+            reach = finding.end
+    return merged
 
 
-def _operated(
+def _cut_findings(findings: Sequence[Finding]) -> list[Finding]:
+    """Remove overlaps: of two, the lower score (of equals the later one) keeps what the other leaves of it."""
+    order = _merge_findings(findings)
+    return _cover_once(order, [(-(finding.score or 0.0), index) for index, finding in enumerate(order)])
+
+
+def _cover_once(order: Sequence[Finding], keys: Sequence[tuple[float, int]]) -> list[Finding]:
+    """Remove overlaps of findings sorted by their starts: each place goes to the finding with the least key."""
+    borders = sorted({border for finding in order for border in finding.place})
+    pieces: list[Finding] = []
+    active: list[tuple[tuple[float, int], int]] = []
+    next_index, last = 0, -1
+    for start, end in pairwise(borders):
+        while next_index < len(order) and order[next_index].start == start:
+            heappush(active, (keys[next_index], next_index))
+            next_index += 1
+        while active and order[active[0][1]].end <= start:
+            heappop(active)
+        if not active:
+            continue
+        if active[0][1] == last:
+            pieces[-1] = replace(pieces[-1], end=end)
+        else:
+            last = active[0][1]
+            pieces.append(replace(order[last], start=start, end=end))
+    return pieces
+
+
+def _join_neighbours(text: str, findings: Sequence[Finding]) -> list[Finding]:
+    """Join neighbours of one type with nothing but spaces between them."""
+    joined: list[Finding] = []
+    for finding in findings:
+        before = joined[-1] if joined else None
+        is_next = before and before.entity == finding.entity and before.end < finding.start
+        if before and is_next and not text[before.end : finding.start].strip(" "):
+            joined[-1] = replace(finding, start=before.start)
+        else:
+            joined.append(finding)
+    return joined
+
+
+def _apply_operators(
     text: str,
-    found: Sequence[Finding],
+    findings: Sequence[Finding],
     operators: Mapping[str, Operator],
-    known: Mapping[str, Callable[[str, str, Options], str]],
+    functions: Mapping[str, Replace],
     default: Operator | None,
 ) -> tuple[str, list[Item]]:
     pieces: list[str] = []
     items: list[Item] = []
-    at = size = 0
-    for i, one in enumerate(found):
-        chosen = operators.get(one.entity) or operators.get(DEFAULT) or default
-        if chosen is None:
+    position = size = 0
+    for index, finding in enumerate(findings):
+        operator = operators.get(finding.entity) or operators.get(DEFAULT) or default
+        if operator is None:
             raise invalid("Invalid input, no deanonymizer for a result's entity_type and no DEFAULT")
-        if chosen.name not in known:
-            raise invalid(f"Invalid operator class '{chosen.name[:64]}'.")
-        ahead = found[i + 1].start if i + 1 < len(found) else len(text)
-        end = min(one.end, ahead)
+        if operator.name not in functions:
+            raise invalid(f"Invalid operator class '{operator.name[:64]}'.")
+        following = findings[index + 1].start if index + 1 < len(findings) else len(text)
+        end = min(finding.end, following)
         # Where two overlap, the later one has what both cover; the earlier one's type is still that of all of it.
-        said = text[one.start : end if chosen.name in _TELLING else one.end]
-        made = known[chosen.name](said, one.entity, chosen.options)
-        before = text[at : one.start]
+        original = text[finding.start : end if operator.name in _REVEALING else finding.end]
+        replacement = functions[operator.name](original, finding.entity, operator.options)
+        before = text[position : finding.start]
         start = size + len(before)
-        items.append(Item(start, start + len(made), one.entity, made, chosen.name, one.score))
-        pieces += (before, made)
-        at, size = max(at, end), start + len(made)
-        check_made(size)
-    pieces.append(text[at:])
+        place = start, start + len(replacement)
+        items.append(Item(*place, finding.entity, replacement, operator.name, finding.score))
+        pieces += (before, replacement)
+        position, size = max(position, end), place[1]
+        check_size(size)
+    pieces.append(text[position:])
     return "".join(pieces), items[::-1]

@@ -146,7 +146,7 @@ def _read_findings(
 
 @router.post("/deanonymize", summary="Presidio: decrypt", response_model=wire.Engines)
 def deanonymize_text(body: wire.DeanonymizeRequest, caller: Restoring, services: AnyServices) -> Response:
-    """As Presidio's anonymizer service: undoes `encrypt`, of this service or Presidio's, under the same key. Audited."""
+    """As Presidio's anonymizer service: undo `encrypt`, of this service or Presidio's, under the same key. Audited."""
     if not body.model_fields_set:
         raise _bad_request("Invalid request json")
     chosen = _read_operators(body.deanonymizers)

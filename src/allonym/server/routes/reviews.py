@@ -259,7 +259,8 @@ def _collect_terms(body: wire.ReadingIn, text: str, project: str) -> list[Listed
     """Return the terms that go on lists. A rejected one gets the widest label of the finding, so that it never returns
     under another."""
     terms: list[ListedTerm] = []
-    for entry in (*body.marks, *body.decisions):
+    entries: list[wire.MarkIO | wire.DecisionIO] = [*body.marks, *body.decisions]
+    for entry in entries:
         if not entry.list:
             continue
         kind, label, start, end = DICTIONARY, entry.label, entry.start, entry.end
