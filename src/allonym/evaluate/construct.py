@@ -11,6 +11,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -92,20 +94,20 @@ def construct_loss(
     threads: int = 1,
     advance: Callable[[int, int], None] | None = None,
 ) -> Construct:
-    """Counts of parts of speech per text, before and after, with Bayes factors.
+    """Count parts of speech per text, before and after, and compare them with Bayes factors.
 
     Args:
         original, anonymised: the same texts in the same order.
         tagger: see :func:`open_tagger`, or a function.
         scale: of the Cauchy prior; sqrt(2) / 2 by default.
-        independent: test as if the two versions were different texts, as P3's figures seem to.
+        independent: whether to test as if the two versions were different texts, as P3's figures suggest.
         threads: texts that the tagger reads at the same time.
         advance: called with texts done and texts in all.
 
     Raises:
         DataError: unequal lengths, or no texts.
         UsageError: no such tagger, or a scale of 0 or less.
-        MissingExtra: spaCy is asked for and not installed.
+        MissingExtra: the tagger needs spaCy, which is not installed.
     """
     n = checked(original, anonymised)
     if not scale > 0 or math.isinf(scale):
@@ -144,7 +146,7 @@ def construct_loss(
 
 @cache
 def open_tagger(name: str) -> Tagger:
-    """A tagger by name: ``embedded``, the model that ships with allonym, or ``spacy:MODEL``, an installed pipeline.
+    """Open a tagger: ``embedded``, the model that ships with allonym, or ``spacy:MODEL``, an installed pipeline.
 
     Raises:
         UsageError: another name, or spaCy has no such pipeline.
@@ -177,10 +179,9 @@ def open_tagger(name: str) -> Tagger:
 def counts_of(
     words: Sequence[tuple[int, int, str]], placeholders: Sequence[Placeholder]
 ) -> tuple[Mapping[str, int], Mapping[str, int]]:
-    """Counts of parts of speech, with placeholders as the tagger reads them, and as what they stand for.
+    """Count parts of speech, with placeholders as the tagger reads them, and as what they stand for.
 
-    A placeholder is one word in both, whatever the tagger cuts it into: the first of its words that is no mark tells
-    its part.
+    A placeholder is one word in both, however the tagger splits it: its part is that of its first word that is no mark.
 
     Args:
         words: ``(start, end, part)`` in reading order.
@@ -218,21 +219,13 @@ def _count_parts(
             )
         return counts_of(words, pair[1])
 
-    out = []
-    if threads > 1:
-        from concurrent.futures import ThreadPoolExecutor
-
-        with ThreadPoolExecutor(threads) as pool:
-            for counts in pool.map(count_pair, pairs):
-                out.append(counts)
-                if advance is not None:
-                    advance(len(out), len(pairs))
-        return out
-    for pair in pairs:
-        out.append(count_pair(pair))
-        if advance is not None:
-            advance(len(out), len(pairs))
-    return out
+    counts = []
+    with ThreadPoolExecutor(threads) if threads > 1 else nullcontext() as pool:
+        for counts_of_text in pool.map(count_pair, pairs) if pool else map(count_pair, pairs):
+            counts.append(counts_of_text)
+            if advance is not None:
+                advance(len(counts), len(pairs))
+    return counts
 
 
 def _count_of_part(counts: Mapping[str, int], part: str) -> float:

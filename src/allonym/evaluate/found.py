@@ -1,4 +1,4 @@
-"""What was found in texts: by a policy, by a plan's edits, or told from an anonymised text by alignment."""
+"""Findings of an anonymisation: from a policy, from the edits of plans, or from an anonymised text by alignment."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from allonym.text.words import TOKEN
 __all__ = ["found_between", "found_by", "found_in_plans"]
 
 ALL_SIGNS = 4000
-"""Words and signs of a text up to which the alignment also anchors on the very frequent ones."""
+"""Most words and signs of a text for which the alignment also anchors on the very frequent ones."""
 
 
 def found_by(
     texts: Sequence[str], policy: AnyPolicy = "default", advance: Callable[[int, int], None] | None = None
 ) -> list[list[Span]]:
-    """What the detectors of a policy find in each text, as :func:`allonym.detect` does."""
-    loaded = Policy.load(policy)
-    out = []
+    """Return what the detectors of a policy find in each text, as :func:`allonym.detect` does."""
+    policy = Policy.load(policy)
+    findings = []
     for number, text in enumerate(texts, 1):
-        out.append(list(detect(text, loaded)))
+        findings.append(list(detect(text, policy)))
         if advance is not None:
             advance(number, len(texts))
-    return out
+    return findings
 
 
 def found_in_plans(texts: Sequence[str], plans: Sequence[Plan]) -> list[list[Span]]:
-    """What each plan replaces in its text; what it only inserts is left out.
+    """Return what each plan replaces in its text, without insertions.
 
     Raises:
         DataError: unequal lengths.
-        PlanMismatch: a plan is of another text.
+        PlanMismatch: a plan belongs to another text.
     """
     checked(texts, texts, plans)
     for number, (text, plan) in enumerate(zip(texts, plans, strict=True), 1):
@@ -50,11 +50,11 @@ def found_in_plans(texts: Sequence[str], plans: Sequence[Plan]) -> list[list[Spa
 def found_between(
     original: Sequence[str], anonymised: Sequence[str], advance: Callable[[int, int], None] | None = None
 ) -> list[list[Span]]:
-    """What does not stand in the anonymised text any more, told by alignment (Ratcliff and Obershelp).
+    """Return what is missing from each anonymised text, by alignment with the original (Ratcliff and Obershelp).
 
-    Both texts are cut into words and signs, placeholders are one sign. A stretch of the original that the anonymised
-    text does not have there is a finding. Its label is that of the placeholder which stands there; without one it is
-    empty: a pseudonym does not tell what it stands for. What was replaced by itself cannot be seen.
+    Both texts are split into words and signs; a placeholder is one sign. A stretch of the original that is missing from
+    the anonymised text is a finding. It has the label of the placeholder in its place, or none: a pseudonym does not
+    show what it stands for. What was replaced by itself cannot be found.
 
     Raises:
         DataError: unequal lengths.
@@ -89,7 +89,7 @@ def _find_changes(before: str, after: str) -> list[Span]:
 
 
 def _split_signs(text: str) -> tuple[list[Interval], dict[int, str]]:
-    """Words, signs and placeholders of a text, and the labels of the placeholders by their number."""
+    """Split a text into words, signs and placeholders; also return the labels of the placeholders by their index."""
     placeholders = find_placeholders(text)
     out: list[Interval] = []
     labels: dict[int, str] = {}

@@ -1,7 +1,7 @@
-"""What a word is called more generally, offline: by a table of classes, else by its part of speech.
+"""More general words, offline: from a table of classes, else by the part of speech.
 
-``guitar`` becomes ``music`` and, where that still tells too much, ``thing``; a verb becomes a form of ``do`` or
-``have``; an adjective or adverb that only adds something goes. Function words stay. English.
+``guitar`` becomes ``music`` and, where that still reveals too much, ``thing``; a verb becomes a form of ``do`` or
+``have``; an adjective or adverb that only adds something goes. Function words stay. English only.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class Word:
 
     Attributes:
         start, end: half-open offsets.
-        text: what stands there. Hidden from ``repr``.
+        text: its surface. Hidden from ``repr``.
         part: universal part of speech; of a placeholder that of what it stands for.
-        label: what a placeholder stands for, empty where it does not tell; None: a word.
+        label: of a placeholder, empty where it shows none; None: a word.
     """
 
     start: int
@@ -52,7 +52,7 @@ class Word:
 
 
 def words_of(text: str) -> tuple[Word, ...]:
-    """The words and punctuation marks of a text in reading order; each placeholder is one word."""
+    """Return the words and punctuation marks of a text in reading order; each placeholder is one word."""
     placeholders = find_placeholders(text)
     out: list[Word] = [Word(p.start, p.end, text[p.start : p.end], p.part, p.label) for p in placeholders]
     index = 0
@@ -65,7 +65,7 @@ def words_of(text: str) -> tuple[Word, ...]:
 
 
 def list_choices(words: Sequence[Word], i: int) -> tuple[str, ...]:
-    """What may stand for word ``i``, the closest first; empty string: nothing. No choice: the word stays."""
+    """List what may replace word ``i``, the closest first; an empty string removes it. Without a choice it stays."""
     word = words[i]
     if word.label is not None or word.part not in CONTENT or word.low in _KEPT or not any(map(str.isalnum, word.text)):
         return ()
@@ -104,7 +104,7 @@ def _generalise_noun(word: Word, before: Word | None) -> tuple[str, ...]:
 
 
 def _to_singular(word: str) -> tuple[str, bool]:
-    """The singular of a noun by its ending, and whether that changed it."""
+    """Return the singular of a noun by its ending, and whether it differs."""
     if word in ("people", "men", "women", "children", "lives", "wives"):
         return {"people": "person", "men": "man", "women": "woman", "children": "child", "lives": "life"}.get(
             word, "wife"
@@ -129,7 +129,7 @@ def _to_plural(noun: str) -> str:
 
 
 def _generalise_verb(words: Sequence[Word], i: int) -> str:
-    """A form of ``do``, or of ``have`` where an object follows; after a form of ``be``, ``involved``."""
+    """Return a form of ``do``, or of ``have`` where an object follows; after a form of ``be``, ``involved``."""
     word = words[i].low
     if word in _words_in_group("verbs", "light"):
         return ""
@@ -180,7 +180,7 @@ def _words_in_group(group: str, name: str) -> frozenset[str]:
 
 @cache
 def _nouns_by_word() -> Mapping[str, str]:
-    """Word to general noun; where a word stands in two classes, the first counts."""
+    """Return the general noun for each word of the classes; of two classes of a word, the first counts."""
     out: dict[str, str] = {}
     for kind, listed in _read_table()["classes"].items():
         for word in listed.split():

@@ -1,7 +1,7 @@
-"""What anonymised texts still hold that may tell whose they are, in numbers: a line of traits for each document.
+"""Traits of anonymised documents that may still identify their subjects, as numbers: a row for each document.
 
-What is counted is left after placeholders were passed over: entities that the detectors still find, words that are rare
-in the language or in the corpus, sets of them that nobody else has, and how near the next document is.
+Placeholders are passed over. The traits count entities that the detectors still find, words that are rare in the
+language or in the corpus, and sets of them that no other document has, and measure how similar the next document is.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ TRAITS: Mapping[str, str] = {
     "nearest": "likeness of the nearest other document (cosine of TF-IDF)",
     "lead": "how much nearer it is than the tenth",
 }
-"""Names of the traits, in their order, and what they mean. More of each, but for ``placeholders``: more is left."""
+"""Names of the traits in order, and their meaning. Except for ``placeholders``, a higher value means more is left."""
 
 _RARE, _ODD = 3.5, 2.0
 _FEW = 0.05  # share of documents up to which a word is one of few
@@ -59,18 +59,18 @@ def leftovers(
     policy: str = "default",
     advance: Callable[[int, int], None] | None = None,
 ) -> NDArray[np.float64]:
-    """The traits of anonymised texts: float ``(n, len(TRAITS))``, columns as :data:`TRAITS`.
+    """Measure the traits of anonymised texts: float ``(n, len(TRAITS))``, columns as :data:`TRAITS`.
 
     Args:
         anonymised: the texts as they would be released.
-        entities: what detectors find in each; None: it is looked for.
+        entities: findings in each text; None: the policy's detectors find them.
         population: documents that the corpus is a sample of, at least as many as it has; None: a hundred times as many.
-        language: whose word frequencies count, as wordfreq names it.
-        policy: whose detectors look.
+        language: of the word frequencies, as wordfreq names it.
+        policy: the policy whose detectors are used.
         advance: called with the number of texts that were searched, and of all.
 
     Raises:
-        DataError: as many lists of entities as texts are required.
+        DataError: the number of lists of entities differs from that of texts.
     """
     n = checked(anonymised, anonymised, *(() if entities is None else (entities,)), least=0)
     reader = Reader((1, 1))
@@ -121,7 +121,7 @@ def _detect_entities(
 
 
 def _root_label(label: str) -> str:
-    """The widest label that it belongs to."""
+    """Return the label at the root of a label's branch."""
     return TAXONOMY.lineage(label)[-1] if label in TAXONOMY else label
 
 
@@ -130,10 +130,10 @@ def _select_outside(spans: Sequence[Span], covers: Sequence[tuple[int, int]]) ->
 
 
 def _measure_uniqueness(entities_by_text: Sequence[set[tuple[str, str]]], population: float) -> list[float]:
-    """Per document, the sum over kinds of the chance that its set of such entities is unique in the population too.
+    """Sum over kinds, for each document, the probability that its set of entities is unique in the population.
 
-    A kind's table has a cell for every set of its values; a cell of one document stays alone with the probability that
-    Ewens-Pitman's formula gives (P1 2.4). Kinds that fit no table, as nothing repeats, count as 1: all stay alone.
+    The table of a kind has a cell for every set of its values; a cell of one document stays alone with the probability
+    of Ewens-Pitman's formula (P1 2.4). Kinds where nothing repeats have no fit and count as 1: all stay alone.
     """
     out = [0.0] * len(entities_by_text)
     for kind in sorted({kind for in_text in entities_by_text for kind, _ in in_text}):
@@ -149,7 +149,7 @@ def _measure_uniqueness(entities_by_text: Sequence[set[tuple[str, str]]], popula
 
 
 def _measure_nearest(reader: Reader, texts: Sequence[str]) -> Any:
-    """Likeness of the nearest other document, and its lead over the tenth: ``(n, 2)``."""
+    """Return the similarity of the nearest other document, and its lead over the tenth: ``(n, 2)``."""
     counts = reader.counts(texts, "words")
     rows = Weights(counts).of(counts)
     out = np.zeros((len(texts), 2))

@@ -1,9 +1,8 @@
 """How unusual the wording is: perplexity of texts by a language model (P3 4.1.3.3).
 
-By default an interpolated Kneser-Ney model of words (Chen and Goodman 1999, doi:10.1006/csla.1999.0128) that is trained
-on the originals in folds, so that no text is judged by a model that saw it in any version. It scores words;
-placeholders are passed over, and no history reaches across one. A causal language model reads the text as it stands,
-as in P3.
+By default an interpolated Kneser-Ney model of words (Chen and Goodman 1999, doi:10.1006/csla.1999.0128) is trained on
+the originals in folds, so that no text is judged by a model that saw it in any version. It scores words; placeholders
+are passed over, and no history reaches across one. A causal language model reads the text as it is, as in P3.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ __all__ = ["KneserNey", "perplexities", "perplexity"]
 
 ORDER = 3
 FOLDS = 5
-_MOST = 300_000  # words that a model is trained on
+_MOST = 300_000  # words of the training texts
 _BREAK = ""  # a placeholder
 _START = "\n"
 NAN = float("nan")
@@ -65,8 +64,10 @@ class KneserNey:
             self._kinds.append(dict(kinds))
 
     def probability(self, history: tuple[str, ...], word: str) -> float:
-        """Of a word after a history, of which the last ``order - 1`` words count; above 0, and 1 over all words and
-        one that was never seen."""
+        """Return the probability of a word after a history, of which the last ``order - 1`` words count.
+
+        It is above 0; those of all words and of one that was never met add up to 1.
+        """
         p = 1 / self._vocabulary
         for size in range(min(len(history), self.order - 1) + 1):
             before = history[len(history) - size :] if size else ()
@@ -78,7 +79,7 @@ class KneserNey:
         return p
 
     def perplexity(self, text: Sequence[str]) -> float:
-        """Of a sequence of words; NaN without any."""
+        """Return the perplexity of a sequence of words; NaN without any."""
         logs = [math.log(self.probability(h, w)) for h, w in _list_histories(text, self.order)]
         return math.exp(-math.fsum(logs) / len(logs)) if logs else NAN
 
@@ -93,19 +94,19 @@ def perplexities(
     seed: int = 0,
     advance: Callable[[int, int], None] | None = None,
 ) -> tuple[list[float], list[float]]:
-    """Perplexity of each text before and after; NaN for a text without words, or where there are too few texts.
+    """Return the perplexity of each text before and after; NaN without words, or where there are too few texts.
 
     Args:
         original, anonymised: the same texts in the same order.
         model: folder of a causal language model of the package transformers; None: n-grams of the originals.
         order: of the n-grams.
-        folds: into which the texts are put; both versions of a text are in one.
+        folds: number of folds; both versions of a text are in one.
         seed: of the folds.
         advance: called with steps done and steps in all.
 
     Raises:
         DataError: unequal lengths, or no texts.
-        UsageError: fewer than two folds, or the model's folder is missing or none.
+        UsageError: fewer than two folds, or the model's folder does not exist.
         MissingExtra: transformers is not installed.
     """
     n = checked(original, anonymised)
@@ -140,7 +141,7 @@ def perplexity(
     seed: int = 0,
     advance: Callable[[int, int], None] | None = None,
 ) -> Change:
-    """Mean perplexity before and after; arguments as of :func:`perplexities`."""
+    """Return the mean perplexity before and after; arguments as of :func:`perplexities`."""
     before, after = perplexities(
         original, anonymised, model=model, order=order, folds=folds, seed=seed, advance=advance
     )
@@ -148,7 +149,7 @@ def perplexity(
 
 
 def _tokenise(text: str) -> list[str]:
-    """Words and marks in small letters; a placeholder is a break."""
+    """Split a text into words and marks in small letters; a placeholder is a break."""
     from allonym.models.words import words
 
     out: list[str] = []
@@ -161,7 +162,7 @@ def _tokenise(text: str) -> list[str]:
 
 
 def _list_histories(text: Sequence[str], order: int) -> list[tuple[tuple[str, ...], str]]:
-    """Each word with the words before it, back to the last break."""
+    """List each word with the words before it, back to the last break."""
     out = []
     history: tuple[str, ...] = (_START,)
     for word in text:
@@ -174,7 +175,7 @@ def _list_histories(text: Sequence[str], order: int) -> list[tuple[tuple[str, ..
 
 
 def _thin_out(texts: list[list[str]]) -> list[list[str]]:
-    """Texts spread over all of them, up to about ``_MOST`` words."""
+    """Select texts evenly, up to about ``_MOST`` words."""
     total = sum(map(len, texts))
     step = max(1, math.ceil(total / _MOST))
     return texts[::step]
@@ -183,7 +184,7 @@ def _thin_out(texts: list[list[str]]) -> list[list[str]]:
 def _measure_causal(
     folder: Path, original: Sequence[str], anonymised: Sequence[str], advance: Callable[[int, int], None] | None
 ) -> tuple[list[float], list[float]]:
-    """By a causal language model, the text as it stands, in windows of the model's length."""
+    """Measure by a causal language model, which reads the text as it is in windows of its length."""
     if not folder.is_dir():
         raise UsageError(f"perplexity: {folder}: no such folder; one that holds a causal language model is required")
     try:

@@ -1,12 +1,12 @@
-"""A second reading of anonymised texts: what may have been missed, as marks that a person confirms or rejects.
+"""A second reading of anonymised texts: possible leaks, as marks that a person confirms or rejects.
 
-It is independent of what anonymised in three ways: every detector reads at a far lower bar than any preset sets for
-anonymising, whatever labels the policy left out; a reader of capitals that is no model proposes what stands like a name
-in mid-sentence; and what stands beside a placeholder is read as the rest of what was only half removed. It is made to
-miss little, so much of what it proposes is wrong: a person decides (P2, section 4.1).
+It is independent of the anonymisation in three ways. Every detector reads at a far lower threshold than in any preset,
+whatever labels the policy left out. A reader of capitals that is no model proposes words that look like names in
+mid-sentence. And text beside a placeholder is read as the rest of a mention that was only partly removed. It is made to
+miss little, so many of its proposals are wrong: a person decides (P2, section 4.1).
 
-What stands in placeholders is not proposed. Where the original texts are at hand, only what stands in them is proposed:
-without them a pseudonym looks like somebody who was missed.
+Text in placeholders is not proposed. Where the original texts are available, only text that occurs in them is proposed:
+without them a pseudonym looks like a person who was missed.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from allonym.text.placeholders import Placeholder, find_placeholders
 from allonym.text.words import find_words
 
 POINT = 0.02
-"""Least probability that the tagger must give a finding; the presets ask for three times as much, and more."""
+"""Least probability of the tagger's findings; the presets require three times as much and more."""
 CAPITALS = "second:capitals"
 
-_BAR = 0.3  # score that other detectors' findings need; the presets ask for 0.5
-_LEFT_OUT = ("PRONOUN", "TITLE", "GENDER", "LANGUAGE", "NUMERIC", "TIME", "DURATION", "DATE")
+_THRESHOLD = 0.3  # score that findings of other detectors need; the presets require 0.5
+_EXCLUDED = ("PRONOUN", "TITLE", "GENDER", "LANGUAGE", "NUMERIC", "TIME", "DURATION", "DATE")
 _DETECTORS = ("rules", "spoken", "lexicon", "speakers", "tagger")
 _OTHER = "OTHER_IDENTIFYING_ATTRIBUTE"
-_SURE = 0.2  # score of what the reader of capitals proposes
+_CAPITALS_SCORE = 0.2
 _NO_NAMES = word_list("no_names")
 _SMALL = word_list("function_words") | word_list("titles")
 _EDGES = " \t\r\n.,;:!?'’\"()[]<>-"
@@ -59,13 +59,13 @@ _TOUCHING = re.compile(r"[ \t.,'’@-]{0,3}\Z")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SecondReading(Serialisable):
-    """What a second reading proposes.
+    """The proposals of a second reading.
 
     Attributes:
         conversations: the anonymised texts with proposed marks (``confirmed`` is None). Hidden from ``repr``.
-        point: the tagger's bar; detectors: those that read.
-        in_placeholders: findings that stood in placeholders; elsewhere: those that do not stand in the original.
-        with_original: whether the originals were at hand.
+        point: the tagger's threshold; detectors: names of those that read.
+        in_placeholders: number of findings in placeholders; elsewhere: of those that do not occur in the original.
+        with_original: whether the originals were available.
     """
 
     KEYS = (
@@ -85,11 +85,11 @@ class SecondReading(Serialisable):
 
     @property
     def proposals(self) -> int:
-        """How many stretches are proposed."""
+        """Number of proposed spans."""
         return sum(len(c.marks) for c in self.conversations)
 
     def risk(self, *, by: str = "", limit: float = 5.0, scoring: Scoring | None = None, seed: int = 0) -> ResidualRisk:
-        """The residual risk if every proposal were right: an upper bound for what this reading can see."""
+        """Return the residual risk if every proposal were right: an upper bound for what this reading can find."""
         return residual_risk(self.conversations, by=by, limit=limit, scoring=scoring, proposals="count", seed=seed)
 
     @property
@@ -98,14 +98,14 @@ class SecondReading(Serialisable):
 
 
 def reading_policy(point: float = POINT, *, wide: bool = False) -> Policy:
-    """How the second reading looks: all detectors of the package, with low bars.
+    """Return the policy of the second reading: all detectors of the package, with low thresholds.
 
-    It looks for the types of P2's Table 6, what lies below them in the taxonomy, and all that identifies directly;
-    never for plain numbers, and for no dates but those of birth (P2, 3.1).
+    It looks for the types of P2's Table 6, the labels below them in the taxonomy, and all direct identifiers; never for
+    plain numbers, and for no dates but those of birth (P2, 3.1).
 
     Args:
-        point: the tagger's bar, between 0 and 1.
-        wide: look for occupations, origins, works, events and all other labels, too.
+        point: the tagger's threshold, between 0 and 1.
+        wide: whether to look for occupations, origins, works, events and all other labels, too.
 
     Raises:
         UsageError: the point does not lie between 0 and 1.
@@ -114,12 +114,12 @@ def reading_policy(point: float = POINT, *, wide: bool = False) -> Policy:
         raise UsageError(f"point: a number between 0 and 1 is required, got {point!r}")
     base = Policy.load("default")
     labels = tuple(label.name for label in base.taxonomy if wide or _is_in_table_6(label))
-    return base.with_threshold(min(_BAR, base.threshold), float(point)).with_(
+    return base.with_threshold(min(_THRESHOLD, base.threshold), float(point)).with_(
         name="second-reading",
         labels=labels,
         every=False,
         detectors=_DETECTORS,
-        exclude=_LEFT_OUT,
+        exclude=_EXCLUDED,
         exclusions=(),
     )
 
@@ -144,14 +144,14 @@ def second_reading(
     """Propose what anonymisation may have missed.
 
     Args:
-        original: the same texts before, in the same order; None: not at hand.
+        original: the original texts in the same order; None: not available.
         anonymised: the texts to read.
-        ids, meta: of the texts; none: numbers from 1, and nothing.
-        policy: what to look for and how, instead of :func:`reading_policy`; with adapters it can bring in detectors
-            that are not ours.
-        point, wide: of :func:`reading_policy`, where no policy is given; a lower point proposes more.
+        ids, meta: of the texts; by default numbers from 1, and no metadata.
+        policy: what to look for and how, instead of :func:`reading_policy`; with adapters it can use detectors of other
+            packages.
+        point, wide: of :func:`reading_policy`, if there is no ``policy``; a lower point proposes more.
         capitals: whether the reader of capitals reads too.
-        advance: called with how many texts are read, of how many.
+        advance: called with the number of texts that are read, and of all.
 
     Raises:
         DataError: no text, unequal lengths, or a detector failed. UsageError: the policy or point is not valid.
@@ -187,7 +187,7 @@ def second_reading(
 def _find_candidates(
     text: str, name: str, policy: Policy, placeholders: Sequence[Placeholder], capitals: bool
 ) -> Iterator[Span]:
-    """Disjoint findings of the detectors, and of the reader of capitals where these found nothing."""
+    """Yield disjoint findings of the detectors, and of the reader of capitals where the detectors have none."""
     try:
         findings = [s for s in pipeline.detect(Document(name, text), policy) if s.label != "DATE_TIME"]
     except DataError as error:
@@ -198,11 +198,11 @@ def _find_candidates(
     for start, end in _find_capitals(text, placeholders) if capitals else ():
         index = bisect_left(starts, end)
         if index == 0 or covered[index - 1][1] <= start:
-            yield Span(start, end, "OTHER_IDENTIFYING_ATTRIBUTE", _SURE, CAPITALS)
+            yield Span(start, end, _OTHER, _CAPITALS_SCORE, CAPITALS)
 
 
 def _find_capitals(text: str, placeholders: Sequence[Placeholder]) -> Iterator[Interval]:
-    """Words that stand like names, not at the beginning of a sentence, and are no ordinary capitalised words."""
+    """Find words that look like names: not at the start of a sentence, and no ordinary capitalised words."""
     bare = list(text)
     for placeholder in placeholders:
         bare[placeholder.start : placeholder.end] = "_" * (placeholder.end - placeholder.start)
@@ -224,7 +224,7 @@ def _find_capitals(text: str, placeholders: Sequence[Placeholder]) -> Iterator[I
 
 
 def _cut_placeholders(text: str, span: Span, placeholders: Sequence[Placeholder]) -> list[Interval]:
-    """The stretches of a finding outside of placeholders that hold two letters or digits, and not small words alone."""
+    """Return the parts of a finding outside of placeholders with two letters or digits, and not only small words."""
     out = []
     for start, end in subtract((span.start, span.end), [(p.start, p.end) for p in placeholders]):
         surface = text[start:end]
@@ -236,7 +236,7 @@ def _cut_placeholders(text: str, span: Span, placeholders: Sequence[Placeholder]
 
 
 def _build_mark(text: str, start: int, end: int, span: Span, placeholders: Sequence[Placeholder]) -> Mark:
-    """A proposal: partial where it is cut, stands beside a placeholder of its kind, or is one word of a name."""
+    """Build a proposal: partial where it is cut, touches a placeholder of its kind, or is one word of a name."""
     label = span.label
     beside = next((p for p in placeholders if _is_beside(text, start, end, p)), None)
     if label == _OTHER and beside is not None and TAXONOMY.within(beside.label or label, "PERSON"):
@@ -250,7 +250,7 @@ def _build_mark(text: str, start: int, end: int, span: Span, placeholders: Seque
 
 
 def _is_beside(text: str, start: int, end: int, placeholder: Placeholder) -> bool:
-    """Whether nothing but a blank or a sign or two stands between a stretch and a placeholder."""
+    """Whether only a blank or a sign or two separate a span from a placeholder."""
     between = (
         text[placeholder.end : start]
         if placeholder.end <= start
@@ -273,7 +273,7 @@ def _is_of_speaker(text: str, start: int, end: int, placeholders: Sequence[Place
 
 
 def _find_in_original(original: str) -> Callable[[str], bool]:
-    """Whether something stands in the original text, whole words, in plain form."""
+    """Return a test of whether a surface occurs in the original text as complete words in plain form."""
     words_of_original = _fold_words(original)
     return lambda surface: _fold_words(surface) in words_of_original
 

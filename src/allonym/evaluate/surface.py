@@ -1,4 +1,4 @@
-"""What shows on the surface of texts: how much was removed, how common the words are, how easily they read.
+"""Measures of the surface of texts: the share removed, how common the words are, how easily they read.
 
 P3 4.1.3.1 and 4.1.3.2, and the readability formulas of Flesch 1948 (doi:10.1037/h0057532) and Kincaid et al. 1975.
 """
@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 TOP = 10_000
-"""How many of the commonest words have a rank (P3 4.1.3.2)."""
+"""Number of the commonest words, which have a rank (P3 4.1.3.2)."""
 
 _END = re.compile(r"[.!?]+(?=\s|$|[\"'”’)\]])|\n\s*\n")
 _VOWELS = re.compile(r"[aeiouyàáâäèéêëìíîïòóôöùúûü]+")
@@ -57,7 +57,7 @@ class Change(Serialisable):
 
     @classmethod
     def of(cls, before: Sequence[float], after: Sequence[float], reason: str) -> Change:
-        """From one value per text; texts without a value in either version are left out."""
+        """Compare one value per text; texts without a value in either version are left out."""
         pairs = [(b, a) for b, a in zip(before, after, strict=True) if b == b and a == a]
         if not pairs:
             return cls(none(reason), none(reason), none(reason))
@@ -67,7 +67,7 @@ class Change(Serialisable):
 
 @dataclass(frozen=True, slots=True)
 class Surface(Serialisable):
-    """What :func:`surface` measures.
+    """The measures of :func:`surface`.
 
     Attributes:
         texts: pairs.
@@ -89,14 +89,15 @@ class Surface(Serialisable):
 
 
 def list_words(text: str) -> list[str]:
-    """The words of a text without its placeholders: letters and digits, apostrophes and hyphens inside them."""
+    """List the words of a text without its placeholders: letters and digits, with apostrophes and hyphens inside."""
     return COMPOUND.findall(remove_placeholders(text))
 
 
 def removed(original: Sequence[str], anonymised: Sequence[str]) -> list[float]:
-    """Per text the share of words removed: ``1 - words after / words before``, placeholders not counted (P3 4.1.3.1).
+    """Return the share of words removed from each text: ``1 - words after / words before`` (P3 4.1.3.1).
 
-    NaN for a text without words; below 0 where pseudonyms made it longer.
+    Placeholders do not count as words. The share is NaN for a text without words, and below 0 where pseudonyms made the
+    text longer.
 
     Raises:
         DataError: unequal lengths.
@@ -109,14 +110,14 @@ def removed(original: Sequence[str], anonymised: Sequence[str]) -> list[float]:
 
 
 def ranks_of(path: str | Path | None = None, language: str = "en") -> Mapping[str, int]:
-    """Word to frequency rank, 1 for the commonest.
+    """Return the frequency rank of words, 1 for the commonest.
 
     Args:
         path: a text file, one word a line, commonest first; None: the commonest 10,000 words of the package wordfreq.
         language: of wordfreq's list.
 
     Raises:
-        DataError: the file cannot be read, or holds no words.
+        DataError: the file cannot be read, or has no words.
     """
     if path is None:
         return _rank_by_wordfreq(language)
@@ -146,7 +147,7 @@ def word_ranks(texts: Iterable[str], ranks: Mapping[str, int]) -> list[float]:
 
 
 def reading_ease(text: str) -> float:
-    """Flesch's reading ease, 206.835 - 1.015 words per sentence - 84.6 syllables per word; NaN without words.
+    """Return Flesch's reading ease: 206.835 - 1.015 words per sentence - 84.6 syllables per word; NaN without words.
 
     Placeholders count as words of mean length, so that removing names alone does not make sentences look short.
     Syllables are counted by rule: groups of vowels, less a silent e. English only.
@@ -155,12 +156,12 @@ def reading_ease(text: str) -> float:
 
 
 def grade_level(text: str) -> float:
-    """Flesch-Kincaid grade level, 0.39 words per sentence + 11.8 syllables per word - 15.59; NaN without words."""
+    """Return the Flesch-Kincaid grade: 0.39 words per sentence + 11.8 syllables per word - 15.59; NaN without words."""
     return _Read.of(text).grade
 
 
 def surface(original: Sequence[str], anonymised: Sequence[str], *, ranks: Mapping[str, int] | None = None) -> Surface:
-    """Share removed, frequency ranks and readability of texts before and after.
+    """Measure share removed, frequency ranks and readability of texts before and after.
 
     Args:
         original, anonymised: the same texts in the same order.
@@ -192,7 +193,7 @@ def surface(original: Sequence[str], anonymised: Sequence[str], *, ranks: Mappin
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """A text once read: its words, and what readability needs, NaN without words."""
+    """The words of a text, and the ratios that readability needs; these are NaN without words."""
 
     words: Sequence[str]
     per_sentence: float

@@ -26,7 +26,7 @@ from allonym.text.placeholders import find_placeholders
 
 FOLDS = 5
 ALWAYS = 2 / 3
-"""F1 of who calls every text pseudonymised: a half of them are."""
+"""F1 of calling every text pseudonymised, as half of them are."""
 KINDS = ("name or capitalised word", "lower-case word", "number", "tag", "punctuation")
 _LEAST = 2  # texts that a feature must be in to be learnt
 _SHOWN = 40
@@ -34,7 +34,7 @@ _SHOWN = 40
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """What tells the two versions apart.
+    """A feature that distinguishes the two versions.
 
     Attributes:
         term: a word or two, or a run of characters (in quotes); of the texts.
@@ -99,14 +99,14 @@ def syntheticity(
     seed: int = 0,
     advance: Callable[[int, int], None] | None = None,
 ) -> Syntheticity:
-    """Whether a linear model tells pseudonymised texts from original ones (P4 Table 5: lower is better).
+    """Measure whether a linear model can tell pseudonymised texts from originals (P4 Table 5: lower is better).
 
-    A text that is its own pseudonymised version is neither, and left out. Texts of which an original or a pseudonymised
-    version is the same are judged in one fold.
+    A text that equals its pseudonymised version is neither, and left out. Texts with the same original or the same
+    pseudonymised version are judged in one fold.
 
     Args:
         original, anonymised: texts before and after, in the same order.
-        folds: parts that are judged in turn, 2 or more; as many as there are different texts at most.
+        folds: parts that are judged in turn, 2 or more, and at most the number of different texts.
         seed: of the folds and of the intervals.
         advance: called with folds done and in all.
 
@@ -142,9 +142,9 @@ def syntheticity(
 
 
 def _count_features(old: Sequence[str], new: Sequence[str]) -> tuple[list[Any], list[str], frozenset[int]]:
-    """Counts of words and of runs of characters, the names of their columns side by side, and those of tags.
+    """Count words and runs of characters; return the counts, the names of all columns, and the columns of tags.
 
-    A feature is a tag's where it stands in placeholders and in no original.
+    A feature belongs to tags where it occurs in placeholders and in no original.
     """
     views = [
         CountVectorizer(lowercase=False, ngram_range=(1, 2), token_pattern=r"\w+", min_df=_LEAST),
@@ -171,7 +171,7 @@ def _count_features(old: Sequence[str], new: Sequence[str]) -> tuple[list[Any], 
 def _judge_fold(
     counted: list[Any], train: Any, test: Any, sums: dict[int, float], pairs_by_column: dict[int, int]
 ) -> Any:
-    """Margins (2, test) of originals and pseudonymised texts; what told them apart is added to ``sums``.
+    """Return margins (2, test) of originals and pseudonymised texts; contributions of features are added to ``sums``.
 
     Rows of ``counted`` are originals and then pseudonymised texts; only ``train`` says what features there are.
     """
@@ -196,7 +196,7 @@ def _judge_fold(
 def _add_contributions(
     difference: Any, weights: Any, columns: Any, sums: dict[int, float], pairs_by_column: dict[int, int]
 ) -> None:
-    """Add up what each feature adds to the margin between two versions, signed by the version it speaks for."""
+    """Add up what each feature contributes to the margin between two versions, signed by the version it speaks for."""
     difference = csr_matrix(difference)
     difference.eliminate_zeros()
     added = np.bincount(difference.indices, difference.data * weights[difference.indices], len(weights))
@@ -249,7 +249,7 @@ def _summarise_margins(
 
 
 def _score_margins(margins: Any) -> Any:
-    """1 where the pseudonymised version has the higher margin, a half for a draw."""
+    """Return 1 where the pseudonymised version has the higher margin, and a half for a draw."""
     return (margins[1] > margins[0]) + 0.5 * (margins[1] == margins[0])
 
 
@@ -263,7 +263,7 @@ def _kind_of(name: str) -> str:
 
 
 def _group_pairs(old: Sequence[str], new: Sequence[str]) -> list[int]:
-    """Numbers from 0, in order of appearance; pairs that share a version share one."""
+    """Number groups of pairs from 0, in order of appearance; pairs that share a version are in one group."""
     parent = list(range(len(old)))
 
     def root_of(i: int) -> int:
@@ -281,7 +281,7 @@ def _group_pairs(old: Sequence[str], new: Sequence[str]) -> list[int]:
 
 
 def _assign_folds(groups: list[int], parts: int, seed: int) -> Any:
-    """The fold of each pair: groups shuffled, and dealt out in turn."""
+    """Assign pairs to folds: groups are shuffled and dealt out in turn."""
     order = np.random.default_rng(seed).permutation(max(groups) + 1)
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order)) % parts
