@@ -17,7 +17,7 @@ from collections import Counter
 from allonym.models.tagger import ENGLISH
 from allonym.models.words import words
 from allonym.pipeline import detect
-from allonym.policy import Policy, operating_point
+from allonym.policy import Policy, check_operating_point
 from allonym.train.synthetic import generate
 
 
@@ -29,7 +29,7 @@ def main() -> None:
     parser.add_argument("--lower", action="store_true", help="all letters small")
     given = parser.parse_args()
     point = given.operating_point
-    point = operating_point(float(point) if point[0].isdigit() else point, "--operating-point")
+    point = check_operating_point(float(point) if point[0].isdigit() else point, "--operating-point")
     policy = Policy.load("default").with_(
         detectors=("tagger",),
         exclude=(),

@@ -42,7 +42,7 @@ import allonym
 from allonym.errors import AllonymError, UnknownNameError
 from allonym.labels import TAXONOMY
 from allonym.models.words import words
-from allonym.policy import Policy, operating_point
+from allonym.policy import Policy, check_operating_point
 from allonym.train.corpus import part_of
 from allonym.train.labelmap import LabelMap, default_map, read_map
 from allonym.train.records import read_objects
@@ -313,7 +313,7 @@ def at_point(policy: Policy, point: str) -> Policy:
     if not point:
         return policy
     value: object = float(point) if point.replace(".", "", 1).isdecimal() else point
-    return policy.with_(operating_points={"*": operating_point(value, "--operating-point")})
+    return policy.with_(operating_points={"*": check_operating_point(value, "--operating-point")})
 
 
 HEAD = "strict P     R    F1   blind P     R    F1  covered needless   whole   part   typed: whole   part   kwords/s"

@@ -55,7 +55,7 @@ from allonym import registry
 from allonym.detect.turns import with_turns
 from allonym.labels import TAXONOMY
 from allonym.link import link
-from allonym.plan import Plan, replaced
+from allonym.plan import Plan, apply_edits
 from allonym.policy import Policy, Rule
 from allonym.replace import make_plan
 from allonym.restore import restore
@@ -379,7 +379,7 @@ def run(case: Case, job: Job) -> list[dict[str, Any]]:
             out.append({**row, "encoded": type(error).__name__, "rewriter": "none"})
             continue
         pieces = pieces_of(case.text, plan, family)
-        before = replaced(case.text, plan.edits)
+        before = apply_edits(case.text, plan.edits)
         for names in drawn(case, job, pieces):
             after = rewritten(pieces, names, f"{job.seed}:{case.id}")
             text = joined(after)

@@ -61,7 +61,7 @@ from benchmarks.round_trip import (
     write_cache,
 )
 
-from allonym.plan import Plan, replaced
+from allonym.plan import Plan, apply_edits
 
 PASSWORD = "a password for the benchmark"
 POLISH = "polish"
@@ -131,7 +131,7 @@ def one(case: Case, operator: str, way: str, job: Job, client: httpx.Client) -> 
         return row
     made = answer.json()
     plan = Plan.from_dict(made["plan"])
-    if replaced(case.text, plan.edits) != made["text"]:
+    if apply_edits(case.text, plan.edits) != made["text"]:
         raise SystemExit("a plan that does not make the text it came with")
     row["complete"] = complete(case, plan) if case.language == "pl" else bool(plan.edits)
     pieces = pieces_of(case.text, plan, family)

@@ -20,7 +20,7 @@ from allonym.labels import TAXONOMY
 from allonym.models.tagger import ENGLISH
 from allonym.models.words import words
 from allonym.pipeline import detect
-from allonym.policy import Policy, operating_point
+from allonym.policy import Policy, check_operating_point
 from allonym.train.records import read_objects
 
 GOLD = Path(__file__).parent / "gold" / "textwash_50.jsonl"
@@ -35,7 +35,7 @@ def main() -> None:
     parser.add_argument("--model", default=str(ENGLISH))
     given = parser.parse_args()
     point = given.operating_point
-    point = operating_point(float(point) if point[0].isdigit() else point, "--operating-point")
+    point = check_operating_point(float(point) if point[0].isdigit() else point, "--operating-point")
     policy = Policy.load("default").with_(
         exclude=(), operating_points={"*": point}, tables={"tagger": {"model": given.model}}
     )

@@ -41,7 +41,7 @@ import numpy as np
 
 from allonym import swap
 from allonym.document import Document, Entity, Span
-from allonym.plan import Plan, digest, parts_after, replaced
+from allonym.plan import Plan, apply_edits, apply_edits_to_parts, digest
 from allonym.swap.alike import words_of
 from allonym.swap.categories import category_of
 from allonym.swap.checks import Changed, check
@@ -270,7 +270,7 @@ class Template:
                 )
                 for v in c.values
             )
-            chunks.append(Chunk(at, a, b, parts_after(made, ((a, b),), list(some))[0], values))
+            chunks.append(Chunk(at, a, b, apply_edits_to_parts(made, ((a, b),), list(some))[0], values))
         entities = tuple(
             Entity(renamed_key(e, names) if varies(e.label) else e.key, e.label, tuple(map(span, e.spans)))
             for e in corpus.entities[d]
@@ -282,7 +282,7 @@ class Template:
             section,
             chunks,
             entities,
-            Plan(digest(made), edits, plan.notes, digest(replaced(made, edits))),
+            Plan(digest(made), edits, plan.notes, digest(apply_edits(made, edits))),
         )
 
 

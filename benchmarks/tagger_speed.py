@@ -88,14 +88,14 @@ def word_count(texts: list[str]) -> int:
 
 def policy_of(model: str, point: str) -> Any:
     """The default policy with the tagger alone, at threshold 0: of this folder, at this operating point, if given."""
-    from allonym.policy import Policy, operating_point
+    from allonym.policy import Policy, check_operating_point
 
     policy = Policy.load("default").with_(detectors=("tagger",), exclude=(), threshold=0.0)
     if model:
         policy = policy.with_(tables={"tagger": {"model": model}})
     if point:
         value: object = float(point) if point.replace(".", "", 1).isdecimal() else point
-        policy = policy.with_(operating_points={"*": operating_point(value, "--point")})
+        policy = policy.with_(operating_points={"*": check_operating_point(value, "--point")})
     return policy
 
 

@@ -12,8 +12,8 @@ import allonym
 from allonym.batch import (
     Failure,
     anonymize_batch,
-    lead_in,
-    named_parts,
+    format_lead_in,
+    join_fields,
     run_ordered,
     run_records,
 )
@@ -138,13 +138,13 @@ def _double(context: int, item: int) -> int:
     ],
 )
 def test_names_of_fields_come_before_short_texts(name, text, lead):
-    assert lead_in(name, text) == lead
+    assert format_lead_in(name, text) == lead
 
 
 def test_named_parts_are_the_texts():
-    document = named_parts("i", [("ssn", "1", "\n"), ("text", "two", "\n"), ("", "", "\n")])
+    document = join_fields("i", [("ssn", "1", "\n"), ("text", "two", "\n"), ("", "", "\n")])
     assert document.text == "ssn: 1\ntwo\n" and document.part_texts() == ("1", "two", "")
-    assert named_parts("i", []).text == ""
+    assert join_fields("i", []).text == ""
 
 
 def test_arrow_batch_keeps_the_rest(failing):

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from allonym.document import Document
 from allonym.errors import PlanMismatch
-from allonym.plan import Edit, Plan, apply, apply_parts, digest, invert, parts_after
+from allonym.plan import Edit, Plan, apply, apply_edits_to_parts, apply_parts, digest, invert_plan
 
 texts = st.text(st.characters(exclude_categories=()), max_size=40)
 
@@ -20,7 +20,7 @@ def planned(draw):
         edits.append(
             Edit(a, b, draw(st.sampled_from(["", "[X_1]", "longer replacement"])), "PERSON", original=text[a:b])
         )
-    result = parts_after(text, ((0, len(text)),), edits)[0]
+    result = apply_edits_to_parts(text, ((0, len(text)),), edits)[0]
     return text, Plan(digest(text), tuple(edits), (), digest(result))
 
 
@@ -42,8 +42,8 @@ def test_apply_changes_only_what_the_edits_cover(case):
 @given(planned())
 def test_invert_undoes_apply(case):
     text, plan = case
-    assert invert(apply(text, plan), plan) == text
-    assert invert(apply(text, plan) + "!", plan) is None
+    assert invert_plan(apply(text, plan), plan) == text
+    assert invert_plan(apply(text, plan) + "!", plan) is None
 
 
 @given(planned(), st.integers(1, 5))
@@ -61,7 +61,7 @@ def test_json_round_trip(case):
     assert apply(text, bare) == apply(text, plan)
     assert all(e.original is None for e in bare.edits)
     whole = Plan.from_dict(json.loads(json.dumps(plan.to_dict(originals=True))))
-    assert invert(apply(text, whole), whole) == text
+    assert invert_plan(apply(text, whole), whole) == text
 
 
 def test_another_text_is_refused():

@@ -548,7 +548,7 @@ def test_no_term_of_a_policy_shows_in_its_repr(tmp_path):
 
 
 def test_presets_are_read_once():
-    assert policy_module._preset("default") is Policy.load("default")
+    assert policy_module._read_preset("default") is Policy.load("default")
 
 
 def test_where_the_same_entity_is_replaced_alike(tmp_path):

@@ -66,7 +66,7 @@ Findings = tuple[Span, ...] | Failure
 Outcome = Anonymized | Failure
 
 
-def reason(error: Exception) -> str:
+def describe_failure(error: Exception) -> str:
     """Why a document failed, without any of its text: errors from outside allonym are named by their class alone."""
     return str(error) if isinstance(error, AllonymError) else f"{type(error).__name__} while processing it"
 
@@ -106,7 +106,7 @@ def run_records(
     findings = find_records(documents, policy, key) if findings is None else findings
     if vault is None:
         return [_replace_record(d, f, policy, key, scope, None) for d, f in zip(documents, findings, strict=True)]
-    subjects = [_attempt(document, lambda d: subject_of(d, policy)) for document in documents]
+    subjects = [_run_guarded(document, lambda d: subject_of(d, policy)) for document in documents]
     outcomes: list[Outcome] = []
     with vault.book(scope) as book:
         for document, subject, spans in zip(documents, subjects, findings, strict=True):
@@ -120,7 +120,7 @@ def find_records(documents: Iterable[Document], policy: Policy, key: Key = None)
     """Run :func:`allonym.pipeline.detect_with_key` on each document; a failure takes the place of its findings."""
     from allonym.pipeline import detect_with_key
 
-    return [_attempt(document, lambda d: detect_with_key(d, policy, key)) for document in documents]
+    return [_run_guarded(document, lambda d: detect_with_key(d, policy, key)) for document in documents]
 
 
 def _replace_record(
@@ -130,17 +130,17 @@ def _replace_record(
 
     if isinstance(findings, Failure):
         return findings
-    return _attempt(document, lambda d: replace_found(d, findings, policy, key=key, scope=scope, book=book))
+    return _run_guarded(document, lambda d: replace_found(d, findings, policy, key=key, scope=scope, book=book))
 
 
-def _attempt(document: Document, function: Callable[[Document], T]) -> T | Failure:
+def _run_guarded(document: Document, function: Callable[[Document], T]) -> T | Failure:
     """The function's value for the document, or why it failed there."""
     try:
         return function(document)
     except (UsageError, VaultError):
         raise
     except (DataError, *RECORD_ERRORS) as error:
-        return Failure(document.id, 0, reason(error))
+        return Failure(document.id, 0, describe_failure(error))
 
 
 def anonymize_batch(
@@ -182,7 +182,7 @@ def anonymize_batch(
     texts = [_read_strings(arrow, batch, name) for name in columns]
     ids = batch.column(names.index(id_column)).to_pylist() if id_column else range(batch.num_rows)
     documents = [
-        named_parts(str(ids[row]), [(n, column[row] or "", "\n") for n, column in zip(columns, texts, strict=True)])
+        join_fields(str(ids[row]), [(n, column[row] or "", "\n") for n, column in zip(columns, texts, strict=True)])
         for row in range(batch.num_rows)
     ]
     outcomes = run_records(documents, policy, key)
@@ -216,7 +216,7 @@ def import_arrow() -> Any:
     return pyarrow
 
 
-def text_type(arrow: Any, kind: Any) -> bool:
+def is_text_type(arrow: Any, kind: Any) -> bool:
     """Whether an Arrow type holds text: string, large string, string view, or a dictionary of one of them."""
     if arrow.types.is_dictionary(kind):
         kind = kind.value_type
@@ -226,12 +226,12 @@ def text_type(arrow: Any, kind: Any) -> bool:
 
 def _read_strings(arrow: Any, batch: Any, name: str) -> list[str | None]:
     column = batch.column(batch.schema.names.index(name))
-    if not text_type(arrow, column.type):
+    if not is_text_type(arrow, column.type):
         raise UsageError(f"column {name!r} holds {column.type}, and text is required")
     return cast("list[str | None]", column.to_pylist())
 
 
-def named_parts(
+def join_fields(
     id: str,
     parts: Iterable[tuple[str, str, str]],
     meta: Mapping[str, object] = MappingProxyType({}),
@@ -245,7 +245,7 @@ def named_parts(
     intervals: list[tuple[int, int]] = []
     length = 0
     for name, text, separator in parts:
-        lead = lead_in(name, text)
+        lead = format_lead_in(name, text)
         start = length + len(lead)
         length = start + len(text) + len(separator)
         intervals.append((start, start + len(text)))
@@ -253,14 +253,14 @@ def named_parts(
     return Document(id, "".join(pieces[:-1]), meta, tuple(intervals))
 
 
-def lead_in(name: str, text: str) -> str:
+def format_lead_in(name: str, text: str) -> str:
     """The words before a field's text: its name and a colon; empty for long or running text."""
     is_named = name and text and len(text) <= MAX_NAMED and "\n" not in text and name.lower() not in TEXT_KEYS
-    return f"{as_words(name)}: " if is_named else ""
+    return f"{split_field_name(name)}: " if is_named else ""
 
 
 @lru_cache(maxsize=1024)
-def as_words(name: str) -> str:
+def split_field_name(name: str) -> str:
     """A field's name as words: ``firstName`` and ``first_name`` are both ``first name``."""
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
     return re.sub(r"[\s_.\-]+", " ", spaced).strip().lower()

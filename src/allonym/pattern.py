@@ -60,26 +60,26 @@ class PatternRule:
     @classmethod
     def from_row(cls, row: Mapping[str, object], where: str) -> PatternRule:
         """Read a rule from a TOML table; raises :class:`PolicyError` for unknown keys and wrong types."""
-        known = {f.name: f for f in fields(cls)}
+        keys = {f.name: f for f in fields(cls)}
         values: dict[str, object] = {}
         for key, value in row.items():
-            if key not in known:
-                raise UnknownNameError("key", key, known, where)
+            if key not in keys:
+                raise UnknownNameError("key", key, keys, where)
             if key in ("context", "unless"):
                 ok = isinstance(value, list) and all(isinstance(v, str) and v for v in value)
-                wanted = "a list of strings"
+                expected = "a list of strings"
                 value = tuple(value) if ok else value  # type: ignore[arg-type]
             elif key == "window":
                 ok = isinstance(value, list) and len(value) == 2 and all(isinstance(v, int) and v >= 0 for v in value)
-                wanted = "two counts of characters"
+                expected = "two counts of characters"
                 value = tuple(value) if ok else value  # type: ignore[arg-type]
             elif key in ("score", "context_score"):
-                ok, wanted = isinstance(value, (int, float)) and not isinstance(value, bool), "a number"
+                ok, expected = isinstance(value, (int, float)) and not isinstance(value, bool), "a number"
                 value = float(value) if ok else value  # type: ignore[arg-type]
             else:
-                ok, wanted = isinstance(value, str), "a string"
+                ok, expected = isinstance(value, str), "a string"
             if not ok:
-                raise PolicyError(f"{where}: {key} must be {wanted}, got {type(value).__name__}")
+                raise PolicyError(f"{where}: {key} must be {expected}, got {type(value).__name__}")
             values[key] = value
         for key in ("name", "label", "pattern"):
             if not values.get(key):

@@ -18,7 +18,7 @@ from allonym.document import Document, Span
 from allonym.keys import subkey
 from allonym.link import Linked, link
 from allonym.plan import Anonymized as Anonymized
-from allonym.plan import Plan, Report, parts_after, replaced
+from allonym.plan import Plan, Report, apply_edits, apply_edits_to_parts
 from allonym.policy import Policy
 from allonym.replace import Book, make_plan, subject_of
 from allonym.replace.cast import count_offline_entities
@@ -140,8 +140,8 @@ def replace_found(
     document = with_turns(document)
     linked = link(document, spans, policy.taxonomy) if linked is None else linked
     plan = make_plan(document, linked.entities, policy, key=key, scope=scope, notes=linked.notes, book=book)
-    text = replaced(document.text, plan.edits)
-    parts = tuple(parts_after(document.text, document.parts, plan.edits)) if document.parts else (text,)
+    text = apply_edits(document.text, plan.edits)
+    parts = tuple(apply_edits_to_parts(document.text, document.parts, plan.edits)) if document.parts else (text,)
     labels = Counter(span.label for entity in linked.entities for span in entity.spans)
     report = Report(
         characters=len(document.text),

@@ -196,18 +196,18 @@ def read_plan_rows(text: str, where: str | Path) -> list[tuple[Mapping[str, obje
     return rows
 
 
-def replaced(text: str, edits: Iterable[Edit]) -> str:
+def apply_edits(text: str, edits: Iterable[Edit]) -> str:
     """As :func:`apply`, without the digest check; ``edits`` are sorted and disjoint."""
     pieces: list[str] = []
-    at = 0
+    position = 0
     for edit in edits:
-        pieces += (text[at : edit.start], edit.replacement)
-        at = edit.end
-    pieces.append(text[at:])
+        pieces += (text[position : edit.start], edit.replacement)
+        position = edit.end
+    pieces.append(text[position:])
     return "".join(pieces)
 
 
-def _check(text: str, plan: Plan) -> None:
+def _check_plan(text: str, plan: Plan) -> None:
     if digest(text) != plan.digest:
         raise PlanMismatch("this plan was made for another text")
     if plan.edits and plan.edits[-1].end > len(text):
@@ -221,8 +221,8 @@ def apply(document: Document | str, plan: Plan) -> str:
         PlanMismatch: the text is not the one that the plan was made for.
     """
     text = document if isinstance(document, str) else document.text
-    _check(text, plan)
-    return replaced(text, plan.edits)
+    _check_plan(text, plan)
+    return apply_edits(text, plan.edits)
 
 
 def apply_parts(document: Document, plan: Plan) -> tuple[str, ...]:
@@ -232,45 +232,45 @@ def apply_parts(document: Document, plan: Plan) -> tuple[str, ...]:
         PlanMismatch: the text is not the one that the plan was made for.
     """
     text = document.text
-    _check(text, plan)
-    return tuple(parts_after(text, document.parts or ((0, len(text)),), plan.edits))
+    _check_plan(text, plan)
+    return tuple(apply_edits_to_parts(text, document.parts or ((0, len(text)),), plan.edits))
 
 
-def parts_after(text: str, parts: Sequence[tuple[int, int]], edits: Sequence[Edit]) -> list[str]:
+def apply_edits_to_parts(text: str, parts: Sequence[tuple[int, int]], edits: Sequence[Edit]) -> list[str]:
     """As :func:`apply_parts`, without the digest check; ``parts`` and ``edits`` are sorted and disjoint."""
     out: list[str] = []
     ends = [e.end for e in edits]
     written = -1  # index of the last edit whose replacement stands already
     for a, b in parts:
         pieces: list[str] = []
-        at = a
+        position = a
         i = bisect_left(ends, a)
         while i < len(edits) and (edits[i].start < b or (edits[i].start == edits[i].end == b)):
             edit = edits[i]
             if edit.end > a or edit.start >= a:
-                pieces.append(text[at : max(at, edit.start)])
+                pieces.append(text[position : max(position, edit.start)])
                 if i > written and (edit.end > a or edit.start == edit.end):
                     pieces.append(edit.replacement)
                     written = i
-                at = max(at, min(edit.end, b))
+                position = max(position, min(edit.end, b))
             i += 1
-        pieces.append(text[at:b])
+        pieces.append(text[position:b])
         out.append("".join(pieces))
     return out
 
 
-def invert(text: str, plan: Plan) -> str | None:
+def invert_plan(text: str, plan: Plan) -> str | None:
     """The original text, where ``text`` is exactly what the plan made and the plan holds the originals; else None."""
     if any(e.original is None for e in plan.edits) or digest(text) != plan.result:
         return None
     pieces: list[str] = []
-    at = shift = 0
+    position = shift = 0
     for e in plan.edits:
         start = e.start + shift
         assert e.original is not None
-        pieces += (text[at:start], e.original)
-        at = start + len(e.replacement)
+        pieces += (text[position:start], e.original)
+        position = start + len(e.replacement)
         shift += len(e.replacement) - (e.end - e.start)
-    pieces.append(text[at:])
+    pieces.append(text[position:])
     original = "".join(pieces)
     return original if digest(original) == plan.digest else None

@@ -100,11 +100,11 @@ class Policy:
         state["default"] = (self.default.operator, dict(self.default.options), self.default.threshold)
         state["metadata"] = dict(self.metadata)
         state["operating_points"] = dict(self.operating_points)
-        state["tables"] = {name: _thawed(table) for name, table in self.tables.items()}
-        state["llm"] = _thawed(self.llm)
+        state["tables"] = {name: _thaw_tables(table) for name, table in self.tables.items()}
+        state["llm"] = _thaw_tables(self.llm)
         added = [lab for lab in self.taxonomy if lab.name not in TAXONOMY]
         state["taxonomy"] = [(a.name, a.parent, a.kind, a.risk, a.description) for a in added]
-        return (_revive, (state,))
+        return (_restore_policy, (state,))
 
     @classmethod
     def load(cls, source: str | Path | Policy) -> Policy:
@@ -117,7 +117,7 @@ class Policy:
         if isinstance(source, Policy):
             return source
         if isinstance(source, str) and source in presets():
-            return _preset(source)
+            return _read_preset(source)
         path = Path(source)
         if path.suffix != ".toml" and not path.exists():
             raise UnknownNameError("policy preset", str(source), presets())
@@ -125,7 +125,7 @@ class Policy:
             data = path.read_bytes()
         except OSError as error:
             raise PolicyError(f"cannot read policy {path}: {error.strerror}") from None
-        return _parse(data, str(path), path.parent)
+        return _parse_toml(data, str(path), path.parent)
 
     @classmethod
     def only(cls, labels: Iterable[str], *, threshold: float | None = None) -> Policy:
@@ -137,12 +137,12 @@ class Policy:
                 the tagger's operating point as well.
         """
         chosen = (labels,) if isinstance(labels, str) else tuple(labels)
-        base = _preset("default")
+        base = _read_preset("default")
         for label in chosen:
             base.taxonomy.get(label)
         if threshold is not None:
             point = float(threshold) if 0 < threshold < 1 else None
-            base = base.with_threshold(_unit(threshold, "threshold"), point)
+            base = base.with_threshold(_check_unit(threshold, "threshold"), point)
         return replace(base, name="only", labels=chosen, every=False, exclude=())
 
     def changed(self, table: Mapping[str, object], where: str) -> Policy:
@@ -151,7 +151,7 @@ class Policy:
         Raises:
             PolicyError, UnknownNameError: as for a file; the message begins with ``where``.
         """
-        return _read(dict(table), where, None, self)
+        return _read_policy(dict(table), where, None, self)
 
     def with_(self, **changes: Any) -> Policy:
         """A copy with some attributes changed."""
@@ -185,8 +185,8 @@ class Policy:
     def threshold_for(self, label: str) -> float:
         """The score that a finding with this label needs."""
         for name in self.taxonomy.lineage(label):
-            if name in self.rules and (own := self.rules[name].threshold) is not None:
-                return own
+            if name in self.rules and (threshold := self.rules[name].threshold) is not None:
+                return threshold
         return self.threshold
 
     def operating_point_for(self, label: str) -> str | float:
@@ -203,9 +203,13 @@ class Policy:
 
     def fingerprint(self) -> str:
         """A digest of everything the policy says, for run reports and resume checks. Lists count, unseen."""
-        apart = ("taxonomy", "operating_points", "tables", "llm", "images", "ocr")
-        parts = [repr(getattr(self, name)) for name in self.__dataclass_fields__ if name not in apart]
-        parts += [repr(sorted(self.operating_points.items())), repr(_ordered(self.tables)), repr(_ordered(self.llm))]
+        separate = ("taxonomy", "operating_points", "tables", "llm", "images", "ocr")
+        parts = [repr(getattr(self, name)) for name in self.__dataclass_fields__ if name not in separate]
+        parts += [
+            repr(sorted(self.operating_points.items())),
+            repr(_order_tables(self.tables)),
+            repr(_order_tables(self.llm)),
+        ]
         parts += [self.images] if self.images != "remove" else []
         parts += [f"ocr {self.ocr}"] if self.ocr else []
         parts += [repr(sorted((k, r.operator, sorted(r.options.items()), r.threshold) for k, r in self.rules.items()))]
@@ -221,39 +225,39 @@ def presets() -> tuple[str, ...]:
 
 
 @cache
-def _preset(name: str) -> Policy:
-    return _parse(files("allonym").joinpath("policies", f"{name}.toml").read_bytes(), f"preset {name}", None)
+def _read_preset(name: str) -> Policy:
+    return _parse_toml(files("allonym").joinpath("policies", f"{name}.toml").read_bytes(), f"preset {name}", None)
 
 
-def _revive(state: dict[str, Any]) -> Policy:
+def _restore_policy(state: dict[str, Any]) -> Policy:
     added = state.pop("taxonomy")
-    state["rules"] = MappingProxyType({k: _rule(*v) for k, v in state["rules"].items()})
-    state["default"] = _rule(*state["default"])
+    state["rules"] = MappingProxyType({k: _make_rule(*v) for k, v in state["rules"].items()})
+    state["default"] = _make_rule(*state["default"])
     state["metadata"] = MappingProxyType(state["metadata"])
     state["operating_points"] = MappingProxyType(state["operating_points"])
-    state["tables"] = _frozen(state["tables"])
-    state["llm"] = _frozen(state["llm"])
+    state["tables"] = _freeze(state["tables"])
+    state["llm"] = _freeze(state["llm"])
     taxonomy = TAXONOMY.extended(Label(*row) for row in added) if added else TAXONOMY
     return Policy(taxonomy=taxonomy, **state)
 
 
-def _rule(operator: str, options: Mapping[str, object], threshold: float | None) -> Rule:
+def _make_rule(operator: str, options: Mapping[str, object], threshold: float | None) -> Rule:
     return Rule(operator, MappingProxyType(dict(options)), threshold)
 
 
-def _frozen(value: Any) -> Any:
+def _freeze(value: Any) -> Any:
     """The value with its tables read only and its lists as tuples."""
     if isinstance(value, Mapping):
-        return MappingProxyType({k: _frozen(v) for k, v in value.items()})
+        return MappingProxyType({k: _freeze(v) for k, v in value.items()})
     return tuple(value) if isinstance(value, list) else value
 
 
-def _thawed(value: Any) -> Any:
-    return {k: _thawed(v) for k, v in value.items()} if isinstance(value, Mapping) else value
+def _thaw_tables(value: Any) -> Any:
+    return {k: _thaw_tables(v) for k, v in value.items()} if isinstance(value, Mapping) else value
 
 
-def _ordered(value: Any) -> Any:
-    return sorted((k, _ordered(v)) for k, v in value.items()) if isinstance(value, Mapping) else value
+def _order_tables(value: Any) -> Any:
+    return sorted((k, _order_tables(v)) for k, v in value.items()) if isinstance(value, Mapping) else value
 
 
 # Reading. KEYS is the one table of what a policy file may say; the JSON schema and the docs derive from it.
@@ -294,19 +298,19 @@ LABEL_KEYS = ("name", "parent", "kind", "risk", "description")
 _MOST = 1e6  # of any number in a policy
 
 
-def _unit(value: object, where: str) -> float:
+def _check_unit(value: object, where: str) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
         raise PolicyError(f"{where} must be a number from 0 to 1, got {value!r}")
     return float(value)
 
 
-def _strings(value: object, where: str) -> tuple[str, ...]:
+def _check_strings(value: object, where: str) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(v, str) for v in value):
         raise PolicyError(f"{where} must be a list of strings, got {type(value).__name__}")
     return tuple(value)
 
 
-def _table(value: object, keys: Iterable[str], where: str) -> dict[str, Any]:
+def _check_table(value: object, keys: Iterable[str], where: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise PolicyError(f"{where} must be a table, got {type(value).__name__}")
     for key in value:
@@ -315,16 +319,16 @@ def _table(value: object, keys: Iterable[str], where: str) -> dict[str, Any]:
     return value
 
 
-def _parse(data: bytes, where: str, folder: Path | None) -> Policy:
+def _parse_toml(data: bytes, where: str, folder: Path | None) -> Policy:
     try:
         raw = tomllib.loads(data.decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise PolicyError(f"{where}: not valid TOML: {error}") from None
-    return _read(raw, where, folder)
+    return _read_policy(raw, where, folder)
 
 
-def _read(raw: dict[str, Any], where: str, folder: Path | None, base: Policy | None = None) -> Policy:
-    _table(raw, KEYS, where)
+def _read_policy(raw: dict[str, Any], where: str, folder: Path | None, base: Policy | None = None) -> Policy:
+    _check_table(raw, KEYS, where)
     for key, value in raw.items():
         kind = KEYS[key][0]
         ok = isinstance(value, (int, float) if kind is float else kind) and not isinstance(value, bool)
@@ -342,7 +346,7 @@ def _read(raw: dict[str, Any], where: str, folder: Path | None, base: Policy | N
         if key in raw:
             changes[key] = raw[key]
     if "threshold" in raw:
-        changes["threshold"] = _unit(raw["threshold"], f"{where}: threshold")
+        changes["threshold"] = _check_unit(raw["threshold"], f"{where}: threshold")
     for key, values in (("consistent", CONSISTENT), ("images", IMAGES)):
         if key in raw:
             changes[key] = raw[key]
@@ -355,18 +359,18 @@ def _read(raw: dict[str, Any], where: str, folder: Path | None, base: Policy | N
     if changes.get("consistent", base.consistent) == "subject" and not changes.get("subject", base.subject):
         raise PolicyError(f"{where}: consistent = 'subject' needs subject, the metadata key that names it")
     if "countries" in raw:
-        changes["countries"] = tuple(c.lower() for c in _strings(raw["countries"], f"{where}: countries"))
+        changes["countries"] = tuple(c.lower() for c in _check_strings(raw["countries"], f"{where}: countries"))
     taxonomy = base.taxonomy
     if "labels" in raw:
-        taxonomy = taxonomy.extended(_label(row, f"{where}: labels[{i}]") for i, row in enumerate(raw["labels"]))
+        taxonomy = taxonomy.extended(_read_label(row, f"{where}: labels[{i}]") for i, row in enumerate(raw["labels"]))
         changes["taxonomy"] = taxonomy
     changes |= _read_detect(raw.get("detect", {}), taxonomy, where, folder, base)
     if "llm" in raw:
         read = _read_options(registry.LLM_KEYS, raw["llm"], taxonomy, f"{where}: llm", folder)
         changes["llm"] = MappingProxyType({**base.llm, **read})
-    tag = _table(raw.get("tag", {}), TAG_KEYS, f"{where}: tag")
+    tag = _check_table(raw.get("tag", {}), TAG_KEYS, f"{where}: tag")
     if "style" in tag:
-        changes["style"] = _style(tag["style"], f"{where}: tag.style")
+        changes["style"] = _check_style(tag["style"], f"{where}: tag.style")
     if "names" in tag:
         if tag["names"] not in ("", *SCHEMES):
             raise UnknownNameError("scheme", tag["names"], SCHEMES, f"{where}: tag.names")
@@ -382,13 +386,13 @@ def _read(raw: dict[str, Any], where: str, folder: Path | None, base: Policy | N
         changes["rules"] = MappingProxyType(rules)
     for key, current in (("dictionary", base.dictionary), ("exclusions", base.exclusions)):
         if key in raw:
-            lists = [_terms(n, v, f"{where}: {key}.{n}", folder, taxonomy) for n, v in raw[key].items()]
+            lists = [_read_term_list(n, v, f"{where}: {key}.{n}", folder, taxonomy) for n, v in raw[key].items()]
             changes[key] = (*current, *lists)
     if "metadata" in raw:
         metadata = dict(base.metadata)
         for name, keys in raw["metadata"].items():
             taxonomy.get(name, f"{where}: metadata")
-            metadata[name] = _strings(keys, f"{where}: metadata.{name}")
+            metadata[name] = _check_strings(keys, f"{where}: metadata.{name}")
         changes["metadata"] = MappingProxyType(metadata)
     if "patterns" in raw:
         rows = [PatternRule.from_row(row, f"{where}: patterns[{i}]") for i, row in enumerate(raw["patterns"])]
@@ -400,12 +404,12 @@ def _read(raw: dict[str, Any], where: str, folder: Path | None, base: Policy | N
 
 def _read_detect(raw: object, taxonomy: Taxonomy, where: str, folder: Path | None, base: Policy) -> dict[str, Any]:
     where = f"{where}: detect"
-    detect = _table(raw, DETECT_KEYS, where)
+    detect = _check_table(raw, DETECT_KEYS, where)
     out: dict[str, Any] = {}
     for key in DETECT_LISTS:
         if key in detect:
-            out[key] = _strings(detect[key], f"{where}.{key}")
-    _known_detectors(out.get("detectors", ()), f"{where}.detectors")
+            out[key] = _check_strings(detect[key], f"{where}.{key}")
+    _check_detectors(out.get("detectors", ()), f"{where}.detectors")
     for key in ("labels", "exclude"):
         for name in out.get(key, ()):
             taxonomy.get(name, f"{where}.{key}")
@@ -414,15 +418,15 @@ def _read_detect(raw: object, taxonomy: Taxonomy, where: str, folder: Path | Non
         out["every"] = False
     points = dict(base.operating_points)
     if "operating_point" in detect:
-        points["*"] = operating_point(detect["operating_point"], f"{where}.operating_point")
-    own = detect.get("operating_points", {})
-    for name, value in _table(own, own, f"{where}.operating_points").items():
+        points["*"] = check_operating_point(detect["operating_point"], f"{where}.operating_point")
+    raw_points = detect.get("operating_points", {})
+    for name, value in _check_table(raw_points, raw_points, f"{where}.operating_points").items():
         taxonomy.get(name, f"{where}.operating_points")
-        points[name] = operating_point(value, f"{where}.operating_points.{name}")
+        points[name] = check_operating_point(value, f"{where}.operating_points.{name}")
     out["operating_points"] = MappingProxyType(points)
-    given = {name: detect[name] for name in detect if name in registry.DETECTOR_KEYS}
+    raw_tables = {name: detect[name] for name in detect if name in registry.DETECTOR_KEYS}
     tables = dict(base.tables)
-    for name, table in given.items():
+    for name, table in raw_tables.items():
         read = _read_options(registry.DETECTOR_KEYS[name], table, taxonomy, f"{where}.{name}", folder)
         tables[name] = MappingProxyType({**tables.get(name, {}), **read})
     out["tables"] = MappingProxyType(tables)
@@ -430,13 +434,13 @@ def _read_detect(raw: object, taxonomy: Taxonomy, where: str, folder: Path | Non
     if "ensemble" in running:
         members = tables.get("ensemble", {}).get("members", ())
         running.update(members if isinstance(members, tuple) else ())
-    for name in given:
+    for name in raw_tables:
         if name not in running:
             raise PolicyError(f"{where}.{name} has options, but {name} is not among the detectors")
     return out
 
 
-def operating_point(value: object, where: str) -> str | float:
+def check_operating_point(value: object, where: str) -> str | float:
     """The value as an operating point: one of ``OPERATING_POINTS``, or a number between 0 and 1.
 
     Raises:
@@ -451,7 +455,7 @@ def operating_point(value: object, where: str) -> str | float:
     return float(value)
 
 
-def _known_detectors(names: Iterable[str], where: str) -> None:
+def _check_detectors(names: Iterable[str], where: str) -> None:
     for name in names:
         if name not in registry.detectors.names():
             raise UnknownNameError("detector", name, registry.detectors.names(), where)
@@ -462,29 +466,29 @@ def _read_options(
 ) -> dict[str, object]:
     return {
         name: _read_option(keys[name].kind, value, taxonomy, f"{where}.{name}", folder)
-        for name, value in _table(raw, keys, where).items()
+        for name, value in _check_table(raw, keys, where).items()
     }
 
 
 def _read_option(kind: str, value: Any, taxonomy: Taxonomy, where: str, folder: Path | None) -> object:
     if kind == "unit":
-        return _unit(value, where)
+        return _check_unit(value, where)
     if kind == "names":
-        names = _strings(value, where)
+        names = _check_strings(value, where)
         if where.endswith("ensemble.members"):
-            _known_detectors(names, where)
+            _check_detectors(names, where)
         return names
     if kind == "labels":
-        for foreign, label in _table(value, value, where).items():
+        for foreign, label in _check_table(value, value, where).items():
             if not isinstance(label, str):
                 raise PolicyError(f"{where}.{foreign} must be a label, got {type(label).__name__}")
             if label:
                 taxonomy.get(label, f"{where}.{foreign}")
         return MappingProxyType(dict(value))
     if kind == "modes":
-        for label, mode in _table(value, value, where).items():
+        for label, mode in _check_table(value, value, where).items():
             taxonomy.get(label, where)
-            _mode(mode, f"{where}.{label}")
+            _check_mode(mode, f"{where}.{label}")
         return MappingProxyType(dict(value))
     if kind in ("count", "natural"):
         least = int(kind == "count")
@@ -504,7 +508,7 @@ def _read_option(kind: str, value: Any, taxonomy: Taxonomy, where: str, folder: 
     if not isinstance(value, str):
         raise PolicyError(f"{where} must be a string, got {type(value).__name__}")
     if kind == "mode":
-        return _mode(value, where)
+        return _check_mode(value, where)
     if kind == "json" and value not in registry.JSON_MODES:
         raise UnknownNameError("JSON mode", value, registry.JSON_MODES, where)
     if kind == "folder":
@@ -514,8 +518,8 @@ def _read_option(kind: str, value: Any, taxonomy: Taxonomy, where: str, folder: 
 
 
 def _read_prompts(value: object, where: str) -> Mapping[str, object]:
-    for name, parts in _table(value, registry.LLM_PROMPTS, where).items():
-        for part, text in _table(parts, registry.LLM_PROMPT_PARTS, f"{where}.{name}").items():
+    for name, parts in _check_table(value, registry.LLM_PROMPTS, where).items():
+        for part, text in _check_table(parts, registry.LLM_PROMPT_PARTS, f"{where}.{name}").items():
             lacking = [n for n in registry.LLM_PROMPTS[name] if part == "user" and f"{{{n}}}" not in str(text)]
             if not isinstance(text, str) or lacking:
                 needed = f" that holds {{{lacking[0]}}}" if lacking else ""
@@ -523,7 +527,7 @@ def _read_prompts(value: object, where: str) -> Mapping[str, object]:
     return MappingProxyType({name: MappingProxyType(dict(parts)) for name, parts in dict(value).items()})  # type: ignore[call-overload]
 
 
-def _mode(value: object, where: str) -> object:
+def _check_mode(value: object, where: str) -> object:
     if value not in registry.MODES:
         raise UnknownNameError("mode", value, registry.MODES, where)
     return value
@@ -535,7 +539,7 @@ def _read_rule(raw: object, where: str, base: Rule | None, fallback: Rule | None
     options = dict(raw)
     threshold = options.pop("threshold", base.threshold if base else None)
     if threshold is not None:
-        threshold = _unit(threshold, f"{where}.threshold")
+        threshold = _check_unit(threshold, f"{where}.threshold")
     operator = options.pop("operator", None)
     if operator is None:
         inherited = base or fallback
@@ -550,7 +554,7 @@ def _read_rule(raw: object, where: str, base: Rule | None, fallback: Rule | None
     return Rule(operator, MappingProxyType(options), threshold)
 
 
-def _style(value: object, where: str) -> str:
+def _check_style(value: object, where: str) -> str:
     if not isinstance(value, str):
         raise PolicyError(f"{where} must be a string, got {type(value).__name__}")
     try:
@@ -562,8 +566,8 @@ def _style(value: object, where: str) -> str:
     return value
 
 
-def _label(row: object, where: str) -> Label:
-    data = _table(row, LABEL_KEYS, where)
+def _read_label(row: object, where: str) -> Label:
+    data = _check_table(row, LABEL_KEYS, where)
     name, kind, risk = data.get("name"), data.get("kind", "direct"), data.get("risk", 3)
     if not isinstance(name, str) or not name.isidentifier() or name != name.upper():
         raise PolicyError(f"{where}.name must be in capitals, digits and underscores, got {name!r}")
@@ -574,12 +578,12 @@ def _label(row: object, where: str) -> Label:
     return Label(name, data.get("parent"), kind, risk, str(data.get("description", "")))
 
 
-def _terms(label: str, value: object, where: str, folder: Path | None, taxonomy: Taxonomy) -> TermList:
+def _read_term_list(label: str, value: object, where: str, folder: Path | None, taxonomy: Taxonomy) -> TermList:
     if label != "*":
         taxonomy.get(label, where)
     if isinstance(value, list):
-        return TermList(label, _strings(value, where))
-    source = _table(value, ("file", "column"), where)
+        return TermList(label, _check_strings(value, where))
+    source = _check_table(value, ("file", "column"), where)
     if not isinstance(source.get("file"), str):
         raise PolicyError(f"{where}.file must be a path")
     path = (folder or Path()) / source["file"]

@@ -11,7 +11,7 @@ pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("transformers", reason="transformers is not installed")
 
 from allonym.document import Document, Span
-from allonym.plan import Edit, Plan, digest, replaced
+from allonym.plan import Edit, Plan, apply_edits, digest
 from benchmarks import seq2seq
 
 TEXT = "Li Brook met Cy of Kestrel Road. Road works; Brook left Quill Ltd."
@@ -38,7 +38,7 @@ def stays(**put):
         for i, (s, new) in enumerate(zip(case.spans, put.values(), strict=True))
     )
     plan = Plan(digest(text), edits)
-    assert replaced(text, edits) != text
+    assert apply_edits(text, edits) != text
     return {(s.word, s.where, s.telling) for s in seq2seq.stayed(case, plan, seq2seq.policy_of_names())}
 
 

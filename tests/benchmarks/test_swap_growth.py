@@ -9,7 +9,7 @@ import pytest
 from benchmarks.swap_growth import exponents, known, measure, renamed, repeated, table, varied
 
 from allonym import swap
-from allonym.plan import digest, parts_after, replaced
+from allonym.plan import apply_edits, apply_edits_to_parts, digest
 from allonym.swap.corpus import Corpus
 
 
@@ -27,13 +27,13 @@ def test_copies_are_consistent(calls: Corpus, larger: Corpus) -> None:
     assert len(larger.chunks) == 3 * len(calls.chunks)
     for d, (document, plan) in enumerate(zip(larger.documents, larger.plans, strict=True)):
         text = document.text
-        assert plan.digest == digest(text) and plan.result == digest(replaced(text, plan.edits))
+        assert plan.digest == digest(text) and plan.result == digest(apply_edits(text, plan.edits))
         assert all(text[e.start : e.end] == e.original for e in plan.edits)
         assert document.meta["company"] == larger.classes[d]
         chunks = [c for c in larger.chunks if c.document == d]
         assert "".join(text[c.start : c.end] for c in chunks) == "".join(text[a:b] for a, b in larger.sections[d])
         for chunk in chunks:
-            assert chunk.text == parts_after(text, ((chunk.start, chunk.end),), plan.edits)[0]
+            assert chunk.text == apply_edits_to_parts(text, ((chunk.start, chunk.end),), plan.edits)[0]
             for value in chunk.values:
                 said = [text[s.start : s.end] for s in value.spans]
                 assert all(any(form in one or one in form for form in value.forms) for one in said)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import allonym
 from allonym.detect import disguise
-from allonym.detect.disguise import View, fold, unmask, views
+from allonym.detect.disguise import View, find_regions, fold, unmask
 from allonym.policy import Policy
 
 CASES = [
@@ -72,7 +72,11 @@ def test_russian_and_greek_words_keep_their_letters() -> None:
 
 def test_the_quick_path_lists_no_character_that_folds() -> None:
     common = {char for char, _ in disguise._COMMON}
-    changed = (chr(p) for p in range(0x80, 0x110000) if not 0xD800 <= p <= 0xDFFF and disguise._one(chr(p)) != chr(p))
+    changed = (
+        chr(p)
+        for p in range(0x80, 0x110000)
+        if not 0xD800 <= p <= 0xDFFF and disguise._fold_character(chr(p)) != chr(p)
+    )
     missed = [hex(ord(c)) for c in changed if c not in common and disguise._UNUSUAL.search(c.encode()) is None]
     assert missed == []
 
@@ -164,13 +168,13 @@ def test_lone_surrogates_pass() -> None:
 def test_views_of_a_long_text_are_regions_of_it():
     filler = "Nothing of note was said by anybody there. "
     text = filler * 200 + "Write to jane [at] example [dot] com soon. " + filler * 200
-    (at, first, last, view) = next(views(text))
+    (at, first, last, view) = next(find_regions(text))
     assert len(view.text) < 2000
     place = view.text.index("jane@example.com")
     assert first <= place and place + 16 <= last
     start, end = view.original(place, place + 16)
     assert text[at + start : at + end] == "jane [at] example [dot] com"
-    assert list(views(filler * 400)) == []
+    assert list(find_regions(filler * 400)) == []
 
 
 def test_disguise_is_found_wherever_it_stands():

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 import allonym
 from allonym import registry
-from allonym.detect.ensemble import Ensemble, build
+from allonym.detect.ensemble import Ensemble, build_detector
 from allonym.document import Document, Span, merge
 from allonym.errors import DataError, PolicyError
 from allonym.policy import Policy
@@ -121,10 +121,13 @@ def test_members_by_name(members, tmp_path):
     lines = 'members = ["second", "first"]\n'
     assert [(s.start, s.end) for s in allonym.detect("Ada B 41", load(tmp_path, lines))] == [(0, 5), (6, 8)]
     policy = load(tmp_path, lines + 'mode = "vote"\nlabels = { AGE = "union" }')
-    assert [(s.start, s.end) for s in build(policy)(Document("", "Ada B 41"))] == [(0, 3), (0, 5), (6, 8)]
+    assert [(s.start, s.end) for s in build_detector(policy)(Document("", "Ada B 41"))] == [(0, 3), (0, 5), (6, 8)]
     policy = load(tmp_path, lines + 'mode = "intersection"')
     documents = [Document("", "Ada B 41"), Document("", "Ada B 41")]
-    assert build(policy).many(documents) == [[Span(0, 3, "PERSON", pytest.approx(0.8), "ensemble:first+second")]] * 2
+    assert (
+        build_detector(policy).many(documents)
+        == [[Span(0, 3, "PERSON", pytest.approx(0.8), "ensemble:first+second")]] * 2
+    )
 
 
 @pytest.mark.parametrize(
@@ -139,12 +142,12 @@ def test_members_by_name(members, tmp_path):
 )
 def test_members_that_make_no_sense(tmp_path, lines, says):
     with pytest.raises(PolicyError, match=says):
-        build(load(tmp_path, lines))
+        build_detector(load(tmp_path, lines))
 
 
 def test_a_member_cannot_run_for_itself_too(tmp_path):
     with pytest.raises(PolicyError, match="rules also runs on its own"):
-        build(load(tmp_path, 'members = ["rules", "spoken"]', '["ensemble", "rules"]'))
+        build_detector(load(tmp_path, 'members = ["rules", "spoken"]', '["ensemble", "rules"]'))
 
 
 def test_a_member_that_fails_fails_the_document(members, monkeypatch, tmp_path):

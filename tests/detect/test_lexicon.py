@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allonym.detect.disguise import fold
-from allonym.detect.lexicon import build, filter_excluded, worded
+from allonym.detect.lexicon import build_detector, filter_excluded, keep_words
 from allonym.document import Document, Span
 from allonym.errors import DataError, PolicyError
 from allonym.policy import Policy, TermList
@@ -26,14 +26,14 @@ def policy(*terms: str, label: str = "PERSON") -> Policy:
 
 def listed(text: str, meta: dict[str, object], **metadata: str) -> set[tuple[str, str, float]]:
     wanted = MappingProxyType({label: (key,) for label, key in metadata.items()})
-    spans = build(Policy(name="test", metadata=wanted))(Document("", text, meta))
+    spans = build_detector(Policy(name="test", metadata=wanted))(Document("", text, meta))
     return {(text[s.start : s.end], s.label, s.score) for s in spans}
 
 
 @pytest.mark.parametrize("case", CASES, ids=[c["name"] for c in CASES])
 def test_dictionary(case: dict[str, list[str]]) -> None:
     text = str(case["text"])
-    spans = sorted(build(policy(*case["terms"]))(Document("", fold(text))))
+    spans = sorted(build_detector(policy(*case["terms"]))(Document("", fold(text))))
     assert [text[s.start : s.end] for s in spans] == case["found"]
     assert {s.source for s in spans} <= {"lexicon:dictionary"}
 
@@ -41,7 +41,7 @@ def test_dictionary(case: dict[str, list[str]]) -> None:
 @pytest.mark.parametrize("bad", ["", " ", "x", "--", "...", "é"])
 def test_useless_terms_are_refused_by_number_and_not_by_name(bad: str) -> None:
     with pytest.raises(PolicyError, match=r"dictionary\.PERSON: term 2 of 3") as caught:
-        build(policy("Secretname", bad, "Other"))
+        build_detector(policy("Secretname", bad, "Other"))
     assert "Secretname" not in str(caught.value)
 
 
@@ -79,7 +79,7 @@ def test_lists_may_be_strings_sequences_tables_and_missing() -> None:
     }
     text = "Anna Berg Bob Cole Dora Falk 4242"
     wanted = MappingProxyType({"PERSON": ("a", "b", "c", "d", "e", "absent")})
-    spans = build(Policy(name="test", metadata=wanted))(Document("", text, meta))
+    spans = build_detector(Policy(name="test", metadata=wanted))(Document("", text, meta))
     assert {text[s.start : s.end] for s in spans} >= {"Anna Berg", "Bob Cole", "Dora Falk", "4242"}
 
 
@@ -90,7 +90,7 @@ def test_other_values_fail_and_are_not_shown() -> None:
 
 
 def test_documents_do_not_share_their_lists() -> None:
-    detect = build(Policy(name="test", metadata=MappingProxyType({"COMPANY": ("company",)})))
+    detect = build_detector(Policy(name="test", metadata=MappingProxyType({"COMPANY": ("company",)})))
     text = "Acme Rockets met Initech Systems"
     for name in ("Acme Rockets", "Initech Systems", "Acme Rockets"):
         assert {text[s.start : s.end] for s in detect(Document("", text, {"company": name}))} == {name}
@@ -105,13 +105,13 @@ def test_every_listed_name_is_found_where_it_stands(terms: list[str], data: st.D
     term = data.draw(st.sampled_from(terms))
     before, after = data.draw(st.sampled_from([("", ""), ("xx ", " yy"), ("(", "),"), ("ж ", "'s")]))
     text = before + term.upper() + after
-    spans = build(policy(*terms))(Document("", text))
+    spans = build_detector(policy(*terms))(Document("", text))
     assert (len(before), len(before) + len(term)) in {(s.start, s.end) for s in spans}
 
 
 @given(st.lists(names, min_size=1, max_size=4), st.text(alphabet="abcdé \n'", max_size=40))
 def test_only_whole_words_are_found(terms: list[str], text: str) -> None:
-    for span in build(policy(*terms))(Document("", text)):
+    for span in build_detector(policy(*terms))(Document("", text)):
         assert not text[span.start - 1 : span.start].isalnum() or span.start == 0
         assert not text[span.end : span.end + 1].isalnum()
 
@@ -139,7 +139,7 @@ def test_without_exclusions_all_is_kept() -> None:
 
 def test_a_hundred_thousand_terms() -> None:
     terms = [f"Name{i:05d} Family{i % 977}" for i in range(100_000)]
-    detect = build(policy(*terms))
+    detect = build_detector(policy(*terms))
     text = "word " * 500 + "name00042 family42, Name99999 Family345, Name00001 Family2 " + "word " * 500
     assert [text[s.start : s.end] for s in sorted(detect(Document("", text)))] == [
         "name00042 family42",
@@ -148,7 +148,7 @@ def test_a_hundred_thousand_terms() -> None:
 
 
 def test_the_detector_shows_no_term() -> None:
-    detect = build(policy("Secretname"))
+    detect = build_detector(policy("Secretname"))
     spans = list(detect(Document("", "Secretname")))
     assert "Secretname" not in repr(spans) and "Secretname" not in repr(detect)
 
@@ -157,14 +157,14 @@ def test_comparison_keeps_lengths() -> None:
     long = [chr(p) for p in range(0x110000) if len(chr(p).lower()) != 1]
     assert long
     for char in (*long, "ß", "ﬁ", "½", "e\u0301", "한"):
-        assert len(worded(f"a{char}b")) == len(char) + 2
+        assert len(keep_words(f"a{char}b")) == len(char) + 2
 
 
 def test_large_documents_give_what_small_ones_give():
     names = (*tuple(f"Zorb{c}{d} Quill{d}" for c in "abcdefgh" for d in "klmnop"), "Mark", "Markson")
     policy = Policy(name="p", dictionary=(TermList("PERSON", names),))
     piece = "Then Zorbak Quillk and Markson met Mark and zorbhp quillp, not Zorbak. "
-    find = build(policy)
+    find = build_detector(policy)
     one = [(s.start, s.end) for s in find(Document("", piece))]
     assert len(one) == 4
     many = sorted((s.start, s.end) for s in find(Document("", piece * 2000)))

@@ -12,7 +12,7 @@ import pytest
 import re2
 
 from allonym.checksums import validator
-from allonym.detect.rules import Ruleset, builtin_rules, words_pattern
+from allonym.detect.rules import Ruleset, build_words_pattern, builtin_rules
 from allonym.labels import TAXONOMY
 from allonym.pattern import PatternRule
 from allonym.resolve import resolve
@@ -92,7 +92,7 @@ def test_a_line_end_does_not_join_groups() -> None:
 def test_every_rule_of_every_table(rule: PatternRule) -> None:
     options = re2.Options()
     options.log_errors = False
-    for pattern in (rule.pattern, *(words_pattern(words) for words in (rule.context, rule.unless) if words)):
+    for pattern in (rule.pattern, *(build_words_pattern(words) for words in (rule.context, rule.unless) if words)):
         assert re2.compile(pattern.encode(), options).groups >= 0
     assert re2.compile(rule.pattern.encode(), options).search(b"") is None, "matches the empty text"
     assert rule.label in TAXONOMY

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allonym.detect.speakers import build
+from allonym.detect.speakers import build_detector
 from allonym.document import Document
 from allonym.policy import Policy
 
-DETECT = build(Policy(name="test"))
+DETECT = build_detector(Policy(name="test"))
 
 
 def names(document: Document | str) -> list[str]:
@@ -142,7 +142,7 @@ def test_what_only_looks_like_a_name(text: str) -> None:
 
 
 def test_a_policy_that_wants_no_persons_gets_none() -> None:
-    detect = build(Policy.only(["URL"]))
+    detect = build_detector(Policy.only(["URL"]))
     assert list(detect(Document.conversation("", [("Pam", "My name is Pam")]))) == []
 
 
@@ -175,5 +175,5 @@ def test_long_runs_end(unit: str) -> None:
     ],
 )
 def test_header_lines_and_small_titles(text, names):
-    spans = sorted(build(Policy(name="p"))(Document("", text)))
+    spans = sorted(build_detector(Policy(name="p"))(Document("", text)))
     assert [text[s.start : s.end] for s in spans] == names

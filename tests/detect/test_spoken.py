@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allonym.detect.spoken import build
+from allonym.detect.spoken import build_detector
 from allonym.document import Document
 from allonym.policy import Policy
 
 LINES = (Path(__file__).parents[1] / "cases" / "spoken.jsonl").read_text("utf-8").splitlines()
 CASES = [json.loads(line) for line in LINES]
-DETECT = build(Policy(name="test"))
+DETECT = build_detector(Policy(name="test"))
 NAMES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 
 
@@ -42,9 +42,9 @@ def test_offsets_count_code_points() -> None:
 
 def test_labels_that_a_policy_does_not_look_for_are_left_out() -> None:
     text = "A-L-P-H-A, so mosaic dot com"
-    only = build(Policy.only(["URL"]))
+    only = build_detector(Policy.only(["URL"]))
     assert [s.label for s in only(Document("", text))] == ["URL"]
-    assert list(build(Policy.only(["IBAN_CODE"]))(Document("", text))) == []
+    assert list(build_detector(Policy.only(["IBAN_CODE"]))(Document("", text))) == []
 
 
 @given(st.lists(st.sampled_from(range(10)), min_size=10, max_size=10), st.sampled_from([" ", ", ", "-", "  "]))

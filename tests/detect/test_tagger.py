@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import allonym
 from allonym.detect import Detector, detect_each
-from allonym.detect.tagger import bars_of, build, spans, whole_names
+from allonym.detect.tagger import build_detector, extract_spans, join_name_parts, read_thresholds
 from allonym.document import Document, Span
 from allonym.errors import DataError, UsageError
 from allonym.models.tagger import Tagged, TaggerModel, _load, load
@@ -59,7 +59,7 @@ def policy(point: Any = 0.5, *, folder: Path = TINY, points: dict[str, Any] | No
 
 @cache
 def finder(point: Any = 0.5, **table: Any) -> Detector:
-    return build(policy(point, **table))
+    return build_detector(policy(point, **table))
 
 
 def found(text: str, point: Any = 0.5, **table: Any) -> list[Span]:
@@ -81,7 +81,7 @@ def said(text: str, tags: str) -> Tagged:
 
 
 def read(text: str, tags: str, bar: float = 0.5) -> list[Span]:
-    return spans(text, said(text, tags), LABELS, dict.fromkeys(LABELS, bar))
+    return extract_spans(text, said(text, tags), LABELS, dict.fromkeys(LABELS, bar))
 
 
 def told(text: str, some: list[Span]) -> list[tuple[str, str]]:
@@ -124,7 +124,7 @@ def test_neither_order_nor_company_nor_threads_nor_repetition_matter(texts: list
 
 def build_fresh(**table: Any) -> Detector:
     _load.cache_clear()  # nothing is remembered from earlier calls
-    return build(policy(**table))
+    return build_detector(policy(**table))
 
 
 @given(LONG, LONG)
@@ -155,7 +155,7 @@ def test_chances_are_chances() -> None:
 def test_a_lower_bar_never_uncovers_a_word(text: str, one: float, other: float) -> None:
     low, high = sorted((one, other))
     tagged = load(TINY)(text)
-    wide, narrow = (spans(text, tagged, LABELS, dict.fromkeys(LABELS, bar)) for bar in (low, high))
+    wide, narrow = (extract_spans(text, tagged, LABELS, dict.fromkeys(LABELS, bar)) for bar in (low, high))
     assert covered(text, narrow) <= covered(text, wide)
 
 
@@ -163,7 +163,7 @@ def test_a_lower_bar_never_uncovers_a_word(text: str, one: float, other: float) 
 def test_a_lower_bar_for_one_label_never_uncovers_a_word(text: str, label: str, bar: float) -> None:
     tagged = load(TINY)(text)
     high = dict.fromkeys(LABELS, max(bar, 0.6))
-    wide, narrow = (spans(text, tagged, LABELS, bars) for bars in ({**high, label: bar}, high))
+    wide, narrow = (extract_spans(text, tagged, LABELS, bars) for bars in ({**high, label: bar}, high))
     assert covered(text, narrow) <= covered(text, wide)
 
 
@@ -197,7 +197,7 @@ def test_scores_are_the_mean_chance_of_the_words() -> None:
 )
 def test_operating_points(given_: Policy, city: float, other: float) -> None:
     given_ = given_.with_(rules={})
-    bars, _ = bars_of(given_, load(TINY))
+    bars, _ = read_thresholds(given_, load(TINY))
     assert bars["CITY"] == city
     assert bars["ORGANIZATION"] == other
     assert set(bars) == set(LABELS)
@@ -209,7 +209,7 @@ def test_the_threshold_of_a_rule_goes_before_the_operating_point(tmp_path: Path)
         f"schema = 1\n[detect]\ndetectors = ['tagger']\noperating_point = 0.2\n[detect.tagger]\nmodel = '{TINY}'\n"
         "[rules.LOCATION]\noperator = 'tag'\nthreshold = 0.6\n[rules.CITY]\noperator = 'tag'\nthreshold = 0.7\n"
     )
-    bars, _ = bars_of(Policy.load(file), load(TINY))
+    bars, _ = read_thresholds(Policy.load(file), load(TINY))
     assert (bars["CITY"], bars["COUNTRY"], bars["EVENT"]) == (0.7, 0.6, 0.2)
 
 
@@ -272,10 +272,10 @@ def test_spans(text: str, tags: str, wanted: list[tuple[str, str]]) -> None:
 )
 def test_name_parts_become_whole_names(text: str, tags: str, wanted: list[str]) -> None:
     parts = read(text, tags)
-    whole = [s for s in whole_names(text, parts) if s.label != "CITY"]
+    whole = [s for s in join_name_parts(text, parts) if s.label != "CITY"]
     assert [text[s.start : s.end] for s in whole] == wanted
     assert {s.label for s in whole} == {"PERSON"}
-    assert covered(text, parts) <= covered(text, whole_names(text, parts))
+    assert covered(text, parts) <= covered(text, join_name_parts(text, parts))
 
 
 @given(LONG)
@@ -292,7 +292,7 @@ def test_who_looks_for_last_names_alone_finds_them() -> None:
     wanted = [s for s in found(text, name_parts=True) if s.label == "PERSON_LASTNAME"]
     only = Policy.only(["PERSON_LASTNAME"]).with_(operating_points={"*": 0.5}, tables={"tagger": {"model": str(TINY)}})
     assert wanted
-    assert build(only)(Document("d", text)) == wanted
+    assert build_detector(only)(Document("d", text)) == wanted
 
 
 def test_labels_that_are_not_looked_for_go_to_their_parent_or_away() -> None:
@@ -300,7 +300,7 @@ def test_labels_that_are_not_looked_for_go_to_their_parent_or_away() -> None:
     places = {"COUNTRY", "REGION", "CITY", "FACILITY", "LOCATION", "STREET_ADDRESS"}
     wanted = [(s.start, s.end) for s in found(text) if s.label in places]
     only = Policy.only(["LOCATION"]).with_(operating_points={"*": 0.5}, tables={"tagger": {"model": str(TINY)}})
-    got = list(build(only)(Document("d", text)))
+    got = list(build_detector(only)(Document("d", text)))
     assert wanted and [(s.start, s.end) for s in got] == wanted
     assert {s.label for s in got} == {"LOCATION"}
 
@@ -324,7 +324,7 @@ def test_lengths_of_time_are_durations(text: str, wanted: str, monkeypatch: pyte
     model = load(TINY)
     monkeypatch.setattr(TaggerModel, "__call__", lambda self, text: said(text, tags))
     assert model.labels == LABELS
-    assert [s.label for s in build(policy().with_(exclude=()))(Document("d", text))] == [wanted]
+    assert [s.label for s in build_detector(policy().with_(exclude=()))(Document("d", text))] == [wanted]
 
 
 # What can be wrong
@@ -332,12 +332,12 @@ def test_lengths_of_time_are_durations(text: str, wanted: str, monkeypatch: pyte
 
 def test_the_embedded_model_is_for_english() -> None:
     with pytest.raises(UsageError, match=r"knows English, the policy '.*' is for 'de'"):
-        build(Policy.load("default").with_(language="de"))
+        build_detector(Policy.load("default").with_(language="de"))
 
 
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"nowhere: no such folder"):
-        build(policy(folder=tmp_path / "nowhere"))
+        build_detector(policy(folder=tmp_path / "nowhere"))
 
 
 FILES = ("tagger.json", "tagger.onnx", "words.npy", "word_scales.npy", "vocab.txt")
@@ -352,7 +352,7 @@ def test_a_missing_file_is_told(tmp_path: Path, name: str) -> None:
     folder = broken(tmp_path / "model")
     (folder / name).unlink()
     with pytest.raises(DataError, match=str(folder)):
-        build(policy(folder=folder))
+        build_detector(policy(folder=folder))
 
 
 @pytest.mark.parametrize(
@@ -363,7 +363,7 @@ def test_a_broken_file_is_told(tmp_path: Path, name: str, content: bytes) -> Non
     folder = broken(tmp_path / "model")
     (folder / name).write_bytes(content)
     with pytest.raises(DataError, match=str(folder)):
-        build(policy(folder=folder))
+        build_detector(policy(folder=folder))
 
 
 def test_a_model_of_another_version_is_told(tmp_path: Path) -> None:
@@ -371,7 +371,7 @@ def test_a_model_of_another_version_is_told(tmp_path: Path) -> None:
     file = folder / "tagger.json"
     file.write_text(file.read_text().replace('"format": 1', '"format": 2'))
     with pytest.raises(DataError, match="format 2, this version reads 1"):
-        build(policy(folder=folder))
+        build_detector(policy(folder=folder))
 
 
 CANARY = "Xylophonia"
@@ -380,7 +380,7 @@ CANARY = "Xylophonia"
 def test_nothing_that_is_shown_holds_the_text(tmp_path: Path) -> None:
     model = TaggerModel(TINY)
     tagged = model(f"{CANARY} Lee lives in {CANARY}.")
-    find = build(policy(0.1))
+    find = build_detector(policy(0.1))
     shown = (model, tagged, find, find(Document("d", CANARY)), vars(model)["_embed"], vars(model)["_embed"].pieces)
     assert CANARY.lower() not in " ".join(map(repr, shown)).lower()
 
@@ -407,8 +407,8 @@ def test_no_finding_goes_on_in_the_next_turn():
     for tags in ("O " * 30 + "B-F B-L", "O " * 30 + "B-C I-C"):
         tagged = said(talk.text, tags)
         for borders, wanted in (((), ["Ann\nLee"]), (turns, ["Ann", "Lee"])):
-            some = spans(talk.text, tagged, LABELS, dict.fromkeys(LABELS, 0.5), turns=borders)
-            assert [talk.text[s.start : s.end] for s in whole_names(talk.text, some, borders)] == wanted
+            some = extract_spans(talk.text, tagged, LABELS, dict.fromkeys(LABELS, 0.5), turns=borders)
+            assert [talk.text[s.start : s.end] for s in join_name_parts(talk.text, some, borders)] == wanted
     talk = Document.conversation("", [("Pam", " ".join(["Tom Stone"] * 5)), (None, "Tom Stone")])
     found = allonym.detect(talk)
     assert found and not [s for s in found if "\n" in talk.text[s.start : s.end]]

@@ -10,20 +10,20 @@ from allonym.errors import PlanMismatch
 from allonym.evaluate.chain import chained
 from allonym.evaluate.generalising import list_choices, words_of
 from allonym.evaluate.rewording import reworded, softened
-from allonym.plan import Edit, Plan, apply, digest, invert, replaced
+from allonym.plan import Edit, Plan, apply, apply_edits, digest, invert_plan
 
 
 def changed(text, *wanted, last=False):
     """The text with these words changed to their first or last choice."""
     words = words_of(text)
     told = {i: c[-1 if last else 0] for i, w in enumerate(words) if w.low in wanted and (c := list_choices(words, i))}
-    return replaced(text, reworded(text, words, told, frozenset()))
+    return apply_edits(text, reworded(text, words, told, frozenset()))
 
 
 def soft(text):
     words = words_of(text)
     told = softened(words)
-    return replaced(text, reworded(text, words, told, frozenset(i for i in told if words[i].label is None)))
+    return apply_edits(text, reworded(text, words, told, frozenset(i for i in told if words[i].label is None)))
 
 
 @pytest.mark.parametrize(
@@ -106,10 +106,10 @@ def test_edits_are_disjoint_keep_placeholders_and_undo(pieces, random):
         if (made := list_choices(words, i)) and random.random() < 0.5:
             told[i] = random.choice(made)
     edits = reworded(text, words, told, agreed)
-    out = replaced(text, edits)
+    out = apply_edits(text, edits)
     plan = Plan(digest(text), tuple(edits), (), digest(out))
     assert apply(text, plan) == out
-    assert invert(out, plan) == text
+    assert invert_plan(out, plan) == text
     assert out.count("PERSON_1") == text.count("PERSON_1")
 
 
@@ -122,14 +122,14 @@ def test_two_plans_as_one(text, data):
             Edit(a, b, data.draw(st.text("xyz ", max_size=3)), "PERSON", n + 1, "t@1", of[a:b])
             for n, (a, b) in enumerate(zip(cuts[::2], cuts[1::2], strict=False))
         )
-        return Plan(digest(of), edits, (), digest(replaced(of, edits)))
+        return Plan(digest(of), edits, (), digest(apply_edits(of, edits)))
 
     first = plan(text)
     between = apply(text, first)
     second = plan(between)
     both = chained(text, first, second)
     assert apply(text, both) == apply(between, second)
-    assert invert(apply(text, both), both) == text
+    assert invert_plan(apply(text, both), both) == text
 
 
 def test_plans_that_do_not_follow_are_refused():

@@ -14,7 +14,7 @@ from allonym.errors import DataError, UsageError
 from allonym.evaluate.harden import harden
 from allonym.evaluate.known_subjects import knowing, ranks
 from allonym.intruder.linkage import Linkage
-from allonym.plan import Edit, Plan, apply, digest, invert, replaced
+from allonym.plan import Edit, Plan, apply, apply_edits, digest, invert_plan
 from allonym.report import render
 from allonym.report.evaluate.hardening import hardening_section
 from allonym.report.page import Page
@@ -46,7 +46,7 @@ def corpus(each=6):
                 edits.append(Edit(at, at + len(name), "PERSON_1", "PERSON", 1, "tag@1", name))
                 at = text.find(name, at + 1)
             original.append(text)
-            plans.append(Plan(digest(text), tuple(edits), (), digest(replaced(text, edits))))
+            plans.append(Plan(digest(text), tuple(edits), (), digest(apply_edits(text, edits))))
             subjects.append(name)
     return original, [apply(o, p) for o, p in zip(original, plans, strict=True)], subjects, plans
 
@@ -83,7 +83,7 @@ def test_plans_lead_from_the_original_and_back(made):
     original, anonymised, subjects, _ = corpus()
     for text, one in zip(original, made.texts, strict=True):
         assert apply(text, one.plan) == one.text
-        assert invert(one.text, one.plan) == text
+        assert invert_plan(one.text, one.plan) == text
         assert "Quill" not in one.text and "PERSON_1" in one.text
         assert text not in repr(one) and one.text not in repr(one)
     alone = harden(original, anonymised, subjects)
@@ -200,7 +200,7 @@ def test_the_command(tmp_path):
     assert [h["subject"] for h in hardened] == subjects
     for a, h, p in zip(anonymised, hardened, plans, strict=True):
         assert apply(a, p) == h["text"] != a
-        assert invert(h["text"], p) == a
+        assert invert_plan(h["text"], p) == a
     assert json.loads(numbers.read_text())["hardening"]["texts"] == len(original)
     assert "Hardening" in page.read_text() and "Quill" not in page.read_text() + numbers.read_text()
     assert plan.stat().st_mode & 0o077 == 0

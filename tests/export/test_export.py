@@ -108,7 +108,7 @@ def test_folders_of_transcripts_and_columns_are_read(tmp_path, untagged):
     ],
 )
 def test_roles(given, speakers, roles):
-    assert Roles.of(given).of_all(speakers) == roles
+    assert Roles.from_names(given).assign_roles(speakers) == roles
 
 
 @pytest.mark.parametrize(
@@ -117,13 +117,13 @@ def test_roles(given, speakers, roles):
 )
 def test_who_has_no_role_is_told_without_the_name(given, speakers):
     with pytest.raises(DataError, match=r"speaker \d of \d has no role") as caught:
-        Roles.of(given).of_all(speakers)
+        Roles.from_names(given).assign_roles(speakers)
     assert "Operator" not in str(caught.value)
 
 
 def test_no_such_role():
     with pytest.raises(UnknownNameError, match="asistant"):
-        Roles.of({"agent": "asistant"})
+        Roles.from_names({"agent": "asistant"})
 
 
 # Prompts
@@ -404,7 +404,7 @@ def test_a_marker_is_in_no_file_and_no_message(tmp_path, untagged, caplog):
             told += repr(made) + json.dumps(made.to_dict())
             for file in (tmp_path / name).iterdir():
                 told += file.read_text()
-        for shape in (Prompts((Task("a", "b", "{nosuch}"),)), Chat(Roles.of({"x": "user"}))):
+        for shape in (Prompts((Task("a", "b", "{nosuch}"),)), Chat(Roles.from_names({"x": "user"}))):
             with pytest.raises(AllonymError) as error:
                 export_path(write(tmp_path / "one.jsonl", rows[2:]), tmp_path / "no", shape, untagged)
             told += str(error.value)

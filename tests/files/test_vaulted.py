@@ -119,8 +119,8 @@ def test_in_memory_a_failure_leaves_nothing_in_the_vault(tmp_path, policy, monke
     def fail(*args, **options):
         raise DataError("cannot be done")
 
-    monkeypatch.setattr(pipeline, "parts_after", fail)
-    monkeypatch.setattr(pipeline, "replaced", fail)
+    monkeypatch.setattr(pipeline, "apply_edits_to_parts", fail)
+    monkeypatch.setattr(pipeline, "apply_edits", fail)
     with pytest.raises(DataError):
         anonymize("Mail b@example.com", policy, vault=vault, scope="s")
     assert [k.original for k in vault.known("s")] == ["a@example.com"]

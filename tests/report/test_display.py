@@ -16,7 +16,7 @@ import allonym
 from allonym.document import Document, Span
 from allonym.errors import PlanMismatch, UsageError
 from allonym.labels import TAXONOMY
-from allonym.plan import Edit, Plan, digest, replaced
+from allonym.plan import Edit, Plan, apply_edits, digest
 from allonym.policy import Policy
 from allonym.report.display import Display, page
 from allonym.report.families import FAMILIES, ROOTS, family, readable
@@ -103,10 +103,10 @@ def test_before_is_the_text_and_after_what_the_plan_makes(text, places):
         if end <= start and start + size <= len(text):
             edits.append(Edit(start, start + size, said, "PERSON", len(edits) + 1, "tag@1", text[start : start + size]))
             end = start + size
-    plan = Plan(digest(text), tuple(edits), (), digest(replaced(text, edits)))
+    plan = Plan(digest(text), tuple(edits), (), digest(apply_edits(text, edits)))
     html = allonym.display(text, plan).html
     assert shown(html, "cell before") == text
-    assert shown(html, "cell after").replace("∅", "") == replaced(text, edits)
+    assert shown(html, "cell after").replace("∅", "") == apply_edits(text, edits)
 
 
 def test_a_conversation_goes_turn_by_turn():
@@ -129,7 +129,7 @@ def test_a_mark_over_lines_and_turns_is_cut_not_lost():
     assert shown(html) == call.text
     assert html.count("<mark") == 2 and html.count("<small>Person</small>") == 1
     plan = Plan(digest(call.text), (Edit(5, len(call.text) - 2, "[X]", "PERSON", 1, "tag@1"),))
-    assert shown(allonym.display(call, plan).html, "cell after") == replaced(call.text, plan.edits)
+    assert shown(allonym.display(call, plan).html, "cell after") == apply_edits(call.text, plan.edits)
 
 
 def test_spans_that_overlap_are_resolved_and_all_are_listed():

@@ -334,13 +334,13 @@ def test_reading_takes_a_bounded_time() -> None:
             with contextlib.suppress(Exception):
                 time.sleep(0.01)
 
-    with pytest.raises(DataError, match="takes longer"), files.limited(seconds=0.05):
+    with pytest.raises(DataError, match="takes longer"), files.limit_resources(seconds=0.05):
         stubborn()
     assert rounds < 3000
 
 
 def test_reading_takes_a_bounded_memory() -> None:
-    with pytest.raises(DataError, match="too much memory"), files.limited(memory=50 << 20):
+    with pytest.raises(DataError, match="too much memory"), files.limit_resources(memory=50 << 20):
         bytearray(500 << 20)
     assert len(bytearray(60 << 20)) == 60 << 20
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from allonym.batch import named_parts
+from allonym.batch import join_fields
 from allonym.detect.turns import with_turns
 from allonym.document import Document
 from allonym.errors import DataError, UnknownNameError, UsageError
@@ -106,18 +106,18 @@ def test_turns_that_are_none_do_not_count(turns: object) -> None:
 
 def test_everything_is_running_text_and_whole_conversations() -> None:
     long = "Words and words. " * 20
-    document = named_parts("d", [("company", "Orlo", "\n"), ("body", long, "\n"), ("region", "north", "\n")])
+    document = join_fields("d", [("company", "Orlo", "\n"), ("body", long, "\n"), ("region", "north", "\n")])
     assert [document.text[a:b] for a, b in everything(document)] == [long]
     talk = Document.conversation("d", [("Ada", "Hello."), ("Bo", "Hi.")])
     assert everything(talk) == ((0, len(talk.text)),)
     assert everything(Document("d", "  \n ")) == ()
-    short = named_parts("d", [("note", "A short note.", "\n"), ("who", "Bo", "\n")])
+    short = join_fields("d", [("note", "A short note.", "\n"), ("who", "Bo", "\n")])
     assert [short.text[a:b] for a, b in everything(short)] == ["A short note."]
 
 
 def test_a_transcript_inside_one_part_is_that_part() -> None:
     text = "Title\nAda: Hello there.\nBo: Hi."
-    document = with_turns(named_parts("d", [("text", text, "\n"), ("company", "Orlo", "\n")]))
+    document = with_turns(join_fields("d", [("text", text, "\n"), ("company", "Orlo", "\n")]))
     assert document.turns
     assert [document.text[a:b] for a, b in everything(document)] == [text]
 

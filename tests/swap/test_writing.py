@@ -15,7 +15,7 @@ from tests.swap.invented import lifted
 
 from allonym.document import Document, Entity, Span
 from allonym.errors import UnknownNameError, UsageError
-from allonym.plan import Edit, Plan, apply, digest, invert, parts_after, replaced
+from allonym.plan import Edit, Plan, apply, apply_edits, apply_edits_to_parts, digest, invert_plan
 from allonym.policy import Policy
 from allonym.swap.corpus import Chunk, Corpus, Slot, Value
 from allonym.swap.exchange import exchange
@@ -32,10 +32,10 @@ def with_base(corpus: Corpus) -> Corpus:
     for d, document in enumerate(corpus.documents):
         starts = [c.start for c in corpus.chunks if c.document == d]
         edits = tuple(Edit(s, s + 3, "[Company Name]", "COMPANY", 1, "tag@1", "Now") for s in starts)
-        plans.append(Plan(digest(document.text), edits, (), digest(replaced(document.text, edits))))
+        plans.append(Plan(digest(document.text), edits, (), digest(apply_edits(document.text, edits))))
         for i, chunk in enumerate(chunks):
             if chunk.document == d:
-                text = parts_after(document.text, ((chunk.start, chunk.end),), edits)[0]
+                text = apply_edits_to_parts(document.text, ((chunk.start, chunk.end),), edits)[0]
                 chunks[i] = replace(chunk, text=text)
     return replace(corpus, plans=tuple(plans), chunks=tuple(chunks))
 
@@ -54,7 +54,7 @@ def test_promises(way: str, seed: int, base: bool) -> None:
     made = write(corpus, placed, fallback={"*": way}, key=KEY)
     for document, plan, text in zip(corpus.documents, made.plans, made.texts, strict=True):
         assert apply(document, plan) == text
-        assert invert(text, plan) == document.text
+        assert invert_plan(text, plan) == document.text
 
     # Nothing outside of recognised mentions changes, but articles before them, a space that would be left over, and
     # the sentences that a summary leaves out.
@@ -137,7 +137,7 @@ def test_what_the_section_leaves_out_is_dropped() -> None:
     made = write(corpus, SWAPPED)
     assert made.texts[0] == made.chunk_texts[0].text == "Corvane grew. "
     assert [e.operator for e in made.plans[0].edits] == ["drop@1", "swap@1", "drop@1"]
-    assert invert(made.texts[0], made.plans[0]) == text
+    assert invert_plan(made.texts[0], made.plans[0]) == text
 
 
 def test_the_rest_keeps_what_the_base_plan_made_of_it() -> None:
@@ -259,7 +259,7 @@ def test_an_extracted_summary_keeps_common_sentences_without_what_had_to_go() ->
     assert made.texts[0] == "Sales rose in all regions. Costs fell in all regions. "
     assert made.summaries == {"extracted": 2}
     assert made.fallen == {"summarise": 2}
-    assert invert(made.texts[0], made.plans[0]) == SPEECH
+    assert invert_plan(made.texts[0], made.plans[0]) == SPEECH
     assert {m.kind for m in made.chunk_texts[0].marks_before} == {"summarise"}
 
 
@@ -277,7 +277,7 @@ def test_a_model_summarises_what_the_policy_says(server: at.Server, asking: Any)
     made = write(told(), {}, policy=asking(), fallback={"*": "summarise"})
     assert made.texts == ("Business improved. ", "Business improved. ")
     assert made.summaries == {"model": 2}
-    assert invert(made.texts[0], made.plans[0]) == SPEECH
+    assert invert_plan(made.texts[0], made.plans[0]) == SPEECH
     sent = b"".join(server.seen)
     assert b"Hanmere" not in sent
     assert b"Corvane" not in sent

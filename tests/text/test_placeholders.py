@@ -18,7 +18,7 @@ from allonym.evaluate.surface import list_words
 from allonym.intruder.features import Reader
 from allonym.labels import SCHEMES, TAXONOMY
 from allonym.link import link
-from allonym.plan import Plan, replaced
+from allonym.plan import Plan, apply_edits
 from allonym.policy import Rule, presets
 from allonym.replace import make_plan
 from allonym.replace.mention import policy_grammars, traits_named, traits_of
@@ -42,7 +42,7 @@ class Result(NamedTuple):
 def replace_mentions(text: str, spans: list[Span], policy: Policy) -> Result:
     document = Document("d", text)
     plan = make_plan(document, link(document, spans, policy.taxonomy).entities, policy, key=KEY)
-    return Result(replaced(text, plan.edits), plan)
+    return Result(apply_edits(text, plan.edits), plan)
 
 
 def anonymised(policy: Policy, mentions: list[tuple[str, str]]) -> Result:

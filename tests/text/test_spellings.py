@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from allonym.detect.disguise import fold as fold_characters
-from allonym.detect.lexicon import build, filter_excluded
+from allonym.detect.lexicon import build_detector, filter_excluded
 from allonym.document import Document, Span
 from allonym.evaluate.leaks import counts
 from allonym.evaluate.matching import Mention
@@ -63,13 +63,13 @@ def test_other_names_are_other_people(a: str, b: str) -> None:
     assert not is_same_spelling(a, b)
     assert len(link(*in_one_text(a, b)).entities) == 2
     text = f"Yesterday {b} left."
-    assert not list(build(Policy(name="test", dictionary=(TermList("PERSON", (a,)),)))(Document("", text)))
+    assert not list(build_detector(Policy(name="test", dictionary=(TermList("PERSON", (a,)),)))(Document("", text)))
 
 
 @pytest.mark.parametrize(("a", "b"), BOTH_WAYS)
 def test_a_term_covers_and_excludes_the_other_spelling(a: str, b: str) -> None:
     document = Document("", fold_characters(f"Yesterday {b} left."))
-    spans = list(build(Policy(name="test", dictionary=(TermList("PERSON", (a,)),)))(document))
+    spans = list(build_detector(Policy(name="test", dictionary=(TermList("PERSON", (a,)),)))(document))
     assert document.text[spans[0].start : spans[0].end] == fold_characters(b)
     rest, excluded = filter_excluded(document, spans, Policy(name="test", exclusions=(TermList("*", (a,)),)))
     assert not rest and excluded == tuple(spans)
@@ -79,7 +79,7 @@ def test_a_term_covers_and_excludes_the_other_spelling(a: str, b: str) -> None:
 def test_a_list_in_the_metadata_covers_the_other_spelling(a: str, b: str) -> None:
     policy = Policy(name="test", metadata={"PERSON": ("people",)})
     document = Document("", fold_characters(f"Yesterday {b} left."), {"people": [a]})
-    assert fold_characters(b) in {document.text[s.start : s.end] for s in build(policy)(document)}
+    assert fold_characters(b) in {document.text[s.start : s.end] for s in build_detector(policy)(document)}
 
 
 @pytest.mark.parametrize(("a", "b"), BOTH_WAYS)

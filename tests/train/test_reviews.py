@@ -14,7 +14,7 @@ for needed in ("onnx", "safetensors"):
 
 from tests.models.make_tiny import TINY  # noqa: E402
 
-from allonym.detect.tagger import spans  # noqa: E402
+from allonym.detect.tagger import extract_spans  # noqa: E402
 from allonym.errors import DataError, UnknownNameError  # noqa: E402
 from allonym.models.tagger import ENGLISH, TaggerModel  # noqa: E402
 from allonym.train import reviews  # noqa: E402
@@ -56,7 +56,7 @@ def covered(folder: Path) -> float:
     for n in range(40, 60):
         record = reviewed(n)
         (mark,) = record["spans"]
-        found = spans(record["text"], model(record["text"]), model.labels, dict.fromkeys(model.labels, 0.5))
+        found = extract_spans(record["text"], model(record["text"]), model.labels, dict.fromkeys(model.labels, 0.5))
         hits += any((s.start, s.end, s.label) == (mark["start"], mark["end"], "CITY") for s in found)
     return hits / 20
 

@@ -122,7 +122,7 @@ def chat(roles: dict[str, str], system: str, run: Callable[[Shape], None]) -> No
     """
     from allonym.export.shapes import Chat, Roles
 
-    run(Chat(Roles.of(roles), system))
+    run(Chat(Roles.from_names(roles), system))
 
 
 @export.command(short_help="Prompts with completions.")
@@ -171,7 +171,7 @@ def sft(
     if tasks is not None and prompt:
         raise click.UsageError("--prompt goes without --tasks: each task has its own")
     if next_turn:
-        run(Prompts((), instruction, Roles.of(roles), prompt, history))
+        run(Prompts((), instruction, Roles.from_names(roles), prompt, history))
         return
     if tasks is not None:
         run(Prompts(read_tasks(tasks), instruction))

@@ -137,7 +137,7 @@ def _rewrite_source(source: Source, pairs: Pairs, plans: Sequence[Plan], target:
     """Write the anonymised source again with the plans' edits."""
     from allonym.files import read_documents
     from allonym.files.rewrite import UNCOUNTED, rewrite_path
-    from allonym.plan import parts_after
+    from allonym.plan import apply_edits_to_parts
 
     path = source.anonymised or source.original
     fields = source.anonymised_field or source.field
@@ -158,12 +158,12 @@ def _rewrite_source(source: Source, pairs: Pairs, plans: Sequence[Plan], target:
             raise DataError(f"{path}: document {number + 1} is not as it was read; --anonymised-field names the text")
         one = ready.pop(0) if len(ready) > 1 else ready[0]
         if document.turns:
-            return tuple(parts_after(text, document.parts or ((0, len(text)),), one.edits))
+            return tuple(apply_edits_to_parts(text, document.parts or ((0, len(text)),), one.edits))
         places, position = [], 0
         for piece in pieces:
             places.append((position, position + len(piece)))
             position += len(piece) + 1
-        return tuple(parts_after(text, places, one.edits))
+        return tuple(apply_edits_to_parts(text, places, one.edits))
 
     rewrite_path(path, target, parts_of, fields=fields or None, format=source.format, overwrite=overwrite)
 

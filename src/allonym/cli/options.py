@@ -55,12 +55,14 @@ policy_option = click.option(
 
 
 def _parse_point(ctx: click.Context, param: click.Parameter, value: str | None) -> str | float | None:
-    from allonym.policy import operating_point
+    from allonym.policy import check_operating_point
 
     if value is None:
         return None
     try:
-        return operating_point(float(value) if value[:1].isdigit() or value[:1] == "." else value, "--operating-point")
+        return check_operating_point(
+            float(value) if value[:1].isdigit() or value[:1] == "." else value, "--operating-point"
+        )
     except ValueError as error:
         raise click.BadParameter(str(error), ctx=ctx, param=param) from None
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from allonym import registry
 from allonym.detect import Detector
-from allonym.detect.disguise import fold, views
+from allonym.detect.disguise import find_regions, fold
 from allonym.detect.turns import with_turns
 from allonym.document import Document, Span
 from allonym.errors import AllonymError, DataError
@@ -38,7 +38,7 @@ def find_candidates(document: Document, policy: Policy) -> list[Span]:
     candidates = [span for detector in detectors for span in _run_detector(detector, plain)]
     scores: dict[tuple[int, int, str], float] | None = None
     readers = [detector for detector in detectors if getattr(detector, "reads_disguise", True)]
-    for offset, first, last, view in views(folded):
+    for offset, first, last, view in find_regions(folded):
         scores = scores or {(s.start, s.end, s.label): s.score for s in candidates}
         unmasked = Document(document.id, view.text, document.meta)
         for detector in readers:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from allonym.checksums.general import luhn
-from allonym.detect.scan import compiled, encoded, matches
+from allonym.detect.scan import compile_pattern, encode_text, find_matches
 from allonym.detect.words import word_list
 from allonym.document import merge
 
@@ -44,13 +44,13 @@ _PLAIN = (
 )
 _ALIKE = "".join(_LOOKALIKES)
 _BESIDE = f"[A-Za-z0-9@_][{_ALIKE}]|[{_ALIKE}][A-Za-z0-9@_]|[{_ALIKE}]\\.[a-z]|[A-Za-z0-9]\\.[{_ALIKE}]"
-_ODD = compiled(f"[^{_PLAIN}]")
-_MIXED = compiled(_BESIDE)
-_UNUSUAL = compiled(f"[^{_PLAIN}]|{_BESIDE}")
-_TOKEN = compiled(f"[\\pL\\pN_.@+\\-]*[{_ALIKE}][\\pL\\pN_.@+\\-]*")
+_ODD = compile_pattern(f"[^{_PLAIN}]")
+_MIXED = compile_pattern(_BESIDE)
+_UNUSUAL = compile_pattern(f"[^{_PLAIN}]|{_BESIDE}")
+_TOKEN = compile_pattern(f"[\\pL\\pN_.@+\\-]*[{_ALIKE}][\\pL\\pN_.@+\\-]*")
 
 
-def _one(char: str) -> str:
+def _fold_character(char: str) -> str:
     """What ``char`` folds to: itself, or one other character."""
     if char in _QUOTES:
         return _QUOTES[char]
@@ -66,12 +66,12 @@ def _one(char: str) -> str:
     if category == "Pd":
         return "-"
     other = unicodedata.normalize("NFKC", char)
-    return _one(other) if len(other) == 1 and other != char else char
+    return _fold_character(other) if len(other) == 1 and other != char else char
 
 
 class _Folding(dict[int, str]):
     def __missing__(self, point: int) -> str:
-        folded = self[point] = _one(chr(point))
+        folded = self[point] = _fold_character(chr(point))
         return folded
 
 
@@ -94,7 +94,7 @@ def fold(text: str) -> str:
     for char, plain in _COMMON:
         if char in folded:
             folded = folded.replace(char, plain)
-    if folded.isascii() or _UNUSUAL.search(data := encoded(folded)) is None:
+    if folded.isascii() or _UNUSUAL.search(data := encode_text(folded)) is None:
         return folded
     odd = set(_ODD.findall(data))
     if len(odd) > 24:
@@ -103,18 +103,18 @@ def fold(text: str) -> str:
         for char in {raw.decode("utf-8", "ignore") for raw in odd} - {""}:
             if (plain := _FOLDING[ord(char)]) != char:
                 folded = folded.replace(char, plain)
-    if _MIXED.search(data := encoded(folded)) is None:
+    if _MIXED.search(data := encode_text(folded)) is None:
         return text if folded == text else folded
     pieces: list[str] = []
-    at = 0
-    for ((start, end),) in matches(_TOKEN, folded, data):
+    position = 0
+    for ((start, end),) in find_matches(_TOKEN, folded, data):
         token = folded[start:end]
         alike = all(c in _LOOKALIKES for c in token if c > "\x7f")
         if alike and any(c.isascii() and (c.isalnum() or c == "@") for c in token):
-            pieces += (folded[at:start], "".join([_LOOKALIKES.get(c, c) for c in token]))
-            at = end
+            pieces += (folded[position:start], "".join([_LOOKALIKES.get(c, c) for c in token]))
+            position = end
     if pieces:
-        pieces.append(folded[at:])
+        pieces.append(folded[position:])
         folded = "".join(pieces)
     return text if folded == text else folded
 
@@ -127,14 +127,14 @@ class Layer:
     ends: tuple[int, ...]
     below: tuple[tuple[int, int], ...]
 
-    def character(self, at: int) -> tuple[int, int]:
-        i = bisect_right(self.starts, at) - 1
+    def character(self, position: int) -> tuple[int, int]:
+        i = bisect_right(self.starts, position) - 1
         if i < 0:
-            return at, at + 1
-        if at < self.ends[i]:
+            return position, position + 1
+        if position < self.ends[i]:
             return self.below[i]
-        at += self.below[i][1] - self.ends[i]
-        return at, at + 1
+        position += self.below[i][1] - self.ends[i]
+        return position, position + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +183,7 @@ _AROUND_AT = r"[\w.+\-]+(?: \. [\w+\-]+)* ?@ ?[\w\-]+(?: ?\. ?[\w\-]+)*"
 _BROKEN = r"[0-9][ \-]?\r?\n[ \t>]*[0-9]|@(?:[\w.\-]{0,40}-)?\r?\n[ \t>]*\w|\w=\r?\n[ \t>]*\w"
 
 # What a text with length-changing disguise must hold; one search decides for all.
-_ANY = compiled(
+_ANY = compile_pattern(
     "|".join(
         (
             _ENTITY.replace("{1,30}", "+").replace("{1,7}", "+").replace("{1,6}", "+"),
@@ -198,8 +198,10 @@ _ANY = compiled(
         )
     )
 )
-_CHARACTERS = compiled(rf"({_ENTITY})|({_ESCAPE})|(?:{_PERCENT})|([{_INVISIBLE}]+|[{_OVERLAY}]+)|[0-9@.:/+\-](\pM+)")
-_WORDS = compiled(rf"{_BRACKETED}|({_HXXP})|((?-i)@|\bdot\b)")
+_CHARACTERS = compile_pattern(
+    rf"({_ENTITY})|({_ESCAPE})|(?:{_PERCENT})|([{_INVISIBLE}]+|[{_OVERLAY}]+)|[0-9@.:/+\-](\pM+)"
+)
+_WORDS = compile_pattern(rf"{_BRACKETED}|({_HXXP})|((?-i)@|\bdot\b)")
 TOP_DOMAINS = word_list("top_domains")
 """Common top-level domains, in lower case."""
 
@@ -209,10 +211,10 @@ def unmask(text: str) -> View | None:
 
     Give it a folded text (:func:`fold`): the view's spans then hold for the text before folding, too.
     """
-    if _ANY.search(encoded(text)) is None:
+    if _ANY.search(encode_text(text)) is None:
         return None
     layers: list[Layer] = []
-    for step in (_characters, _characters, _signs, _spaced, _broken_lines):
+    for step in (_decode_characters, _decode_characters, _decode_signs, _join_spaced, _join_broken_lines):
         if changes := step(text):
             text, layer = apply_changes(text, changes)
             layers.append(layer)
@@ -223,7 +225,7 @@ _REGION = 512  # characters around a disguise that are looked at with it
 _EDGE = 64  # characters at a region's ends in which a finding may be a cut one
 
 
-def views(text: str) -> Iterator[tuple[int, int, int, View]]:
+def find_regions(text: str) -> Iterator[tuple[int, int, int, View]]:
     """The disguised regions of a folded text: where each starts, its view, and what of the view is away from a cut.
 
     Yields (offset of the region in ``text``, first and last place in the view where a finding counts, view). Short
@@ -234,7 +236,7 @@ def views(text: str) -> Iterator[tuple[int, int, int, View]]:
         if view is not None:
             yield 0, 0, len(view.text), view
         return
-    around = ((max(0, a - _REGION), min(len(text), b + _REGION)) for ((a, b), *_) in matches(_ANY, text))
+    around = ((max(0, a - _REGION), min(len(text), b + _REGION)) for ((a, b), *_) in find_matches(_ANY, text))
     for start, end in merge(around):
         a = max(text.rfind(" ", max(0, start - _EDGE), start) + 1, start - _EDGE, 0)
         view = unmask(text[a:end])
@@ -249,58 +251,58 @@ def apply_changes(text: str, changes: Iterable[Change]) -> tuple[str, Layer]:
     starts: list[int] = []
     ends: list[int] = []
     below: list[tuple[int, int]] = []
-    at = size = 0
+    position = size = 0
     for start, end, new in changes:
-        pieces += (text[at:start], new)
-        size += start - at
+        pieces += (text[position:start], new)
+        size += start - position
         starts.append(size)
         size += len(new)
         ends.append(size)
         below.append((start, end))
-        at = end
-    pieces.append(text[at:])
+        position = end
+    pieces.append(text[position:])
     return "".join(pieces), Layer(tuple(starts), tuple(ends), tuple(below))
 
 
-def _characters(text: str) -> list[Change]:
+def _decode_characters(text: str) -> list[Change]:
     """Entities, escapes, percent signs, invisible characters and marks."""
     changes: list[Change] = []
-    for _, entity, escape, percent, invisible, marks in matches(_CHARACTERS, text):
+    for _, entity, escape, percent, invisible, marks in find_matches(_CHARACTERS, text):
         if entity[0] >= 0:
-            shown = _entity(text[slice(*entity)])
+            shown = _decode_entity(text[slice(*entity)])
             if shown is not None:
                 changes.append((*entity, shown))
         elif escape[0] >= 0:
             raw = text[slice(*escape)]
-            shown = _visible(raw[1] if len(raw) == 2 else chr(int(raw[2:], 16)))
+            shown = _fold_visible(raw[1] if len(raw) == 2 else chr(int(raw[2:], 16)))
             if shown is not None:
                 changes.append((*escape, shown))
         elif percent[0] >= 0:
-            changes += _percents(text, *percent)
+            changes += _decode_percents(text, *percent)
         else:
             start, end = invisible if invisible[0] >= 0 else marks
             changes.append((start, end, ""))
     return changes
 
 
-def _visible(shown: str) -> str | None:
+def _fold_visible(shown: str) -> str | None:
     """How decoded characters stand in the view; None where they are control characters or half of a pair."""
     if any(unicodedata.category(c) in ("Cc", "Cs", "Cn") and c not in "\t\n" for c in shown):
         return None
-    return fold("".join(_INVISIBLE_SET.sub(b"", encoded(shown)).decode("utf-8")))
+    return fold("".join(_INVISIBLE_SET.sub(b"", encode_text(shown)).decode("utf-8")))
 
 
-_INVISIBLE_SET = compiled(f"[{_INVISIBLE}]")
+_INVISIBLE_SET = compile_pattern(f"[{_INVISIBLE}]")
 
 
-def _entity(raw: str) -> str | None:
+def _decode_entity(raw: str) -> str | None:
     from html import unescape
 
     shown = unescape(raw)
-    return None if shown == raw or "\ufffd" in shown else _visible(shown)
+    return None if shown == raw or "\ufffd" in shown else _fold_visible(shown)
 
 
-def _percents(text: str, start: int, end: int) -> list[Change]:
+def _decode_percents(text: str, start: int, end: int) -> list[Change]:
     try:
         shown = bytes.fromhex(text[start:end].replace("%", "")).decode("utf-8")
     except UnicodeDecodeError:
@@ -308,21 +310,21 @@ def _percents(text: str, start: int, end: int) -> list[Change]:
     changes: list[Change] = []
     for char in shown:
         size = 3 * len(char.encode("utf-8"))
-        plain = _visible(char)
+        plain = _fold_visible(char)
         if plain is not None and char not in "\t\n":
             changes.append((start, start + size, plain))
         start += size
     return changes
 
 
-def _signs(text: str) -> list[Change]:
+def _decode_signs(text: str) -> list[Change]:
     """``[at]``, ``(dot)`` and the like between words, and defanged addresses."""
     changes: list[Change] = []
     mailbox = False
-    for (start, end), sign, scheme, _ in matches(_WORDS, text):
+    for (start, end), sign, scheme, _ in find_matches(_WORDS, text):
         if sign[0] >= 0:
             word = text[slice(*sign)].lower()
-            if start == 0 or not _wordlike(text[start - 1]) or end == len(text) or not _wordlike(text[end]):
+            if start == 0 or not _is_wordlike(text[start - 1]) or end == len(text) or not _is_wordlike(text[end]):
                 continue
             mailbox = mailbox or word in ("at", "@", "arroba")
             changes.append((start, end, _NAMED_SIGNS[word]))
@@ -335,27 +337,27 @@ def _signs(text: str) -> list[Change]:
     return changes
 
 
-def _wordlike(char: str) -> bool:
+def _is_wordlike(char: str) -> bool:
     return char.isalnum() or char in "_-/:."
 
 
-_AT = compiled(rf"({_AROUND_AT})")
-_LETTERS = compiled(r"(?:^|\s)([\w.](?: [\w.\-]){1,64} @(?: [\w.\-]){3,64})")
+_AT = compile_pattern(rf"({_AROUND_AT})")
+_LETTERS = compile_pattern(r"(?:^|\s)([\w.](?: [\w.\-]){1,64} @(?: [\w.\-]){3,64})")
 
 
-def _spaced(text: str) -> list[Change]:
+def _join_spaced(text: str) -> list[Change]:
     """Blanks inside a mail address: ``jane @ example . com``, ``j a n e @ e x a m p l e . c o m``."""
     if " @" not in text and "@ " not in text:
         return []
     changes: list[Change] = []
-    for _, (start, end) in matches(_LETTERS, text):
+    for _, (start, end) in find_matches(_LETTERS, text):
         address = text[start:end]
         while address and address.replace(" ", "").rpartition(".")[2].lower() not in TOP_DOMAINS:
             address = address[:-2]
         if len(address.partition("@")[2]) > 5:
             changes += _without_blanks(text, start, start + len(address))
     reach = changes[-1][1] if changes else 0
-    for _, (start, end) in matches(_AT, text):
+    for _, (start, end) in find_matches(_AT, text):
         address = text[start:end]
         local, _, domain = address.partition("@")
         if start < reach or " " not in address:
@@ -375,34 +377,38 @@ def _without_blanks(text: str, start: int, end: int) -> list[Change]:
     return [(i, i + 1, "") for i in range(start, end) if text[i] == " "]
 
 
-_BREAK = compiled(r"([0-9@\w])([ \-=]?\r?\n[ \t>]*)[0-9\w]")
+_BREAK = compile_pattern(r"([0-9@\w])([ \-=]?\r?\n[ \t>]*)[0-9\w]")
 _BEFORE = 48
 _AFTER = 96
 
 
-def _broken_lines(text: str) -> list[Change]:
+def _join_broken_lines(text: str) -> list[Change]:
     """Numbers and addresses that go on in the next line."""
     changes: list[Change] = []
-    for _, _, (start, end) in matches(_BREAK, text):
+    for _, _, (start, end) in find_matches(_BREAK, text):
         before, gap = text[start - 1], text[start]
-        if before == "@" or gap == "=" or (gap == "-" and "@" in _tail(text, start) and "." in _head(text, end)):
+        if (
+            before == "@"
+            or gap == "="
+            or (gap == "-" and "@" in _cut_tail(text, start) and "." in _cut_head(text, end))
+        ):
             changes.append((start, end, ""))
-        elif before.isdigit() and text[end].isdigit() and _one_number(text, start, end):
+        elif before.isdigit() and text[end].isdigit() and _is_one_number(text, start, end):
             changes.append((start, end, "-" if gap == "-" else " "))
     return changes
 
 
-def _tail(text: str, end: int) -> str:
+def _cut_tail(text: str, end: int) -> str:
     words = text[max(0, end - _BEFORE) : end].split()
     return words[-1] if words else ""
 
 
-def _head(text: str, start: int) -> str:
+def _cut_head(text: str, start: int) -> str:
     words = text[start : start + _AFTER].split(None, 1)
     return words[0] if words else ""
 
 
-def _one_number(text: str, start: int, end: int) -> bool:
+def _is_one_number(text: str, start: int, end: int) -> bool:
     """Whether the digits before ``start`` and after ``end`` are one number, and not two of a column of numbers."""
     a = start
     while a > max(0, start - _BEFORE) and (text[a - 1].isdigit() or text[a - 1] in " -.()+" or text[a - 1].isupper()):
@@ -411,18 +417,18 @@ def _one_number(text: str, start: int, end: int) -> bool:
     while b < min(len(text), end + _BEFORE) and (text[b].isdigit() or text[b] in " -." or text[b].isupper()):
         b += 1
     # Two blanks part a number from the next one.
-    left = text[a:start].strip(" -.").rpartition("  ")[2]
+    before = text[a:start].strip(" -.").rpartition("  ")[2]
     right = text[end:b].strip(" -.").partition("  ")[0]
-    joined = "".join(c for c in left + right if c.isalnum())
+    joined = "".join(c for c in before + right if c.isalnum())
     digits = "".join(c for c in joined if c.isdigit())
-    if _checks(joined, digits):
+    if _has_valid_checksum(joined, digits):
         return True
     first = text[max(0, a - 8) : a].rstrip(" \t")[-1:] in ("", "\n")
     column = first and text[b : b + 1] in ("", "\n", "\r")
-    return not column and 7 <= len(digits) <= 15 and len(joined) == len(digits) and min(len(left), len(right)) < 10
+    return not column and 7 <= len(digits) <= 15 and len(joined) == len(digits) and min(len(before), len(right)) < 10
 
 
-def _checks(joined: str, digits: str) -> bool:
+def _has_valid_checksum(joined: str, digits: str) -> bool:
     if len(joined) == len(digits):
         return 13 <= len(digits) <= 19 and luhn(digits)
     if not (15 <= len(joined) <= 34 and joined[:2].isalpha() and joined[2:4].isdigit()):

@@ -23,7 +23,7 @@ from allonym.errors import PolicyError
 from allonym.policy import Policy
 
 
-def build(policy: Policy) -> Ensemble:
+def build_detector(policy: Policy) -> Ensemble:
     """Build the detector for the members that ``[detect.ensemble]`` names.
 
     Raises:
@@ -69,9 +69,11 @@ class Ensemble:
     def many(self, documents: Sequence[Document]) -> list[list[Span]]:
         """What counts in each document; see :func:`allonym.detect.detect_each`."""
         by_member = [detect_each(member, documents) for member in self._members.values()]
-        return [self._combine(dict(zip(self._members, each, strict=True))) for each in zip(*by_member, strict=True)]
+        return [
+            self._combine_findings(dict(zip(self._members, each, strict=True))) for each in zip(*by_member, strict=True)
+        ]
 
-    def _combine(self, spans_by_member: Mapping[str, Sequence[Span]]) -> list[Span]:
+    def _combine_findings(self, spans_by_member: Mapping[str, Sequence[Span]]) -> list[Span]:
         """The findings that count in one document, sorted. Members agree only under the same top-level label."""
         groups: dict[str, dict[str, list[Span]]] = {}
         for member, spans in spans_by_member.items():

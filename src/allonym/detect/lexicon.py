@@ -19,7 +19,7 @@ from itertools import chain
 
 from allonym.detect import Detector
 from allonym.detect.disguise import Change, View, apply_changes, fold
-from allonym.detect.scan import MANY, matches, occurrences, uncached
+from allonym.detect.scan import MANY, compile_words, find_matches, find_occurrences
 from allonym.detect.words import word_list
 from allonym.document import Document, Span
 from allonym.errors import DataError, PolicyError
@@ -54,7 +54,7 @@ _BLANKS = {i: " " for i in range(128) if not chr(i).isalnum()}
 _BASES.update(_BLANKS)
 
 
-def worded(text: str) -> str:
+def keep_words(text: str) -> str:
     """The folded text in lower case, of the same length, with base letters, digits and blanks only."""
     return text.lower().translate(_BLANKS) if text.isascii() else text.translate(_BASES).lower()
 
@@ -93,7 +93,7 @@ class Reading:
 
     Attributes:
         text: the text after the changes.
-        plain: the same as :func:`worded`.
+        plain: the same as :func:`keep_words`.
         view: the way back; None where nothing is changed.
         changed: the words that hold a change.
     """
@@ -107,9 +107,9 @@ class Reading:
     def of(cls, text: str, changes: Sequence[Change]) -> Reading:
         """Make the reading of a text after some changes."""
         if not changes:
-            return cls(text, worded(text))
+            return cls(text, keep_words(text))
         text, layer = apply_changes(text, changes)
-        plain = worded(text)
+        plain = keep_words(text)
         words: set[str] = set()
         for start, end in zip(layer.starts, layer.ends, strict=True):
             stop = plain.find(" ", end)
@@ -120,7 +120,7 @@ class Reading:
 def read_spellings(text: str) -> tuple[Reading, ...]:
     """The readings of a text: one, or two where it has letters with a second spelling, such as ``ü`` and ``ue``."""
     if text.isascii():
-        return (Reading(text, worded(text)),)
+        return (Reading(text, keep_words(text)),)
     first = [(*m.span(), _strip_marks(expand_letters(m[0]))) for m in _FIRST_SPELLING.finditer(text)]
     second = [(*m.span(), _strip_marks(expand_letters(spell_out(m[0])))) for m in _SECOND_SPELLING.finditer(text)]
     readings = [Reading.of(text, first)]
@@ -133,7 +133,7 @@ def _strip_marks(text: str) -> str:
     return "".join(c for c in unicodedata.normalize("NFD", text) if not unicodedata.combining(c))
 
 
-def _gap(text: str) -> str:
+def _normalise_gap(text: str) -> str:
     """What separates two words, without blanks and the marks that writers set or leave out."""
     return "".join(c for c in text if c not in " \t\r\n.,-")
 
@@ -141,26 +141,26 @@ def _gap(text: str) -> str:
 _Row = tuple[str, Kind]
 
 
-def _clean(raw: str) -> str:
+def _clean_term(raw: str) -> str:
     return raw if raw.isascii() else expand_letters(fold(unicodedata.normalize("NFC", raw)))
 
 
-def _split(raw: str) -> list[str]:
+def _split_words(raw: str) -> list[str]:
     """The words that a term is compared by; none where it is too short to be looked for."""
-    text = _clean(raw)
-    return worded(text).split() if len(text.strip()) > 1 else []
+    text = _clean_term(raw)
+    return keep_words(text).split() if len(text.strip()) > 1 else []
 
 
-def _term(raw: str, kind: Kind) -> _Term:
-    text = _clean(raw).strip()
-    plain = worded(text)
+def _parse_term(raw: str, kind: Kind) -> _Term:
+    text = _clean_term(raw).strip()
+    plain = keep_words(text)
     places = [m.span() for m in WORD.finditer(plain)]
     words = tuple(plain[a:b] for a, b in places)
     single = len(words) == 1
     exact = single and (len(words[0]) <= 3 or (text.isupper() and words[0] in AMBIGUOUS))
     return _Term(
         words,
-        tuple(_gap(text[places[i][1] : places[i + 1][0]]) for i in range(len(places) - 1)),
+        tuple(_normalise_gap(text[places[i][1] : places[i + 1][0]]) for i in range(len(places) - 1)),
         text[: places[0][0]],
         text[places[-1][1] :].rstrip("."),
         _strip_marks(text[slice(*places[0])]) if exact else "",
@@ -173,11 +173,14 @@ class Index:
     """Terms by their rarest word, in both spellings. They are taken apart only when that word is met."""
 
     def __init__(self, rows: Sequence[_Row]) -> None:
-        rows = [*rows, *((spell_out(raw), kind) for raw, kind in rows if _clean(spell_out(raw)) != _clean(raw))]
-        counts = Counter(word for raw, _ in rows for word in _split(raw))
+        rows = [
+            *rows,
+            *((spell_out(raw), kind) for raw, kind in rows if _clean_term(spell_out(raw)) != _clean_term(raw)),
+        ]
+        counts = Counter(word for raw, _ in rows for word in _split_words(raw))
         self._table: dict[str, _Row | list[_Row]] = {}
         for row in rows:
-            rarest = min(_split(row[0]), key=lambda w: (counts[w], -len(w)))
+            rarest = min(_split_words(row[0]), key=lambda w: (counts[w], -len(w)))
             filed = self._table.setdefault(rarest, row)
             if isinstance(filed, list):
                 filed.append(row)
@@ -185,29 +188,31 @@ class Index:
                 self._table[rarest] = [filed, row]
         self._terms: dict[str, list[_Term]] = {}
 
-    def _filed(self, word: str) -> list[_Term]:
+    def _list_terms(self, word: str) -> list[_Term]:
         terms = self._terms.get(word)
         if terms is None:
             rows = self._table[word]
-            terms = self._terms[word] = [_term(*row) for row in (rows if isinstance(rows, list) else [rows])]
+            terms = self._terms[word] = [_parse_term(*row) for row in (rows if isinstance(rows, list) else [rows])]
         return terms
 
     def find(self, readings: Sequence[Reading]) -> Iterator[Span]:
         """All occurrences of all terms in a text, given its readings."""
-        spans = self._find(readings[0], None)
+        spans = self._find_in_reading(readings[0], None)
         if len(readings) == 1:
             return spans
-        spans = chain(spans, *(self._find(r, r.changed) for r in readings[1:]))  # the first has what holds no change
+        spans = chain(
+            spans, *(self._find_in_reading(r, r.changed) for r in readings[1:])
+        )  # the first has what holds no change
         return iter(dict.fromkeys(spans))
 
-    def _find(self, reading: Reading, changed: frozenset[str] | None) -> Iterator[Span]:
+    def _find_in_reading(self, reading: Reading, changed: frozenset[str] | None) -> Iterator[Span]:
         """The occurrences in one reading; ``changed``: of those terms only that have one of these words."""
-        terms = {word: self._filed(word) for word in sorted(self._table.keys() & set(reading.plain.split()))}
+        terms = {word: self._list_terms(word) for word in sorted(self._table.keys() & set(reading.plain.split()))}
         if changed is not None:
             terms = {word: [t for t in some if not changed.isdisjoint(t.words)] for word, some in terms.items()}
-        for word, position in _positions([word for word, some in terms.items() if some], reading.plain):
+        for word, position in _find_positions([word for word, some in terms.items() if some], reading.plain):
             for term in terms[word]:
-                span = _match(term, term.words.index(word), position, reading.text, reading.plain)
+                span = _match_term(term, term.words.index(word), position, reading.text, reading.plain)
                 if span is not None and reading.view is not None:
                     start, end = reading.view.original(span.start, span.end)
                     span = replace(span, start=start, end=end)
@@ -215,29 +220,32 @@ class Index:
                     yield span
 
 
-def _positions(words: Sequence[str], plain: str) -> Iterator[tuple[str, int]]:
+def _find_positions(words: Sequence[str], plain: str) -> Iterator[tuple[str, int]]:
     """Where the words stand in ``plain`` as whole words."""
     if len(words) * len(plain) > _ONE_BY_ONE:
         if sum(map(len, words)) > MANY:
-            for start, end in occurrences(words, plain):
+            for start, end in find_occurrences(words, plain):
                 yield plain[start:end], start
             return
-        for ((start, end),) in matches(uncached(words, "(?: |$)"), plain):
+        for ((start, end),) in find_matches(compile_words(words, "(?: |$)"), plain):
             word = plain[start:end].rstrip(" ")
             if not start or plain[start - 1] == " ":
                 yield word, start
         return
     for word in words:
         size = len(word)
-        at = plain.find(word)
-        while at >= 0:
-            if (not at or plain[at - 1] == " ") and plain[at + size : at + size + 1] in ("", " "):
-                yield word, at
-            at = plain.find(word, at + size)
+        position = plain.find(word)
+        while position >= 0:
+            if (not position or plain[position - 1] == " ") and plain[position + size : position + size + 1] in (
+                "",
+                " ",
+            ):
+                yield word, position
+            position = plain.find(word, position + size)
 
 
-def _match(term: _Term, anchor: int, at: int, text: str, plain: str) -> Span | None:
-    start, end = at, at + len(term.words[anchor])
+def _match_term(term: _Term, anchor: int, position: int, text: str, plain: str) -> Span | None:
+    start, end = position, position + len(term.words[anchor])
     for i in range(anchor + 1, len(term.words)):
         a = end
         while a < len(plain) and a - end <= _MAX_GAP and plain[a] == " ":
@@ -245,7 +253,7 @@ def _match(term: _Term, anchor: int, at: int, text: str, plain: str) -> Span | N
         b = a + len(term.words[i])
         if a == end or plain[a:b] != term.words[i] or plain[b : b + 1] not in ("", " "):
             return None
-        if _gap(text[end:a]) != term.gaps[i - 1]:
+        if _normalise_gap(text[end:a]) != term.gaps[i - 1]:
             return None
         end = b
     for i in range(anchor - 1, -1, -1):
@@ -255,7 +263,7 @@ def _match(term: _Term, anchor: int, at: int, text: str, plain: str) -> Span | N
         a = b - len(term.words[i])
         if b == start or a < 0 or plain[a:b] != term.words[i] or (a and plain[a - 1] != " "):
             return None
-        if _gap(text[b:start]) != term.gaps[i]:
+        if _normalise_gap(text[b:start]) != term.gaps[i]:
             return None
         start = a
     if term.exact and _strip_marks(expand_letters(text[start:end])) != term.exact:
@@ -270,13 +278,13 @@ def _match(term: _Term, anchor: int, at: int, text: str, plain: str) -> Span | N
 
 
 @lru_cache(maxsize=16)
-def _dictionary(policy: Policy) -> Index | None:
+def _build_dictionary(policy: Policy) -> Index | None:
     rows: list[_Row] = []
     for listed in policy.dictionary:
         policy.taxonomy.get(listed.label, "dictionary")
         kind = Kind(listed.label, _SCORE, "lexicon:dictionary")
         for i, raw in enumerate(listed.terms, 1):
-            if not _split(raw):
+            if not _split_words(raw):
                 raise PolicyError(
                     f"dictionary.{listed.label}: term {i} of {len(listed.terms)} must have two characters at least "
                     "and hold a letter or a digit"
@@ -286,49 +294,49 @@ def _dictionary(policy: Policy) -> Index | None:
     return Index(rows) if rows else None
 
 
-def _listed(policy: Policy, named: tuple[tuple[str, tuple[str, ...]], ...]) -> Index:
+def _build_document_index(policy: Policy, named: tuple[tuple[str, tuple[str, ...]], ...]) -> Index:
     rows: dict[tuple[str, str], _Row] = {}
     for label, names in named:
         for name in names:
-            for form, kind in _variants(name, label, policy):
-                if _split(form):
+            for form, kind in _list_variants(name, label, policy):
+                if _split_words(form):
                     rows.setdefault((form, label), (form, kind))
     return Index(tuple(rows.values()))
 
 
-def _variants(name: str, label: str, policy: Policy) -> Iterator[_Row]:
+def _list_variants(name: str, label: str, policy: Policy) -> Iterator[_Row]:
     """The name as it is listed, and the shorter forms under which a text mentions its bearer."""
     forms: list[tuple[str, float, bool]] = [(name, _SCORE, False)]
     if policy.taxonomy.within(label, "PERSON"):
-        forms += person_forms(name)
+        forms += list_person_forms(name)
     elif policy.taxonomy.within(label, "ORGANIZATION"):
         forms += _company_forms(name)
     for form, score, capital in forms:
         yield form, Kind(label, score, "lexicon:metadata", capital)
 
 
-def person_forms(name: str) -> Iterator[tuple[str, float, bool]]:
-    left, comma, right = name.partition(",")
-    if comma and right.strip() and not all(letters_of(w) in _SUFFIXES for w in right.replace(",", " ").split()):
-        name = f"{right} {left}"
+def list_person_forms(name: str) -> Iterator[tuple[str, float, bool]]:
+    family, comma, right = name.partition(",")
+    if comma and right.strip() and not all(keep_letters(w) in _SUFFIXES for w in right.replace(",", " ").split()):
+        name = f"{right} {family}"
     words = [w.strip(",") for w in name.replace(",", " ").split()]
-    while words and letters_of(words[0]) in TITLES:
+    while words and keep_letters(words[0]) in TITLES:
         words.pop(0)
-    while words and letters_of(words[-1]) in _SUFFIXES:
+    while words and keep_letters(words[-1]) in _SUFFIXES:
         words.pop()
     if len(words) < 2:
         return
     yield " ".join(words), _SCORE, False
     last = len(words) - 1
-    while last > 1 and letters_of(words[last - 1]) in PARTICLES:
+    while last > 1 and keep_letters(words[last - 1]) in PARTICLES:
         last -= 1
     if last > 1:
         yield " ".join((words[0], *words[last:])), _SCORE, False
     if last < len(words) - 1:
         yield " ".join(words[last:]), 0.85, False
-    if len(letters_of(words[-1])) > 1:
+    if len(keep_letters(words[-1])) > 1:
         yield words[-1], 0.8, True
-    if len(letters_of(words[0])) > 1 and letters_of(words[0]) not in PARTICLES:
+    if len(keep_letters(words[0])) > 1 and keep_letters(words[0]) not in PARTICLES:
         yield words[0], 0.7, True
 
 
@@ -339,7 +347,7 @@ def _company_forms(name: str) -> Iterator[tuple[str, float, bool]]:
         yield " ".join(words), 0.9, False
     for endings in (_LEGAL, _LEGAL | _LOOSE):
         before = len(words)
-        while len(words) > 1 and letters_of(words[-1]) in endings:
+        while len(words) > 1 and keep_letters(words[-1]) in endings:
             words.pop()
         while len(words) > 1 and words[-1] in ("&", "and"):
             words.pop()
@@ -347,35 +355,35 @@ def _company_forms(name: str) -> Iterator[tuple[str, float, bool]]:
             yield " ".join(words).rstrip(","), 0.85, len(words) == 1
 
 
-def letters_of(word: str) -> str:
+def keep_letters(word: str) -> str:
     return "".join(c for c in word.lower() if c.isalnum())
 
 
-def _names(document: Document, policy: Policy) -> tuple[tuple[str, tuple[str, ...]], ...]:
+def _read_names(document: Document, policy: Policy) -> tuple[tuple[str, tuple[str, ...]], ...]:
     out: list[tuple[str, tuple[str, ...]]] = []
     for label, keys in policy.metadata.items():
         if policy.looks_for(label):
-            names = tuple(n for key in keys for n in _strings(document.meta.get(key), key))
+            names = tuple(n for key in keys for n in _list_strings(document.meta.get(key), key))
             if names:
                 out.append((label, names))
     return tuple(out)
 
 
-def _strings(value: object, key: str) -> Iterator[str]:
+def _list_strings(value: object, key: str) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
-        yield from _strings(value.get("name"), key)
+        yield from _list_strings(value.get("name"), key)
     elif isinstance(value, (list, tuple, set, frozenset)):
         for item in sorted(value, key=str) if isinstance(value, (set, frozenset)) else value:
-            yield from _strings(item, key)
+            yield from _list_strings(item, key)
     elif isinstance(value, int) and not isinstance(value, bool):
         yield str(value)
     elif value is not None and not isinstance(value, (float, bool)):
         raise DataError(f"metadata {key!r} must hold a name or a list of names, got {type(value).__name__}")
 
 
-def build(policy: Policy) -> Detector:
+def build_detector(policy: Policy) -> Detector:
     """The detector for a policy's dictionary and for the lists in its documents' metadata.
 
     Of a person in such a list the parts of the name are found, too, of a company the name without its legal form.
@@ -383,23 +391,23 @@ def build(policy: Policy) -> Detector:
     Raises:
         PolicyError: a term of the dictionary is too short; the message says which by its number.
     """
-    dictionary = _dictionary(policy)
+    dictionary = _build_dictionary(policy)
 
-    def detect(document: Document) -> Iterable[Span]:
-        named = _names(document, policy) if policy.metadata and document.meta else ()
+    def find_terms(document: Document) -> Iterable[Span]:
+        named = _read_names(document, policy) if policy.metadata and document.meta else ()
         if dictionary is None and not named:
             return ()
         readings = read_spellings(document.text)
         spans = list(dictionary.find(readings)) if dictionary is not None else []
         if named:
-            spans += _listed(policy, named).find(readings)
+            spans += _build_document_index(policy, named).find(readings)
         return spans
 
-    return detect
+    return find_terms
 
 
 @lru_cache(maxsize=16)
-def _exclusions(policy: Policy) -> dict[str, frozenset[str]]:
+def _read_exclusions(policy: Policy) -> dict[str, frozenset[str]]:
     out: dict[str, set[str]] = {}
     for listed in policy.exclusions:
         if listed.label != "*":
@@ -418,10 +426,10 @@ def _spell_name(text: str) -> list[str]:
     """A name in its one or two spellings, without case, diacritics, punctuation and possessive."""
     names: dict[str, None] = {}
     for spelling in (text, spell_out(text)):
-        folded = _clean(spelling).strip()
+        folded = _clean_term(spelling).strip()
         if folded.endswith(("'s", "'S")):
             folded = folded[:-2]
-        names[" ".join(worded(folded).split())] = None
+        names[" ".join(keep_words(folded).split())] = None
     return list(names)
 
 
@@ -436,15 +444,15 @@ def filter_excluded(
     Raises:
         PolicyError: an excluded term holds no letter and no digit.
     """
-    excluded = _exclusions(policy)
+    excluded = _read_exclusions(policy)
     if not excluded:
         return tuple(spans), ()
-    kept: list[Span] = []
+    remaining: list[Span] = []
     dropped: list[Span] = []
     everywhere = excluded.get("*", frozenset())
     for span in spans:
         names = _spell_name(document.text[span.start : span.end])
         terms = (everywhere, *(excluded.get(label, frozenset()) for label in policy.taxonomy.lineage(span.label)))
         out = any(not some.isdisjoint(names) for some in terms)
-        (dropped if out else kept).append(span)
-    return tuple(kept), tuple(dropped)
+        (dropped if out else remaining).append(span)
+    return tuple(remaining), tuple(dropped)

@@ -16,8 +16,8 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from allonym.detect.lexicon import PARTICLES, TITLES, letters_of
-from allonym.detect.scan import MANY, matches, occurrences, uncached
+from allonym.detect.lexicon import PARTICLES, TITLES, keep_letters
+from allonym.detect.scan import MANY, compile_words, find_matches, find_occurrences
 from allonym.detect.words import word_list
 from allonym.document import Interval, Span, merge
 from allonym.labels import Taxonomy
@@ -59,8 +59,8 @@ def repeat_names(text: str, tagged: Sequence[Span], covered: Iterable[Span], tax
     names = {name: labels for name, labels in names.items() if counts[name] > labels.total()}
     if not names:
         return []
-    taken = merge((s.start, s.end) for s in covered)
-    starts = [start for start, _ in taken]
+    merged = merge((s.start, s.end) for s in covered)
+    starts = [start for start, _ in merged]
     mentions: Counter[str] = Counter()
     tagged_mentions: Counter[str] = Counter()
     free: list[Interval] = []
@@ -68,7 +68,7 @@ def repeat_names(text: str, tagged: Sequence[Span], covered: Iterable[Span], tax
         name = text[start:end]
         mentions[name] += 1
         i = bisect_right(starts, end - 1) - 1
-        if i >= 0 and taken[i][1] > start:
+        if i >= 0 and merged[i][1] > start:
             tagged_mentions[name] += 1
         else:
             free.append((start, end))
@@ -130,9 +130,9 @@ def count_occurrences(names: Iterable[str], text: str) -> dict[str, int]:
 def _find_words(words: Sequence[str], text: str, tail: str = "", endings: Sequence[str] = ("",)) -> Iterator[Interval]:
     """Where one of the words stands in the text as a whole word, with one of the endings; ``tail`` matches these."""
     if sum(map(len, words)) > MANY:
-        hits: Iterable[Interval] = occurrences(words, text, endings)
+        hits: Iterable[Interval] = find_occurrences(words, text, endings)
     else:
-        hits = (groups[0] for groups in matches(uncached(words, tail, whole=True), text))
+        hits = (groups[0] for groups in find_matches(compile_words(words, tail, whole_words=True), text))
     for start, end in hits:
         if not (start and text[start - 1].isalnum()) and not (end < len(text) and text[end].isalnum()):
             yield start, end
@@ -171,7 +171,7 @@ def _is_name(word: str) -> bool:
     lower = word.lower()
     stem = lower.replace("’", "'").partition("'")[0]  # "It's" is no name, "O'Brien" is one
     ordinary = lower in _STOP or lower in PARTICLES or stem in _STOP
-    return word[0].isupper() and not ordinary and letters_of(word) not in TITLES
+    return word[0].isupper() and not ordinary and keep_letters(word) not in TITLES
 
 
 def _is_inside(covered: Sequence[Interval], starts: Sequence[int], position: int) -> bool:
@@ -181,9 +181,9 @@ def _is_inside(covered: Sequence[Interval], starts: Sequence[int], position: int
 
 def _extend_name(text: str, start: int, end: int) -> Interval:
     """The mention with the given names and initials before it and the family name after it."""
-    left = _LEFT.search(text, max(0, start - 48), start)
-    if left:
-        for word in reversed(left[0].split()):
+    before = _LEFT.search(text, max(0, start - 48), start)
+    if before:
+        for word in reversed(before[0].split()):
             if not _is_name(word) or (word.isupper() and len(word) > 1 and word[-1] != "."):
                 break
             start -= len(word) + 1

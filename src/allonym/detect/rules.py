@@ -69,10 +69,10 @@ class _Compiled:
 
     @cached_property
     def find(self) -> re2._Regexp:
-        return scan.compiled(self.rule.pattern)
+        return scan.compile_pattern(self.rule.pattern)
 
     @cached_property
-    def grouped(self) -> bool:
+    def has_group(self) -> bool:
         return bool(self.find.groups)
 
     @cached_property
@@ -81,30 +81,30 @@ class _Compiled:
 
     @cached_property
     def context(self) -> re2._Regexp | None:
-        return scan.compiled(words_pattern(self.rule.context)) if self.rule.context else None
+        return scan.compile_pattern(build_words_pattern(self.rule.context)) if self.rule.context else None
 
     @cached_property
     def unless(self) -> re2._Regexp | None:
-        return scan.compiled(words_pattern(self.rule.unless)) if self.rule.unless else None
+        return scan.compile_pattern(build_words_pattern(self.rule.unless)) if self.rule.unless else None
 
 
-def _options() -> re2.Options:
+def _make_options() -> re2.Options:
     options = re2.Options()
     options.max_mem = _SET_MEMORY
     options.log_errors = False
     return options
 
 
-def words_pattern(words: Sequence[str]) -> str:
+def build_words_pattern(words: Sequence[str]) -> str:
     """An RE2 pattern for any of the words, without case, as whole words; ``*`` at a word's end allows any ending."""
     parts = []
     for word in words:
         open_end = word.endswith("*")
         bare = word.rstrip("*")
         escaped = str(re2.escape(bare)).replace("\\ ", r"[\s\-_]+")
-        left = r"\b" if bare[0].isascii() and bare[0].isalnum() else ""
+        start = r"\b" if bare[0].isascii() and bare[0].isalnum() else ""
         right = "" if open_end or not (bare[-1].isascii() and bare[-1].isalnum()) else r"(?:s|'s)?\b"
-        parts.append(f"{left}{escaped}{right}")
+        parts.append(f"{start}{escaped}{right}")
     return "(?i)(?:" + "|".join(parts) + ")"
 
 
@@ -112,7 +112,7 @@ class _Set:
     """Patterns that are looked for together, each with a number of the caller's."""
 
     def __init__(self) -> None:
-        self._set = re2.Set.SearchSet(_options())
+        self._set = re2.Set.SearchSet(_make_options())
         self._numbers: list[int] = []
 
     def add(self, pattern: str, number: int) -> None:
@@ -157,9 +157,9 @@ class Ruleset:
                 raise PolicyError(f"pattern {rule.name} is not valid RE2 syntax") from None
             if rule.context and rule.context not in contexts:
                 contexts[rule.context] = len(contexts)
-                self._contexts.add(words_pattern(rule.context), contexts[rule.context])
+                self._contexts.add(build_words_pattern(rule.context), contexts[rule.context])
             self._rules.append(_Compiled(rule, thresholds(rule.label), contexts.get(rule.context, -1)))
-        self._sets = [found.compile() for found in sets.values()]
+        self._sets = [pattern_set.compile() for pattern_set in sets.values()]
         self._contexts.compile()
 
     def __len__(self) -> int:
@@ -173,16 +173,16 @@ class Ruleset:
         if not self._rules or not text:
             return []
         ascii_only = text.isascii()
-        data = scan.encoded(text)
-        hits = self._hits(data)
+        data = scan.encode_text(text)
+        hits = self._find_hits(data)
         if not hits:
             return []
-        places = None if ascii_only else _code_points(data, hits)
+        places = None if ascii_only else _map_to_code_points(data, hits)
         best: dict[tuple[int, int, str], Span] = {}
         for compiled, start, end in hits:
             if places is not None:
                 start, end = places[start], places[end]
-            span = _judge(compiled, text, start, end)
+            span = _judge_hit(compiled, text, start, end)
             if span is not None:
                 key = (start, end, span.label)
                 rival = best.get(key)
@@ -190,27 +190,27 @@ class Ruleset:
                     best[key] = span
         return list(best.values())
 
-    def _present(self, data: bytes | memoryview) -> list[_Compiled]:
+    def _select_present(self, data: bytes | memoryview) -> list[_Compiled]:
         """The rules whose pattern is in ``data``, and whose context is too where they need it."""
-        found = [self._rules[i] for found in self._sets for i in found.present(data)]
-        if any(compiled.gated for compiled in found):
+        present = [self._rules[i] for present in self._sets for i in present.present(data)]
+        if any(compiled.gated for compiled in present):
             near = set(self._contexts.present(data))
-            found = [compiled for compiled in found if not compiled.gated or compiled.context_index in near]
-        return found
+            present = [compiled for compiled in present if not compiled.gated or compiled.context_index in near]
+        return present
 
-    def _hits(self, data: bytes) -> list[tuple[_Compiled, int, int]]:
+    def _find_hits(self, data: bytes) -> list[tuple[_Compiled, int, int]]:
         size = len(data)
         hits: list[tuple[_Compiled, int, int]] = []
         if size <= WINDOW + AFTER:
-            for compiled in self._present(data):
-                _locate(compiled, data, 0, size, size, hits)
+            for compiled in self._select_present(data):
+                _locate_matches(compiled, data, 0, size, size, hits)
             return hits
         ranges: dict[_Compiled, list[list[int]]] = {}
         view = memoryview(data)
         start = 0
         while start < size:
-            end = _cut(data, start + WINDOW)
-            for compiled in self._present(view[max(0, start - BEFORE) : end + AFTER]):
+            end = _cut_window(data, start + WINDOW)
+            for compiled in self._select_present(view[max(0, start - BEFORE) : end + AFTER]):
                 places = ranges.setdefault(compiled, [])
                 # A pattern may look on to its range's end from each place, so that ranges must not grow with the text.
                 if places and places[-1][1] == start and end - places[-1][0] <= 4 * WINDOW:
@@ -219,46 +219,46 @@ class Ruleset:
                     places.append([start, end])
             start = end
         for compiled, places in ranges.items():
-            done = 0
+            reach = 0
             for a, b in places:
-                if done < b:
-                    done = _locate(compiled, data, max(a, done), b, size, hits)
+                if reach < b:
+                    reach = _locate_matches(compiled, data, max(a, reach), b, size, hits)
         return hits
 
 
-def _cut(data: bytes, at: int) -> int:
-    """A place at or shortly before ``at`` where no word is cut, so that each window starts at a word's start."""
-    if at >= len(data):
+def _cut_window(data: bytes, position: int) -> int:
+    """A place at or shortly before ``position`` where no word is cut, so that each window starts at a word's start."""
+    if position >= len(data):
         return len(data)
-    space = max(data.rfind(b" ", at - 256, at), data.rfind(b"\n", at - 256, at))
+    space = max(data.rfind(b" ", position - 256, position), data.rfind(b"\n", position - 256, position))
     if space > 0:
         return space + 1
-    while at < len(data) and data[at] & 0xC0 == 0x80:
-        at += 1
-    return at
+    while position < len(data) and data[position] & 0xC0 == 0x80:
+        position += 1
+    return position
 
 
-def _locate(
+def _locate_matches(
     compiled: _Compiled, data: bytes, start: int, end: int, size: int, hits: list[tuple[_Compiled, int, int]]
 ) -> int:
     """All matches of one pattern that start in ``start:end``; they may reach past ``end``. Returns where it stopped."""
     limit = min(size, end + AFTER)
     find = compiled.find
-    at = start
-    if not compiled.grouped:
+    position = start
+    if not compiled.has_group:
         for match in find.finditer(data, start, limit):
             a, b = match.span()
             if a >= end and end < size:
                 break
             if b > end and limit < size:  # what follows the limit may belong to it
-                whole = find.match(data, a, size)
-                b = whole.end() if whole is not None else b
+                longer = find.match(data, a, size)
+                b = longer.end() if longer is not None else b
             if b > a:
                 hits.append((compiled, a, b))
-                at = b
-        return at
-    while at <= limit:
-        match = find.search(data, at, limit)
+                position = b
+        return position
+    while position <= limit:
+        match = find.search(data, position, limit)
         if match is None or (match.start() >= end and end < size):
             break
         if match.end() > end and limit < size:
@@ -266,41 +266,43 @@ def _locate(
         a, b = match.span(1) if match.span(1)[0] >= 0 else match.span()
         if b > a:
             hits.append((compiled, a, b))
-        at = max(b, at + 1, match.end() - _TAIL)
-    return at
+        position = max(b, position + 1, match.end() - _TAIL)
+    return position
 
 
-def _code_points(data: bytes, hits: Sequence[tuple[_Compiled, int, int]]) -> dict[int, int]:
+def _map_to_code_points(data: bytes, hits: Sequence[tuple[_Compiled, int, int]]) -> dict[int, int]:
     """Byte offsets of the hits to code points, in one pass. A byte inside a character counts as its start."""
     out: dict[int, int] = {}
-    at = points = 0
+    position = points = 0
     for offset in sorted({o for _, a, b in hits for o in (a, b)}):
         stop = offset
         while stop < len(data) and data[stop] & 0xC0 == 0x80:
             stop -= 1
-        points += len(data[at:stop].decode("utf-8", "surrogatepass"))
-        at = stop
+        points += len(data[position:stop].decode("utf-8", "surrogatepass"))
+        position = stop
         out[offset] = points
     return out
 
 
-def _judge(compiled: _Compiled, text: str, start: int, end: int) -> Span | None:
+def _judge_hit(compiled: _Compiled, text: str, start: int, end: int) -> Span | None:
     rule = compiled.rule
     if rule.boundary != "none":
-        if rule.boundary != "right" and start and _joined(text[start - 1], text[start]):
+        if rule.boundary != "right" and start and _is_joined(text[start - 1], text[start]):
             return None
-        if rule.boundary != "left" and end < len(text) and _joined(text[end - 1], text[end]):
+        if rule.boundary != "left" and end < len(text) and _is_joined(text[end - 1], text[end]):
             return None
     score, source = rule.score, compiled.source
     if compiled.context is not None or compiled.unless is not None:
-        nearby = _nearby(text, start, end, rule.window)
+        nearby = _cut_context(text, start, end, rule.window)
         if compiled.unless is not None and compiled.unless.search(nearby):
             return None
         if compiled.context is not None and rule.context_score > score:
-            found = compiled.context.search(nearby)
-            if found:
+            word = compiled.context.search(nearby)
+            if word:
                 score = rule.context_score
-                source = f"{source}+context({_named(found.group().decode('utf-8', 'replace'), rule.context)})"
+                source = (
+                    f"{source}+context({_name_context_word(word.group().decode('utf-8', 'replace'), rule.context)})"
+                )
     if score < compiled.threshold:
         return None
     if compiled.check is not None:  # last, since a validator may cost more than all the rest
@@ -310,11 +312,11 @@ def _judge(compiled: _Compiled, text: str, start: int, end: int) -> Span | None:
     return Span(start, end, rule.label, score, source)
 
 
-def _joined(a: str, b: str) -> bool:
+def _is_joined(a: str, b: str) -> bool:
     return a.isalnum() and b.isalnum()
 
 
-def _nearby(text: str, start: int, end: int, window: tuple[int, int]) -> bytes:
+def _cut_context(text: str, start: int, end: int, window: tuple[int, int]) -> bytes:
     a = max(0, start - window[0])
     if a and text[a - 1].isalnum():
         while a < start and text[a].isalnum():
@@ -326,22 +328,22 @@ def _nearby(text: str, start: int, end: int, window: tuple[int, int]) -> bytes:
     return f"{text[a:start]}\n{text[end:b]}".encode("utf-8", "surrogatepass")
 
 
-def _named(found: str, words: Sequence[str]) -> str:
-    folded = " ".join(found.lower().replace("-", " ").replace("_", " ").split())
+def _name_context_word(word: str, words: Sequence[str]) -> str:
+    folded = " ".join(word.lower().replace("-", " ").replace("_", " ").split())
     if folded in words:
         return folded
     near = [w for w in words if folded.startswith(w.rstrip("*").lower())]
     return max(near, key=len).rstrip("*") if near else words[0].rstrip("*")
 
 
-def build(policy: Policy) -> Detector:
+def build_detector(policy: Policy) -> Detector:
     """The rule detector for a policy: the built-in rules and its own, for the labels and countries it looks for."""
 
-    def usable(rule: PatternRule) -> bool:
+    def is_usable(rule: PatternRule) -> bool:
         return policy.looks_for(rule.label) and (
             not rule.country or not policy.countries or rule.country in policy.countries
         )
 
     for rule in builtin_rules():
         policy.taxonomy.get(rule.label, f"rule {rule.name}")
-    return Ruleset(filter(usable, (*builtin_rules(), *policy.patterns)), policy.threshold_for)
+    return Ruleset(filter(is_usable, (*builtin_rules(), *policy.patterns)), policy.threshold_for)

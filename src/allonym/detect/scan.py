@@ -13,17 +13,17 @@ Found = tuple[tuple[int, int], ...]
 
 
 @cache
-def compiled(pattern: str) -> re2._Regexp:
-    """The pattern, compiled for :func:`encoded` texts; bad syntax raises ``re2.error`` and is not logged."""
+def compile_pattern(pattern: str) -> re2._Regexp:
+    """The pattern, compiled for :func:`encode_text` texts; bad syntax raises ``re2.error`` and is not logged."""
     options = re2.Options()
     options.log_errors = False
     return re2.compile(pattern.encode("utf-8"), options)
 
 
-def uncached(words: Iterable[str], tail: str = "", *, whole: bool = False) -> re2._Regexp:
+def compile_words(words: Iterable[str], tail: str = "", *, whole_words: bool = False) -> re2._Regexp:
     """A pattern for the longest of the words and then ``tail``, which no cache keeps: they may be a document's own.
 
-    With ``whole`` it passes over words inside others, as far as RE2's boundaries tell, which know ASCII only.
+    With ``whole_words`` it passes over words inside others, as far as RE2's boundaries tell, which know ASCII only.
     """
     options = re2.Options()
     options.log_errors = False
@@ -32,9 +32,9 @@ def uncached(words: Iterable[str], tail: str = "", *, whole: bool = False) -> re
     alone = re2.Filter()
     escaped = []
     for word in words:
-        left = r"\b" if whole and word[0].isascii() and word[0].isalnum() else ""
-        right = r"\b" if whole and word[-1].isascii() and word[-1].isalnum() else ""
-        escaped.append(f"{left}{re2.escape(word)}{tail}{right}")
+        start_boundary = r"\b" if whole_words and word[0].isascii() and word[0].isalnum() else ""
+        right = r"\b" if whole_words and word[-1].isascii() and word[-1].isalnum() else ""
+        escaped.append(f"{start_boundary}{re2.escape(word)}{tail}{right}")
     alone.Add("|".join(escaped).encode("utf-8", "surrogatepass"), options)
     alone.Compile()
     return alone.re(0)
@@ -45,13 +45,13 @@ MANY = 100_000
 _JOINED = 8  # runs of letters and digits that one word may consist of
 
 
-def occurrences(words: Iterable[str], text: str, endings: Iterable[str] = ("",)) -> Iterator[tuple[int, int]]:
+def find_occurrences(words: Iterable[str], text: str, endings: Iterable[str] = ("",)) -> Iterator[tuple[int, int]]:
     """Where the words stand in the text as whole words, each with one of the endings; for any number of words."""
-    known = frozenset(words)
-    done = 0
+    vocabulary = frozenset(words)
+    reach = 0
     for run in WORD.finditer(text):
         start, end = run.span()
-        if start < done:
+        if start < reach:
             continue
         stops = [end]
         while len(stops) < _JOINED and text[end : end + 1] in ("'", "’", "-", "_"):
@@ -62,39 +62,39 @@ def occurrences(words: Iterable[str], text: str, endings: Iterable[str] = ("",))
             stops.append(end)
         for stop in reversed(stops):
             word = text[start:stop]
-            if any(word.endswith(ending) and word[: len(word) - len(ending)] in known for ending in endings):
+            if any(word.endswith(ending) and word[: len(word) - len(ending)] in vocabulary for ending in endings):
                 yield start, stop
-                done = stop
+                reach = stop
                 break
 
 
-def encoded(text: str) -> bytes:
+def encode_text(text: str) -> bytes:
     """The UTF-8 bytes of a text; lone surrogates pass."""
     return text.encode("utf-8", "surrogatepass")
 
 
-def matches(pattern: re2._Regexp, text: str, data: bytes | None = None) -> Iterator[Found]:
+def find_matches(pattern: re2._Regexp, text: str, data: bytes | None = None) -> Iterator[Found]:
     """All matches from left to right: per group, 0 being the whole match, its (start, end) in code points.
 
     A group that took no part is (-1, -1). ``data`` is ``encoded(text)``, where the caller has it already.
     """
     if data is None:
-        data = encoded(text)
+        data = encode_text(text)
     groups = range(pattern.groups + 1)
     if len(data) == len(text):
         for match in pattern.finditer(data):
             yield tuple(match.span(g) for g in groups)
         return
-    at = points = 0
+    position = points = 0
     for match in pattern.finditer(data):
         base = match.start()
-        points += _count(data[at:base])
-        at = base
+        points += _count_characters(data[position:base])
+        position = base
         yield tuple(
-            (-1, -1) if a < 0 else (points + _count(data[base:a]), points + _count(data[base:b]))
+            (-1, -1) if a < 0 else (points + _count_characters(data[base:a]), points + _count_characters(data[base:b]))
             for a, b in map(match.span, groups)
         )
 
 
-def _count(piece: bytes) -> int:
+def _count_characters(piece: bytes) -> int:
     return len(piece) if piece.isascii() else len(piece.decode("utf-8", "surrogatepass"))

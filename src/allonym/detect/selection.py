@@ -84,17 +84,17 @@ def _drop_superseded(text: str, findings: list[Span], policy: Policy) -> list[Sp
         family = reaches.get(lineage(span.label)[-1], nowhere)
         if family.contains(span.start, span.end):
             continue
-        taken = clip_intervals(covered, span.start, span.end)
-        if not taken or family.touches(span.start, span.end):
+        clipped = clip_intervals(covered, span.start, span.end)
+        if not clipped or family.touches(span.start, span.end):
             selected.append(span)
         else:
-            selected += _trim_rests(text, span, taken)
+            selected += _trim_rests(text, span, clipped)
     return selected
 
 
-def _trim_rests(text: str, span: Span, taken: Sequence[Interval]) -> Iterable[Span]:
-    """The stretches of a span outside the ``taken`` intervals that hold two letters or digits, without outer space."""
-    for start, end in subtract((span.start, span.end), taken):
+def _trim_rests(text: str, span: Span, clipped: Sequence[Interval]) -> Iterable[Span]:
+    """The rests of a span outside the ``clipped`` intervals that hold two letters or digits, without outer space."""
+    for start, end in subtract((span.start, span.end), clipped):
         rest = text[start:end]
         if sum(map(str.isalnum, rest)) > 1:
             start += len(rest) - len(rest.lstrip())

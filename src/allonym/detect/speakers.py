@@ -15,8 +15,17 @@ from functools import cache
 import re2
 
 from allonym.detect import Detector
-from allonym.detect.lexicon import AMBIGUOUS, PARTICLES, TITLES, Index, Kind, letters_of, person_forms, read_spellings
-from allonym.detect.scan import compiled, encoded, matches
+from allonym.detect.lexicon import (
+    AMBIGUOUS,
+    PARTICLES,
+    TITLES,
+    Index,
+    Kind,
+    keep_letters,
+    list_person_forms,
+    read_spellings,
+)
+from allonym.detect.scan import compile_pattern, encode_text, find_matches
 from allonym.detect.words import word_list
 from allonym.document import Document, Interval, Span
 from allonym.policy import Policy
@@ -54,33 +63,33 @@ _HELLO = (
 _AGAIN = "(?: (?:again|there|so much|very much))?"
 
 _BEGIN = rf"{_UPPER}[A-Za-zÀ-\x{{1fff}}.'\-]"
-_TITLED = compiled(rf"\b{_TITLE}{_NAME}")
+_TITLED = compile_pattern(rf"\b{_TITLE}{_NAME}")
 _AFTER_NAME = (
     r"(,? (?:calling|speaking|here|from|with|at|again|over at|on behalf|filling|your|the|our|and (?:i|i'm|with me)\b)"
     r"|[.,!?;]|\s*\n|$)?"
 )
-_ANNOUNCED = compiled(rf"(?i:\b({_STRONG}|{_TALK}|{_OVER}),? )(?:{_TITLE})?{_NAME}(?i:{_AFTER_NAME})")
-_INTRODUCED = compiled(rf"(?i:\b({_SELF}) )(?:{_TITLE})?{_NAME}(?i:{_AFTER_NAME})")
-_GREETED = compiled(rf"(?i:\b({_HELLO}){_AGAIN})(,? ){_NAME}(\s*[.,!?;:\-]|\s*\n|\s*$)")
-_UNCAPPED = compiled(
+_ANNOUNCED = compile_pattern(rf"(?i:\b({_STRONG}|{_TALK}|{_OVER}),? )(?:{_TITLE})?{_NAME}(?i:{_AFTER_NAME})")
+_INTRODUCED = compile_pattern(rf"(?i:\b({_SELF}) )(?:{_TITLE})?{_NAME}(?i:{_AFTER_NAME})")
+_GREETED = compile_pattern(rf"(?i:\b({_HELLO}){_AGAIN})(,? ){_NAME}(\s*[.,!?;:\-]|\s*\n|\s*$)")
+_UNCAPPED = compile_pattern(
     rf"(?i:\b(?:hi|hello|hey|good (?:morning|afternoon|evening)),? (?:this is|it's) )([a-z]{{3,}}) "
     r"(?:from|calling|speaking|with|here)\b"
     rf"|(?i:\bthis is )((?:{_UPPER}[a-z]+ )?[a-z]{{3,}}) (?:calling|speaking)\b"
 )
 _OPENS = re.compile(r"(?:^|[.!?:\n>\"]\s*|,\s|\b(?:okay|ok|yes|yeah|well|great|oh|so),?\s)\Z", re.IGNORECASE)
 _FAREWELL = "(?i:\\b(?:regards|sincerely|yours truly|yours faithfully|cheers|best wishes|thanks|love))"
-_SIGNED = compiled(rf"{_FAREWELL}[,.]?[ \t\r]*\n\s*{_NAME}[ \t\r]*(?:\n|$|,)")
+_SIGNED = compile_pattern(rf"{_FAREWELL}[,.]?[ \t\r]*\n\s*{_NAME}[ \t\r]*(?:\n|$|,)")
 
 
 _HEAD = r"(?m)^[ \t>]*(?:X ?- ?)?(?:From|To|Cc|CC|Bcc|Reply-To|Sender|Sent by|Attn)[ \t]?:[ \t]*"
-_HEADER = compiled(rf"{_HEAD}([^\n]{{3,1000}})")
+_HEADER = compile_pattern(rf"{_HEAD}([^\n]{{3,1000}})")
 _LISTED = re.compile(r"[^\W\d_][\w.'’\-]*(?:,? [^\W\d_][\w.'’\-]*)+(?![\w@])")
-_SMALL_TITLE = compiled(r"\b(?:(?:mr|mrs|dr|ms|prof) ?\. ?|(?:mr|mrs|dr) )([a-z][a-z\-]{2,})\b")
+_SMALL_TITLE = compile_pattern(r"\b(?:(?:mr|mrs|dr|ms|prof) ?\. ?|(?:mr|mrs|dr) )([a-z][a-z\-]{2,})\b")
 
 
 @cache
-def _cues() -> re2.Set:
-    """Which of the kinds of hotword stand in a text, in one pass; in the order of :func:`_hotwords`."""
+def _compile_cues() -> re2.Set:
+    """Which of the kinds of hotword stand in a text, in one pass; in the order of :func:`_find_announced`."""
     cues = re2.Set.SearchSet()
     for cue in (
         rf"\b{_TITLE}{_BEGIN}",
@@ -97,41 +106,41 @@ def _cues() -> re2.Set:
     return cues
 
 
-def build(policy: Policy) -> Detector:
+def build_detector(policy: Policy) -> Detector:
     """The detector for a policy; it does nothing where the policy does not look for PERSON."""
     if not policy.looks_for("PERSON"):
-        return _nothing
-    cues = _cues()
+        return _find_nothing
+    cues = _compile_cues()
 
-    def detect(document: Document) -> Iterable[Span]:
+    def find_names(document: Document) -> Iterable[Span]:
         text = document.text
-        data = encoded(text)
+        data = encode_text(text)
         present = cues.Match(data)
-        spans = list(_hotwords(text, data, present)) if present else []
+        spans = list(_find_announced(text, data, present)) if present else []
         if document.turns:
-            spans += _of_speakers(document)
+            spans += _find_speakers(document)
         return spans
 
-    return detect
+    return find_names
 
 
-def _nothing(document: Document) -> Iterable[Span]:
+def _find_nothing(document: Document) -> Iterable[Span]:
     return ()
 
 
-def _of_speakers(document: Document) -> Iterator[Span]:
+def _find_speakers(document: Document) -> Iterator[Span]:
     text = document.text
     names: dict[str, None] = {}
     labels: list[Interval] = []
-    seen: dict[str, Interval | None] = {}
+    names_by_label: dict[str, Interval | None] = {}
     for turn in document.turns:
         if turn.speaker is None:
             continue
         start, end = turn.speaker
         label = text[start:end]
-        if label not in seen:
-            seen[label] = _name_in(label)
-        place = seen[label]
+        if label not in names_by_label:
+            names_by_label[label] = _locate_name(label)
+        place = names_by_label[label]
         if place is not None:
             labels.append((start + place[0], start + place[1]))
             if place[1] - place[0] <= _LONGEST_NAME:
@@ -140,7 +149,7 @@ def _of_speakers(document: Document) -> Iterator[Span]:
     for start, end in labels:
         yield Span(start, end, "PERSON", 0.9, "speakers:label")
     if names:
-        for span in _mentions(tuple(sorted(names))).find(read_spellings(text)):
+        for span in _index_mentions(tuple(sorted(names))).find(read_spellings(text)):
             i = bisect_right(labels, (span.start, len(text))) - 1
             if (i < 0 or span.start >= labels[i][1]) and _is_mention(text, span):
                 yield span
@@ -150,7 +159,7 @@ _LONGEST_NAME = 120  # code points of a speaker label whose name is looked for i
 _CUT = re.compile(r"[(\[|/]|\s-+\s|:(?=\s*$)")
 
 
-def _name_in(label: str) -> Interval | None:
+def _locate_name(label: str) -> Interval | None:
     """Where the name stands in a speaker label; None where the label is only a role."""
     cut = _CUT.search(label)
     end = len(label[: cut.start()].rstrip()) if cut else 0
@@ -158,7 +167,7 @@ def _name_in(label: str) -> Interval | None:
     words = list(re.finditer(r"[^\s_,.#:*]+", label[:end]))
     if not words or all(_is_role(m[0]) for m in words):
         return None
-    while len(words) > 1 and letters_of(words[0][0]) in TITLES:
+    while len(words) > 1 and keep_letters(words[0][0]) in TITLES:
         words.pop(0)
     return words[0].start(), words[-1].end()
 
@@ -169,12 +178,12 @@ def _is_role(word: str) -> bool:
     return bare in _ROLES or len(bare) < 2 or bare.isdigit() or all(p in _ROLES for p in bare.split("-"))
 
 
-def _mentions(names: tuple[str, ...]) -> Index:
+def _index_mentions(names: tuple[str, ...]) -> Index:
     rows: dict[str, tuple[str, Kind]] = {}
     for name in names:
-        forms = [(name, 0.8, True), *((f, min(s, 0.8), True) for f, s, _ in person_forms(name))]
+        forms = [(name, 0.8, True), *((f, min(s, 0.8), True) for f, s, _ in list_person_forms(name))]
         for form, score, _ in forms:
-            bare = letters_of(form)
+            bare = keep_letters(form)
             if len(bare) > 2 and not (
                 " " not in form and (bare in PARTICLES or (bare in _STOP and bare not in AMBIGUOUS))
             ):
@@ -191,45 +200,55 @@ def _is_mention(text: str, span: Span) -> bool:
     return not opens or text[span.end : span.end + 1] in (",", "!", "?", ".")
 
 
-def _hotwords(text: str, data: bytes, present: Sequence[int]) -> Iterator[Span]:
+def _find_announced(text: str, data: bytes, present: Sequence[int]) -> Iterator[Span]:
     if 0 in present:
-        for _, name in matches(_TITLED, text, data):
-            yield from _named(text, name, 0.8, "speakers:title")
+        for _, name in find_matches(_TITLED, text, data):
+            yield from _trim_name(text, name, 0.8, "speakers:title")
     if 1 in present:
-        for _, cue, name, _ in matches(_ANNOUNCED, text, data):
+        for _, cue, name, _ in find_matches(_ANNOUNCED, text, data):
             strong = "name" in text[slice(*cue)].lower()
             source = "speakers:introduction" if strong else "speakers:hotword"
-            single = strong or _after_is_sure(text, name[1])
-            yield from _named(text, name, 0.8 if strong else 0.7, source, single=single)
+            single = strong or _is_sure_after(text, name[1])
+            yield from _trim_name(text, name, 0.8 if strong else 0.7, source, single=single)
     if 2 in present:
-        for _, cue, name, after in matches(_INTRODUCED, text, data):
-            said = text[slice(*after)].strip(" ,\n").lower() if after[0] >= 0 else ""
-            sure = said in ("calling", "speaking", "here", "from", "with", "again", "over at", "on behalf", "filling")
+        for _, cue, name, after in find_matches(_INTRODUCED, text, data):
+            continuation = text[slice(*after)].strip(" ,\n").lower() if after[0] >= 0 else ""
+            sure = continuation in (
+                "calling",
+                "speaking",
+                "here",
+                "from",
+                "with",
+                "again",
+                "over at",
+                "on behalf",
+                "filling",
+            )
             single = sure and text[slice(*cue)].lower() != "it is"
-            yield from _named(text, name, 0.75 if sure else 0.6, "speakers:introduction", single=single)
+            yield from _trim_name(text, name, 0.75 if sure else 0.6, "speakers:introduction", single=single)
     if 3 in present:
-        for (start, _), _, _, name, _ in matches(_GREETED, text, data):
+        for (start, _), _, _, name, _ in find_matches(_GREETED, text, data):
             if _OPENS.search(text[max(0, start - 8) : start]):
-                yield from _named(text, name, 0.7, "speakers:address")
+                yield from _trim_name(text, name, 0.7, "speakers:address")
     if 4 in present:
-        for _, name in matches(_SIGNED, text, data):
-            yield from _named(text, name, 0.7, "speakers:signature")
+        for _, name in find_matches(_SIGNED, text, data):
+            yield from _trim_name(text, name, 0.7, "speakers:signature")
     if 5 in present:
-        for _, greeted, called in matches(_UNCAPPED, text, data):
+        for _, greeted, called in find_matches(_UNCAPPED, text, data):
             start, end = greeted if greeted[0] >= 0 else called
             if not any(w.lower() in _STOP for w in text[start:end].split()):
                 yield Span(start, end, "PERSON", 0.6, "speakers:introduction")
     if 6 in present:
-        for _, (start, end) in matches(_HEADER, text, data):
+        for _, (start, end) in find_matches(_HEADER, text, data):
             for listed in _LISTED.finditer(text, start, end):
-                yield from _of_header(text, listed.start(), listed.end())
+                yield from _split_header(text, listed.start(), listed.end())
     if 7 in present:
-        for _, (start, end) in matches(_SMALL_TITLE, text, data):
+        for _, (start, end) in find_matches(_SMALL_TITLE, text, data):
             if text[start:end] not in _STOP:
                 yield Span(start, end, "PERSON", 0.65, "speakers:title")
 
 
-def _of_header(text: str, start: int, end: int) -> Iterator[Span]:
+def _split_header(text: str, start: int, end: int) -> Iterator[Span]:
     """Names in a line of addresses: "Allen, Phillip K." is one, "Jane Doe, Bob Roy" are two."""
     inverted = re.fullmatch(r"[^\s,]+, [^,]+", text[start:end])
     for part in [text[start:end]] if inverted else text[start:end].split(", "):
@@ -239,7 +258,7 @@ def _of_header(text: str, start: int, end: int) -> Iterator[Span]:
         start += len(part) + 2
 
 
-def _after_is_sure(text: str, end: int) -> bool:
+def _is_sure_after(text: str, end: int) -> bool:
     return text[end : end + 1] in (".", ",", "?", "!", "'", "\n", "") or text[end : end + 6] in (
         " with ",
         " from ",
@@ -248,7 +267,7 @@ def _after_is_sure(text: str, end: int) -> bool:
     )
 
 
-def _named(text: str, place: Interval, score: float, source: str, *, single: bool = True) -> Iterator[Span]:
+def _trim_name(text: str, place: Interval, score: float, source: str, *, single: bool = True) -> Iterator[Span]:
     """The name at ``place`` without words that are none, if something is left."""
     start, end = place
     words = list(re.finditer(r"\S+", text[start:end]))

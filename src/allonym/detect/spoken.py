@@ -16,7 +16,7 @@ import re2
 from allonym.checksums.algorithms import has_luhn_digit
 from allonym.detect import Detector
 from allonym.detect.disguise import TOP_DOMAINS
-from allonym.detect.scan import compiled, encoded, matches
+from allonym.detect.scan import compile_pattern, encode_text, find_matches
 from allonym.detect.words import word_list
 from allonym.document import Document, Span
 from allonym.policy import Policy
@@ -77,25 +77,25 @@ _CUES = (
         )
     ),
 )
-_HYPHENED = compiled(r"\b([A-Za-z](?:-[A-Za-z0-9])+-[A-Za-z0-9])\b")
-_SPACED = compiled(r"\b([A-Z](?: [A-Z0-9])+ [A-Z0-9]|[a-z](?: [a-z0-9]){3,}|[A-Z](?:, [A-Z]){3,})\b")
-_DOTTED = compiled(r"\b([A-Z]\.(?: ?[A-Z]\.)+ ?[A-Z]\b\.?)( [A-Z][\pL'\-]+)?")
-_CODE = compiled(
+_HYPHENED = compile_pattern(r"\b([A-Za-z](?:-[A-Za-z0-9])+-[A-Za-z0-9])\b")
+_SPACED = compile_pattern(r"\b([A-Z](?: [A-Z0-9])+ [A-Z0-9]|[a-z](?: [a-z0-9]){3,}|[A-Z](?:, [A-Z]){3,})\b")
+_DOTTED = compile_pattern(r"\b([A-Z]\.(?: ?[A-Z]\.)+ ?[A-Z]\b\.?)( [A-Z][\pL'\-]+)?")
+_CODE = compile_pattern(
     rf"\b((?:[A-Z]\. )+(?:[0-9]+\b|(?i:{_DIGIT}|for)\b)(?:\.? (?:[A-Z]\.|[0-9]+\b|(?i:{_DIGIT}|for)\b))*(?: [A-Z]\b)?)"
 )
-_ALPHABET = compiled(rf"\b({_AS_IN}(?:(?:,|\.|;| and|, and)? {_AS_IN}|[,.]? [A-Z]\b)*)")
-_NUMBER = compiled(rf"(?i)\b({_FIRST}(?:{_GAP}{_LATER})+)")
-_READ_OUT = compiled(
+_ALPHABET = compile_pattern(rf"\b({_AS_IN}(?:(?:,|\.|;| and|, and)? {_AS_IN}|[,.]? [A-Z]\b)*)")
+_NUMBER = compile_pattern(rf"(?i)\b({_FIRST}(?:{_GAP}{_LATER})+)")
+_READ_OUT = compile_pattern(
     r"(?i)\b(dot (?:(co|com|org|ac|gov|net) dot )?([a-z]{2,12}))\b"
     r"((?:,? (?:forward )?slash [a-z0-9\-]+(?: (?:dot|dash|hyphen|underscore) [a-z0-9]+)*)*)"
 )
-_HALF = compiled(r"\s(@(?:[A-Za-z0-9\-]+\.)+[A-Za-z]{2,12})\b")
+_HALF = compile_pattern(r"\s(@(?:[A-Za-z0-9\-]+\.)+[A-Za-z]{2,12})\b")
 _WORD = re.compile(r"\S+")
 _TOKEN = re.compile(r"[A-Za-z]+|[0-9]+")
 
 
 @cache
-def _cues() -> re2.Set:
+def _compile_cues() -> re2.Set:
     """Which of the three kinds of speech may stand in a text, in one pass; in the order of ``_CUES``."""
     cues = re2.Set.SearchSet()
     for cue in _CUES:
@@ -104,29 +104,29 @@ def _cues() -> re2.Set:
     return cues
 
 
-def build(policy: Policy) -> Detector:
+def build_detector(policy: Policy) -> Detector:
     """The detector for a policy; it does nothing where the policy looks for none of :data:`LABELS`."""
-    wanted = frozenset(label for label in LABELS if label in policy.taxonomy and policy.looks_for(label))
-    cues = _cues()
-    finders = (_spelled, _numbers, _addresses)
+    enabled = frozenset(label for label in LABELS if label in policy.taxonomy and policy.looks_for(label))
+    cues = _compile_cues()
+    finders = (_find_spelled, _find_numbers, _find_addresses)
 
-    def detect(document: Document) -> Iterable[Span]:
+    def find_spoken(document: Document) -> Iterable[Span]:
         text = document.text
-        data = encoded(text)
-        if not wanted or not (present := cues.Match(data)):
+        data = encode_text(text)
+        if not enabled or not (present := cues.Match(data)):
             return ()
-        return [s for i in sorted(present) for s in finders[i](text, data) if s.label in wanted]
+        return [s for i in sorted(present) for s in finders[i](text, data) if s.label in enabled]
 
-    return detect
+    return find_spoken
 
 
-def _spelled(text: str, data: bytes) -> Iterator[Span]:
-    for _, (start, end) in matches(_HYPHENED, text, data):
+def _find_spelled(text: str, data: bytes) -> Iterator[Span]:
+    for _, (start, end) in find_matches(_HYPHENED, text, data):
         if (text[start - 1 : start] in ("-", "'") and start) or text[end : end + 1] in ("-", "'"):
             continue
         if _is_spelling(text[start:end].split("-"), 3):
             yield Span(start, end, "SPELLED_WORD", 0.8, "spoken:hyphened")
-    for _, (start, end) in matches(_SPACED, text, data):
+    for _, (start, end) in find_matches(_SPACED, text, data):
         listed = text[start + 1] == ","
         if text[end - 2 : end] == " I" and text[end : end + 2][:1] == " " and text[end + 1 : end + 2].islower():
             end -= 2
@@ -137,7 +137,7 @@ def _spelled(text: str, data: bytes) -> Iterator[Span]:
             yield Span(
                 start, end, "SPELLED_WORD", score, "spoken:spaced+context(spelling)" if named else "spoken:spaced"
             )
-    for _, (start, end), name in matches(_DOTTED, text, data):
+    for _, (start, end), name in find_matches(_DOTTED, text, data):
         if text[end - 2 : end] == " I" or text[start - 1 : start] == ".":
             continue
         letters = [c for c in text[start:end] if c.isalpha()]
@@ -145,12 +145,12 @@ def _spelled(text: str, data: bytes) -> Iterator[Span]:
             yield Span(start, name[1], "PERSON", 0.6, "spoken:initials")
         elif (" " in text[start:end] or len(letters) > 3) and _is_spelling(letters, 3):
             yield Span(start, end, "SPELLED_WORD", 0.6, "spoken:dotted")
-    for _, (start, end) in matches(_CODE, text, data):
+    for _, (start, end) in find_matches(_CODE, text, data):
         code = text[start:end]
         if len(_TOKEN.findall(code)) >= 3 and code.count(".") > 1 and text[start - 1 : start] != ".":
             yield Span(start, end, "SPELLED_WORD", 0.6, "spoken:code")
-    for _, (start, end) in matches(_ALPHABET, text, data):
-        yield from _alphabet(text, start, end)
+    for _, (start, end) in find_matches(_ALPHABET, text, data):
+        yield from _find_spelling_alphabet(text, start, end)
 
 
 _SPELLING_WORDS = ("spell", "letters", "surname", "last name", "first name", "my name", "his name", "her name")
@@ -170,7 +170,7 @@ def _is_spelling(letters: list[str], least: int) -> bool:
 _PAIR = re.compile(r"\b([A-Za-z]),? (as in|like|for|is for|as for) (?:the )?([A-Za-z]+)", re.IGNORECASE)
 
 
-def _alphabet(text: str, start: int, end: int) -> Iterator[Span]:
+def _find_spelling_alphabet(text: str, start: int, end: int) -> Iterator[Span]:
     pairs = [m for m in _PAIR.finditer(text, start, end) if m[1].lower() == m[3][0].lower()]
     sure = [m for m in pairs if m[2].lower() == "as in" or m[3].lower() in _ALPHABET_WORDS]
     if sure and len(pairs) > (sure[0][2].lower() != "as in" and sure[0][3][0].islower()):
@@ -181,8 +181,8 @@ def _alphabet(text: str, start: int, end: int) -> Iterator[Span]:
         )
 
 
-def _numbers(text: str, data: bytes) -> Iterator[Span]:
-    for _, (start, end) in matches(_NUMBER, text, data):
+def _find_numbers(text: str, data: bytes) -> Iterator[Span]:
+    for _, (start, end) in find_matches(_NUMBER, text, data):
         tokens = list(_TOKEN.finditer(text, start, end))
         while tokens and tokens[-1][0].lower() in _MISHEARD:
             tokens.pop()
@@ -202,14 +202,14 @@ def _numbers(text: str, data: bytes) -> Iterator[Span]:
         if spoken < 2 or 2 * loose > spoken or ((rough or loose) and len(digits) < 7) or set(digits) == {"0"}:
             continue
         start, end = tokens[0].start(), tokens[-1].end()
-        if len(digits) < 6 and not text[start:end].replace(" ", "").isalpha() and _counting(digits):
+        if len(digits) < 6 and not text[start:end].replace(" ", "").isalpha() and _is_counting(digits):
             continue
         if text[max(0, start - 3) : start].lower().endswith(("ty-", "ty ")) and text[start].isalpha():
             continue
-        yield _number(text, start, end, digits)
+        yield _classify_number(text, start, end, digits)
 
 
-def _counting(digits: str) -> bool:
+def _is_counting(digits: str) -> bool:
     """Whether the digits rise by one or stay the same: "three, four, five years", "two- two- two things"."""
     steps = {ord(b) - ord(a) for a, b in pairwise(digits)}
     return steps in ({1}, {0})
@@ -230,7 +230,7 @@ _PHONE_WORDS = (
 )
 
 
-def _number(text: str, start: int, end: int, digits: str) -> Span:
+def _classify_number(text: str, start: int, end: int, digits: str) -> Span:
     size = len(digits)
     before = text[max(0, start - 80) : start].lower()
     if 13 <= size <= 19 and has_luhn_digit(digits):
@@ -248,25 +248,25 @@ def _number(text: str, start: int, end: int, digits: str) -> Span:
 Word = tuple[int, int, str]
 
 
-def _addresses(text: str, data: bytes) -> Iterator[Span]:
-    for whole, dot, second, top, _ in matches(_READ_OUT, text, data):
-        end = whole[1]
+def _find_addresses(text: str, data: bytes) -> Iterator[Span]:
+    for full, dot, second, top, _ in find_matches(_READ_OUT, text, data):
+        end = full[1]
         name = text[slice(*top)].lower()
         if name not in TOP_DOMAINS:
             if second[0] < 0:
                 continue
             name, end = text[slice(*second)].lower(), second[1]
-        span = _address(text, dot[0], end, name in _SURE_TOP)
+        span = _read_address(text, dot[0], end, name in _SURE_TOP)
         if span is not None:
             yield span
-    for _, (start, end) in matches(_HALF, text, data):
-        words = _left(text, start)
-        first = _mailbox(words, len(words) - 1)
+    for _, (start, end) in find_matches(_HALF, text, data):
+        words = _words_before(text, start)
+        first = _find_mailbox_start(words, len(words) - 1)
         if first >= 0 and text[end - 1].lower() != "@":
             yield Span(words[first][0], end, "EMAIL_ADDRESS", 0.85, "spoken:mailbox")
 
 
-def _left(text: str, end: int) -> list[Word]:
+def _words_before(text: str, end: int) -> list[Word]:
     """The words in front of ``end``, in its sentence, at most 160 characters back."""
     floor = max(0, end - 160)
     words = [(m.start(), m.end(), m[0]) for m in _WORD.finditer(text, floor, end)]
@@ -275,63 +275,63 @@ def _left(text: str, end: int) -> list[Word]:
     return words
 
 
-def _letterlike(word: str) -> bool:
+def _is_letterlike(word: str) -> bool:
     bare = word.rstrip(".,").lower()
     if len(bare) == 1:
         return bare.isalnum()
     return bare in _DIGITS or bare in _TIMES or bare.isdigit() or (len(bare) > 2 and set(bare[1::2]) == {"-"})
 
 
-def _stops(word: str) -> bool:
-    return word[-1] in ".,;:?!" and not _letterlike(word)
+def _ends_sentence(word: str) -> bool:
+    return word[-1] in ".,;:?!" and not _is_letterlike(word)
 
 
-def _label(words: list[Word], at: int) -> int:
-    """Index of the first word of the name whose last word is ``at``; -1 where there is none."""
-    if at < 0 or _stops(words[at][2]):
+def _find_label_start(words: list[Word], last: int) -> int:
+    """Index of the first word of the name whose last word is ``last``; -1 where there is none."""
+    if last < 0 or _ends_sentence(words[last][2]):
         return -1
-    first = at
-    if _letterlike(words[at][2]):
-        while first and _letterlike(words[first - 1][2]) and words[first - 1][2].lower() not in ("a", "i"):
+    first = last
+    if _is_letterlike(words[last][2]):
+        while first and _is_letterlike(words[first - 1][2]) and words[first - 1][2].lower() not in ("a", "i"):
             first -= 1
     return first
 
 
-def _mailbox(words: list[Word], at: int) -> int:
-    """Index of the first word of the mailbox that ends at ``at``; -1 where these words are none."""
-    first = _label(words, at)
+def _find_mailbox_start(words: list[Word], last: int) -> int:
+    """Index of the first word of the mailbox that ends at ``last``; -1 where these words are none."""
+    first = _find_label_start(words, last)
     if first < 0:
         return -1
-    joined = first < at
+    joined = first < last
     while first > 1 and words[first - 1][2].lower() in _JOINTS:
-        further = _label(words, first - 2)
+        further = _find_label_start(words, first - 2)
         if further < 0:
             break
         first, joined = further, True
-    while first and _letterlike(words[first - 1][2]) and words[first - 1][2].lower() not in ("a", "i", "o"):
+    while first and _is_letterlike(words[first - 1][2]) and words[first - 1][2].lower() not in ("a", "i", "o"):
         first -= 1
         joined = True
-    bare = words[at][2].lower()
-    if first and bare in _DIGITS and not _letterlike(name := words[first - 1][2]) and name.isalpha():
+    bare = words[last][2].lower()
+    if first and bare in _DIGITS and not _is_letterlike(name := words[first - 1][2]) and name.isalpha():
         first -= name.lower() not in _NO_MAILBOX
     if not joined and (bare in _NO_MAILBOX or not bare.replace("'", "").replace("-", "").replace("_", "").isalnum()):
         return -1
     return first
 
 
-def _address(text: str, dot: int, end: int, sure: bool) -> Span | None:
-    words = _left(text, dot)
-    at = len(words) - 1
-    if at >= 0 and (place := words[at][2].find("@")) >= 0 and len(words[at][2]) > place + 1:
+def _read_address(text: str, dot: int, end: int, sure: bool) -> Span | None:
+    words = _words_before(text, dot)
+    last = len(words) - 1
+    if last >= 0 and (place := words[last][2].find("@")) >= 0 and len(words[last][2]) > place + 1:
         if place:
-            return Span(words[at][0], end, "EMAIL_ADDRESS", 0.85, "spoken:mailbox")
-        first = _mailbox(words, at - 1)
-        return Span(words[max(first, 0) if first >= 0 else at][0], end, "EMAIL_ADDRESS", 0.85, "spoken:mailbox")
-    first = _label(words, at)
+            return Span(words[last][0], end, "EMAIL_ADDRESS", 0.85, "spoken:mailbox")
+        first = _find_mailbox_start(words, last - 1)
+        return Span(words[max(first, 0) if first >= 0 else last][0], end, "EMAIL_ADDRESS", 0.85, "spoken:mailbox")
+    first = _find_label_start(words, last)
     if first < 0:
         return None
     while first > 1 and words[first - 1][2].lower() in ("dot", "dash", "hyphen"):
-        further = _label(words, first - 2)
+        further = _find_label_start(words, first - 2)
         if further < 0:
             break
         first = further
@@ -341,8 +341,8 @@ def _address(text: str, dot: int, end: int, sure: bool) -> Span | None:
     start = first
     for back in range(3):
         i = first - back
-        if i > 1 and words[i - 1][2].lower() in ("at", "@") and not _stops(words[i - 2][2]):
-            mailbox = _mailbox(words, i - 2)
+        if i > 1 and words[i - 1][2].lower() in ("at", "@") and not _ends_sentence(words[i - 2][2]):
+            mailbox = _find_mailbox_start(words, i - 2)
             if mailbox >= 0 and (sure or i - 2 - mailbox > 1):
                 return Span(words[mailbox][0], end, "EMAIL_ADDRESS", 0.85, "spoken:mailbox")
             break

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from allonym.detect.lexicon import TITLES, letters_of
+from allonym.detect.lexicon import TITLES, keep_letters
 from allonym.detect.words import word_list
 from allonym.document import Document, Span
 from allonym.errors import UsageError
@@ -48,7 +48,7 @@ _LENGTH = re.compile(
 )
 
 
-def build(policy: Policy) -> Callable[[Document], list[Span]]:
+def build_detector(policy: Policy) -> Callable[[Document], list[Span]]:
     """The tagger with the operating points of a policy.
 
     Raises:
@@ -62,42 +62,42 @@ def build(policy: Policy) -> Callable[[Document], list[Span]]:
             f"the embedded tagger knows English, the policy {policy.name!r} is for {policy.language!r}; train one with "
             "'allonym train ner' and name it in [detect.tagger] model, or leave the tagger out of detect.detectors"
         )
-    if folder == ENGLISH and not any(_wanted_label(policy, label) for label in (*LABELS, "PERSON")):
+    if folder == ENGLISH and not any(_find_enabled_label(policy, label) for label in (*LABELS, "PERSON")):
         return lambda document: []
     model = load(folder, int(str(settings["threads"])), bool(settings["gpu"]))
-    bars, sure = bars_of(policy, model)
-    names = {label: _wanted_label(policy, label) for label in (*model.labels, "PERSON", "DURATION", "US_STATE")}
-    apart = bool(settings["name_parts"]) or not names["PERSON"]  # who looks for last names alone must find them
+    bars, sure = read_thresholds(policy, model)
+    names = {label: _find_enabled_label(policy, label) for label in (*model.labels, "PERSON", "DURATION", "US_STATE")}
+    name_parts = bool(settings["name_parts"]) or not names["PERSON"]  # who looks for last names alone must find them
 
-    def find(document: Document) -> list[Span]:
+    def find_names(document: Document) -> list[Span]:
         tagged = model(document.text)
         turns = [turn.start for turn in document.turns]
-        found = spans(document.text, tagged, model.labels, bars, sure, turns)
-        kept = _worth(document.text, whole_names(document.text, found, turns))
-        if apart:  # the same words either way
-            named = {p for s in kept if s.label == "PERSON" for p in range(s.start, s.end)}
-            parts = [p for p in found if p.label in NAME_PARTS and p.start in named]
-            kept = sorted([s for s in kept if s.label != "PERSON"] + parts)
-        return [Span(s.start, s.end, names[s.label], s.score, s.source) for s in kept if names[s.label]]
+        findings = extract_spans(document.text, tagged, model.labels, bars, sure, turns)
+        selected = _select_identifying(document.text, join_name_parts(document.text, findings, turns))
+        if name_parts:  # the same words either way
+            named = {p for s in selected if s.label == "PERSON" for p in range(s.start, s.end)}
+            parts = [p for p in findings if p.label in NAME_PARTS and p.start in named]
+            selected = sorted([s for s in selected if s.label != "PERSON"] + parts)
+        return [Span(s.start, s.end, names[s.label], s.score, s.source) for s in selected if names[s.label]]
 
-    find.reads_disguise = False  # type: ignore[attr-defined]  # a network reads sentences, not what is left of them
-    return find
+    find_names.reads_disguise = False  # type: ignore[attr-defined]  # a network reads sentences, not what is left of them
+    return find_names
 
 
-def _worth(text: str, found: Sequence[Span]) -> list[Span]:
+def _select_identifying(text: str, findings: Sequence[Span]) -> list[Span]:
     """The findings that can identify, with the labels that their words give away."""
     out: list[Span] = []
-    for n, span in enumerate(found):
+    for n, span in enumerate(findings):
         label = span.label
-        start, end = _without_codes(text, span)
-        said = text[start:end]
-        if start == end or _lone_letter(text, found, n) or _says_nothing(said):
+        start, end = _trim_codes(text, span)
+        surface = text[start:end]
+        if start == end or _is_lone_letter(text, findings, n) or _is_function_words(surface):
             continue
-        if label in _WORDED and not any(map(str.isalpha, said)):
+        if label in _WORDED and not any(map(str.isalpha, surface)):
             continue
-        if " " not in said and _ASKING.match(text, start):
+        if " " not in surface and _ASKING.match(text, start):
             continue
-        if label == "REGION" and "_".join(said.lower().split()) in _STATES:
+        if label == "REGION" and "_".join(surface.lower().split()) in _STATES:
             label = "US_STATE"
         if label == "DATE" and _LENGTH.match(text, start, end):
             label = "DURATION"
@@ -105,7 +105,7 @@ def _worth(text: str, found: Sequence[Span]) -> list[Span]:
     return out
 
 
-def bars_of(policy: Policy, model: TaggerModel) -> tuple[dict[str, float], dict[str, float]]:
+def read_thresholds(policy: Policy, model: TaggerModel) -> tuple[dict[str, float], dict[str, float]]:
     """What a finding needs, by label: the least chance that each word is an entity, and that its label is right.
 
     The first is the threshold of the label's rule if it has one, else the operating point. The second is 0 but for
@@ -116,7 +116,7 @@ def bars_of(policy: Policy, model: TaggerModel) -> tuple[dict[str, float], dict[
     sure: dict[str, float] = {}
     for label in model.labels:
         point = policy.operating_point_for(label)
-        own = next(
+        rule_threshold = next(
             (
                 rule.threshold
                 for name in policy.taxonomy.lineage(label)
@@ -124,8 +124,8 @@ def bars_of(policy: Policy, model: TaggerModel) -> tuple[dict[str, float], dict[
             ),
             None,
         )
-        if own is not None:
-            out[label] = max(own, 0.001)
+        if rule_threshold is not None:
+            out[label] = max(rule_threshold, 0.001)
         elif isinstance(point, str):
             table = points.get(point, {})
             out[label] = float(table.get(label, table.get("*", 0.5)))
@@ -135,7 +135,7 @@ def bars_of(policy: Policy, model: TaggerModel) -> tuple[dict[str, float], dict[
     return out, sure
 
 
-def spans(
+def extract_spans(
     text: str,
     tagged: Tagged,
     labels: Sequence[str],
@@ -166,32 +166,32 @@ def spans(
     if not entity.any():
         return []
     out: list[Span] = []
-    apart = _apart(text, tagged.borders, turns)
-    starts = np.flatnonzero(entity & ~(np.r_[False, entity[:-1]] & ~apart))
-    ends = np.flatnonzero(entity & ~(np.r_[entity[1:], False] & ~np.r_[apart[1:], False])) + 1
+    breaks = _find_breaks(text, tagged.borders, turns)
+    starts = np.flatnonzero(entity & ~(np.r_[False, entity[:-1]] & ~breaks))
+    ends = np.flatnonzero(entity & ~(np.r_[entity[1:], False] & ~np.r_[breaks[1:], False])) + 1
     for first, last in zip(starts.tolist(), ends.tolist(), strict=True):
         run = chances[first:last].copy()
         run[:, 0] = -np.inf
         run[0, 1::2] = np.logaddexp(run[0, 1::2], run[0, 2::2])  # what is inside here begins here
         run[:, 1::2] -= _BEGIN
-        for a, b, kind_ in _pieces(decode(run).tolist()):
+        for a, b, kind_ in _split_entities(decode(run).tolist()):
             label = labels[kind_]
             if sure and sure.get(label):
                 alike = [k for k, other in enumerate(labels) if TAXONOMY.related(other, label)]
                 if mass[first + a : first + b][:, alike].sum(axis=1).min() < sure[label]:
                     continue
-            out += _span(text, tagged, first + a, first + b, label, inside)
+            out += _trim_span(text, tagged, first + a, first + b, label, inside)
     return out
 
 
-def _apart(text: str, borders: Sequence[tuple[int, int]], turns: Sequence[int]) -> Any:
+def _find_breaks(text: str, borders: Sequence[tuple[int, int]], turns: Sequence[int]) -> Any:
     """Which words begin a paragraph, a speaker's turn, the line after a short one, a cell: no entity goes on."""
     import numpy as np
 
     out = np.zeros(len(borders), bool)
     starts = [a for a, _ in borders]
-    for at in (*_line_ends(text), *turns, *(n + 1 for n, c in enumerate(text) if c == "\t")):
-        word = bisect_left(starts, at)
+    for position in (*_line_ends(text), *turns, *(n + 1 for n, c in enumerate(text) if c == "\t")):
+        word = bisect_left(starts, position)
         if word < len(out):
             out[word] = True
     return out
@@ -208,7 +208,7 @@ def _line_ends(text: str) -> list[int]:
     return out
 
 
-def _pieces(tags: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+def _split_entities(tags: Sequence[int]) -> Iterator[tuple[int, int, int]]:
     start = 0
     for i in range(1, len(tags) + 1):
         if i == len(tags) or tags[i] % 2:
@@ -216,17 +216,19 @@ def _pieces(tags: Sequence[int]) -> Iterator[tuple[int, int, int]]:
             start = i
 
 
-def _span(text: str, tagged: Tagged, first: int, last: int, label: str, inside: Any) -> list[Span]:
+def _trim_span(text: str, tagged: Tagged, first: int, last: int, label: str, inside: Any) -> list[Span]:
     words = [text[a:b] for a, b in tagged.borders[first:last]]
     i, j = 0, len(words)
     while i < j and not words[i][0].isalnum() and words[i][0] not in "$€£¥#@+-(":
         i += 1
     # a word may end with a combining accent
-    while j > i and not any(map(str.isalnum, words[j - 1])) and not _closes(words, i, j):
+    while j > i and not any(map(str.isalnum, words[j - 1])) and not _belongs_to_name(words, i, j):
         j -= 1
-    while label in NAME_PARTS and i < j - 1 and letters_of(words[i]) in TITLES and words[i + 1] not in ("'", "’", "-"):
+    while (
+        label in NAME_PARTS and i < j - 1 and keep_letters(words[i]) in TITLES and words[i + 1] not in ("'", "’", "-")
+    ):
         i += 2 if words[i + 1] == "." else 1
-    if label in NAME_PARTS and all(letters_of(word) in TITLES or word == "." for word in words[i:j]):
+    if label in NAME_PARTS and all(keep_letters(word) in TITLES or word == "." for word in words[i:j]):
         return []  # a title alone
     if i >= j or not any(c.isalnum() for word in words[i:j] for c in word):
         return []
@@ -234,7 +236,7 @@ def _span(text: str, tagged: Tagged, first: int, last: int, label: str, inside: 
     return [Span(tagged.borders[first + i][0], tagged.borders[first + j - 1][1], label, score, SOURCE)]
 
 
-def _closes(words: Sequence[str], first: int, last: int) -> bool:
+def _belongs_to_name(words: Sequence[str], first: int, last: int) -> bool:
     """Whether the mark at the end belongs to what stands before it: "Inc.", "U.S.", "J.", "(UK)", "5 %"."""
     mark = words[last - 1]
     if mark == ".":
@@ -245,12 +247,12 @@ def _closes(words: Sequence[str], first: int, last: int) -> bool:
     return mark in ("%", "+", "!") and last - 1 > first
 
 
-def whole_names(text: str, found: Sequence[Span], turns: Sequence[int] = ()) -> list[Span]:
+def join_name_parts(text: str, findings: Sequence[Span], turns: Sequence[int] = ()) -> list[Span]:
     """Touching name parts as one ``PERSON`` each; a first name after a last name, or a turn, begins another person."""
     out: list[Span] = []
     parts: list[str] = []
     ends = sorted((*_line_ends(text), *turns)) if "\n" in text else []
-    for span in found:
+    for span in findings:
         if span.label not in NAME_PARTS:
             out.append(span)
             parts = []
@@ -273,37 +275,37 @@ def whole_names(text: str, found: Sequence[Span], turns: Sequence[int] = ()) -> 
     return out
 
 
-def _lone_letter(text: str, found: Sequence[Span], n: int) -> bool:
+def _is_lone_letter(text: str, findings: Sequence[Span], n: int) -> bool:
     """Whether a finding is one letter or digit and no part of a name: that names nobody."""
-    span = found[n]
+    span = findings[n]
     if span.end - span.start > 4 or sum(map(str.isalnum, text[span.start : span.end])) > 1:
         return False
-    before = n and span.start - found[n - 1].end <= 2
-    after = n + 1 < len(found) and found[n + 1].start - span.end <= 2
+    before = n and span.start - findings[n - 1].end <= 2
+    after = n + 1 < len(findings) and findings[n + 1].start - span.end <= 2
     return not before and not after
 
 
-def _says_nothing(said: str) -> bool:
+def _is_function_words(surface: str) -> bool:
     """Whether it is made of function words alone, which identify nobody."""
-    return all(word.lower() in _FUNCTION for word in find_words(said)) and (
-        said.islower() or said.lower() in ("am", "pm")
+    return all(word.lower() in _FUNCTION for word in find_words(surface)) and (
+        surface.islower() or surface.lower() in ("am", "pm")
     )
 
 
-def _without_codes(text: str, span: Span) -> tuple[int, int]:
+def _trim_codes(text: str, span: Span) -> tuple[int, int]:
     """The borders without what a number is called in front of it, "IBAN DE89"; none where it is only that, "VIN"."""
-    said = text[span.start : span.end].split(" ")
-    whole = " ".join(said)
-    if whole.lower() in _CODES and (span.label in _THINGS or whole.isupper()):
+    words = text[span.start : span.end].split(" ")
+    surface = " ".join(words)
+    if surface.lower() in _CODES and (span.label in _THINGS or surface.isupper()):
         return span.end, span.end
-    for n in range(min(4, len(said) - 1), 0, -1):
-        called = " ".join(said[:n])
-        if called.lower() in _CODES and any(c.isdigit() or c == "@" for c in said[n]):
+    for n in range(min(4, len(words) - 1), 0, -1):
+        called = " ".join(words[:n])
+        if called.lower() in _CODES and any(c.isdigit() or c == "@" for c in words[n]):
             return span.start + len(called) + 1, span.end
     return span.start, span.end
 
 
-def _wanted_label(policy: Policy, label: str) -> str:
+def _find_enabled_label(policy: Policy, label: str) -> str:
     """The label itself or its nearest ancestor that the policy looks for; empty where it does not, or excludes it."""
     if any(name in policy.exclude for name in policy.taxonomy.lineage(label)):
         return ""

@@ -46,9 +46,9 @@ def with_turns(document: Document) -> Document:
     text = document.text
     if document.turns or text.count(":") < MIN_TURNS or "\n" not in text:
         return document
-    found = []
+    turns = []
     for a, b in document.parts or ((0, len(text)),):
         for turn in find_turns(text[a:b]):
-            who = turn.speaker and (turn.speaker[0] + a, turn.speaker[1] + a)
-            found.append(Turn(turn.start + a, turn.end + a, who))
-    return replace(document, turns=tuple(found)) if found else document
+            speaker = turn.speaker and (turn.speaker[0] + a, turn.speaker[1] + a)
+            turns.append(Turn(turn.start + a, turn.end + a, speaker))
+    return replace(document, turns=tuple(turns)) if turns else document

@@ -8,11 +8,11 @@ from importlib.resources import files
 
 
 @cache
-def _lists() -> dict[str, str]:
+def _read_lists() -> dict[str, str]:
     return tomllib.loads(files("allonym.detect").joinpath("words.toml").read_text(encoding="utf-8"))
 
 
 @cache
 def word_list(name: str) -> frozenset[str]:
     """The words of the list ``name``."""
-    return frozenset(_lists()[name].split())
+    return frozenset(_read_lists()[name].split())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from allonym.errors import PlanMismatch
-from allonym.plan import Edit, Plan, digest, replaced
+from allonym.plan import Edit, Plan, apply_edits, digest
 
 __all__ = ["chained"]
 
@@ -22,7 +22,7 @@ def chained(text: str, first: Plan, second: Plan) -> Plan:
     Raises:
         PlanMismatch: ``text`` is not the first plan's, or the second was not made for what the first makes.
     """
-    between = replaced(text, first.edits)
+    between = apply_edits(text, first.edits)
     if digest(text) != first.digest or digest(between) != second.digest:
         raise PlanMismatch("the second plan must be for the text that the first one makes of this text")
     pieces: list[tuple[int, int, Edit]] = []  # where the first plan's replacements stand in the text between
@@ -59,11 +59,11 @@ def chained(text: str, first: Plan, second: Plan) -> Plan:
         moved += sum(len(e.replacement) - (e.end - e.start) for _, _, e in ones)
         end = high - moved
         inner = [Edit(e.start - low, e.end - low, e.replacement, e.label) for e in twos]
-        new = replaced(between[low:high], inner)
+        new = apply_edits(between[low:high], inner)
         lead = ones[0][2] if ones else twos[0]
         operator = twos[-1].operator if twos else lead.operator
         if new != text[start:end] or not twos:
             out.append(Edit(start, end, new, lead.label, lead.entity, operator, text[start:end]))
     return Plan(
-        first.digest, tuple(out), tuple(dict.fromkeys((*first.notes, *second.notes))), digest(replaced(text, out))
+        first.digest, tuple(out), tuple(dict.fromkeys((*first.notes, *second.notes))), digest(apply_edits(text, out))
     )

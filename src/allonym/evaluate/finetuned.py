@@ -236,12 +236,12 @@ def _opened(folder: Path, prefix: str, **settings: Any) -> tuple[Any, Any]:
     Raises:
         DataError: it does not hold such a network.
     """
-    from allonym.detect.adapters.offline import loading
+    from allonym.detect.adapters.offline import load_offline
 
     kind, what, example = _KINDS[prefix]
     hub = _libraries(what)[1]
     try:
-        with loading(prefix, str(folder), floor="evaluate"):
+        with load_offline(prefix, str(folder), floor="evaluate"):
             local = {"local_files_only": True, "trust_remote_code": False}
             tokenizer = hub.AutoTokenizer.from_pretrained(folder, **local)
             network = getattr(hub, kind).from_pretrained(folder, **local, **settings)

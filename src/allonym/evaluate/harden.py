@@ -28,7 +28,7 @@ from allonym.evaluate.rewording import GENERALISE, reworded, softened
 from allonym.evaluate.similarity import similarities
 from allonym.evaluate.surface import list_words as counted
 from allonym.intruder.linkage import Linkage
-from allonym.plan import Edit, Plan, digest, replaced
+from allonym.plan import Edit, Plan, apply_edits, digest
 from allonym.serial import Serialisable
 from allonym.stats import BeforeAfter, Estimate, none
 from allonym.stats.samples import average, share
@@ -260,7 +260,7 @@ def _way(
     for _ in range(_ROUNDS):
         edits = reworded(text, words, told, agreed)
         seen_edits = reworded(text, words, {i: w for i, w in told.items() if i not in hidden}, agreed)
-        seen = replaced(text, seen_edits)
+        seen = apply_edits(text, seen_edits)
         scores = np.mean([j.scores(seen) for j in judges], axis=0)
         subject = judges[0].subject
         own = float(scores[subject])
@@ -271,7 +271,7 @@ def _way(
         guessed = own > -np.inf and known > 0
         ahead = own - float(others[rival]) if guessed else -np.inf
         place = int((others >= own).sum()) + 1 if guessed else 0
-        made = replaced(text, edits)
+        made = apply_edits(text, edits)
         out.append(_Step(place, ahead, *_gone(total, made, edits), tuple(edits), made))
         if ahead <= lead:
             break
@@ -288,7 +288,7 @@ def _way(
                 break
         if most_removed is not None:
             tried = reworded(text, words, told, agreed)
-            if _gone(total, replaced(text, tried), tried)[1] > most_removed:
+            if _gone(total, apply_edits(text, tried), tried)[1] > most_removed:
                 told, level = before
                 break
     return out

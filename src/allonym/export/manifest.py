@@ -51,8 +51,8 @@ class Manifest:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        told = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        plain = {name: dict(value) if isinstance(value, Mapping) else value for name, value in told.items()}
+        values = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        plain = {name: dict(value) if isinstance(value, Mapping) else value for name, value in values.items()}
         return {"schema": SCHEMA, **plain, "check": list(CHECK)}
 
     def to_json(self) -> str:

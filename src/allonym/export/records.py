@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from allonym.batch import lead_in
+from allonym.batch import format_lead_in
 from allonym.detect.turns import with_turns
 from allonym.document import Document, Interval
 from allonym.errors import DataError
@@ -67,7 +67,7 @@ def append_fields(document: Document, fields: Sequence[str], *, turns: bool) -> 
     text = document.text
     for name in fields:
         value = read_field(document, name)
-        text += "\n" + lead_in(name, value)
+        text += "\n" + format_lead_in(name, value)
         parts.append((len(text), len(text) + len(value)))
         text += value
     return replace(document, text=text, parts=tuple(parts))

@@ -80,7 +80,9 @@ class Shaped:
 
 def make_examples(job: Job, sources: Sequence[Source | Failure]) -> list[Shaped | Failure]:
     """Anonymise and shape some documents, in order: the function that the workers run."""
-    assembled = [source if isinstance(source, Failure) else _assemble(job, source.document) for source in sources]
+    assembled = [
+        source if isinstance(source, Failure) else _assemble_document(job, source.document) for source in sources
+    ]
     documents = [document for document in assembled if isinstance(document, Document)]
     anonymised: Iterable[Anonymized | Failure | Document] = documents
     if not job.before:
@@ -97,7 +99,7 @@ def make_examples(job: Job, sources: Sequence[Source | Failure]) -> list[Shaped 
     return shaped
 
 
-def _assemble(job: Job, document: Document) -> Document | Failure:
+def _assemble_document(job: Job, document: Document) -> Document | Failure:
     try:
         return append_fields(document, job.shape.fields, turns=job.shape.turns)
     except DataError as error:

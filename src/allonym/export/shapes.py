@@ -73,18 +73,18 @@ class Roles:
     given: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, given: Mapping[str, str]) -> Roles:
+    def from_names(cls, roles: Mapping[str, str]) -> Roles:
         """Roles of speakers.
 
         Raises:
             UnknownNameError: no such role.
         """
-        for role in given.values():
+        for role in roles.values():
             if role not in (*ROLES, DROP):
                 raise UnknownNameError("role", role, (*ROLES, DROP), "--role")
-        return cls({name.strip().casefold(): role for name, role in given.items()})
+        return cls({name.strip().casefold(): role for name, role in roles.items()})
 
-    def of_all(self, speakers: Sequence[str]) -> list[str]:
+    def assign_roles(self, speakers: Sequence[str]) -> list[str]:
         """The role of each turn.
 
         Of two speakers without a given role, the one with a name such as Agent is the assistant, or the other one is
@@ -95,38 +95,38 @@ class Roles:
         """
         names = [name.strip().casefold() for name in speakers]
         roles = {name: self.given[name] for name in names if name in self.given}
-        left = [name for name in dict.fromkeys(names) if name not in roles]
-        roles |= {name: name for name in left if name in ROLES}
-        left = [name for name in left if name not in roles]
-        roles |= _guessed(left, set(roles.values()))
+        unassigned = [name for name in dict.fromkeys(names) if name not in roles]
+        roles |= {name: name for name in unassigned if name in ROLES}
+        unassigned = [name for name in unassigned if name not in roles]
+        roles |= _guess_roles(unassigned, set(roles.values()))
         order = list(dict.fromkeys(names))
         if lacking := [i for i, name in enumerate(order, 1) if name not in roles]:
             raise DataError(f"speaker {lacking[0]} of {len(order)} has no role; one must be given")
         return [roles[name] for name in names]
 
 
-def _guessed(names: Sequence[str], taken: set[str]) -> dict[str, str]:
+def _guess_roles(names: Sequence[str], taken_roles: set[str]) -> dict[str, str]:
     """Roles of those to whom none was given, as far as they can be told.
 
     Args:
-        taken: roles that others have.
+        taken_roles: roles that others have.
     """
-    known = {name: role for name in names if (role := _usual(name))}
+    usual = {name: role for name in names if (role := _guess_usual_role(name))}
     if len(names) > 2:
-        return known
-    told = {*known.values(), *taken} & {"user", "assistant"}
-    if len(names) == 2 and len(known) == 2:
-        return known if len(set(known.values())) == 2 else {}
-    if len(told) == 1:
-        (one,) = told
+        return usual
+    present = {*usual.values(), *taken_roles} & {"user", "assistant"}
+    if len(names) == 2 and len(usual) == 2:
+        return usual if len(set(usual.values())) == 2 else {}
+    if len(present) == 1:
+        (one,) = present
         other = "user" if one == "assistant" else "assistant"
-        return known | {name: other for name in names if name not in known}
-    if len(names) == 2 and not told:
+        return usual | {name: other for name in names if name not in usual}
+    if len(names) == 2 and not present:
         return dict(zip(names, ("user", "assistant"), strict=True))
-    return known
+    return usual
 
 
-def _usual(name: str) -> str:
+def _guess_usual_role(name: str) -> str:
     words = set(LETTERS.findall(name))
     return "assistant" if words & _ASSISTANT else "user" if words & _USER else ""
 
@@ -154,26 +154,28 @@ class Chat:
 
     def examples(self, speakers: Sequence[str], parts: Sequence[str]) -> list[tuple[str, Example]]:
         """See :class:`Shape`."""
-        said = [(role, text.strip()) for _, role, text in turns_of(self.roles, speakers, parts)]
-        found = [(role, "\n".join(t for _, t in some)) for role, some in groupby((s for s in said if s[1]), _role)]
-        while found and found[-1][0] != "assistant":
-            found.pop()
-        if not any(role == "user" for role, _ in found):
+        messages = [(role, text.strip()) for _, role, text in select_turns(self.roles, speakers, parts)]
+        merged = [
+            (role, "\n".join(t for _, t in some)) for role, some in groupby((s for s in messages if s[1]), _get_role)
+        ]
+        while merged and merged[-1][0] != "assistant":
+            merged.pop()
+        if not any(role == "user" for role, _ in merged):
             raise DataError("no message of a user that an assistant answers")
         if self.system:
-            found.insert(0, ("system", self.system))
-        return [(self.name, {"messages": [{"role": role, "content": text} for role, text in found]})]
+            merged.insert(0, ("system", self.system))
+        return [(self.name, {"messages": [{"role": role, "content": text} for role, text in merged]})]
 
 
-def _role(said: tuple[str, str]) -> str:
-    return said[0]
+def _get_role(message: tuple[str, str]) -> str:
+    return message[0]
 
 
-def turns_of(roles: Roles, speakers: Sequence[str], parts: Sequence[str]) -> list[tuple[str, str, str]]:
+def select_turns(roles: Roles, speakers: Sequence[str], parts: Sequence[str]) -> list[tuple[str, str, str]]:
     """Speaker (anonymised), role and text of the turns that are kept."""
     shown, texts = parts[0 : 2 * len(speakers) : 2], parts[1 : 2 * len(speakers) : 2]
-    found = zip(shown, roles.of_all(speakers), texts, strict=True)
-    return [(who, role, text) for who, role, text in found if role != DROP]
+    turns = zip(shown, roles.assign_roles(speakers), texts, strict=True)
+    return [(speaker, role, text) for speaker, role, text in turns if role != DROP]
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,8 +205,8 @@ class Task:
     @property
     def fields(self) -> tuple[str, ...]:
         """The fields that the templates name."""
-        found = _FIELD.findall(self.prompt + self.input + self.completion)
-        return tuple(dict.fromkeys(name for name in found if name != "text"))
+        names = _FIELD.findall(self.prompt + self.input + self.completion)
+        return tuple(dict.fromkeys(name for name in names if name != "text"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,41 +252,43 @@ class Prompts:
     @property
     def prompts(self) -> tuple[str, ...]:
         """Templates without their fields."""
-        given = [part for task in self.tasks for part in (task.prompt, task.input, task.completion)] or [self.prompt]
-        return tuple(said for part in given if (said := _FIELD.sub("", part)).strip())
+        templates = [part for task in self.tasks for part in (task.prompt, task.input, task.completion)] or [
+            self.prompt
+        ]
+        return tuple(text for part in templates if (text := _FIELD.sub("", part)).strip())
 
     def examples(self, speakers: Sequence[str], parts: Sequence[str]) -> list[tuple[str, Example]]:
         """See :class:`Shape`."""
         if not self.tasks:
-            return self._answers(turns_of(self.roles, speakers, parts))
+            return self._make_turn_examples(select_turns(self.roles, speakers, parts))
         values = {"text": parts[0], **dict(zip(self.fields, parts[1:], strict=True))}
         out = []
         for task in self.tasks:
             used = _FIELD.findall(task.prompt + task.input + task.completion)
             if empty := [name for name in used if not values[name].strip()]:
                 raise DataError(f"nothing is left in the field {empty[0]!r}")
-            asked, given, answer = (_filled(t, values) for t in (task.prompt, task.input, task.completion))
-            out.append((task.name, self._example(asked, given, answer)))
+            prompt, input_text, answer = (_fill_template(t, values) for t in (task.prompt, task.input, task.completion))
+            out.append((task.name, self._format_example(prompt, input_text, answer)))
         return out
 
-    def _answers(self, turns: Sequence[tuple[str, str, str]]) -> list[tuple[str, Example]]:
+    def _make_turn_examples(self, turns: Sequence[tuple[str, str, str]]) -> list[tuple[str, Example]]:
         out = []
         for i, (_, role, text) in enumerate(turns):
             before = turns[max(0, i - self.history) if self.history else 0 : i]
-            if role == "assistant" and text.strip() and any(own == "user" for _, own, _ in before):
-                said = "\n".join(f"{who or own}: {t.strip()}" for who, own, t in before)
-                out.append(("next turn", self._example(self.prompt, said, text.strip())))
+            if role == "assistant" and text.strip() and any(other_role == "user" for _, other_role, _ in before):
+                history = "\n".join(f"{speaker or other_role}: {t.strip()}" for speaker, other_role, t in before)
+                out.append(("next turn", self._format_example(self.prompt, history, text.strip())))
         if not out:
             raise DataError("no message of a user that an assistant answers")
         return out
 
-    def _example(self, asked: str, given: str, answer: str) -> Example:
+    def _format_example(self, prompt: str, input_text: str, answer: str) -> Example:
         if self.instruction:
-            return {"instruction": asked, "input": given, "output": answer}
-        return {"prompt": "\n\n".join(part for part in (asked, given) if part) + "\n\n", "completion": answer}
+            return {"instruction": prompt, "input": input_text, "output": answer}
+        return {"prompt": "\n\n".join(part for part in (prompt, input_text) if part) + "\n\n", "completion": answer}
 
 
-def _filled(template: str, values: Mapping[str, str]) -> str:
+def _fill_template(template: str, values: Mapping[str, str]) -> str:
     return _FIELD.sub(lambda m: values[m[1]], template)
 
 

@@ -28,11 +28,11 @@ class Split:
     key: bytes | str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        given = ",".join(f"{s:g}" for s in self.shares)
+        shown = ",".join(f"{s:g}" for s in self.shares)
         if not 1 <= len(self.shares) <= len(NAMES) or not all(0 <= s <= 1 for s in self.shares):
-            raise UsageError(f"split: one to three shares from 0 to 1 are required, got {given}")
+            raise UsageError(f"split: one to three shares from 0 to 1 are required, got {shown}")
         if abs(sum(self.shares) - 1) > 1e-6:
-            raise UsageError(f"split: shares must make 1 together, got {given}")
+            raise UsageError(f"split: shares must make 1 together, got {shown}")
 
     @classmethod
     def parse(cls, text: str, *, seed: int = 0, key: bytes | str | None = None) -> Split:
@@ -42,7 +42,7 @@ class Split:
             UsageError: they are no numbers from 0 to 1 that make 1 together.
         """
         try:
-            shares = tuple(float(one) for one in text.split(","))
+            shares = tuple(float(share) for share in text.split(","))
         except ValueError:
             raise UsageError(f"split: numbers with commas are required, such as 0.8,0.1,0.1; got {text!r}") from None
         return cls(shares, seed, key)
@@ -55,10 +55,10 @@ class Split:
 
     def of(self, unit: str) -> str:
         """The split of what stays together, such as a caller, or a text where nothing else is said."""
-        at, below = self.draw(unit), 0.0
+        position, below = self.draw(unit), 0.0
         for name, share in zip(NAMES, self.shares, strict=False):
             below += share
-            if at < below:
+            if position < below:
                 return name
         return self.names[-1]
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
-from allonym.batch import as_words
+from allonym.batch import split_field_name
 
 ID_NAMES = frozenset(("id", "_id", "doc_id", "docid", "document_id", "record_id", "row_id", "uuid", "guid"))
 _ID_VALUE = re.compile(r"[A-Za-z0-9._:/#+-]{1,128}")
@@ -60,7 +60,9 @@ def metadata(record: Mapping[str, object]) -> dict[str, object]:
     out: dict[str, object] = {}
     for inner in (record.get("meta"), record.get("metadata"), record):
         if isinstance(inner, Mapping):
-            out |= {as_words(key).replace(" ", "_"): value for key, value in inner.items() if isinstance(key, str)}
+            out |= {
+                split_field_name(key).replace(" ", "_"): value for key, value in inner.items() if isinstance(key, str)
+            }
             out |= inner
     return out
 
@@ -70,7 +72,7 @@ def find_field(meta: Mapping[str, object], name: str) -> object:
 
     The names of :func:`metadata` are looked up.
     """
-    value: object = meta.get(name, meta.get(as_words(name).replace(" ", "_")))
+    value: object = meta.get(name, meta.get(split_field_name(name).replace(" ", "_")))
     if value is None and "." in name:
         value = meta
         for key in name.split("."):

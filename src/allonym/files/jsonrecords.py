@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import BinaryIO, cast
 
-from allonym.batch import RECORD_ERRORS, TEXT_KEYS, named_parts
+from allonym.batch import RECORD_ERRORS, TEXT_KEYS, join_fields
 from allonym.document import Turn
 from allonym.errors import DataError
 from allonym.files import jsontext
@@ -34,7 +34,7 @@ def draft(text: str, job: Job, tally: Tally, line: int = 1) -> Draft | Failure:
     chosen = [token for token in found if _wanted(token, job, tally)]
     order, after, turns = _compose(chosen)
     parts = [(_name(chosen[i]), chosen[i].text, end) for i, end in zip(order, after, strict=True)]
-    document = named_parts(record_id(record), parts, _meta(record, job))
+    document = join_fields(record_id(record), parts, _meta(record, job))
     if turns:
         places = {i: document.parts[at] for at, i in enumerate(order)}
         document = replace(

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
 
-from allonym.batch import lead_in
+from allonym.batch import format_lead_in
 from allonym.errors import RefusedContent
 from allonym.files.office import Package, Slot, local_name, printable, slot_of_attribute, slot_of_text, usual
 from allonym.files.record import alike
@@ -144,7 +144,7 @@ def slots_of_part(package: Package, name: str) -> Iterator[Slot]:
         others += _attributes(package, name, element, local)
         if local == "p":
             column = columns.get(element, "")
-            lead = lead_in(column, _shown(element)) if column else ""
+            lead = format_lead_in(column, _shown(element)) if column else ""
             paragraphs[element] = _Paragraph(element, lead, _mark(element))
         elif local in _TEXTS or local in _CODES or local in _BREAKS:
             above = next((a for a in element.iterancestors() if local_name(a) == "p"), None)

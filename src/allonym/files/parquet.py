@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import accumulate
 from typing import Any, BinaryIO, cast
 
-from allonym.batch import import_arrow, named_parts, text_type
+from allonym.batch import import_arrow, is_text_type, join_fields
 from allonym.errors import DataError, RefusedContent, UnknownNameError
 from allonym.files.fields import is_id, is_plain_key, matching, metadata, shown
 from allonym.files.record import Chunk, ChunkWriter, Draft, Format, Job, Parsed, Piece, Tally
@@ -105,7 +105,7 @@ def _parse(chunk: Chunk, job: Job) -> Parsed:
                 id = id or value
             _walk(value, (f.name,), job, counts, texts)
         meta = metadata({f.name: values[i][row] for i, f in columns}) if job.policy.metadata else {}
-        pieces.append(Draft(named_parts(id, texts, meta), _Keep(row, rows, values, columns, job), row + 1))
+        pieces.append(Draft(join_fields(id, texts, meta), _Keep(row, rows, values, columns, job), row + 1))
 
     def join(out: list[bytes | None]) -> bytes:
         kept = [row for row, data in enumerate(out) if data is not None]
@@ -157,7 +157,7 @@ def _walk(value: Any, path: tuple[str, ...], job: Job, counts: tuple[Counter[str
 
 
 def _has_text(arrow: Any, kind: Any) -> bool:
-    if text_type(arrow, kind):
+    if is_text_type(arrow, kind):
         return True
     return any(_has_text(arrow, kind.field(i).type) for i in range(kind.num_fields)) if kind.num_fields else False
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, BinaryIO
 
-from allonym.batch import RECORD_ERRORS, Findings, Key, find_records, reason, run_records
+from allonym.batch import RECORD_ERRORS, Findings, Key, describe_failure, find_records, run_records
 from allonym.batch import Failure as Failure
 from allonym.document import Document
 from allonym.errors import DataError
@@ -180,7 +180,7 @@ def treat(parsed: Parsed, job: Job, findings: Sequence[Findings] | None = None) 
             try:
                 written[-1] = rendered(piece, outcome.parts, outcome.plan.covered)
             except RECORD_ERRORS as error:
-                outcome = Failure(outcome.id, piece.line, reason(error))
+                outcome = Failure(outcome.id, piece.line, describe_failure(error))
         if isinstance(outcome, Failure):
             failures.append(replace(outcome, line=piece.line))
             continue

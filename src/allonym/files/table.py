@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import BinaryIO, cast
 
-from allonym.batch import TEXT_KEYS, as_words, named_parts
+from allonym.batch import TEXT_KEYS, join_fields, split_field_name
 from allonym.errors import DataError, UnknownNameError
 from allonym.files.encoding import Encoding, cut, sniff
 from allonym.files.fields import ID_NAMES, is_id, metadata
@@ -203,8 +203,8 @@ def _is_header(row: list[Cell], job: Job) -> bool:
     names = [cell.value.strip() for cell in row]
     if job.fields:
         return set(job.fields) <= set(names)
-    told = {as_words(name) for name in names}
-    known = {as_words(key) for keys in job.policy.metadata.values() for key in keys}
+    told = {split_field_name(name) for name in names}
+    known = {split_field_name(key) for keys in job.policy.metadata.values() for key in keys}
     plain = all(_COLUMN.fullmatch(name) for name in names) and len(told) == len(names)
     return plain and bool(told & (known | TEXT_KEYS | ID_NAMES | _COLUMNS))
 
@@ -234,7 +234,7 @@ def _draft(
     line: int,
 ) -> Draft:
     parts = [(columns[i], row[i].value, "\n") for i in chosen]
-    document = named_parts(id, parts, meta)
+    document = join_fields(id, parts, meta)
 
     def render(parts: tuple[str, ...]) -> bytes:
         out = [cell.raw for cell in row]

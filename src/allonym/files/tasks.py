@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import BinaryIO, cast
 
-from allonym.batch import RECORD_ERRORS, Findings, reason
+from allonym.batch import RECORD_ERRORS, Findings, describe_failure
 from allonym.errors import DataError, UnknownNameError, UsageError, VaultError
 from allonym.files.formats import get_format
 from allonym.files.items import Item
@@ -67,11 +67,11 @@ def work(job: Job, task: Task, findings: list[Findings] | None = None) -> tuple[
     except VaultError:
         raise
     except DataError as error:
-        return task.place, Treated(refused=reason(error))
+        return task.place, Treated(refused=describe_failure(error))
     except UsageError:
         raise
     except RECORD_ERRORS as error:
-        return task.place, Treated(refused=reason(error))
+        return task.place, Treated(refused=describe_failure(error))
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from allonym.batch import lead_in
+from allonym.batch import format_lead_in
 from allonym.errors import DataError, RefusedContent
 from allonym.files.office import (
     Package,
@@ -77,7 +77,7 @@ _BLANKED = {"fileSharing": "userName", "absPath": "url"}
 
 def _rich(package: Package, name: str, parent: Any, column: str) -> Iterator[Slot]:
     """The runs of a rich text, read as one, after its column's name."""
-    gap = "\n" + lead_in(column, "".join(parent.itertext()))
+    gap = "\n" + format_lead_in(column, "".join(parent.itertext()))
     for element in parent.iter("{*}t"):
         yield slot_of_text(package, name, element, gap)
         gap = ""
@@ -143,7 +143,7 @@ def _number_slot(package: Package, name: str, cell: Any, text: str, column: str)
         etree.SubElement(inline, f"{space}t").text = printable(new)
         package.touched.add(name)
 
-    return Slot(text, put, "\n" + lead_in(column, text))
+    return Slot(text, put, "\n" + format_lead_in(column, text))
 
 
 def _result_slot(package: Package, name: str, cell: Any, text: str, column: str) -> Slot:
@@ -154,7 +154,7 @@ def _result_slot(package: Package, name: str, cell: Any, text: str, column: str)
             cell.remove(value)
         package.touched.add(name)
 
-    return Slot(text, put, "\n" + lead_in(column, text))
+    return Slot(text, put, "\n" + format_lead_in(column, text))
 
 
 def _heading(package: Package, name: str, element: Any) -> Iterator[Slot]:
@@ -206,7 +206,7 @@ def _cell(
     if value is None or not value.text:
         return
     if kind in ("str", "d"):
-        yield slot_of_text(package, name, value, "\n" + lead_in(column, value.text))
+        yield slot_of_text(package, name, value, "\n" + format_lead_in(column, value.text))
     elif kind == "n":
         text = _as_date(value.text, epoch) if int(cell.get("s", 0)) in dates else None
         number = _NUMBER.fullmatch(value.text)

@@ -58,8 +58,10 @@ class Mapper:
         """
         arrow = import_arrow()
         if isinstance(batch, arrow.Table):
-            done = [self._done(part) for part in batch.to_batches()] or [self._done(_empty(arrow, batch))]
-            return arrow.Table.from_batches(done)
+            parts = [self._anonymize_batch(part) for part in batch.to_batches()] or [
+                self._anonymize_batch(_make_empty_batch(arrow, batch))
+            ]
+            return arrow.Table.from_batches(parts)
         if not isinstance(batch, Mapping):
             raise UsageError("the mapper takes the batches of datasets.map(..., batched=True)")
         used = [*self._columns, *((self._id_column,) if self._id_column else ())]
@@ -81,15 +83,17 @@ class Mapper:
             columns[name] = arrow.array(values, arrow.large_string())
         if self._id_column is not None and self._id_column not in columns:
             columns[self._id_column] = arrow.array([str(v) for v in batch[self._id_column]], arrow.large_string())
-        made = self._done(arrow.RecordBatch.from_pydict(columns))
-        out = {name: made.column(made.schema.names.index(name)).to_pylist() for name in self._columns}
+        anonymised = self._anonymize_batch(arrow.RecordBatch.from_pydict(columns))
+        out = {name: anonymised.column(anonymised.schema.names.index(name)).to_pylist() for name in self._columns}
         for name in self._added:
             if name is not None:
                 # Datasets takes the type of a new column from its first batch: None alone would be no text.
-                out[name] = [said or "" for said in made.column(made.schema.names.index(name)).to_pylist()]
+                out[name] = [
+                    value or "" for value in anonymised.column(anonymised.schema.names.index(name)).to_pylist()
+                ]
         return out
 
-    def _done(self, batch: Any) -> Any:
+    def _anonymize_batch(self, batch: Any) -> Any:
         plan_column, error_column = self._added
         return anonymize_batch(
             batch,
@@ -145,5 +149,5 @@ def mapper(
     return Mapper(Policy.load(policy), named, id_column, key, plan_column, error_column, __version__)
 
 
-def _empty(arrow: Any, table: Any) -> Any:
+def _make_empty_batch(arrow: Any, table: Any) -> Any:
     return arrow.RecordBatch.from_arrays([arrow.array([], field.type) for field in table.schema], schema=table.schema)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 from weakref import WeakKeyDictionary
 
-from allonym.batch import named_parts
+from allonym.batch import join_fields
 from allonym.errors import MissingExtra, RefusedContent, RestoreError, UsageError
 from allonym.pipeline import AnyPolicy, anonymize
 from allonym.plan import Plan
@@ -89,17 +89,17 @@ class Anonymizer(Runnable[Any, Any]):
         """
         texts: list[tuple[str, str, str]] = []
 
-        def seen(text: str, name: str) -> str:
+        def collect(text: str, name: str) -> str:
             texts.append((name, text, "\n\n"))
             return text
 
-        _walk(input, seen)
-        document = named_parts("", texts)
-        scope = _scope(self._scope, config)
-        made = anonymize(document, self._policy, key=self._key, vault=self._vault, scope=scope)
-        parts = iter(made.parts if texts else ())
-        out = _walk(input, lambda _, __: next(parts))
-        self._runs.put(_run(config), made.plan)
+        _change_texts(input, collect)
+        document = join_fields("", texts)
+        scope = _read_scope(self._scope, config)
+        result = anonymize(document, self._policy, key=self._key, vault=self._vault, scope=scope)
+        parts = iter(result.parts if texts else ())
+        out = _change_texts(input, lambda _, __: next(parts))
+        self._runs.put(_find_run(config), result.plan)
         return out
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
@@ -122,9 +122,9 @@ class RestoringStep(Runnable[Any, Any]):
         Raises:
             RestoreError: the anonymizer is no step of the same sequence, and there is no vault.
         """
-        answer = _Answer(self._restorer(config))
-        out = answer.whole(input)
-        self._log(answer, config)
+        answer = _Answer(self._make_restorer(config))
+        out = answer.restore_value(input)
+        self._log_counts(answer, config)
         return out
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
@@ -138,11 +138,13 @@ class RestoringStep(Runnable[Any, Any]):
         """
         answer: _Answer | None = None
         for piece in input:
-            answer = answer or _Answer(self._restorer(config))  # not before: the anonymizer runs for the first piece
+            answer = answer or _Answer(
+                self._make_restorer(config)
+            )  # not before: the anonymizer runs for the first piece
             yield from answer.feed(piece)
         if answer is not None:
             yield from answer.end()
-            self._log(answer, config)
+            self._log_counts(answer, config)
 
     async def atransform(
         self, input: AsyncIterator[Any], config: RunnableConfig | None = None, **kwargs: Any
@@ -151,16 +153,16 @@ class RestoringStep(Runnable[Any, Any]):
         answer: _Answer | None = None
         async for piece in input:
             if answer is None:
-                answer = _Answer(await run_in_executor(config, self._restorer, config))
+                answer = _Answer(await run_in_executor(config, self._make_restorer, config))
             for out in answer.feed(piece):
                 yield out
         if answer is not None:
             for out in answer.end():
                 yield out
-            await run_in_executor(config, self._log, answer, config)
+            await run_in_executor(config, self._log_counts, answer, config)
 
-    def _restorer(self, config: RunnableConfig | None) -> Restorer:
-        plan = self._runs.take(_run(config))
+    def _make_restorer(self, config: RunnableConfig | None) -> Restorer:
+        plan = self._runs.take(_find_run(config))
         if plan is None and self._vault is None:
             raise RestoreError(
                 "nothing is known of this run: the restorer has to be a step of the same sequence as its anonymizer, "
@@ -169,14 +171,14 @@ class RestoringStep(Runnable[Any, Any]):
         if self._vault is None:
             assert plan is not None
             return Restorer.from_plan(plan)
-        scope = _scope(self._scope, config)
+        scope = _read_scope(self._scope, config)
         if plan is None:
             return Restorer.from_vault(self._vault, scope)
         return Restorer.from_plan(plan, self._vault, scope)
 
-    def _log(self, answer: _Answer, config: RunnableConfig | None) -> None:
+    def _log_counts(self, answer: _Answer, config: RunnableConfig | None) -> None:
         if self._vault is not None:
-            self._vault.record("restore", scope=_scope(self._scope, config), counts=answer.counts)
+            self._vault.record("restore", scope=_read_scope(self._scope, config), counts=answer.counts)
 
 
 class _Runs:
@@ -200,7 +202,7 @@ class _Runs:
             return None if run is None else self._plans.pop(run, None)
 
 
-def _run(config: RunnableConfig | None) -> UUID | None:
+def _find_run(config: RunnableConfig | None) -> UUID | None:
     """What names the sequence that a step belongs to: its run is the parent of all its steps."""
     run = getattr((config or {}).get("callbacks"), "parent_run_id", None)
     if run is not None and not isinstance(run, UUID):
@@ -208,52 +210,52 @@ def _run(config: RunnableConfig | None) -> UUID | None:
     return run
 
 
-def _scope(scope: Scope, config: RunnableConfig | None) -> str:
+def _read_scope(scope: Scope, config: RunnableConfig | None) -> str:
     if isinstance(scope, str):
         return scope
     try:
-        told = scope(config or {})
+        name = scope(config or {})
     except (LookupError, TypeError, AttributeError) as error:
         raise UsageError(f"the scope cannot be told from the configuration: {type(error).__name__}") from None
-    if not isinstance(told, str) or not told:
+    if not isinstance(name, str) or not name:
         raise UsageError("the function that tells the scope has to return a text that is not empty")
-    return told
+    return name
 
 
-def _walk(value: Any, change: Change) -> Any:
+def _change_texts(value: Any, change: Change) -> Any:
     """A copy of an input with every text changed, in reading order. What cannot be read is refused."""
     if isinstance(value, BaseMessage):
-        return _message(value, change)
+        return _change_message(value, change)
     if isinstance(value, ChatPromptValue):
-        return ChatPromptValue(messages=[_message(one, change) for one in value.messages])
+        return ChatPromptValue(messages=[_change_message(message, change) for message in value.messages])
     if isinstance(value, StringPromptValue):
         return StringPromptValue(text=change(value.text, ""))
     if isinstance(value, Mapping):  # the names are a prompt's variables, or a tool's parameters
-        return {name: _value(one, change, str(name)) for name, one in value.items()}
-    return _value(value, change)
+        return {name: _change_value(message, change, str(name)) for name, message in value.items()}
+    return _change_value(value, change)
 
 
-def _value(value: Any, change: Change, name: str = "") -> Any:
+def _change_value(value: Any, change: Change, name: str = "") -> Any:
     if isinstance(value, str):
         return change(value, name)
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, (int, float)):
-        said = change(str(value), name)
-        return value if said == str(value) else said
+        changed = change(str(value), name)
+        return value if changed == str(value) else changed
     if isinstance(value, Mapping):
-        return {_value(key, change): _value(one, change, str(key)) for key, one in value.items()}
+        return {_change_value(key, change): _change_value(item, change, str(key)) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        listed = [_value(one, change, name) for one in value]
+        listed = [_change_value(item, change, name) for item in value]
         return tuple(listed) if isinstance(value, tuple) else listed
     if isinstance(value, (BaseMessage, ChatPromptValue, StringPromptValue)):
-        return _walk(value, change)
+        return _change_texts(value, change)
     raise RefusedContent(
         f"the anonymizer takes texts, messages and prompts, not {type(value).__name__}, which it cannot read"
     )
 
 
-def _message(message: BaseMessage, change: Change) -> BaseMessage:
+def _change_message(message: BaseMessage, change: Change) -> BaseMessage:
     if isinstance(message, BaseMessageChunk):
         message = message_chunk_to_message(message)
     # What a provider added holds the texts once more, in shapes of its own, and a tool's artifact is not for the model.
@@ -265,11 +267,13 @@ def _message(message: BaseMessage, change: Change) -> BaseMessage:
     if message.name and message.type not in ("tool", "function"):  # theirs is the tool's
         new["name"] = change(message.name, "")
     content = message.content
-    new["content"] = change(content, "") if isinstance(content, str) else [_block(block, change) for block in content]
+    new["content"] = (
+        change(content, "") if isinstance(content, str) else [_change_block(block, change) for block in content]
+    )
     if isinstance(message, AIMessage):
-        new["tool_calls"] = [call | {"args": _walk(call["args"], change)} for call in message.tool_calls]
+        new["tool_calls"] = [call | {"args": _change_texts(call["args"], change)} for call in message.tool_calls]
         new["invalid_tool_calls"] = [
-            call | {"args": _value(call["args"], change), "error": None} for call in message.invalid_tool_calls
+            call | {"args": _change_value(call["args"], change), "error": None} for call in message.invalid_tool_calls
         ]
     copied = message.model_copy(update=new)
     if copied.model_extra:  # what somebody put into it beside its own fields
@@ -277,7 +281,7 @@ def _message(message: BaseMessage, change: Change) -> BaseMessage:
     return copied
 
 
-def _block(block: Any, change: Change) -> Any:
+def _change_block(block: Any, change: Change) -> Any:
     if isinstance(block, str):
         return change(block, "")
     kind = str(block.get("type"))
@@ -289,7 +293,7 @@ def _block(block: Any, change: Change) -> Any:
             "type": kind,
             "id": block.get("id"),
             "name": block.get("name"),
-            arguments: _walk(block[arguments], change),
+            arguments: _change_texts(block[arguments], change),
         }
     raise RefusedContent(f"a message holds a part of type {kind!r}, which cannot be anonymised")
 
@@ -304,22 +308,22 @@ class _Answer:
         self._calls: AIMessageChunk | None = None
         self.counts = {"restored": 0, "unknown": 0}
 
-    def whole(self, value: Any) -> Any:
+    def restore_value(self, value: Any) -> Any:
         """A text, a message or plain values, restored."""
         if isinstance(value, str):
-            done = self._restorer.restore(value)
-            self.counts = {k: v + getattr(done, k) for k, v in self.counts.items()}
-            return done.text
+            restored = self._restorer.restore(value)
+            self.counts = {k: v + getattr(restored, k) for k, v in self.counts.items()}
+            return restored.text
         if isinstance(value, BaseMessage):
-            new = {"content": self.whole(value.content)}
+            new = {"content": self.restore_value(value.content)}
             for name in ("tool_calls", "invalid_tool_calls"):
                 if hasattr(value, name):
-                    new[name] = [call | {"args": self.whole(call["args"])} for call in getattr(value, name)]
+                    new[name] = [call | {"args": self.restore_value(call["args"])} for call in getattr(value, name)]
             return value.model_copy(update=new)
         if isinstance(value, Mapping):
-            return {self.whole(name): self.whole(one) for name, one in value.items()}
+            return {self.restore_value(name): self.restore_value(item) for name, item in value.items()}
         if isinstance(value, (list, tuple)):
-            listed = [self.whole(one) for one in value]
+            listed = [self.restore_value(item) for item in value]
             return tuple(listed) if isinstance(value, tuple) else listed
         return value
 
@@ -331,9 +335,9 @@ class _Answer:
                 yield out
         elif isinstance(piece, BaseMessageChunk):
             self._last = piece
-            yield self._chunk(piece)
+            yield self._restore_chunk(piece)
         else:
-            yield self.whole(piece)
+            yield self.restore_value(piece)
 
     def end(self) -> Iterator[Any]:
         """What was held back."""
@@ -344,51 +348,55 @@ class _Answer:
                 yield rest
         elif rest or self._calls is not None:
             said_before: dict[str, Any] = {"additional_kwargs": {}, "response_metadata": {}, "usage_metadata": None}
-            kept = {name: value for name, value in said_before.items() if hasattr(self._last, name)}
-            yield self._closing(self._last.model_copy(update=kept), rest)
+            extra = {name: value for name, value in said_before.items() if hasattr(self._last, name)}
+            yield self._make_closing_chunk(self._last.model_copy(update=extra), rest)
 
-    def _chunk(self, piece: Any) -> Any:
+    def _restore_chunk(self, piece: Any) -> Any:
         last = getattr(piece, "chunk_position", None) == "last"
         if calls := getattr(piece, "tool_call_chunks", None):
             alone = AIMessageChunk(content="", tool_call_chunks=calls)
             self._calls = alone if self._calls is None else self._calls + alone
         if last:
-            return self._closing(piece, self._spoken(piece.content) + self._arriving.end())
-        new: dict[str, Any] = {"content": self._content(piece.content)}
+            return self._make_closing_chunk(piece, self._restore_text(piece.content) + self._arriving.end())
+        new: dict[str, Any] = {"content": self._restore_content(piece.content)}
         if calls:
             new |= {"tool_call_chunks": [], "tool_calls": [], "invalid_tool_calls": []}
         return piece.model_copy(update=new)
 
-    def _content(self, content: Any) -> Any:
+    def _restore_content(self, content: Any) -> Any:
         if isinstance(content, str):
             return self._arriving.feed(content)
-        told: list[Any] = []
+        restored: list[Any] = []
         for block in content:
             if isinstance(block, str):
-                told.append(self._arriving.feed(block))
+                restored.append(self._arriving.feed(block))
             elif isinstance(block.get("text"), str):
-                told.append({**block, "text": self._arriving.feed(block["text"])})
+                restored.append({**block, "text": self._arriving.feed(block["text"])})
             else:
-                told.append(block)
-        return told
+                restored.append(block)
+        return restored
 
-    def _spoken(self, content: Any) -> str:
-        told = self._content(content)
-        return told if isinstance(told, str) else "".join(b if isinstance(b, str) else b.get("text", "") for b in told)
+    def _restore_text(self, content: Any) -> str:
+        restored = self._restore_content(content)
+        return (
+            restored
+            if isinstance(restored, str)
+            else "".join(b if isinstance(b, str) else b.get("text", "") for b in restored)
+        )
 
-    def _closing(self, piece: Any, rest: str) -> Any:
+    def _make_closing_chunk(self, piece: Any, rest: str) -> Any:
         """The last chunk: with what was held back, and the calls of tools with the originals among their arguments."""
         content = rest if isinstance(piece.content, str) else [{"type": "text", "text": rest, "index": 0}] * bool(rest)
         new: dict[str, Any] = {"content": content}
         if self._calls is None:
             return piece.model_copy(update=new)
-        chunks = [call | {"args": self._arguments(call["args"])} for call in self._calls.tool_call_chunks]
+        chunks = [call | {"args": self._restore_arguments(call["args"])} for call in self._calls.tool_call_chunks]
         self._calls = None
-        kept = {name: getattr(piece, name) for name in ("id", "usage_metadata", "response_metadata", "chunk_position")}
-        return AIMessageChunk(tool_call_chunks=chunks, **kept, **new)
+        extra = {name: getattr(piece, name) for name in ("id", "usage_metadata", "response_metadata", "chunk_position")}
+        return AIMessageChunk(tool_call_chunks=chunks, **extra, **new)
 
-    def _arguments(self, written: str | None) -> str | None:
+    def _restore_arguments(self, written: str | None) -> str | None:
         try:
-            return json.dumps(self.whole(json.loads(written or "")), ensure_ascii=False)
+            return json.dumps(self.restore_value(json.loads(written or "")), ensure_ascii=False)
         except ValueError:  # cut off
-            return written and str(self.whole(written))
+            return written and str(self.restore_value(written))

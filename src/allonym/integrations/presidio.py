@@ -50,7 +50,7 @@ def to_presidio(spans: Iterable[Span], policy: AnyPolicy = "default") -> list[Re
         MissingExtra: presidio-analyzer is not installed.
         UnknownNameError: a label that the policy does not know.
     """
-    result = _module("presidio_analyzer").RecognizerResult
+    result = _import_module("presidio_analyzer").RecognizerResult
     loaded = Policy.load(policy)
     return [
         result(
@@ -82,17 +82,17 @@ def from_presidio(
         UnknownNameError: no such label.
         DataError: a result without start, end or entity type.
     """
-    find = LabelMap(Policy.load(policy), SCHEME, (SCHEME,), own=labels)
+    find = LabelMap(Policy.load(policy), SCHEME, (SCHEME,), extra=labels)
     spans = []
     for result in results:
-        read = result.get if isinstance(result, Mapping) else lambda name, one=result: getattr(one, name, None)
+        read = result.get if isinstance(result, Mapping) else lambda name, source=result: getattr(source, name, None)
         start, end, entity, score = (read(name) for name in ("start", "end", "entity_type", "score"))
         if not (isinstance(start, int) and isinstance(end, int) and isinstance(entity, str) and 0 <= start <= end):
             raise DataError("a result of Presidio needs start, end and entity_type")
         label = find(entity)
         if label and start < end:
-            told = read("recognition_metadata")
-            name = told.get("recognizer_name") if isinstance(told, Mapping) else None
+            metadata = read("recognition_metadata")
+            name = metadata.get("recognizer_name") if isinstance(metadata, Mapping) else None
             sure = min(1.0, max(0.0, float(score))) if isinstance(score, (int, float)) and score == score else 1.0
             spans.append(Span(start, end, label, sure, f"presidio:{name or 'result'}"))
     return tuple(sorted(spans))
@@ -108,7 +108,7 @@ def to_engine_result(made: Anonymized, policy: AnyPolicy = "default") -> EngineR
         MissingExtra: presidio-anonymizer is not installed.
         UnknownNameError: a label that the policy does not know.
     """
-    entities = _module("presidio_anonymizer.entities")
+    entities = _import_module("presidio_anonymizer.entities")
     loaded = Policy.load(policy)
     items, shift = [], 0
     for edit in made.plan.edits:
@@ -122,7 +122,7 @@ def to_engine_result(made: Anonymized, policy: AnyPolicy = "default") -> EngineR
     return entities.EngineResult(made.text, items)  # type: ignore[no-any-return]
 
 
-def _module(name: str) -> Any:
+def _import_module(name: str) -> Any:
     try:
         return import_module(name)
     except ImportError:

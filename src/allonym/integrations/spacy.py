@@ -50,7 +50,7 @@ def to_spacy(
         UnknownNameError: no such scheme, or a label that the policy does not know.
         DataError: the text holds lone surrogates, which spaCy cannot take.
     """
-    spacy = _spacy()
+    spacy = _import_spacy()
     loaded = Policy.load(policy)
     text = document if isinstance(document, str) else document.text
     listed = sorted(spans)
@@ -60,7 +60,7 @@ def to_spacy(
         doc = (spacy.blank(loaded.language) if nlp is None else nlp).tokenizer(text)
     except UnicodeEncodeError:
         raise DataError("spaCy takes no text with lone surrogates") from None
-    return mark(doc, listed, [_named(span.label, scheme, loaded) for span in listed])
+    return mark_spans(doc, listed, [_name_label(span.label, scheme, loaded) for span in listed])
 
 
 def from_spacy(
@@ -84,58 +84,58 @@ def from_spacy(
         PolicyError: a label that nothing maps.
         UnknownNameError: no such label.
     """
-    _spacy()
+    _import_spacy()
     if group and group not in doc.spans:
         raise UsageError(f"the Doc has no span group {group!r}")
     name = group or (GROUP if GROUP in doc.spans else "")
-    found = list(doc.spans[name]) if name else list(doc.ents)
+    marked = list(doc.spans[name]) if name else list(doc.ents)
     attrs = doc.spans[name].attrs if name else {}
-    find = LabelMap(Policy.load(policy), "spacy", ("spacy", "conll"), own=labels)
-    count = len(found)
-    places = _listed(attrs, "places", count) or [(s.start_char, s.end_char) for s in found]
-    names = _listed(attrs, "labels", count) or [find(s.label_) for s in found]
-    scores = _listed(attrs, "scores", count) or [1.0] * count
-    sources = _listed(attrs, "sources", count) or [f"spacy:{name or 'ents'}"] * count
+    find = LabelMap(Policy.load(policy), "spacy", ("spacy", "conll"), extra=labels)
+    count = len(marked)
+    places = _read_list(attrs, "places", count) or [(s.start_char, s.end_char) for s in marked]
+    names = _read_list(attrs, "labels", count) or [find(s.label_) for s in marked]
+    scores = _read_list(attrs, "scores", count) or [1.0] * count
+    sources = _read_list(attrs, "sources", count) or [f"spacy:{name or 'ents'}"] * count
     rows = zip(places, names, scores, sources, strict=True)
     spans = tuple(sorted(Span(a, b, label, float(sure), source) for (a, b), label, sure, source in rows if label))
     return Document(id, doc.text), spans
 
 
-def mark(doc: Doc, spans: Sequence[Span], labels: Sequence[str] = (), *, ents: bool = True) -> Doc:
+def mark_spans(doc: Doc, spans: Sequence[Span], labels: Sequence[str] = (), *, ents: bool = True) -> Doc:
     """Put spans into a ``Doc`` of the same text, as :func:`to_spacy` does; ``labels`` are their names there."""
     from spacy.tokens import SpanGroup
     from spacy.util import filter_spans
 
-    made = []
+    wide_spans = []
     for span, label in zip(spans, labels or [s.label for s in spans], strict=True):
         wide = doc.char_span(span.start, span.end, label=label, alignment_mode="expand")
         if wide is None:  # the blank behind a word belongs to its token
             raise DataError(f"spaCy has no token at {span.start}..{span.end}")
-        made.append(wide)
+        wide_spans.append(wide)
     attrs = {
         "scores": [s.score for s in spans],
         "labels": [s.label for s in spans],
         "sources": [s.source for s in spans],
         "places": [[s.start, s.end] for s in spans],
     }
-    doc.spans[GROUP] = SpanGroup(doc, name=GROUP, spans=made, attrs=attrs)
+    doc.spans[GROUP] = SpanGroup(doc, name=GROUP, spans=wide_spans, attrs=attrs)
     if ents:
-        doc.ents = filter_spans(s for s in made if s.text.strip())
+        doc.ents = filter_spans(s for s in wide_spans if s.text.strip())
     return doc
 
 
-def _named(label: str, scheme: str, policy: Policy) -> str:
+def _name_label(label: str, scheme: str, policy: Policy) -> str:
     policy.taxonomy.get(label)
     return (policy.taxonomy.to_scheme(label, scheme) if scheme else None) or label
 
 
-def _listed(attrs: Any, name: str, count: int) -> list[Any]:
+def _read_list(attrs: Any, name: str, count: int) -> list[Any]:
     """What a group says of each of its spans; empty where it does not, or was changed since."""
-    found = attrs.get(name)
-    return list(found) if isinstance(found, (list, tuple)) and len(found) == count else []
+    values = attrs.get(name)
+    return list(values) if isinstance(values, (list, tuple)) and len(values) == count else []
 
 
-def _spacy() -> Any:
+def _import_spacy() -> Any:
     try:
         import spacy
     except ImportError:

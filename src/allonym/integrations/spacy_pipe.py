@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from allonym.document import Document
 from allonym.errors import MissingExtra
-from allonym.integrations.spacy import mark
+from allonym.integrations.spacy import mark_spans
 from allonym.pipeline import detect
 from allonym.policy import Policy
 
@@ -42,4 +42,4 @@ class _Finder:
 
     def __call__(self, doc: Doc) -> Doc:
         """The ``Doc`` with what was found marked in it."""
-        return mark(doc, detect(Document("", doc.text), self._policy), ents=self._ents)
+        return mark_spans(doc, detect(Document("", doc.text), self._policy), ents=self._ents)

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Protocol
 from allonym.document import Document, Entity, Span
 from allonym.errors import AllonymError, DataError
 from allonym.keys import require_key
-from allonym.plan import Edit, Plan, digest, replaced
+from allonym.plan import Edit, Plan, apply_edits, digest
 from allonym.replace.context import article, attached, core, grown, removed, with_article
 from allonym.replace.keyed import LOOSE_TOKEN, seal
 from allonym.replace.mention import (
@@ -210,7 +210,7 @@ def make_plan(
     setting = _prepared(text, items, Setting(document, policy, key, inner, book, tuple(i[:2] for i in items)), remarks)
     edits = _edits(text, items, setting, policy.language == "en", numbers)
     _check_cover(items, edits)
-    return Plan(before, tuple(edits), tuple(dict.fromkeys(remarks)), digest(replaced(text, edits)))
+    return Plan(before, tuple(edits), tuple(dict.fromkeys(remarks)), digest(apply_edits(text, edits)))
 
 
 def subject_of(document: Document, policy: Policy) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from allonym.errors import RestoreError, UsageError
 from allonym.keys import require_key
-from allonym.plan import Edit, Plan, invert
+from allonym.plan import Edit, Plan, invert_plan
 from allonym.replace.context import article, with_article
 from allonym.replace.mention import traits_named
 from allonym.restore.hits import Match
@@ -284,7 +284,7 @@ def restore(
     """
     known, lost = _sources(plan, vault, key, scope)
     if plan is not None:
-        original = invert(text, plan)
+        original = invert_plan(text, plan)
         if original is not None:
             done = _inverted(original, plan)
             _log(vault, scope, actor, done.restored, 0)

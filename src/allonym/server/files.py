@@ -67,7 +67,7 @@ def read_texts(data: bytes, name: str, most: int) -> Texts:
         DataError: the file cannot be read, or not safely.
         RequestError: it holds too much (413).
     """
-    with limited():
+    with limit_resources():
         kind, chunks = _parse_chunks(data, name)
         documents = [piece.document for _, drafts in chunks for piece in drafts]
     if len(documents) > MOST_DOCUMENTS or sum(len(d.text) for d in documents) > most:
@@ -100,7 +100,7 @@ def apply_plans(data: bytes, name: str, plans: Mapping[str, Plan]) -> bytes:
         PlanMismatch: a plan is missing, is for no document of the file, or for another text.
         DataError: the file cannot be read.
     """
-    with limited():
+    with limit_resources():
         if format_name(name) == "pdf":
             raise RefusedContent("a PDF is read, not written; save its text as TXT")
         _, chunks = _parse_chunks(data, name)
@@ -184,7 +184,7 @@ def _write_chunk(parsed: Parsed, ids: Iterator[str], plans: Mapping[str, Plan]) 
 
 
 @contextmanager
-def limited(seconds: float = SECONDS, memory: int = MEMORY) -> Iterator[None]:
+def limit_resources(seconds: float = SECONDS, memory: int = MEMORY) -> Iterator[None]:
     """Stop a block that takes longer, or more memory; effective in the main thread of a worker.
 
     Raises:

@@ -27,7 +27,7 @@ from allonym.link import link
 from allonym.pipeline import detect_with_key, replace_found
 from allonym.plan import Anonymized
 from allonym.replace import Book
-from allonym.server.joining import Told, joined
+from allonym.server.joining import Told, regroup_entities
 from allonym.server.policies import policy_of
 from allonym.server.problems import HALF_SURROGATE, locate_error
 
@@ -36,18 +36,18 @@ log = logging.getLogger("allonym.server")
 _CLOSING = 5.0  # seconds that a process has to end by itself
 
 
-def found(document: Document, source: str, key: bytes | None) -> tuple[Span, ...]:
+def find_spans(document: Document, source: str, key: bytes | None) -> tuple[Span, ...]:
     """What identifies, by the policy that ``source`` describes: runs in a worker."""
     return detect_with_key(document, policy_of(source), key)
 
 
-def made(
+def anonymize_document(
     document: Document,
     source: str,
     key: bytes | None,
     scope: str,
     spans: tuple[Span, ...] | None,
-    told: Told | None = None,
+    entity_numbers: Told | None = None,
     book: Book | None = None,
 ) -> Anonymized:
     """Anonymise a document: runs in a worker, where there is no ``book``.
@@ -57,11 +57,11 @@ def made(
         source: describes the policy.
         key, scope, book: as for :func:`allonym.pipeline.replace_found`.
         spans: disjoint findings; None: the policy's detectors find them.
-        told: entity numbers that a person gave to mentions.
+        entity_numbers: entity numbers that a person gave to mentions.
     """
     policy = policy_of(source)
     spans = detect_with_key(document, policy, key) if spans is None else spans
-    linked = joined(link(document, spans, policy.taxonomy), told) if told else None
+    linked = regroup_entities(link(document, spans, policy.taxonomy), entity_numbers) if entity_numbers else None
     return replace_found(document, spans, policy, key=key, scope=scope, book=book, linked=linked)
 
 
@@ -92,8 +92,8 @@ class Kernel:
         Raises:
             AllonymError: the policy's detectors cannot be loaded.
         """
-        for one in [self._threads.submit(lane.ready) for lane in self._lanes]:
-            one.result()
+        for lane_future in [self._threads.submit(lane.ready) for lane in self._lanes]:
+            lane_future.result()
 
     def close(self) -> None:
         """End the processes; what is being done is finished first."""
@@ -109,7 +109,7 @@ class Kernel:
             AllonymError: what the function raised.
         """
         for _ in range(2):
-            lane, unwanted = await self._turn(), threading.Event()
+            lane, unwanted = await self._acquire_lane(), threading.Event()
             try:
                 answer: T = await asyncio.get_running_loop().run_in_executor(
                     self._threads, lane.ask, function, args, unwanted
@@ -125,12 +125,12 @@ class Kernel:
             else:
                 return answer
             finally:
-                self._give_back(lane)
+                self._release_lane(lane)
         raise RequestError("a worker process ended while it treated this; try a shorter text", 503, "WorkerEnded")
 
     async def detect(self, document: Document, source: str, key: bytes | None) -> tuple[Span, ...]:
         """What identifies in a document."""
-        return await self.run(found, document, source, key)
+        return await self.run(find_spans, document, source, key)
 
     async def anonymize(
         self,
@@ -139,12 +139,12 @@ class Kernel:
         key: bytes | None,
         scope: str = "",
         spans: tuple[Span, ...] | None = None,
-        told: Told | None = None,
+        entity_numbers: Told | None = None,
     ) -> Anonymized:
         """A document anonymised, without a vault."""
-        return await self.run(made, document, source, key, scope, spans, told)
+        return await self.run(anonymize_document, document, source, key, scope, spans, entity_numbers)
 
-    async def _turn(self) -> _Lane:
+    async def _acquire_lane(self) -> _Lane:
         """A free process; whoever asks first gets one first."""
         with self._lock:
             if self._free:
@@ -155,10 +155,10 @@ class Kernel:
             return await asyncio.wrap_future(waiting)
         except asyncio.CancelledError:
             if waiting.done() and not waiting.cancelled():  # it came just now
-                self._give_back(waiting.result())
+                self._release_lane(waiting.result())
             raise
 
-    def _give_back(self, lane: _Lane) -> None:
+    def _release_lane(self, lane: _Lane) -> None:
         with self._lock:
             while self._waiting:
                 waiting = self._waiting.popleft()
@@ -191,7 +191,7 @@ class _Lane:
     def ready(self) -> None:
         """Start the process, if there is none, and wait until it has loaded what it needs."""
         with self._lock:
-            self._started()
+            self._ensure_started()
 
     def ask(self, function: Callable[..., Any], args: tuple[Any, ...], unwanted: threading.Event) -> Any:
         """What the function gives in the process; None where that is unwanted before the process has begun.
@@ -201,17 +201,17 @@ class _Lane:
         """
         with self._lock:
             try:
-                pipe = self._started()
+                pipe = self._ensure_started()
                 with self._turn:
                     if unwanted.is_set():
                         return None
                     self._asked = unwanted
                 pipe.send((function, args))
-                return _answer(pipe)
+                return _receive_answer(pipe)
             except AllonymError:  # that of an endpoint is an OSError as well
                 raise
             except (EOFError, OSError) as error:
-                self._end()
+                self._end_process()
                 raise _Ended(type(error).__name__) from None
             finally:
                 with self._turn:
@@ -232,26 +232,26 @@ class _Lane:
     def close(self) -> None:
         """End the process when it has answered."""
         with self._lock:
-            self._end()
+            self._end_process()
 
-    def _started(self) -> Connection:
+    def _ensure_started(self) -> Connection:
         if self._killed or self._process is None or not self._process.is_alive():
-            self._end()
+            self._end_process()
             context = multiprocessing.get_context("spawn")
             here, there = context.Pipe()
             with there:
-                process = context.Process(target=_serve, args=(there, self._warm, os.getpid()), daemon=True)
+                process = context.Process(target=_serve_tasks, args=(there, self._warm, os.getpid()), daemon=True)
                 try:
                     process.start()
                 except BaseException:
                     here.close()
                     raise
             self._process, self._pipe = process, here
-            _answer(here)
+            _receive_answer(here)
         assert self._pipe is not None
         return self._pipe
 
-    def _end(self) -> None:
+    def _end_process(self) -> None:
         if self._pipe is not None:
             self._pipe.close()
         if self._process is not None:
@@ -263,29 +263,29 @@ class _Lane:
         self._process, self._pipe, self._killed = None, None, False
 
 
-def _answer(pipe: Connection) -> Any:
+def _receive_answer(pipe: Connection) -> Any:
     """What a process answered, or raised."""
-    done, answer = pipe.recv()
-    if not done:
+    succeeded, answer = pipe.recv()
+    if not succeeded:
         raise answer
     return answer
 
 
-def _serve(pipe: Connection, warm: str, parent: int) -> None:
+def _serve_tasks(pipe: Connection, warm: str, parent: int) -> None:
     """In a new process: load the detectors, then answer until the server ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server decides when to end
     warnings.simplefilter("ignore")  # other packages' warnings may quote what they were given
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
-    task: tuple[Callable[..., Any], tuple[Any, ...]] | None = (_warmed, (warm,))
+    task: tuple[Callable[..., Any], tuple[Any, ...]] | None = (_warm_up, (warm,))
     with suppress(EOFError, ConnectionError):
         while True:
             if task is not None:
-                pipe.send_bytes(_outcome(*task))
+                pipe.send_bytes(_run_pickled(*task))
             task = None
             task = pipe.recv()
 
 
-def _outcome(function: Callable[..., Any], args: tuple[Any, ...]) -> bytes:
+def _run_pickled(function: Callable[..., Any], args: tuple[Any, ...]) -> bytes:
     try:
         return pickle.dumps((True, function(*args)))
     except AllonymError as error:
@@ -296,7 +296,7 @@ def _outcome(function: Callable[..., Any], args: tuple[Any, ...]) -> bytes:
         return pickle.dumps((False, WorkerError(f"unexpected {type(error).__name__} at {locate_error(error)}")))
 
 
-def _warmed(warm: str) -> None:
+def _warm_up(warm: str) -> None:
     detect_with_key(Document("", "Ada Brook"), policy_of(warm), None)
 
 

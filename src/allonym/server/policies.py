@@ -81,11 +81,11 @@ class Policies:
         """
         if name in presets():
             raise RequestError(f"{name!r} is a preset; store yours under another name", 409, "Taken")
-        policy = _stored(toml, name)
+        policy = _parse_stored(toml, name)
         row = {"sealed": self._sealing.seal(toml, _ABOUT + name), "changed": now()}
         with self._place.writing() as connection:
-            done = connection.execute(sa.update(db.policies).where(db.policies.c.name == name).values(**row))
-            if not done.rowcount:
+            result = connection.execute(sa.update(db.policies).where(db.policies.c.name == name).values(**row))
+            if not result.rowcount:
                 connection.execute(sa.insert(db.policies), [{"name": name, **row}])
         return policy
 
@@ -120,8 +120,8 @@ class Policies:
                 "operators": chosen.get("operators") or {},
                 "off": chosen.get("off") or [],
                 "detectors": chosen.get("detectors"),
-                "dictionary": _joined(chosen.get("dictionary") or {}, find),
-                "exclude": _joined(chosen.get("exclude") or {}, leave),
+                "dictionary": _merge_lists(chosen.get("dictionary") or {}, find),
+                "exclude": _merge_lists(chosen.get("exclude") or {}, leave),
             },
             sort_keys=True,
         )
@@ -129,32 +129,32 @@ class Policies:
         return source
 
 
-def _joined(one: Lists, other: Lists) -> dict[str, list[str]]:
-    return {label: [*one.get(label, ()), *other.get(label, ())] for label in sorted({*one, *other})}
+def _merge_lists(first: Lists, other: Lists) -> dict[str, list[str]]:
+    return {label: [*first.get(label, ()), *other.get(label, ())] for label in sorted({*first, *other})}
 
 
 @lru_cache(maxsize=64)
 def policy_of(source: str) -> Policy:
     """The policy that :meth:`Policies.source` describes; the same object for the same source, as detectors are kept."""
-    asked = json.loads(source)
-    toml, name = asked["toml"], asked["name"]
-    base = Policy.load(name) if toml is None else _stored(toml, name)
-    for chosen in (asked["detectors"] or (), asked["operators"].values()):
+    choice = json.loads(source)
+    toml, name = choice["toml"], choice["name"]
+    base = Policy.load(name) if toml is None else _parse_stored(toml, name)
+    for chosen in (choice["detectors"] or (), choice["operators"].values()):
         for one in chosen:
             if one in _REMOTE and one not in base.detectors:
                 raise PolicyError(f"policy: {one!r} asks another machine, so only a stored policy can choose it")
     table: dict[str, Any] = {"name": base.name}
     detect: dict[str, Any] = {}
-    if asked["off"]:
-        detect["exclude"] = [*base.exclude, *asked["off"]]
-    if asked["detectors"] is not None:
-        detect["detectors"] = asked["detectors"]
+    if choice["off"]:
+        detect["exclude"] = [*base.exclude, *choice["off"]]
+    if choice["detectors"] is not None:
+        detect["detectors"] = choice["detectors"]
     if detect:
         table["detect"] = detect
-    for key, terms in (("dictionary", asked["dictionary"]), ("exclusions", asked["exclude"])):
+    for key, terms in (("dictionary", choice["dictionary"]), ("exclusions", choice["exclude"])):
         if terms:
             table[key] = terms
-    operators = dict(asked["operators"])
+    operators = dict(choice["operators"])
     overall = operators.pop("*", None)
     if overall is not None:
         base = base.with_(rules=MappingProxyType({}))
@@ -162,13 +162,13 @@ def policy_of(source: str) -> Policy:
     if operators:
         table["rules"] = {label: {"operator": operator} for label, operator in operators.items()}
     policy = base.changed(table, "policy") if len(table) > 1 else base
-    if asked["confidence"] is None:
+    if choice["confidence"] is None:
         return policy
-    confidence = float(asked["confidence"])
+    confidence = float(choice["confidence"])
     return policy.with_threshold(confidence, min(max(confidence, 0.01), 0.99))
 
 
-def _stored(toml: str, name: str) -> Policy:
+def _parse_stored(toml: str, name: str) -> Policy:
     where = f"policy {name}"
     try:
         raw = tomllib.loads(toml)

@@ -19,8 +19,8 @@ from allonym.replace import subject_of
 from allonym.resolve import resolve
 from allonym.restore import restore
 from allonym.server.access import Caller
-from allonym.server.joining import Told, joined
-from allonym.server.kernel import found, made
+from allonym.server.joining import Told, regroup_entities
+from allonym.server.kernel import anonymize_document, find_spans
 from allonym.server.policies import policy_of
 from allonym.server.problems import HALF_SURROGATE
 from allonym.server.services import Services
@@ -29,17 +29,17 @@ from allonym.server.wire import texts as wire
 T = TypeVar("T")
 
 
-async def together(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+async def run_together(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
     """What each gives, in order. Where one fails, the others are ended before its error is raised."""
     try:
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(one) for one in work]
+            tasks = [group.create_task(coroutine) for coroutine in work]
     except ExceptionGroup as several:
         raise several.exceptions[0] from None
     return [task.result() for task in tasks]
 
 
-def document_of(body: wire.Text, most: int) -> Document:
+def read_document(body: wire.Text, most: int) -> Document:
     """The document that a request brings.
 
     Raises:
@@ -73,37 +73,37 @@ def refuse_half(body: wire.Text | wire.Restore) -> None:
             raise DataError(HALF_SURROGATE) from None
 
 
-def source_of(body: wire.Text, services: Services) -> str:
+def find_policy_source(body: wire.Text, services: Services) -> str:
     """What describes the policy that a request chose."""
     choice = body.policy.model_dump() if isinstance(body.policy, wire.PolicyChoice) else body.policy
     return services.policies.source(choice)
 
 
-def plan_of(given: Mapping[str, Any]) -> Plan:
+def read_plan(data: Mapping[str, Any]) -> Plan:
     """The plan that a request brings.
 
     Raises:
         PlanMismatch: it is none.
     """
     try:
-        return Plan.from_dict(given)
+        return Plan.from_dict(data)
     except RecursionError:
         raise PlanMismatch("this is not a plan: it is nested too deep") from None
 
 
-def _asked(body: wire.Text, services: Services) -> tuple[Document, str]:
+def _read_request(body: wire.Text, services: Services) -> tuple[Document, str]:
     """The document and the policy's source; the latter asks the database."""
-    return document_of(body, services.settings.max_characters), source_of(body, services)
+    return read_document(body, services.settings.max_characters), find_policy_source(body, services)
 
 
-async def detected(body: wire.Detect, services: Services) -> wire.Detected:
+async def detect_request(body: wire.Detect, services: Services) -> wire.Detected:
     """What is in the request's text."""
     begun = time.perf_counter()
-    document, source = await run_in_threadpool(_asked, body, services)
+    document, source = await run_in_threadpool(_read_request, body, services)
     decisions = None
     if body.explain:
-        decisions = await services.kernel.run(explained, document, source)
-    spans, entities = await services.kernel.run(seen, document, source, services.vault.operator_key)
+        decisions = await services.kernel.run(explain_decisions, document, source)
+    spans, entities = await services.kernel.run(find_numbered, document, source, services.vault.operator_key)
     counts = dict(sorted(Counter(s.label for s in spans).items()))
     services.metrics.count_text(len(document.text), counts)
     return wire.Detected(
@@ -112,16 +112,16 @@ async def detected(body: wire.Detect, services: Services) -> wire.Detected:
         entities=entities,
         counts=counts,
         decisions=decisions,
-        milliseconds=_since(begun),
+        milliseconds=_measure_milliseconds(begun),
     )
 
 
-def seen(document: Document, source: str, key: bytes | None) -> tuple[list[wire.Span], list[wire.EntityOut]]:
+def find_numbered(document: Document, source: str, key: bytes | None) -> tuple[list[wire.Span], list[wire.EntityOut]]:
     """The findings and whom they name: runs in a worker."""
-    return numbered(document, found(document, source, key), source)
+    return number_spans(document, find_spans(document, source, key), source)
 
 
-def explained(document: Document, source: str) -> list[wire.Decided]:
+def explain_decisions(document: Document, source: str) -> list[wire.Decided]:
     """Every candidate and what became of it: runs in a worker."""
     return [
         wire.Decided(
@@ -136,49 +136,53 @@ def explained(document: Document, source: str) -> list[wire.Decided]:
     ]
 
 
-async def anonymized(body: wire.Anonymize, services: Services, *, dry: bool = False) -> wire.Anonymized:
+async def anonymize_request(body: wire.Anonymize, services: Services, *, dry: bool = False) -> wire.Anonymized:
     """The request's text without what identifies. ``dry``: the vault is left as it is."""
     begun = time.perf_counter()
-    document, source = await run_in_threadpool(_asked, body, services)
-    spans = None if body.spans is None else await run_in_threadpool(marked, document, body.spans, source)
-    told = _told(body.spans or (), spans or ())
+    document, source = await run_in_threadpool(_read_request, body, services)
+    spans = None if body.spans is None else await run_in_threadpool(read_marked_spans, document, body.spans, source)
+    entity_numbers = _number_mentions(body.spans or (), spans or ())
     key = services.vault.operator_key
     if body.scope is None or dry:
-        done, shown = await services.kernel.run(written, document, source, key, body.scope or "", spans, told)
+        result, shown = await services.kernel.run(
+            anonymize_numbered, document, source, key, body.scope or "", spans, entity_numbers
+        )
     else:
-        found = await services.kernel.detect(document, source, key) if spans is None else spans
-        done = await run_in_threadpool(kept, services, document, found, source, body.scope, told)
-        shown, _ = await run_in_threadpool(numbered, document, done.spans, source, told)
-    counts = dict(done.report.labels)
+        findings = await services.kernel.detect(document, source, key) if spans is None else spans
+        result = await run_in_threadpool(
+            anonymize_into_vault, services, document, findings, source, body.scope, entity_numbers
+        )
+        shown, _ = await run_in_threadpool(number_spans, document, result.spans, source, entity_numbers)
+    counts = dict(result.report.labels)
     services.metrics.count_text(len(document.text), counts)
     return wire.Anonymized(
-        text=done.text,
-        parts=list(done.parts),
-        plan=done.plan.to_dict(originals=body.originals),
+        text=result.text,
+        parts=list(result.parts),
+        plan=result.plan.to_dict(originals=body.originals),
         spans=shown,
         counts=counts,
-        milliseconds=_since(begun),
+        milliseconds=_measure_milliseconds(begun),
     )
 
 
-def written(
-    document: Document, source: str, key: bytes | None, scope: str, spans: tuple[Span, ...] | None, told: Told
+def anonymize_numbered(
+    document: Document, source: str, key: bytes | None, scope: str, spans: tuple[Span, ...] | None, entity_numbers: Told
 ) -> tuple[Anonymized, list[wire.Span]]:
     """The document anonymised, and the findings with the numbers of their entities: runs in a worker."""
-    done = made(document, source, key, scope, spans, told)
-    return done, numbered(document, done.spans, source, told)[0]
+    result = anonymize_document(document, source, key, scope, spans, entity_numbers)
+    return result, number_spans(document, result.spans, source, entity_numbers)[0]
 
 
-def kept(
-    services: Services, document: Document, spans: Sequence[Span], source: str, scope: str, told: Told
+def anonymize_into_vault(
+    services: Services, document: Document, spans: Sequence[Span], source: str, scope: str, entity_numbers: Told
 ) -> Anonymized:
     """Anonymise a document as the kernel does, with originals and replacements stored in the vault."""
     vault = services.vault
     with vault.book(scope, subject_of(document, policy_of(source))) as book:
-        return made(document, source, vault.operator_key, scope, tuple(spans), told, book)
+        return anonymize_document(document, source, vault.operator_key, scope, tuple(spans), entity_numbers, book)
 
 
-def marked(document: Document, given: Sequence[wire.Mention], source: str) -> tuple[Span, ...]:
+def read_marked_spans(document: Document, mentions: Sequence[wire.Mention], source: str) -> tuple[Span, ...]:
     """The stretches that a caller marked, disjoint.
 
     Raises:
@@ -187,26 +191,29 @@ def marked(document: Document, given: Sequence[wire.Mention], source: str) -> tu
     """
     policy, size = policy_of(source), len(document.text)
     spans = []
-    for i, one in enumerate(given):
-        if one.end > size:
-            raise UsageError(f"spans[{i}] ends at {one.end}, but the text has {size} characters")
-        policy.taxonomy.get(one.label, f"spans[{i}]")
-        spans.append(Span(one.start, one.end, one.label, one.score, one.source or "marked"))
+    for i, mention in enumerate(mentions):
+        if mention.end > size:
+            raise UsageError(f"spans[{i}] ends at {mention.end}, but the text has {size} characters")
+        policy.taxonomy.get(mention.label, f"spans[{i}]")
+        spans.append(Span(mention.start, mention.end, mention.label, mention.score, mention.source or "marked"))
     return resolve(spans, policy.taxonomy)
 
 
-def _told(given: Sequence[wire.Mention], spans: Sequence[Span]) -> Told:
+def _number_mentions(mentions: Sequence[wire.Mention], spans: Sequence[Span]) -> Told:
     """Which of the disjoint stretches the caller held for one entity."""
-    numbers = {(one.start, one.end): one.entity for one in given if one.entity is not None}
+    numbers = {(mention.start, mention.end): mention.entity for mention in mentions if mention.entity is not None}
     return {place: number for s in spans if (number := numbers.get(place := (s.start, s.end))) is not None}
 
 
-def numbered(
-    document: Document, found: Sequence[Span], source: str, told: Told | None = None
+def number_spans(
+    document: Document, findings: Sequence[Span], source: str, entity_numbers: Told | None = None
 ) -> tuple[list[wire.Span], list[wire.EntityOut]]:
-    """The findings with the numbers of their entities, and the entities; ``told``: what a person says about them."""
-    linked = link(document, found, policy_of(source).taxonomy)
-    entities = (joined(linked, told) if told else linked).entities
+    """The findings with the numbers of their entities, and the entities.
+
+    ``entity_numbers`` are numbers that a person gave to mentions.
+    """
+    linked = link(document, findings, policy_of(source).taxonomy)
+    entities = (regroup_entities(linked, entity_numbers) if entity_numbers else linked).entities
     number = {span: i for i, entity in enumerate(entities, 1) for span in entity.spans}
     place = {(s.start, s.end): n for s, n in number.items()}
     spans = [
@@ -218,25 +225,29 @@ def numbered(
             source=s.source,
             entity=place.get((s.start, s.end), 0),
         )
-        for s in found
+        for s in findings
     ]
     return spans, [wire.EntityOut(entity=i, label=e.label, mentions=len(e.spans)) for i, e in enumerate(entities, 1)]
 
 
-def brought_back(body: wire.Restore, services: Services, who: Caller) -> wire.Restored:
+def restore_request(body: wire.Restore, services: Services, caller: Caller) -> wire.Restored:
     """The request's text with originals in it again. The vault's audit log tells who asked."""
     refuse_long(body.text, services.settings.max_characters)
     refuse_half(body)
-    plan = None if body.plan is None else plan_of(body.plan)
+    plan = None if body.plan is None else read_plan(body.plan)
     vault = None if body.scope is None else services.vault
-    done = restore(body.text, plan=plan, vault=vault, scope=body.scope or "", actor=who.actor)
-    services.metrics.count_restored(done.restored)
-    services.accounts.record_action(who, "restore", {"restored": done.restored, "unknown": done.unknown})
-    found = [wire.FoundOut(start=f.start, end=f.end, rule=f.rule, label=f.label) for f in done.found]
+    restored = restore(body.text, plan=plan, vault=vault, scope=body.scope or "", actor=caller.actor)
+    services.metrics.count_restored(restored.restored)
+    services.accounts.record_action(caller, "restore", {"restored": restored.restored, "unknown": restored.unknown})
+    matches = [wire.FoundOut(start=f.start, end=f.end, rule=f.rule, label=f.label) for f in restored.found]
     return wire.Restored(
-        text=done.text, restored=done.restored, unknown=done.unknown, notes=list(done.notes), found=found
+        text=restored.text,
+        restored=restored.restored,
+        unknown=restored.unknown,
+        notes=list(restored.notes),
+        found=matches,
     )
 
 
-def _since(begun: float) -> float:
+def _measure_milliseconds(begun: float) -> float:
     return round((time.perf_counter() - begun) * 1000, 1)

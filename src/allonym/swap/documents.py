@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
-from allonym.batch import as_words, lead_in
-from allonym.detect.lexicon import worded
+from allonym.batch import format_lead_in, split_field_name
+from allonym.detect.lexicon import keep_words
 from allonym.detect.turns import with_turns
 from allonym.document import Document, Interval
 from allonym.errors import DataError, UnknownNameError, UsageError
@@ -68,7 +68,8 @@ def with_fields(
     if not fields:
         return None
     names = {
-        as_words(k) for k in (protect.rpartition(".")[2], *_ALIASES, *(k for keys in lists.values() for k in keys))
+        split_field_name(k)
+        for k in (protect.rpartition(".")[2], *_ALIASES, *(k for keys in lists.values() for k in keys))
     }
     paths = dict.fromkeys(f"{outer}{protect}" for outer in ("", "meta.", "metadata.") if "." in protect)
     for document in read_documents(source, fields=fields, format=format):
@@ -76,7 +77,7 @@ def with_fields(
         for outer, record in (("", document.meta), *held):
             if isinstance(record, Mapping):
                 paths.update(
-                    (f"{outer}{k}", None) for k, value in record.items() if value and as_words(str(k)) in names
+                    (f"{outer}{k}", None) for k, value in record.items() if value and split_field_name(str(k)) in names
                 )
     return tuple(dict.fromkeys((*fields, *(path for path in paths if _is_text(source, format, path)))))
 
@@ -95,7 +96,7 @@ def named_beside(document: Document, value: str) -> bool:
     """Whether the record names the value in a string that is not read, such as a title, and so stays as it is."""
     words = " ".join(bare(value))
     return len(words) > 2 and any(
-        f" {words} " in f" {' '.join(worded(said).split())} " and said.strip() not in document.text
+        f" {words} " in f" {' '.join(keep_words(said).split())} " and said.strip() not in document.text
         for said in _strings(document.meta)
     )
 
@@ -119,7 +120,7 @@ def unnamed(document: Document, kept: Sequence[str]) -> Document:
     before = at = 0
     for n, (a, b) in enumerate(document.parts):
         lead = text[before:a].lstrip("\n")
-        told = any(lead == lead_in(name.rpartition(".")[2], text[a:b]) for name in kept)
+        told = any(lead == format_lead_in(name.rpartition(".")[2], text[a:b]) for name in kept)
         between = ("\n" if n else "") + (lead if told else "")
         at += len(between)
         pieces += (between, text[a:b])

@@ -236,7 +236,7 @@ class SentenceTransformers:
     def __init__(
         self, model: str | Path = "", device: str = "cpu", batch_size: int = 32, allow_download: bool = False
     ) -> None:
-        from allonym.detect.adapters.offline import loading
+        from allonym.detect.adapters.offline import load_offline
 
         if not model:
             raise UsageError("embedder 'sentence-transformers': model is required, a folder or a name")
@@ -244,7 +244,7 @@ class SentenceTransformers:
             from sentence_transformers import SentenceTransformer
         except ImportError:
             raise MissingExtra("the embedder sentence-transformers", "sentence-transformers") from None
-        with loading("sentence-transformers", str(model), allow_download=allow_download, floor="embed"):
+        with load_offline("sentence-transformers", str(model), allow_download=allow_download, floor="embed"):
             self._model = SentenceTransformer(str(model), device=device, local_files_only=not allow_download)
         self._batch = max(1, batch_size)
         self.identity = f"sentence-transformers {model}"

@@ -17,9 +17,9 @@ from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
 
-from allonym.batch import as_words
-from allonym.detect.lexicon import person_forms, worded
-from allonym.detect.scan import compiled, matches
+from allonym.batch import split_field_name
+from allonym.detect.lexicon import keep_words, list_person_forms
+from allonym.detect.scan import compile_pattern, find_matches
 from allonym.detect.words import word_list
 from allonym.document import Document, Span, subtract
 from allonym.labels import TAXONOMY, Label, Taxonomy
@@ -71,7 +71,7 @@ def kind_of(protect: str) -> str:
     >>> kind_of("company"), kind_of("hospital"), kind_of("author_name"), kind_of("verdict")
     ('COMPANY', 'ORGANIZATION', 'PERSON', 'OTHER_IDENTIFYING_ATTRIBUTE')
     """
-    words = as_words(protect).split()
+    words = split_field_name(protect).split()
     for label, listed in _data()["kinds"].items():
         if "_".join(words) in str(listed).split():
             return label
@@ -91,7 +91,7 @@ def policy_for(policy: Policy, protect: str) -> tuple[Policy, str]:
     kind = kind_of(protect)
     if kind == "COMPANY":
         return policy, kind
-    words = as_words(protect).split()
+    words = split_field_name(protect).split()
     name = "PROTECTED_" + "_".join(w for w in ("".join(c for c in w if c.isalnum()) for w in words) if w).upper()
     if name in policy.taxonomy:
         return policy, name
@@ -113,7 +113,7 @@ class _Text:
 
     @classmethod
     def of(cls, text: str) -> _Text:
-        plain = worded(text)
+        plain = keep_words(text)
         words = tuple((m.start(), m.end(), m.group()) for m in WORD.finditer(plain))
         small = frozenset(
             w for a, b, w in words if text[a].islower() and not _ADDRESS.search(text, max(0, a - 1), b + 2)
@@ -137,8 +137,8 @@ def mentions(document: Document, value: str, kind: str, label: str, aliases: Ite
     found: set[tuple[int, int]] = set()
     if kind == "PERSON":
         for name in names:
-            for form, capital in [(name, False), *((f, c) for f, _, c in person_forms(name))]:
-                found.update(_phrase(read, worded(form).split(), capital))
+            for form, capital in [(name, False), *((f, c) for f, _, c in list_person_forms(name))]:
+                found.update(_phrase(read, keep_words(form).split(), capital))
     elif kind in ("COMPANY", "ORGANIZATION"):
         if kind == "COMPANY":
             names += _introduced(read, value)
@@ -149,7 +149,7 @@ def mentions(document: Document, value: str, kind: str, label: str, aliases: Ite
                 found.update(_organization(read, name))
     else:
         for name in names:
-            found.update(_phrase(read, worded(name).split(), any(c.isupper() for c in name)))
+            found.update(_phrase(read, keep_words(name).split(), any(c.isupper() for c in name)))
     return tuple(Span(a, b, label, _SCORE, SOURCE) for a, b in _longest(found))
 
 
@@ -183,7 +183,7 @@ def _capital(read: _Text, start: int, end: int) -> bool:
 
 def bare(name: str) -> list[str]:
     """The words of an organisation's name in small base letters, without articles and legal forms at its ends."""
-    words = worded(name.replace(".", "")).split()
+    words = keep_words(name.replace(".", "")).split()
     while len(words) > 1 and words[0] == "the":
         words.pop(0)
     for endings in (_LEGAL, _LEGAL | _words("endings")):
@@ -193,7 +193,7 @@ def bare(name: str) -> list[str]:
 
 
 def _organization(read: _Text, name: str) -> Iterator[tuple[int, int]]:
-    full = worded(name.replace(".", "")).split()
+    full = keep_words(name.replace(".", "")).split()
     words = bare(name)
     if not words:
         return
@@ -319,7 +319,7 @@ def _introduced(read: _Text, value: str) -> list[str]:
     for sure, patterns in _data()["introductions"].items():
         assert isinstance(patterns, list)
         for pattern in patterns:
-            for ((_, at),) in matches(compiled(f"(?i){pattern}"), opening):
+            for ((_, at),) in find_matches(compile_pattern(f"(?i){pattern}"), opening):
                 match = _NAME.match(opening, at)
                 name, occasion = _before_occasion(match.group(), opening[match.end() :]) if match else ("", 0)
                 words = bare(name) if name else []
@@ -371,12 +371,12 @@ def _before_occasion(name: str, after: str) -> tuple[str, int]:
 
 
 def _is_occasion(said: str) -> bool:
-    word = worded(said).strip()
+    word = keep_words(said).strip()
     return word in _words("occasion") or re.fullmatch(r"(?:19|20)\d\d|(?:fy|q|h)\d{1,4}|\d[qhm]", word) is not None
 
 
 def _is_no_name(said: str) -> bool:
-    return _is_occasion(said) or worded(said).strip() in _words("generic")
+    return _is_occasion(said) or keep_words(said).strip() in _words("generic")
 
 
 def with_protected(

@@ -13,14 +13,14 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from allonym.batch import as_words, run_ordered
+from allonym.batch import run_ordered, split_field_name
 from allonym.document import Document, Entity, Interval, Span, merge, subtract
 from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.files.rewrite import UNCOUNTED, rewrite_path
 from allonym.link import link
 from allonym.models.encoder import encode
 from allonym.pipeline import anonymize, detect_with_key
-from allonym.plan import Edit, Plan, parts_after, replaced
+from allonym.plan import Edit, Plan, apply_edits, apply_edits_to_parts
 from allonym.policy import Policy
 from allonym.replace import make_plan
 from allonym.swap import acronyms
@@ -401,7 +401,7 @@ def _texts(text: str, tiles: Sequence[Interval], edits: Sequence[Edit]) -> Itera
     starts = [e.start for e in edits]
     for a, b in tiles:
         some = edits[bisect_left(starts, a) : bisect_left(starts, b)]
-        yield replaced(text[a:b], (replace(e, start=e.start - a, end=e.end - a) for e in some))
+        yield apply_edits(text[a:b], (replace(e, start=e.start - a, end=e.end - a) for e in some))
 
 
 def rewrite(
@@ -446,7 +446,7 @@ def rewrite(
         known = corpus.documents[number] if number < len(plans) else None
         if known is None or known.part_texts() != document.part_texts():
             raise DataError(f"{source} has changed since it was read; document {number + 1} is another one")
-        return tuple(parts_after(known.text, known.parts or ((0, len(known.text)),), plans[number].edits))
+        return tuple(apply_edits_to_parts(known.text, known.parts or ((0, len(known.text)),), plans[number].edits))
 
     fields = corpus.settings.get("fields")
     return rewrite_path(
@@ -481,8 +481,8 @@ def _warnings(
     if silent:
         yield f"{silent} of {len(documents)} documents never name their {protect}, as far as it was recognised"
     kind = kind_of(protect)
-    told = [(as_words(d.id), (c, *aliases_of(d, c, kind, {}))) for d, c in zip(documents, classes, strict=True)]
-    telling = sum(any(w in id for n in names for w in as_words(n).split() if len(w) > 3) for id, names in told)
+    told = [(split_field_name(d.id), (c, *aliases_of(d, c, kind, {}))) for d, c in zip(documents, classes, strict=True)]
+    telling = sum(any(w in id for n in names for w in split_field_name(n).split() if len(w) > 3) for id, names in told)
     if telling:
         yield (
             f"{telling} of {len(documents)} documents have an id that holds a word of their {protect}; "

@@ -16,7 +16,7 @@ from typing import Any, cast
 import re2
 
 from allonym.batch import MAX_NAMED
-from allonym.detect.scan import compiled, matches
+from allonym.detect.scan import compile_pattern, find_matches
 from allonym.document import Document, Interval, Turn, merge
 from allonym.errors import DataError, UsageError
 from allonym.registry import Registry
@@ -71,17 +71,21 @@ def sectioner(section: str | tuple[str, str] | Sectioner) -> Sectioner:
         raise UsageError("a section is a name, a function, or two patterns: where it begins, where it ends")
     for pattern in section:
         try:
-            compiled(pattern)
+            compile_pattern(pattern)
         except re2.error as error:
             raise UsageError(f"a section's pattern is not valid RE2: {error.args[0]!r}") from None
     begin, end = section
 
     def between(document: Document) -> Sequence[Interval] | None:
         text = document.text
-        start = next((m[0][0] for m in matches(compiled(begin), text)), None) if begin else 0
+        start = next((m[0][0] for m in find_matches(compile_pattern(begin), text)), None) if begin else 0
         if start is None:
             return None
-        stop = next((m[0][0] for m in matches(compiled(end), text) if m[0][0] > start), None) if end else len(text)
+        stop = (
+            next((m[0][0] for m in find_matches(compile_pattern(end), text) if m[0][0] > start), None)
+            if end
+            else len(text)
+        )
         return None if stop is None else clipped(everything(document), start, stop)
 
     return between
@@ -175,11 +179,11 @@ def _told(turns: object, start: int, end: int) -> tuple[Speech, ...]:
 @cache
 def _patterns(section: str) -> Mapping[str, Any]:
     rows = tomllib.loads(files("allonym.swap").joinpath("sections.toml").read_text(encoding="utf-8"))[section]
-    return {name: compiled("(?i)" + "|".join(f"(?:{p})" for p in patterns)) for name, patterns in rows.items()}
+    return {name: compile_pattern("(?i)" + "|".join(f"(?:{p})" for p in patterns)) for name, patterns in rows.items()}
 
 
 def _says(name: str, text: str) -> bool:
-    return next(matches(_patterns("presentation")[name], text), None) is not None
+    return next(find_matches(_patterns("presentation")[name], text), None) is not None
 
 
 def presentation(document: Document) -> tuple[Interval, ...] | None:

@@ -21,7 +21,7 @@ from allonym.document import Entity, Interval, Span, merge, subtract
 from allonym.errors import UnknownNameError
 from allonym.keys import subkey
 from allonym.labels import Taxonomy
-from allonym.plan import Edit, Plan, digest, parts_after, replaced
+from allonym.plan import Edit, Plan, apply_edits, apply_edits_to_parts, digest
 from allonym.policy import Policy, Rule
 from allonym.replace import make_plan
 from allonym.replace.cast import CorpusBook
@@ -116,7 +116,7 @@ def chunk_text(corpus: Corpus, chunk: int, placed: Placed) -> str:
         return this.text
     edits = [Edit(a, b, new, "") for a, b, new in with_articles(text, changes, this.start)]
     base = within(corpus.plans[this.document].edits, this.start, this.end)
-    return parts_after(text, ((this.start, this.end),), beside(base, edits, text))[0]
+    return apply_edits_to_parts(text, ((this.start, this.end),), beside(base, edits, text))[0]
 
 
 def within(edits: Sequence[Edit], start: int, end: int) -> Sequence[Edit]:
@@ -196,7 +196,7 @@ def write(
     for d, document in enumerate(corpus.documents):
         edits = _mentions(corpus, d, by_document[d], placed, fates, ways, rules, key, scope, coarser)
         edits = beside(_removed(corpus, d, edits, cuts.get(d, ())), edits, document.text)
-        text = replaced(document.text, edits)
+        text = apply_edits(document.text, edits)
         plans.append(Plan(digest(document.text), tuple(edits), corpus.plans[d].notes, digest(text)))
         texts.append(text)
         pieces.update(_pieces(corpus, d, by_document[d], edits, text, names))
@@ -418,7 +418,7 @@ def _passage(corpus: Corpus, c: int, rarity: Rarity) -> Passage:
     }
     words = {w for form in hidden for w in telling(form)}
     rare = frozenset(w for w in words if rarity.holders.get(w, 0) < max(2.0, COMMON * rarity.chunks))
-    return Passage(parts_after(text, ((chunk.start, chunk.end),), beside(base, covers, text))[0], rare)
+    return Passage(apply_edits_to_parts(text, ((chunk.start, chunk.end),), beside(base, covers, text))[0], rare)
 
 
 # Where things stand afterwards

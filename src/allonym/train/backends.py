@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from allonym.detect.tagger import whole_names
+from allonym.detect.tagger import join_name_parts
 from allonym.document import Span
 from allonym.errors import MissingExtra, UnknownNameError, UsageError
 from allonym.models.tags import NAME_PARTS
@@ -163,12 +163,12 @@ def load(backend: str, folder: Path) -> Predict:
         from allonym.train import mitie_backend
 
         return mitie_backend.load(folder)
-    from allonym.detect.tagger import spans
+    from allonym.detect.tagger import extract_spans
     from allonym.models.tagger import TaggerModel
 
     model = TaggerModel(folder)
     bars = dict.fromkeys(model.labels, 0.5)
-    return lambda texts: [spans(text, model(text), model.labels, bars) for text in texts]
+    return lambda texts: [extract_spans(text, model(text), model.labels, bars) for text in texts]
 
 
 def measure(predict: Predict, records: Sequence[Record], setup: Setup) -> Score:
@@ -183,7 +183,7 @@ def measure(predict: Predict, records: Sequence[Record], setup: Setup) -> Score:
     for record, spans in zip(gold, found, strict=True):
         if not setup.own_labels:
             parts = any(part in wanted for part in NAME_PARTS)
-            spans = in_terms_of(spans if parts else whole_names(record["text"], spans), wanted)
+            spans = in_terms_of(spans if parts else join_name_parts(record["text"], spans), wanted)
         rows.append((record["text"], spans_of(record), spans))
     return score_texts(rows)
 

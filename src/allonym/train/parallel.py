@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from allonym.document import Document, Interval
 from allonym.pipeline import detect, replace_found
-from allonym.plan import Edit, replaced
+from allonym.plan import Edit, apply_edits
 from allonym.policy import Policy
 from allonym.replace.aligned import LENGTH, passages
 
@@ -78,7 +78,7 @@ def _cut(text: str, edits: Sequence[Edit], number: int, length: int) -> Iterator
                 Edit(e.start - start, e.end - start, e.replacement, e.label, e.entity, e.operator, e.original)
                 for e in inside
             ]
-            yield Pair(source, replaced(source, moved), tuple((e.start, e.end) for e in moved), number)
+            yield Pair(source, apply_edits(source, moved), tuple((e.start, e.end) for e in moved), number)
 
 
 def held_out(found: Sequence[Pair], share: float, seed: int) -> tuple[list[Pair], list[Pair]]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from allonym.detect.tagger import bars_of
+from allonym.detect.tagger import read_thresholds
 from allonym.models.tagger import ENGLISH, load
 from allonym.policy import Policy
 
@@ -41,7 +41,7 @@ def expected_gain(text: str, policy: Policy) -> float:
     tags = model(text).tags.astype(np.float64)
     if not len(tags):
         return 0.0
-    bars, _ = bars_of(policy, model)
+    bars, _ = read_thresholds(policy, model)
     mass = np.exp(tags[:, 1::2]) + np.exp(tags[:, 2::2])
     kind = mass.argmax(axis=1)
     inside = np.clip(mass.sum(axis=1), 1e-9, 1 - 1e-9)

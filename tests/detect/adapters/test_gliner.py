@@ -68,8 +68,8 @@ def narrow(policy, folder, *lines, labels='["PERSON", "CITY", "ORGANIZATION"]'):
 def test_what_the_library_finds_is_what_comes_out(folder, policy):
     one = narrow(policy, folder, "threshold = 0.4", labels='["ORGANIZATION", "CITY"]')
     text = "Ada Brook came to \U0001f600 Quill ."
-    spans = adapter.build(one)(Document("", text))
-    model = adapter._load(str(folder), "cpu", False)
+    spans = adapter.build_detector(one)(Document("", text))
+    model = adapter._load_model(str(folder), "cpu", False)
     ours = {"organization": "ORGANIZATION", "city": "CITY"}
     said = model.inference([text], ["organization", "city"], threshold=0.4)[0]
     assert said
@@ -78,7 +78,7 @@ def test_what_the_library_finds_is_what_comes_out(folder, policy):
 
 
 def test_long_texts_are_read_to_their_end_and_many_are_each_for_itself(folder, policy):
-    detect = adapter.build(narrow(policy, folder, "threshold = 0.05"))
+    detect = adapter.build_detector(narrow(policy, folder, "threshold = 0.05"))
     long = "ada brook came to quill . " * 12
     documents = [Document("", text) for text in (long, "", "quill ada", " \ud800 ")]
     many = detect.many(documents)
@@ -91,19 +91,19 @@ def test_long_texts_are_read_to_their_end_and_many_are_each_for_itself(folder, p
 
 def test_prompts_follow_the_policy(policy):
     one = policy("gliner", rest='[[labels]]\nname = "SHIP_NAME"\n')
-    asked = adapter.prompts(one)
+    asked = adapter.list_prompts(one)
     assert asked["person"] == "PERSON" and asked["ship name"] == "SHIP_NAME"
-    assert "date" not in adapter.prompts(one.with_(exclude=("DATE_TIME",)))
+    assert "date" not in adapter.list_prompts(one.with_(exclude=("DATE_TIME",)))
     own = policy("gliner", 'labels = { "badge number" = "EMPLOYEE_ID", person = "" }')
-    assert adapter.prompts(own)["badge number"] == "EMPLOYEE_ID" and "person" not in adapter.prompts(own)
+    assert adapter.list_prompts(own)["badge number"] == "EMPLOYEE_ID" and "person" not in adapter.list_prompts(own)
     with pytest.raises(PolicyError, match="no label that the policy looks for has a prompt"):
-        adapter.prompts(one.with_(every=False, labels=("UUID",)))
+        adapter.list_prompts(one.with_(every=False, labels=("UUID",)))
 
 
 def test_a_model_that_is_not_there(policy):
     pytest.importorskip("gliner", reason="GLiNER is not installed")
     with pytest.raises(DataError, match=r"cannot load the model 'nobody/nothing'.*allow_download"):
-        adapter.build(policy("gliner", 'model = "nobody/nothing"'))
+        adapter.build_detector(policy("gliner", 'model = "nobody/nothing"'))
 
 
 class Stand:
@@ -144,10 +144,10 @@ def test_how_the_model_is_asked(monkeypatch, policy):
     loaded = []
     module.GLiNER = types.SimpleNamespace(from_pretrained=lambda *a, **k: loaded.append((a, k)) or stand)
     monkeypatch.setitem(sys.modules, "gliner", module)
-    adapter._load.cache_clear()
+    adapter._load_model.cache_clear()
     one = narrow(policy, "some/model", "threshold = 0.3", "batch_size = 4")
-    spans = adapter.build(one)(Document("", "word " * 20 + "Ada"))
-    adapter._load.cache_clear()
+    spans = adapter.build_detector(one)(Document("", "word " * 20 + "Ada"))
+    adapter._load_model.cache_clear()
     assert loaded == [(("some/model",), {"map_location": "cpu", "local_files_only": True})]
     assert [labels for _, labels, _, _ in stand.calls] == [["person", "organization"], ["city"]]
     assert {call[2:] for call in stand.calls} == {(0.3, 4)}

@@ -1,6 +1,6 @@
 import pytest
 
-from allonym.detect.adapters.labels import LabelMap, tables
+from allonym.detect.adapters.labels import LabelMap, read_tables
 from allonym.errors import PolicyError, UnknownNameError
 from allonym.labels import TAXONOMY
 
@@ -40,7 +40,7 @@ def test_the_policys_table_comes_first_and_may_leave_out(policy):
 
 def test_what_nothing_maps_is_an_error_that_says_what_to_do(policy):
     with pytest.raises(PolicyError, match=r"labels FOO, ZAP are in no scheme.*\[detect\.spacy\.labels\].*\"FOO\" = "):
-        LabelMap(policy("spacy"), "spacy", known=["ZAP", "PER", "FOO"])
+        LabelMap(policy("spacy"), "spacy", model_labels=["ZAP", "PER", "FOO"])
     with pytest.raises(PolicyError, match="labels FOO are in no scheme"):
         LabelMap(policy("spacy"), "spacy")("FOO")
 
@@ -48,7 +48,7 @@ def test_what_nothing_maps_is_an_error_that_says_what_to_do(policy):
 def test_a_row_for_a_label_that_the_model_does_not_have(policy):
     one = policy("spacy", 'labels = { PERSN = "PERSON" }')
     with pytest.raises(UnknownNameError, match="unknown label of the model 'PERSN'; did you mean: PERSON"):
-        LabelMap(one, "spacy", known=["PERSON", "ORG"])
+        LabelMap(one, "spacy", model_labels=["PERSON", "ORG"])
 
 
 def test_a_coarse_label_becomes_one_that_the_policy_looks_for(policy):
@@ -63,7 +63,7 @@ def test_labels_that_the_policy_adds_are_known(policy):
 
 
 def test_the_tables_name_labels_of_the_taxonomy():
-    assert not [x for x in tables()["names"].values() if x not in TAXONOMY]
+    assert not [x for x in read_tables()["names"].values() if x not in TAXONOMY]
     # REGION and AWARD belong to the tagger's labels.
-    assert not [x for x in tables()["prompts"] if x not in TAXONOMY and x not in ("REGION", "AWARD")]
-    assert len(set(tables()["prompts"].values())) == len(tables()["prompts"])
+    assert not [x for x in read_tables()["prompts"] if x not in TAXONOMY and x not in ("REGION", "AWARD")]
+    assert len(set(read_tables()["prompts"].values())) == len(read_tables()["prompts"])

@@ -27,7 +27,9 @@ def listed(*rows):
 
 
 def found(policy, text=TEXT):
-    return [(text[s.start : s.end], s.label, s.score, s.source) for s in adapter.build(policy)(Document("", text))]
+    return [
+        (text[s.start : s.end], s.label, s.score, s.source) for s in adapter.build_detector(policy)(Document("", text))
+    ]
 
 
 def test_strings_are_looked_up_wherever_they_stand(server, detecting):
@@ -104,7 +106,7 @@ def test_disguised_views_are_not_sent(server, detecting):
     ],
 )
 def test_where_a_string_stands(text, name, places):
-    assert [text[a:b] for a, b in adapter.occurrences(text, name)] == places
+    assert [text[a:b] for a, b in adapter.find_occurrences(text, name)] == places
 
 
 BAD = {
@@ -152,14 +154,14 @@ def test_long_texts_in_windows_and_smaller_ones_where_an_answer_does_not_fit(ser
 
 def test_nothing_to_ask_for_and_nowhere(detecting):
     with pytest.raises(PolicyError, match="no label that the model can be asked for"):
-        adapter.build(detecting().with_(every=False, labels=("GENDER",)))
+        adapter.build_detector(detecting().with_(every=False, labels=("GENDER",)))
     with pytest.raises(UsageError, match=r"llm\.url is required"):
-        adapter.build(Policy.load("default"))
+        adapter.build_detector(Policy.load("default"))
 
 
 def test_several_documents_and_empty_ones(server, detecting):
     server.then = at.answer(listed(("Quill", "ORGANIZATION")))
-    many = adapter.build(detecting()).many([Document("", t) for t in (TEXT, "", "\0Quill \ud800", "no")])
+    many = adapter.build_detector(detecting()).many([Document("", t) for t in (TEXT, "", "\0Quill \ud800", "no")])
     assert [len(m) for m in many] == [1, 0, 1, 0]
     assert len(server.seen) == 3
 
@@ -178,6 +180,6 @@ def test_a_very_long_string_is_looked_up_letter_by_letter(monkeypatch):
     long = "Ada Brook of Veldt, " * 20
     text = f"So {long.strip()} and {long.upper()} and {long}."
     monkeypatch.setattr(adapter.re, "finditer", None)  # no pattern is made of it
-    first, last = adapter.occurrences(text, long)
+    first, last = adapter.find_occurrences(text, long)
     assert text[slice(*first)] == text[slice(*last)] == long.strip()
-    assert adapter.occurrences(text, f"{long}x") == []
+    assert adapter.find_occurrences(text, f"{long}x") == []

@@ -39,7 +39,7 @@ def test_a_recognizer(badge, policy):
 
 def test_an_engine_with_context_words(analyzer, badge, policy):
     one = policy("presidio", 'recognizers = ["CreditCardRecognizer"]', 'labels = { BADGE = "EMPLOYEE_ID" }')
-    engine = adapter._engine.__wrapped__(("CreditCardRecognizer",), "", "", "en")
+    engine = adapter._build_engine.__wrapped__(("CreditCardRecognizer",), "", "", "en")
     engine.registry.add_recognizer(badge)
     spans = adapter.wrapped(engine, one)(Document("", TEXT))
     assert {(TEXT[s.start : s.end], s.label) for s in spans} == {
@@ -51,13 +51,16 @@ def test_an_engine_with_context_words(analyzer, badge, policy):
 
 def test_recognizers_by_name(analyzer, policy):
     one = policy("presidio", 'recognizers = ["EmailRecognizer", "CreditCardRecognizer"]')
-    assert found(adapter.build(one)) == [("4111 1111 1111 1111", "CREDIT_CARD"), ("ada@example.com", "EMAIL_ADDRESS")]
+    assert found(adapter.build_detector(one)) == [
+        ("4111 1111 1111 1111", "CREDIT_CARD"),
+        ("ada@example.com", "EMAIL_ADDRESS"),
+    ]
     with pytest.raises(UnknownNameError, match="did you mean: EmailRecognizer"):
-        adapter.build(policy("presidio", 'recognizers = ["EmailRecogniser"]'))
+        adapter.build_detector(policy("presidio", 'recognizers = ["EmailRecogniser"]'))
 
 
 def test_all_that_presidio_has_by_default(analyzer, policy):
-    detect = adapter.build(policy("presidio"))
+    detect = adapter.build_detector(policy("presidio"))
     assert {("4111 1111 1111 1111", "CREDIT_CARD"), ("ada@example.com", "EMAIL_ADDRESS")} <= set(found(detect))
     documents = [Document("", text) for text in (TEXT, "", "é\0\ud800 " + TEXT)]
     assert detect.many(documents) == [detect(document) for document in documents]
@@ -74,9 +77,9 @@ def test_a_file_of_recognizers(analyzer, policy, tmp_path):
         encoding="utf-8",
     )
     lines = ('config = "mine.yaml"', 'labels = { BADGE = "EMPLOYEE_ID" }')
-    assert found(adapter.build(policy("presidio", *lines))) == [("BX-1234", "EMPLOYEE_ID")]
+    assert found(adapter.build_detector(policy("presidio", *lines))) == [("BX-1234", "EMPLOYEE_ID")]
     with pytest.raises(DataError, match=r"no file or folder absent\.yaml"):
-        adapter.build(policy("presidio", 'config = "absent.yaml"'))
+        adapter.build_detector(policy("presidio", 'config = "absent.yaml"'))
 
 
 def test_names_come_from_a_pipeline_that_is_installed(analyzer, policy, tmp_path):
@@ -85,7 +88,7 @@ def test_names_come_from_a_pipeline_that_is_installed(analyzer, policy, tmp_path
     nlp.add_pipe("entity_ruler").add_patterns([{"label": "PERSON", "pattern": "Ada Brook"}])
     nlp.to_disk(tmp_path / "names")
     for lines in (('model = "names"',), ('model = "names"', 'recognizers = ["EmailRecognizer"]')):
-        detect = adapter.build(policy("presidio", *lines))
+        detect = adapter.build_detector(policy("presidio", *lines))
         assert ("Ada Brook", "PERSON") in found(detect, "So Ada Brook went.")
     with pytest.raises(DataError, match="there is no pipeline 'en_core_web_lg'"):
-        adapter.build(policy("presidio", 'model = "en_core_web_lg"'))
+        adapter.build_detector(policy("presidio", 'model = "en_core_web_lg"'))

@@ -24,7 +24,9 @@ def ruled(spacy, folder, labels=("PERSON", "ORG", "GPE"), spans=False):
 
 
 def found(policy, text=TEXT):
-    return [(text[s.start : s.end], s.label, s.score, s.source) for s in adapter.build(policy)(Document("", text))]
+    return [
+        (text[s.start : s.end], s.label, s.score, s.source) for s in adapter.build_detector(policy)(Document("", text))
+    ]
 
 
 def test_entities_of_a_pipeline(spacy, policy, tmp_path):
@@ -47,7 +49,7 @@ def test_a_model_beside_the_policy(spacy, policy, tmp_path):
 def test_labels_and_score_from_the_policy(spacy, policy, tmp_path):
     model = ruled(spacy, tmp_path / "ruled", ("PERSON", "ODDITY", "GPE"))
     with pytest.raises(PolicyError, match="labels ODDITY are in no scheme"):
-        adapter.build(policy("spacy", model))
+        adapter.build_detector(policy("spacy", model))
     one = policy("spacy", model, "score = 0.6", 'labels = { ODDITY = "COMPANY", GPE = "" }')
     assert [f[:3] for f in found(one)] == [("Ada Brook", "PERSON", 0.6), ("Quill", "COMPANY", 0.6)]
 
@@ -69,7 +71,10 @@ def test_scores_of_a_span_group_are_carried_over(spacy, policy, tmp_path):
     doc = nlp(TEXT)
     doc.spans["sc"] = [doc.char_span(0, 9, "PERSON"), doc.char_span(15, 20, "ORG")]
     doc.spans["sc"].attrs["scores"] = [0.9, 0.25]
-    assert [tuple(f) for f in adapter._found(doc, 10, "sc", 0.85)] == [(10, 19, "PERSON", 0.9), (25, 30, "ORG", 0.25)]
+    assert [tuple(f) for f in adapter._find_entities(doc, 10, "sc", 0.85)] == [
+        (10, 19, "PERSON", 0.9),
+        (25, 30, "ORG", 0.25),
+    ]
 
 
 def test_a_trained_recogniser(spacy, policy, tmp_path):
@@ -94,7 +99,7 @@ def test_a_trained_recogniser(spacy, policy, tmp_path):
 def test_long_texts_and_many_texts(spacy, policy, tmp_path, monkeypatch):
     monkeypatch.setattr(adapter, "WORDS", 40)
     monkeypatch.setattr(adapter, "OVERLAP", 8)
-    build = adapter.build(policy("spacy", ruled(spacy, tmp_path / "ruled"), "batch_size = 3"))
+    build = adapter.build_detector(policy("spacy", ruled(spacy, tmp_path / "ruled"), "batch_size = 3"))
     long = "word " * 39 + "Ada Brook " + "word " * 100 + "Quill\0"
     documents = [Document("", text) for text in (long, "", TEXT, "\ud800 Quill")]
     many = build.many(documents)
@@ -105,4 +110,4 @@ def test_long_texts_and_many_texts(spacy, policy, tmp_path, monkeypatch):
 
 def test_a_pipeline_that_is_not_there(spacy, policy):
     with pytest.raises(DataError, match="there is no pipeline 'en_no_such_pipeline'"):
-        adapter.build(policy("spacy", 'model = "en_no_such_pipeline"'))
+        adapter.build_detector(policy("spacy", 'model = "en_no_such_pipeline"'))

@@ -74,7 +74,7 @@ def model(make):
 
 
 def found(policy, text):
-    return [(text[s.start : s.end], s.label) for s in adapter.build(policy)(Document("", text))]
+    return [(text[s.start : s.end], s.label) for s in adapter.build_detector(policy)(Document("", text))]
 
 
 def test_entities_are_whole_words_put_together(model, policy):
@@ -88,7 +88,7 @@ def test_entities_are_whole_words_put_together(model, policy):
         ("Ada", "PERSON"),
         ("veldt", "LOCATION"),
     ]
-    (span, *_) = adapter.build(one)(Document("", "Ada came"))
+    (span, *_) = adapter.build_detector(one)(Document("", "Ada came"))
     assert (span.source, span.score > 0.99) == ("transformers:model", True)
 
 
@@ -110,8 +110,8 @@ def test_windows_stitch_to_the_whole(model, policy):
 def test_many_is_each_for_itself_in_any_order(model, policy):
     texts = ["", "Ada came", "came to Quill. " * 40, " ", "veldt"]
     documents = [Document("", text) for text in texts]
-    alone = adapter.build(policy("transformers", model))
-    batched = adapter.build(policy("transformers", model, "batch_size = 3"))
+    alone = adapter.build_detector(policy("transformers", model))
+    batched = adapter.build_detector(policy("transformers", model, "batch_size = 3"))
     each = [alone(document) for document in documents]
     assert alone.many(documents) == each
     assert alone.many(documents[::-1]) == each[::-1]
@@ -122,7 +122,7 @@ def test_many_is_each_for_itself_in_any_order(model, policy):
 
 def test_the_threshold_says_how_sure_a_word_must_be(make, policy):
     weak = make(name="weak", sure=0.55)
-    probability = adapter.build(policy("transformers", weak, "threshold = 0.01"))(Document("", "ada"))[0].score
+    probability = adapter.build_detector(policy("transformers", weak, "threshold = 0.01"))(Document("", "ada"))[0].score
     assert 0.5 < probability < 1
     assert found(policy("transformers", weak, "threshold = 0.99"), "ada") == []
 
@@ -156,8 +156,8 @@ def test_the_library_s_own_label_set_of_the_privacy_filter_is_mapped():
     from allonym.detect.adapters.labels import LabelMap
     from allonym.policy import Policy
 
-    tags = [adapter._tag(tag) for tag in config.OPENAI_PRIVACY_FILTER_NER_LABELS]
-    labels = LabelMap(Policy(name="x"), "transformers", known={label for _, label in tags if label != "O"})
+    tags = [adapter._parse_tag(tag) for tag in config.OPENAI_PRIVACY_FILTER_NER_LABELS]
+    labels = LabelMap(Policy(name="x"), "transformers", model_labels={label for _, label in tags if label != "O"})
     assert {place for place, _ in tags} == {"", "B", "I", "E", "S"}
     assert len({labels(label) for _, label in tags if label != "O"}) == 8
 
@@ -165,18 +165,18 @@ def test_the_library_s_own_label_set_of_the_privacy_filter_is_mapped():
 def test_labels_without_a_meaning_must_be_mapped(make, policy):
     plain = make({p: f"LABEL_{int(t != 'O')}" for p, t in PIECES.items()}, "plain")
     with pytest.raises(PolicyError, match="labels LABEL_0, LABEL_1 are in no scheme"):
-        adapter.build(policy("transformers", plain))
+        adapter.build_detector(policy("transformers", plain))
     with pytest.raises(PolicyError, match="no label of the model means that a word is no entity"):
-        adapter.build(policy("transformers", plain, 'labels = { LABEL_0 = "TERM", LABEL_1 = "PERSON" }'))
+        adapter.build_detector(policy("transformers", plain, 'labels = { LABEL_0 = "TERM", LABEL_1 = "PERSON" }'))
     one = policy("transformers", plain, 'labels = { LABEL_0 = "", LABEL_1 = "PERSON" }')
     assert found(one, "came Ada Brook to") == [("Ada Brook", "PERSON")]
 
 
 def test_a_model_without_a_classifier_or_without_files(make, policy, tmp_path):
     with pytest.raises(DataError, match="holds no weights of a token classifier"):
-        adapter.build(policy("transformers", make(name="bare", head=False)))
+        adapter.build_detector(policy("transformers", make(name="bare", head=False)))
     with pytest.raises(DataError, match=r"cannot load the model 'nobody/nothing'.*allow_download"):
-        adapter.build(policy("transformers", 'model = "nobody/nothing"'))
+        adapter.build_detector(policy("transformers", 'model = "nobody/nothing"'))
 
 
 def test_from_the_policy_to_the_text(model, policy):

@@ -59,12 +59,12 @@ class Adapter:
     def many(self, documents: Sequence[Document]) -> list[list[Span]]:
         """What stands in each document; see :func:`allonym.detect.detect_each`."""
         # C libraries stop at a NUL and UTF-8 has no lone surrogates; the stand-ins keep all offsets.
-        texts = [_UNREADABLE.sub(_readable, document.text) for document in documents]
-        return [self._spans(text, found) for text, found in zip(texts, self._read(texts), strict=True)]
+        texts = [_UNREADABLE.sub(_substitute_unreadable, document.text) for document in documents]
+        return [self._map_findings(text, findings) for text, findings in zip(texts, self._read(texts), strict=True)]
 
-    def _spans(self, text: str, found: Iterable[Found]) -> list[Span]:
+    def _map_findings(self, text: str, findings: Iterable[Found]) -> list[Span]:
         best: dict[tuple[int, int, str], float] = {}
-        for start, end, foreign, score in found:
+        for start, end, foreign, score in findings:
             label = self._labels(foreign)
             while start < end and text[start].isspace():
                 start += 1
@@ -74,15 +74,15 @@ class Adapter:
                 end += 1
             score = min(1.0, max(0.0, score))
             if label and start < end and (self._threshold is None or score >= self._threshold):
-                best[start, end, label] = max(self._moved(score), best.get((start, end, label), 0.0))
+                best[start, end, label] = max(self._rescale(score), best.get((start, end, label), 0.0))
         return sorted(Span(*place, score, f"{self._name}:model") for place, score in best.items())
 
-    def _moved(self, score: float) -> float:
+    def _rescale(self, score: float) -> float:
         low = self._threshold
         if low is None or low == _MIDDLE or score == 1.0:
             return score
         return _MIDDLE + _MIDDLE * (score - low) / (1 - low)
 
 
-def _readable(found: re.Match[str]) -> str:
-    return " " if found[0] == "\0" else "\ufffd"
+def _substitute_unreadable(match: re.Match[str]) -> str:
+    return " " if match[0] == "\0" else "\ufffd"

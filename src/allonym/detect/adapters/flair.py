@@ -8,8 +8,8 @@ from typing import Any
 
 from allonym.detect.adapters import Adapter, Found
 from allonym.detect.adapters.labels import LabelMap
-from allonym.detect.adapters.offline import existing, library, loading, required
-from allonym.detect.adapters.windows import windows
+from allonym.detect.adapters.offline import check_exists, import_library, load_offline, require_option
+from allonym.detect.adapters.windows import cut_windows
 from allonym.policy import Policy
 
 WORDS = 250
@@ -18,18 +18,18 @@ OVERLAP = 50
 
 
 @lru_cache(maxsize=2)
-def _load(model: str, device: str, allow_download: bool) -> Any:
-    flair = library("flair", "flair")
-    torch = library("torch", "flair")
-    with loading("flair", model, allow_download=allow_download):
+def _load_tagger(model: str, device: str, allow_download: bool) -> Any:
+    flair = import_library("flair", "flair")
+    torch = import_library("torch", "flair")
+    with load_offline("flair", model, allow_download=allow_download):
         if not allow_download:
-            existing(model, "detect.flair")
+            check_exists(model, "detect.flair")
         # Flair puts what it computes on one device for the whole process.
         flair.device = torch.device(device)
-        return library("flair.models", "flair").SequenceTagger.load(model).to(flair.device)
+        return import_library("flair.models", "flair").SequenceTagger.load(model).to(flair.device)
 
 
-def build(policy: Policy) -> Adapter:
+def build_detector(policy: Policy) -> Adapter:
     """The detector for the tagger that ``[detect.flair]`` names.
 
     Raises:
@@ -38,32 +38,32 @@ def build(policy: Policy) -> Adapter:
         DataError: the model is not there.
     """
     settings = policy.settings("flair")
-    name, size, threshold = required(settings, "flair"), settings["batch_size"], settings["threshold"]
+    name, size, threshold = require_option(settings, "flair"), settings["batch_size"], settings["threshold"]
     assert isinstance(size, int) and isinstance(threshold, float)
-    tagger = _load(name, str(settings["device"]), bool(settings["allow_download"]))
-    sentence = library("flair.data", "flair").Sentence
-    splitter = library("flair.splitter", "flair").SegtokSentenceSplitter()
+    tagger = _load_tagger(name, str(settings["device"]), bool(settings["allow_download"]))
+    sentence = import_library("flair.data", "flair").Sentence
+    splitter = import_library("flair.splitter", "flair").SegtokSentenceSplitter()
 
-    def read(texts: Sequence[str]) -> list[list[Found]]:
-        pieces = [(i, a, sentence(text[a:b])) for i, text in enumerate(texts) for a, b in _sentences(text)]
+    def read_texts(texts: Sequence[str]) -> list[list[Found]]:
+        pieces = [(i, a, sentence(text[a:b])) for i, text in enumerate(texts) for a, b in _split_sentences(text)]
         tagger.predict([p[2] for p in pieces], mini_batch_size=size)
         out: list[list[Found]] = [[] for _ in texts]
-        for i, at, done in pieces:
+        for i, offset, done in pieces:
             for span in done.get_spans(tagger.tag_type):
                 label = span.get_label(tagger.tag_type)
-                out[i].append(Found(at + span.start_position, at + span.end_position, label.value, label.score))
+                out[i].append(Found(offset + span.start_position, offset + span.end_position, label.value, label.score))
         return out
 
-    def _sentences(text: str) -> Iterator[tuple[int, int]]:
+    def _split_sentences(text: str) -> Iterator[tuple[int, int]]:
         for part in splitter.split(text, link_sentences=False) if text.strip() else ():
             start = part.start_position
             stop = start + part[-1].end_position
-            yield from ((start + a, start + b) for a, b in windows(text[start:stop], WORDS, OVERLAP))
+            yield from ((start + a, start + b) for a, b in cut_windows(text[start:stop], WORDS, OVERLAP))
 
-    return Adapter("flair", read, LabelMap(policy, "flair", ("conll", "spacy"), _labels(tagger)), threshold)
+    return Adapter("flair", read_texts, LabelMap(policy, "flair", ("conll", "spacy"), _list_labels(tagger)), threshold)
 
 
-def _labels(tagger: Any) -> set[str]:
+def _list_labels(tagger: Any) -> set[str]:
     """The tagger's labels without their places in an entity (``B-PER`` is ``PER``)."""
     items = tagger.label_dictionary.get_items()
     bare = {item[2:] if item[1:2] == "-" and item[0] in "BIESLU" else item for item in items}

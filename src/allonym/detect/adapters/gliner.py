@@ -11,9 +11,9 @@ from functools import lru_cache
 from typing import Any
 
 from allonym.detect.adapters import Adapter, Found
-from allonym.detect.adapters.labels import LabelMap, tables
-from allonym.detect.adapters.offline import library, loading, required
-from allonym.detect.adapters.windows import windows
+from allonym.detect.adapters.labels import LabelMap, read_tables
+from allonym.detect.adapters.offline import import_library, load_offline, require_option
+from allonym.detect.adapters.windows import cut_windows
 from allonym.document import Interval
 from allonym.errors import PolicyError
 from allonym.labels import TAXONOMY
@@ -24,24 +24,24 @@ _LONGEST = 100  # characters of a word that are looked at together
 
 
 @lru_cache(maxsize=2)
-def _load(model: str, device: str, allow_download: bool) -> Any:
-    gliner = library("gliner", "gliner")
-    with loading("gliner", model, allow_download=allow_download):
+def _load_model(model: str, device: str, allow_download: bool) -> Any:
+    gliner = import_library("gliner", "gliner")
+    with load_offline("gliner", model, allow_download=allow_download):
         return gliner.GLiNER.from_pretrained(model, map_location=device, local_files_only=not allow_download).eval()
 
 
-def prompts(policy: Policy) -> dict[str, str]:
+def list_prompts(policy: Policy) -> dict[str, str]:
     """What the model is asked for, to the label that it stands for.
 
     Raises:
         PolicyError: nothing that the policy looks for has a prompt.
     """
-    own = policy.settings("gliner")["labels"]
-    assert isinstance(own, Mapping)
-    asked = {prompt: label for label, prompt in tables()["prompts"].items() if label in policy.taxonomy}
-    asked |= {lab.name.lower().replace("_", " "): lab.name for lab in policy.taxonomy if lab.name not in TAXONOMY}
-    asked |= own
-    out = {prompt: label for prompt, label in asked.items() if label and policy.looks_for(label)}
+    extra = policy.settings("gliner")["labels"]
+    assert isinstance(extra, Mapping)
+    prompts = {prompt: label for label, prompt in read_tables()["prompts"].items() if label in policy.taxonomy}
+    prompts |= {lab.name.lower().replace("_", " "): lab.name for lab in policy.taxonomy if lab.name not in TAXONOMY}
+    prompts |= extra
+    out = {prompt: label for prompt, label in prompts.items() if label and policy.looks_for(label)}
     if not out:
         raise PolicyError(
             "detect.gliner: no label that the policy looks for has a prompt; give some in [detect.gliner.labels], such "
@@ -50,7 +50,7 @@ def prompts(policy: Policy) -> dict[str, str]:
     return out
 
 
-def build(policy: Policy) -> Adapter:
+def build_detector(policy: Policy) -> Adapter:
     """The detector for the model that ``[detect.gliner]`` names.
 
     Raises:
@@ -59,57 +59,57 @@ def build(policy: Policy) -> Adapter:
         DataError: the model is not there.
     """
     settings = policy.settings("gliner")
-    name, size, threshold = required(settings, "gliner"), settings["batch_size"], settings["threshold"]
+    name, size, threshold = require_option(settings, "gliner"), settings["batch_size"], settings["threshold"]
     assert isinstance(size, int) and isinstance(threshold, float)
-    asked = prompts(policy)
-    model = _load(name, str(settings["device"]), bool(settings["allow_download"]))
+    prompts = list_prompts(policy)
+    model = _load_model(name, str(settings["device"]), bool(settings["allow_download"]))
     many = max(1, int(getattr(model.config, "max_types", 25)))
-    groups = [list(asked)[i : i + many] for i in range(0, len(asked), many)]
+    groups = [list(prompts)[i : i + many] for i in range(0, len(prompts), many)]
     tokenizer = model.data_processor.transformer_tokenizer
-    room = _room(model, tokenizer, groups)
+    room = _count_free_tokens(model, tokenizer, groups)
     most = int(model.config.max_len)
 
     @lru_cache(maxsize=10_000)
-    def cost(word: str) -> float:
+    def count_tokens(word: str) -> float:
         return max(len(tokenizer.tokenize(word)) / room, 1 / most)
 
-    def read(texts: Sequence[str]) -> list[list[Found]]:
+    def read_texts(texts: Sequence[str]) -> list[list[Found]]:
         places = [
             (i, a, text[a:b])
             for i, text in enumerate(texts)
-            for a, b in windows(text, 1.0, _OVERLAP, _words(model, text), cost)
+            for a, b in cut_windows(text, 1.0, _OVERLAP, _split_words(model, text), count_tokens)
         ]
         out: list[list[Found]] = [[] for _ in texts]
         for group in groups if places else ():
-            found = model.inference([p[2] for p in places], group, threshold=threshold, batch_size=size)
-            for (i, at, _), rows in zip(places, found, strict=True):
-                out[i] += (Found(at + r["start"], at + r["end"], r["label"], float(r["score"])) for r in rows)
+            rows_by_window = model.inference([p[2] for p in places], group, threshold=threshold, batch_size=size)
+            for (i, offset, _), rows in zip(places, rows_by_window, strict=True):
+                out[i] += (Found(offset + r["start"], offset + r["end"], r["label"], float(r["score"])) for r in rows)
         return out
 
-    return Adapter("gliner", read, _Prompted(policy, asked), threshold)
+    return Adapter("gliner", read_texts, _Prompted(policy, prompts), threshold)
 
 
 class _Prompted(LabelMap):
     """What the model answers with is the prompt."""
 
-    def __init__(self, policy: Policy, asked: Mapping[str, str]) -> None:
+    def __init__(self, policy: Policy, prompts: Mapping[str, str]) -> None:
         super().__init__(policy, "gliner")
-        self._own = asked
+        self._own = prompts
 
 
-def _room(model: Any, tokenizer: Any, groups: Sequence[Sequence[str]]) -> int:
+def _count_free_tokens(model: Any, tokenizer: Any, groups: Sequence[Sequence[str]]) -> int:
     """Tokens that are left for the text beside the longest group of prompts."""
     encoder = getattr(model.config, "encoder_config", None)
     limit = min(int(tokenizer.model_max_length), int(getattr(encoder, "max_position_embeddings", None) or 10**9))
-    taken = max(sum(len(tokenizer.tokenize(prompt)) + 1 for prompt in group) for group in groups) + 4
-    if limit - taken < 16:
+    reserved = max(sum(len(tokenizer.tokenize(prompt)) + 1 for prompt in group) for group in groups) + 4
+    if limit - reserved < 16:
         raise PolicyError(
-            f"detect.gliner: the model takes {limit} tokens and the prompts need {taken}; look for fewer labels"
+            f"detect.gliner: the model takes {limit} tokens and the prompts need {reserved}; look for fewer labels"
         )
-    return limit - taken
+    return limit - reserved
 
 
-def _words(model: Any, text: str) -> list[Interval]:
+def _split_words(model: Any, text: str) -> list[Interval]:
     """The words as the model splits them, long ones in pieces."""
     places = ((a, b) for _, a, b in model.data_processor.words_splitter(text))
-    return [(at, min(at + _LONGEST, b)) for a, b in places for at in range(a, b, _LONGEST)]
+    return [(start, min(start + _LONGEST, b)) for a, b in places for start in range(a, b, _LONGEST)]

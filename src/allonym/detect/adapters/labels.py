@@ -21,7 +21,7 @@ _NONE: Mapping[str, str] = MappingProxyType({})
 
 
 @cache
-def tables() -> Mapping[str, Mapping[str, str]]:
+def read_tables() -> Mapping[str, Mapping[str, str]]:
     """The tables of ``labels.toml``: ``names`` (a model's label to ours) and ``prompts`` (our label to words)."""
     return tomllib.loads(files("allonym").joinpath("detect", "adapters", "labels.toml").read_text(encoding="utf-8"))
 
@@ -33,11 +33,12 @@ class LabelMap:
         policy: its table ``[detect.DETECTOR] labels`` comes first.
         detector: names that table.
         schemes: schemes of ``labels.tsv`` that are asked before the others.
-        known: all labels of the model, where it can tell: an unmapped one and a superfluous row are then errors now.
-        own: further rows, which come before the policy's.
+        model_labels: all labels of the model, where it can list them; then an unmapped label and a row for another label
+            are errors at once.
+        extra: further rows, which come before the policy's.
 
     Raises:
-        PolicyError: labels that nothing maps. From the call, too, where ``known`` was not given.
+        PolicyError: labels that nothing maps. From the call, too, where ``model_labels`` was not given.
         UnknownNameError: a row of the policy's table for a label that the model does not have.
     """
 
@@ -46,35 +47,35 @@ class LabelMap:
         policy: Policy,
         detector: str,
         schemes: tuple[str, ...] = (),
-        known: Iterable[str] | None = None,
-        own: Mapping[str, str] = _NONE,
+        model_labels: Iterable[str] | None = None,
+        extra: Mapping[str, str] = _NONE,
     ) -> None:
         self._policy = policy
         self._detector = detector
         self._schemes = (*schemes, *(s for s in SCHEMES if s not in schemes))
-        told = policy.settings(detector)["labels"]
-        assert isinstance(told, Mapping)
-        self._own: Mapping[str, str] = {**told, **own}
-        for name, label in own.items():
+        configured = policy.settings(detector)["labels"]
+        assert isinstance(configured, Mapping)
+        self._own: Mapping[str, str] = {**configured, **extra}
+        for name, label in extra.items():
             if label:
                 policy.taxonomy.get(label, f"label of {name}")
         self._seen: dict[str, str] = {}
-        if known is not None:
-            names = sorted(set(known))
+        if model_labels is not None:
+            names = sorted(set(model_labels))
             for name in self._own:
                 if name not in names:
                     raise UnknownNameError("label of the model", name, names, f"detect.{detector}.labels")
-            self._refuse([name for name in names if self._find(name) is None])
+            self._refuse_labels([name for name in names if self._find_label(name) is None])
 
     def __call__(self, name: str) -> str:
         if (label := self._seen.get(name)) is None:
-            found = self._find(name)
-            if found is None:
-                self._refuse([name])
-            label = self._seen[name] = found or ""
+            label_or_none = self._find_label(name)
+            if label_or_none is None:
+                self._refuse_labels([name])
+            label = self._seen[name] = label_or_none or ""
         return label
 
-    def _refuse(self, names: list[str]) -> None:
+    def _refuse_labels(self, names: list[str]) -> None:
         if names:
             listed = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
             raise PolicyError(
@@ -83,7 +84,7 @@ class LabelMap:
                 "to leave it out"
             )
 
-    def _find(self, name: str) -> str | None:
+    def _find_label(self, name: str) -> str | None:
         if name in self._own:
             return self._own[name]
         taxonomy = self._policy.taxonomy
@@ -92,19 +93,19 @@ class LabelMap:
             return plain
         for scheme in self._schemes:
             for written in (name, plain):
-                if found := taxonomy.from_scheme(written, scheme):
-                    return self._one(found)
-        label = tables()["names"].get(name.lower())
+                if matches := taxonomy.from_scheme(written, scheme):
+                    return self._generalise_labels(matches)
+        label = read_tables()["names"].get(name.lower())
         return label if label is not None and label in taxonomy else None
 
-    def _one(self, labels: tuple[str, ...]) -> str:
+    def _generalise_labels(self, labels: tuple[str, ...]) -> str:
         """One label for what a scheme does not tell apart: the nearest that all have above them.
 
         Where the policy looks for some of them only, it is one of these, so that nothing it looks for is lost.
         """
         taxonomy = self._policy.taxonomy
-        wanted = [label for label in labels if self._policy.looks_for(label)] or list(labels)
-        shared = [a for a in taxonomy.lineage(wanted[0]) if all(taxonomy.within(label, a) for label in wanted)]
-        above = shared[0] if shared else wanted[0]
-        lost = self._policy.looks_for(wanted[0]) and not self._policy.looks_for(above)
-        return wanted[0] if lost else above
+        enabled = [label for label in labels if self._policy.looks_for(label)] or list(labels)
+        shared = [a for a in taxonomy.lineage(enabled[0]) if all(taxonomy.within(label, a) for label in enabled)]
+        above = shared[0] if shared else enabled[0]
+        lost = self._policy.looks_for(enabled[0]) and not self._policy.looks_for(above)
+        return enabled[0] if lost else above

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import cast
 
 from allonym.detect.adapters import Adapter, Found
-from allonym.detect.adapters.labels import LabelMap, tables
-from allonym.detect.adapters.windows import windows, words
+from allonym.detect.adapters.labels import LabelMap, read_tables
+from allonym.detect.adapters.windows import cut_windows, split_words
 from allonym.errors import EndpointError, PolicyError
 from allonym.labels import TAXONOMY
 from allonym.llm.client import Reply, Request, client_for, read_answers
@@ -32,7 +32,7 @@ _SPACES = re.compile(r"\s+")
 _QUOTES = {"'": "['’‘ʼ]", "’": "['’‘ʼ]", '"': '["“”„]', "-": "[-‐‑–]"}
 
 
-def build(policy: Policy) -> Adapter:
+def build_detector(policy: Policy) -> Adapter:
     """The detector for the endpoint that ``[llm]`` names, with the options of ``[detect.llm]``.
 
     Raises:
@@ -40,14 +40,14 @@ def build(policy: Policy) -> Adapter:
     """
     settings = policy.settings("llm")
     size, score = cast(int, settings["words"]), cast(float, settings["score"])
-    asked = _asked(policy)
-    listed = "\n".join(f"- {label}: {says}" for label, says in asked.items())
+    labels = _describe_labels(policy)
+    listed = "\n".join(f"- {label}: {says}" for label, says in labels.items())
     client_for(policy.llm)  # what is wrong with the table is told now
-    schema = _schema(asked)
+    schema = _build_schema(labels)
 
-    def read(texts: Sequence[str]) -> list[list[Found]]:
+    def read_texts(texts: Sequence[str]) -> list[list[Found]]:
         client = client_for(policy.llm)
-        places = [(i, text[a:b]) for i, text in enumerate(texts) for a, b in windows(text, size, OVERLAP)]
+        places = [(i, text[a:b]) for i, text in enumerate(texts) for a, b in cut_windows(text, size, OVERLAP)]
         rows: list[set[tuple[str, str]]] = [set() for _ in texts]
         again = False
         while places:
@@ -55,31 +55,31 @@ def build(policy: Policy) -> Adapter:
                 Request(messages("detect", client.prompts, again=again, text=t, labels=listed), schema, "entities")
                 for _, t in places
             ]
-            left: list[tuple[int, str]] = []
-            for (i, text), found in zip(places, read_answers(client, requests, _rows), strict=True):
+            pending: list[tuple[int, str]] = []
+            for (i, text), found in zip(places, read_answers(client, requests, _read_rows), strict=True):
                 if found is not None:
                     rows[i].update(found)
                     continue
-                parts = _halves(text)
+                parts = _split_text(text)
                 if again and len(parts) == 1:
                     raise EndpointError("llm: twice an answer that is not the JSON that was asked for")
-                left += ((i, part) for part in parts)
-            places, again = left, True
+                pending += ((i, part) for part in parts)
+            places, again = pending, True
         return [
-            [Found(a, b, label, score) for name, label in sorted(found) for a, b in occurrences(text, name)]
-            for text, found in zip(texts, rows, strict=True)
+            [Found(a, b, label, score) for name, label in sorted(rows) for a, b in find_occurrences(text, name)]
+            for text, rows in zip(texts, rows, strict=True)
         ]
 
-    detector = Adapter("llm", read, _Labels(policy, "llm"))
+    detector = Adapter("llm", read_texts, _Labels(policy, "llm"))
     detector.reads_disguise = False  # type: ignore[attr-defined]  # each disguised view would be sent once more
     return detector
 
 
-def _asked(policy: Policy) -> dict[str, str]:
+def _describe_labels(policy: Policy) -> dict[str, str]:
     """Label to what it means: those of the zero-shot prompts and the policy's own, as far as it looks for them."""
-    known = {label: says for label, says in tables()["prompts"].items() if label in policy.taxonomy}
-    own = {lab.name: lab.description or lab.name.lower() for lab in policy.taxonomy if lab.name not in TAXONOMY}
-    out = {label: says for label, says in (known | own).items() if policy.looks_for(label)}
+    descriptions = {label: says for label, says in read_tables()["prompts"].items() if label in policy.taxonomy}
+    added = {lab.name: lab.description or lab.name.lower() for lab in policy.taxonomy if lab.name not in TAXONOMY}
+    out = {label: says for label, says in (descriptions | added).items() if policy.looks_for(label)}
     if not out:
         raise PolicyError("detect.llm: the policy looks for no label that the model can be asked for")
     return out
@@ -90,12 +90,12 @@ class _Labels(LabelMap):
 
     def __call__(self, name: str) -> str:
         if name not in self._seen:
-            found = self._find(name)
-            self._seen[name] = OTHER if found is None else found
+            label = self._find_label(name)
+            self._seen[name] = OTHER if label is None else label
         return self._seen[name]
 
 
-def _schema(labels: Iterable[str]) -> Mapping[str, object]:
+def _build_schema(labels: Iterable[str]) -> Mapping[str, object]:
     row = {
         "type": "object",
         "properties": {"text": {"type": "string"}, "label": {"type": "string", "enum": sorted(labels)}},
@@ -110,7 +110,7 @@ def _schema(labels: Iterable[str]) -> Mapping[str, object]:
     }
 
 
-def _rows(reply: Reply) -> list[tuple[str, str]] | None:
+def _read_rows(reply: Reply) -> list[tuple[str, str]] | None:
     """Strings and labels; None where the answer is cut off, refused, or not of the form that was asked for."""
     listed = (reply.answer or {}).get("entities")
     if not isinstance(listed, list):
@@ -125,29 +125,29 @@ def _rows(reply: Reply) -> list[tuple[str, str]] | None:
     return out
 
 
-def _halves(text: str) -> list[str]:
+def _split_text(text: str) -> list[str]:
     """The text in two parts that overlap where it is long; else as it is."""
-    size = len(words(text))
+    size = len(split_words(text))
     if size <= LEAST:
         return [text]
-    return [text[a:b] for a, b in windows(text, size * 0.6, min(OVERLAP, size * 0.15))]
+    return [text[a:b] for a, b in cut_windows(text, size * 0.6, min(OVERLAP, size * 0.15))]
 
 
-def _exactly(text: str, name: str) -> Iterator[tuple[int, int]]:
-    at = text.find(name)
-    while at >= 0:
-        yield at, at + len(name)
-        at = text.find(name, at + len(name))
+def _find_exactly(text: str, name: str) -> Iterator[tuple[int, int]]:
+    position = text.find(name)
+    while position >= 0:
+        yield position, position + len(name)
+        position = text.find(name, position + len(name))
 
 
-def occurrences(text: str, name: str) -> list[tuple[int, int]]:
+def find_occurrences(text: str, name: str) -> list[tuple[int, int]]:
     """Where a string stands in a text.
 
     Letter by letter where it does so anywhere; else with other blanks, quotation marks, hyphens or case. Inside of
     words only where it stands nowhere else. A string of more than 200 characters is looked up letter by letter alone.
     """
     if len(name := name.strip()) > LONGEST:
-        return list(_exactly(text, name))
+        return list(_find_exactly(text, name))
     pieces = _SPACES.split(name)
     exact = r"\s+".join(re.escape(piece) for piece in pieces)
     loose = r"\s+".join("".join(_QUOTES.get(c, re.escape(c)) for c in piece) for piece in pieces)
@@ -155,6 +155,6 @@ def occurrences(text: str, name: str) -> list[tuple[int, int]]:
         return [] if not name.isalnum() else [m.span() for m in re.finditer(rf"(?<!\w){exact}(?!\w)", text)]
     for form, flags in ((exact, 0), (loose, re.IGNORECASE)):
         for pattern in (rf"(?<!\w){form}(?!\w)", form):
-            if found := [m.span() for m in re.finditer(pattern, text, flags)]:
-                return found
+            if intervals := [m.span() for m in re.finditer(pattern, text, flags)]:
+                return intervals
     return []

@@ -15,8 +15,8 @@ from typing import Any
 
 from allonym.detect.adapters import Adapter, Found
 from allonym.detect.adapters.labels import LabelMap
-from allonym.detect.adapters.offline import existing, library, loading, required
-from allonym.detect.adapters.windows import windows
+from allonym.detect.adapters.offline import check_exists, import_library, load_offline, require_option
+from allonym.detect.adapters.windows import cut_windows
 from allonym.document import Interval
 from allonym.models.words import words
 from allonym.policy import Policy
@@ -27,14 +27,14 @@ _FILE = "ner_model.dat"
 
 
 @lru_cache(maxsize=2)
-def _load(model: str, features: str) -> Any:
-    mitie = library("mitie", "mitie")
-    with loading("mitie", model):
+def _load_extractor(model: str, features: str) -> Any:
+    mitie = import_library("mitie", "mitie")
+    with load_offline("mitie", model):
         file = str(Path(model) / _FILE) if Path(model).is_dir() else model
-        return mitie.named_entity_extractor(*(existing(p, "detect.mitie").encode() for p in (file, features) if p))
+        return mitie.named_entity_extractor(*(check_exists(p, "detect.mitie").encode() for p in (file, features) if p))
 
 
-def build(policy: Policy) -> Adapter:
+def build_detector(policy: Policy) -> Adapter:
     """The detector for the extractor that ``[detect.mitie]`` names.
 
     MITIE's score is a margin from 0 up, not a probability: it becomes one through the logistic function, so that all
@@ -46,28 +46,32 @@ def build(policy: Policy) -> Adapter:
         DataError: the file is not there or holds no extractor.
     """
     settings = policy.settings("mitie")
-    model = required(settings, "mitie")
-    extractor = _load(model, str(settings["features"]))
-    split = words if Path(model).is_dir() else _split
+    model = require_option(settings, "mitie")
+    extractor = _load_extractor(model, str(settings["features"]))
+    split = words if Path(model).is_dir() else _split_words
     threshold = settings["threshold"]
     assert isinstance(threshold, float)
 
-    def read(texts: Sequence[str]) -> list[list[Found]]:
-        return [[f for a, b in windows(text, WORDS, OVERLAP) for f in _found(text[a:b], a)] for text in texts]
+    def read_texts(texts: Sequence[str]) -> list[list[Found]]:
+        return [
+            [f for a, b in cut_windows(text, WORDS, OVERLAP) for f in _find_entities(text[a:b], a)] for text in texts
+        ]
 
-    def _found(text: str, at: int) -> Iterator[Found]:
+    def _find_entities(text: str, offset: int) -> Iterator[Found]:
         borders = split(text)
         if not borders:
             return
         for where, label, margin in extractor.extract_entities([text[a:b] for a, b in borders]):
             start, end = borders[where[0]][0], borders[where[-1]][1]
-            yield Found(at + start, at + end, label, 1 / (1 + math.exp(-min(margin, 500.0))))
+            yield Found(offset + start, offset + end, label, 1 / (1 + math.exp(-min(margin, 500.0))))
 
-    return Adapter("mitie", read, LabelMap(policy, "mitie", ("conll",), extractor.get_possible_ner_tags()), threshold)
+    return Adapter(
+        "mitie", read_texts, LabelMap(policy, "mitie", ("conll",), extractor.get_possible_ner_tags()), threshold
+    )
 
 
-def _split(text: str) -> list[Interval]:
+def _split_words(text: str) -> list[Interval]:
     """Where MITIE sees words. It counts bytes of UTF-8."""
-    tokens = library("mitie", "mitie").tokenize_with_offsets(text)
+    tokens = import_library("mitie", "mitie").tokenize_with_offsets(text)
     places = list(accumulate((byte & 0xC0 != 0x80 for byte in text.encode()), initial=-1))[1:]
-    return [(places[at], places[at + len(token) - 1] + 1) for token, at in tokens]
+    return [(places[position], places[position + len(token) - 1] + 1) for token, position in tokens]

@@ -16,7 +16,7 @@ _SWITCHES = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE")
 _CONSTANTS = (("huggingface_hub.constants", "HF_HUB_OFFLINE"), ("transformers.utils.hub", "_is_offline_mode"))
 
 
-def library(module: str, extra: str) -> Any:
+def import_library(module: str, extra: str) -> Any:
     """The module; :class:`MissingExtra` where the package, or one that it needs, is not installed."""
     try:
         return import_module(module)
@@ -24,7 +24,7 @@ def library(module: str, extra: str) -> Any:
         raise MissingExtra(f"the detector {extra}", extra) from None
 
 
-def required(settings: Mapping[str, object], detector: str, key: str = "model") -> str:
+def require_option(settings: Mapping[str, object], detector: str, key: str = "model") -> str:
     """The option ``key``; :class:`PolicyError` where the policy does not say it."""
     value = settings[key]
     if not value:
@@ -32,7 +32,7 @@ def required(settings: Mapping[str, object], detector: str, key: str = "model") 
     return str(value)
 
 
-def existing(path: str, what: str) -> str:
+def check_exists(path: str, what: str) -> str:
     """The path; :class:`DataError` where nothing is there."""
     if not Path(path).exists():
         raise DataError(f"{what}: there is no file or folder {path}")
@@ -40,17 +40,19 @@ def existing(path: str, what: str) -> str:
 
 
 @contextmanager
-def loading(detector: str, model: str, *, allow_download: bool = False, floor: str = "detect") -> Iterator[None]:
+def load_offline(detector: str, model: str, *, allow_download: bool = False, floor: str = "detect") -> Iterator[None]:
     """What goes wrong inside becomes a :class:`DataError` that names the model; hubs are switched off meanwhile.
 
     The switches are those of the Hugging Face libraries: environment variables, which they read when they are imported,
     and what they made of them if they are imported already. Both are put back.
     """
     set_before = {name: os.environ.get(name) for name in _SWITCHES}
-    told = [(sys.modules[m], name, getattr(sys.modules[m], name, None)) for m, name in _CONSTANTS if m in sys.modules]
+    constants = [
+        (sys.modules[m], name, getattr(sys.modules[m], name, None)) for m, name in _CONSTANTS if m in sys.modules
+    ]
     if not allow_download:
         os.environ.update(dict.fromkeys(_SWITCHES, "1"))
-        for module, name, value in told:
+        for module, name, value in constants:
             if value is not None:
                 setattr(module, name, True)
     try:
@@ -68,6 +70,6 @@ def loading(detector: str, model: str, *, allow_download: bool = False, floor: s
                     os.environ.pop(name, None)
                 else:
                     os.environ[name] = before
-            for module, name, value in told:
+            for module, name, value in constants:
                 if value is not None:
                     setattr(module, name, value)

@@ -8,8 +8,8 @@ from typing import Any
 
 from allonym.detect.adapters import Adapter, Found
 from allonym.detect.adapters.labels import LabelMap
-from allonym.detect.adapters.offline import existing, library, loading
-from allonym.detect.adapters.windows import windows
+from allonym.detect.adapters.offline import check_exists, import_library, load_offline
+from allonym.detect.adapters.windows import cut_windows
 from allonym.errors import DataError, UnknownNameError
 from allonym.policy import Policy
 
@@ -31,34 +31,34 @@ def wrapped(thing: Any, policy: Policy, name: str = "presidio") -> Adapter:
     """
     _keep_off_the_network()
     if hasattr(thing, "get_supported_entities") and not hasattr(thing, "registry"):
-        known = list(thing.get_supported_entities())
+        entities = list(thing.get_supported_entities())
 
-        def ask(text: str) -> Iterable[Any]:
-            return thing.analyze(text, known, None) or ()
+        def analyze(text: str) -> Iterable[Any]:
+            return thing.analyze(text, entities, None) or ()
     else:
-        known = list(thing.get_supported_entities(policy.language))
+        entities = list(thing.get_supported_entities(policy.language))
 
-        def ask(text: str) -> Iterable[Any]:
+        def analyze(text: str) -> Iterable[Any]:
             return thing.analyze(text, language=policy.language) or ()
 
-    own = policy.settings("presidio")["labels"]
-    assert isinstance(own, Mapping)
+    extra = policy.settings("presidio")["labels"]
+    assert isinstance(extra, Mapping)
     # Recognizers may list fewer entities than they find, so a row of the policy's for another is no mistake.
-    return Adapter(name, _reader(ask), LabelMap(policy, "presidio", ("presidio",), {*known, *own}))
+    return Adapter(name, _make_reader(analyze), LabelMap(policy, "presidio", ("presidio",), {*entities, *extra}))
 
 
-def _reader(ask: Callable[[str], Iterable[Any]]) -> Callable[[Sequence[str]], list[list[Found]]]:
-    def found(text: str) -> list[Found]:
+def _make_reader(ask: Callable[[str], Iterable[Any]]) -> Callable[[Sequence[str]], list[list[Found]]]:
+    def find_entities(text: str) -> list[Found]:
         return [
-            Found(at + r.start, at + r.end, r.entity_type, r.score)
-            for at, end in windows(text, WORDS, OVERLAP)
-            for r in ask(text[at:end])
+            Found(start + r.start, start + r.end, r.entity_type, r.score)
+            for start, end in cut_windows(text, WORDS, OVERLAP)
+            for r in ask(text[start:end])
         ]
 
-    return lambda texts: [found(text) for text in texts]
+    return lambda texts: [find_entities(text) for text in texts]
 
 
-def build(policy: Policy) -> Adapter:
+def build_detector(policy: Policy) -> Adapter:
     """The detector for the recognizers that ``[detect.presidio]`` names, in the policy's language.
 
     Raises:
@@ -69,39 +69,39 @@ def build(policy: Policy) -> Adapter:
     settings = policy.settings("presidio")
     names = settings["recognizers"]
     assert isinstance(names, tuple)
-    return wrapped(_engine(names, str(settings["config"]), str(settings["model"]), policy.language), policy)
+    return wrapped(_build_engine(names, str(settings["config"]), str(settings["model"]), policy.language), policy)
 
 
 @lru_cache(maxsize=4)
-def _engine(names: tuple[str, ...], config: str, model: str, language: str) -> Any:
-    analyzer = library("presidio_analyzer", "presidio")
-    predefined = library("presidio_analyzer.predefined_recognizers", "presidio")
-    recognizers = library("presidio_analyzer.recognizer_registry", "presidio")
+def _build_engine(names: tuple[str, ...], config: str, model: str, language: str) -> Any:
+    analyzer = import_library("presidio_analyzer", "presidio")
+    predefined = import_library("presidio_analyzer.predefined_recognizers", "presidio")
+    recognizers = import_library("presidio_analyzer.recognizer_registry", "presidio")
     for name in names:
         if name not in predefined.__all__:
             raise UnknownNameError("recognizer", name, predefined.__all__, "detect.presidio.recognizers")
-    engine = library("presidio_analyzer.nlp_engine", "presidio").SpacyNlpEngine()
+    engine = import_library("presidio_analyzer.nlp_engine", "presidio").SpacyNlpEngine()
     # Its own way to load a pipeline would download one that is not there.
-    engine.nlp = {language: _pipeline(model, language)}
-    with loading("presidio", config or ", ".join(names) or "default recognizers"):
+    engine.nlp = {language: _load_pipeline(model, language)}
+    with load_offline("presidio", config or ", ".join(names) or "default recognizers"):
         if names:
             registry = recognizers.RecognizerRegistry(supported_languages=[language])
             for name in names:
                 registry.add_recognizer(getattr(predefined, name)(supported_language=language))
         else:
-            said: dict[str, object] = {"registry_configuration": {"supported_languages": [language]}}
+            options: dict[str, object] = {"registry_configuration": {"supported_languages": [language]}}
             if config:
-                said = {"conf_file": existing(config, "detect.presidio")}
-            registry = recognizers.RecognizerRegistryProvider(**said).create_recognizer_registry()
+                options = {"conf_file": check_exists(config, "detect.presidio")}
+            registry = recognizers.RecognizerRegistryProvider(**options).create_recognizer_registry()
         if model and not any(isinstance(r, predefined.SpacyRecognizer) for r in registry.recognizers):
             registry.add_nlp_recognizer(nlp_engine=engine)
         return analyzer.AnalyzerEngine(registry=registry, nlp_engine=engine, supported_languages=[language])
 
 
-def _pipeline(model: str, language: str) -> Any:
+def _load_pipeline(model: str, language: str) -> Any:
     """The spaCy pipeline; without a model one that only splits words, so that context words count as they stand."""
-    spacy = library("spacy", "presidio")
-    with loading("presidio", model or f"blank:{language}"):
+    spacy = import_library("spacy", "presidio")
+    with load_offline("presidio", model or f"blank:{language}"):
         if model:
             try:
                 return spacy.load(model)
@@ -110,7 +110,7 @@ def _pipeline(model: str, language: str) -> Any:
                     f"detect.presidio: there is no pipeline {model!r}; a folder is required, or the name of a pipeline "
                     "that is installed here"
                 ) from None
-        language_class = library("spacy.language", "presidio").Language
+        language_class = import_library("spacy.language", "presidio").Language
         if not language_class.has_factory(_LEMMAS):
             language_class.component(_LEMMAS, func=_lower_case_lemmas)
         nlp = spacy.blank(language)
@@ -126,4 +126,4 @@ def _lower_case_lemmas(doc: Any) -> Any:
 
 def _keep_off_the_network() -> None:
     # The recognizer of e-mail addresses would fetch the list of public suffixes; its package has a copy.
-    library("tldextract.tldextract", "presidio").TLD_EXTRACTOR.suffix_list_urls = ()
+    import_library("tldextract.tldextract", "presidio").TLD_EXTRACTOR.suffix_list_urls = ()

@@ -8,8 +8,8 @@ from typing import Any
 
 from allonym.detect.adapters import Adapter, Found
 from allonym.detect.adapters.labels import LabelMap
-from allonym.detect.adapters.offline import library, loading, required
-from allonym.detect.adapters.windows import windows
+from allonym.detect.adapters.offline import import_library, load_offline, require_option
+from allonym.detect.adapters.windows import cut_windows
 from allonym.errors import DataError
 from allonym.policy import Policy
 
@@ -20,9 +20,9 @@ _FINDERS = ("ner", "beam_ner", "entity_ruler", "span_ruler", "spancat", "spancat
 
 
 @lru_cache(maxsize=2)
-def _load(model: str) -> Any:
-    spacy = library("spacy", "spacy")
-    with loading("spacy", model):
+def _load_pipeline(model: str) -> Any:
+    spacy = import_library("spacy", "spacy")
+    with load_offline("spacy", model):
         try:
             return spacy.load(model)
         except OSError:
@@ -32,7 +32,7 @@ def _load(model: str) -> Any:
             ) from None
 
 
-def build(policy: Policy) -> Adapter:
+def build_detector(policy: Policy) -> Adapter:
     """The detector for the pipeline that ``[detect.spacy]`` names.
 
     Entities have no score in spaCy, so they all get that of the table. Scores of a span group are carried over.
@@ -43,32 +43,34 @@ def build(policy: Policy) -> Adapter:
         DataError: the pipeline is not there.
     """
     settings = policy.settings("spacy")
-    nlp = _load(required(settings, "spacy"))
+    nlp = _load_pipeline(require_option(settings, "spacy"))
     score, group, size = settings["score"], str(settings["spans"]), settings["batch_size"]
     assert isinstance(score, float) and isinstance(size, int)
     finders = [(name, nlp.get_pipe_meta(name).factory) for name in nlp.pipe_names]
-    known = {label for name, factory in finders if factory in _FINDERS for label in nlp.pipe_labels.get(name, ())}
+    model_labels = {
+        label for name, factory in finders if factory in _FINDERS for label in nlp.pipe_labels.get(name, ())
+    }
     if any(factory not in _FINDERS for _, factory in finders):
-        known |= set(policy.settings("spacy")["labels"])  # type: ignore[call-overload]  # other parts may set entities
+        model_labels |= set(policy.settings("spacy")["labels"])  # type: ignore[call-overload]  # other parts may set entities
 
-    def read(texts: Sequence[str]) -> list[list[Found]]:
-        places = [(i, a, text[a:b]) for i, text in enumerate(texts) for a, b in windows(text, WORDS, OVERLAP)]
+    def read_texts(texts: Sequence[str]) -> list[list[Found]]:
+        places = [(i, a, text[a:b]) for i, text in enumerate(texts) for a, b in cut_windows(text, WORDS, OVERLAP)]
         out: list[list[Found]] = [[] for _ in texts]
-        for (i, at, _), doc in zip(places, nlp.pipe((p[2] for p in places), batch_size=size), strict=True):
-            out[i] += _found(doc, at, group, score)
+        for (i, offset, _), doc in zip(places, nlp.pipe((p[2] for p in places), batch_size=size), strict=True):
+            out[i] += _find_entities(doc, offset, group, score)
         return out
 
-    return Adapter("spacy", read, LabelMap(policy, "spacy", ("spacy", "conll"), known))
+    return Adapter("spacy", read_texts, LabelMap(policy, "spacy", ("spacy", "conll"), model_labels))
 
 
-def _found(doc: Any, at: int, group: str, score: float) -> Iterator[Found]:
+def _find_entities(doc: Any, offset: int, group: str, score: float) -> Iterator[Found]:
     rows: list[tuple[Any, float]] = [(entity, score) for entity in doc.ents]
     if group:
         if group not in doc.spans:
             raise DataError(f"detect.spacy: the pipeline fills no span group {group!r}")
         spans = doc.spans[group]
         scores: Iterable[float] = spans.attrs.get("scores", ())
-        own = [float(s) for s in scores] or [score] * len(spans)
-        rows += zip(spans, own, strict=True)
+        span_scores = [float(s) for s in scores] or [score] * len(spans)
+        rows += zip(spans, span_scores, strict=True)
     for span, sure in rows:
-        yield Found(at + span.start_char, at + span.end_char, span.label_, sure)
+        yield Found(offset + span.start_char, offset + span.end_char, span.label_, sure)

@@ -15,7 +15,7 @@ from typing import Any
 
 from allonym.detect.adapters import Adapter, Found
 from allonym.detect.adapters.labels import LabelMap
-from allonym.detect.adapters.offline import library, loading, required
+from allonym.detect.adapters.offline import import_library, load_offline, require_option
 from allonym.errors import DataError, PolicyError
 from allonym.policy import Policy
 
@@ -35,23 +35,23 @@ class _Piece:
 
 
 @lru_cache(maxsize=2)
-def _load(model: str, device: str, allow_download: bool) -> tuple[Any, Any]:
-    library("torch", "transformers")
-    hub = library("transformers", "transformers")
+def _load_model(model: str, device: str, allow_download: bool) -> tuple[Any, Any]:
+    import_library("torch", "transformers")
+    hub = import_library("transformers", "transformers")
     local = not allow_download
-    with loading("transformers", model, allow_download=allow_download):
+    with load_offline("transformers", model, allow_download=allow_download):
         tokenizer = hub.AutoTokenizer.from_pretrained(model, local_files_only=local)
         if not tokenizer.is_fast:
             raise DataError(f"detect.transformers: the tokenizer of {model!r} gives no offsets; a fast one is required")
-        network, told = hub.AutoModelForTokenClassification.from_pretrained(
+        network, loading_info = hub.AutoModelForTokenClassification.from_pretrained(
             model, local_files_only=local, output_loading_info=True
         )
-        if told["missing_keys"]:
+        if loading_info["missing_keys"]:
             raise DataError(f"detect.transformers: {model!r} holds no weights of a token classifier")
         return tokenizer, network.to(device).eval()
 
 
-def build(policy: Policy) -> Adapter:
+def build_detector(policy: Policy) -> Adapter:
     """The detector for the token classifier that ``[detect.transformers]`` names.
 
     Raises:
@@ -60,37 +60,39 @@ def build(policy: Policy) -> Adapter:
         DataError: the model is not there, or is no token classifier with a fast tokenizer.
     """
     settings = policy.settings("transformers")
-    name, size, threshold = required(settings, "transformers"), settings["batch_size"], settings["threshold"]
+    name, size, threshold = require_option(settings, "transformers"), settings["batch_size"], settings["threshold"]
     assert isinstance(size, int) and isinstance(threshold, float)
     device = str(settings["device"])
-    tokenizer, network = _load(name, device, bool(settings["allow_download"]))
-    tags = [_tag(str(network.config.id2label[i])) for i in range(network.config.num_labels)]
+    tokenizer, network = _load_model(name, device, bool(settings["allow_download"]))
+    tags = [_parse_tag(str(network.config.id2label[i])) for i in range(network.config.num_labels)]
     labels = LabelMap(policy, "transformers", ("conll", "spacy"), {label for _, label in tags if label != "O"})
     if all(label != "O" and labels(label) for _, label in tags):
         raise PolicyError(
             'detect.transformers: no label of the model means that a word is no entity; map one to "" in '
             "[detect.transformers.labels]"
         )
-    window = _window(tokenizer, network)
+    window = _measure_window(tokenizer, network)
 
-    def read(texts: Sequence[str]) -> list[list[Found]]:
-        cut = [(i, *w) for i, text in enumerate(texts) for w in _windows(tokenizer, text, window)]
+    def read_texts(texts: Sequence[str]) -> list[list[Found]]:
+        cut = [(i, *w) for i, text in enumerate(texts) for w in _cut_windows(tokenizer, text, window)]
         order = sorted(range(len(cut)), key=lambda n: len(cut[n][2]))
-        held: list[dict[int, tuple[tuple[int, int], _Piece]]] = [{} for _ in texts]
+        pieces_by_text: list[dict[int, tuple[tuple[int, int], _Piece]]] = [{} for _ in texts]
         for at in range(0, len(order), size):
             chunk = [cut[n] for n in order[at : at + size]]
-            for (i, first, ids, offsets), rows in zip(chunk, _rows(tokenizer, network, chunk, device), strict=True):
+            for (i, first, ids, offsets), rows in zip(
+                chunk, _compute_rows(tokenizer, network, chunk, device), strict=True
+            ):
                 for n, (start, end) in enumerate(offsets):
                     # Where windows overlap, the one counts that shows most of both sides; of two, the first.
                     margin = (min(n, len(ids) - 1 - n), -first)
-                    if end > start and (first + n not in held[i] or margin > held[i][first + n][0]):
-                        held[i][first + n] = (margin, _piece((start, end), rows[n], tags, labels))
+                    if end > start and (first + n not in pieces_by_text[i] or margin > pieces_by_text[i][first + n][0]):
+                        pieces_by_text[i][first + n] = (margin, _make_piece((start, end), rows[n], tags, labels))
         return [
-            list(_entities(text, [pieces[n][1] for n in sorted(pieces)], threshold))
-            for text, pieces in zip(texts, held, strict=True)
+            list(_join_entities(text, [pieces[n][1] for n in sorted(pieces)], threshold))
+            for text, pieces in zip(texts, pieces_by_text, strict=True)
         ]
 
-    return Adapter("transformers", read, _Ours(policy, "transformers"), threshold)
+    return Adapter("transformers", read_texts, _Ours(policy, "transformers"), threshold)
 
 
 class _Ours(LabelMap):
@@ -100,12 +102,12 @@ class _Ours(LabelMap):
         return name
 
 
-def _tag(name: str) -> tuple[str, str]:
+def _parse_tag(name: str) -> tuple[str, str]:
     placed = _PLACED.fullmatch(name)
     return (placed[1], placed[2]) if placed else ("", name)
 
 
-def _window(tokenizer: Any, network: Any) -> int:
+def _measure_window(tokenizer: Any, network: Any) -> int:
     """Tokens that fit into one pass, with those that begin and end it."""
     most = getattr(network.config, "max_position_embeddings", None) or TOKENS
     # RoBERTa and its kin number positions from after the padding token's.
@@ -115,7 +117,7 @@ def _window(tokenizer: Any, network: Any) -> int:
     return int(min(TOKENS, tokenizer.model_max_length, most - offset))
 
 
-def _windows(tokenizer: Any, text: str, limit: int) -> Iterator[tuple[int, list[int], list[tuple[int, int]]]]:
+def _cut_windows(tokenizer: Any, text: str, limit: int) -> Iterator[tuple[int, list[int], list[tuple[int, int]]]]:
     """(number of the first token, ids, offsets) of each window; what stands for no text has an empty offset."""
     added = tokenizer.num_special_tokens_to_add()
     stride = (limit - added) // 4
@@ -135,19 +137,21 @@ def _windows(tokenizer: Any, text: str, limit: int) -> Iterator[tuple[int, list[
         yield n * (limit - added - stride), ids, places
 
 
-def _rows(tokenizer: Any, network: Any, chunk: Sequence[tuple[int, int, list[int], Any]], device: str) -> Any:
+def _compute_rows(tokenizer: Any, network: Any, chunk: Sequence[tuple[int, int, list[int], Any]], device: str) -> Any:
     """The probabilities of all tags for each token of each window."""
-    torch = library("torch", "transformers")
+    torch = import_library("torch", "transformers")
     sizes = [len(ids) for _, _, ids, _ in chunk]
     padding = tokenizer.pad_token_id or 0
     ids = torch.tensor([c[2] + [padding] * (max(sizes) - n) for c, n in zip(chunk, sizes, strict=True)], device=device)
     mask = torch.tensor([[1] * n + [0] * (max(sizes) - n) for n in sizes], device=device)
     with torch.inference_mode():
-        found = network(input_ids=ids, attention_mask=mask).logits.float().softmax(-1).cpu()
-    return [row[:n].tolist() for row, n in zip(found, sizes, strict=True)]
+        probabilities = network(input_ids=ids, attention_mask=mask).logits.float().softmax(-1).cpu()
+    return [row[:n].tolist() for row, n in zip(probabilities, sizes, strict=True)]
 
 
-def _piece(place: tuple[int, int], row: Sequence[float], tags: Sequence[tuple[str, str]], labels: LabelMap) -> _Piece:
+def _make_piece(
+    place: tuple[int, int], row: Sequence[float], tags: Sequence[tuple[str, str]], labels: LabelMap
+) -> _Piece:
     sums: dict[str, float] = {}
     begins: dict[str, float] = {}
     for (position, foreign), probability in zip(tags, row, strict=True):
@@ -159,11 +163,11 @@ def _piece(place: tuple[int, int], row: Sequence[float], tags: Sequence[tuple[st
     return _Piece(*place, sums, begins)
 
 
-def _entities(text: str, pieces: Sequence[_Piece], threshold: float) -> Iterator[Found]:
+def _join_entities(text: str, pieces: Sequence[_Piece], threshold: float) -> Iterator[Found]:
     """Neighbouring words of one label, but where the second begins an entity of its own."""
     open_: Found | None = None
     scores: list[float] = []
-    for word in _grouped(text, pieces):
+    for word in _group_words(text, pieces):
         score = min(1.0, max(sum(p.labels.values()) for p in word))
         if score < threshold or score == 0.0:
             if open_ is not None:
@@ -185,7 +189,7 @@ def _entities(text: str, pieces: Sequence[_Piece], threshold: float) -> Iterator
         yield open_
 
 
-def _grouped(text: str, pieces: Sequence[_Piece]) -> Iterator[list[_Piece]]:
+def _group_words(text: str, pieces: Sequence[_Piece]) -> Iterator[list[_Piece]]:
     """The pieces by word. Blanks at a piece's ends, which some tokenizers count to it, are no part of it."""
     word: list[_Piece] = []
     for piece in pieces:

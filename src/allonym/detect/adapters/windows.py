@@ -10,12 +10,12 @@ from allonym.document import Interval
 _WORD = re.compile(r"\S{1,100}")
 
 
-def words(text: str) -> list[Interval]:
+def split_words(text: str) -> list[Interval]:
     """Where the words stand: stretches without a blank, in pieces of 100 characters where they are longer."""
     return [m.span() for m in _WORD.finditer(text)]
 
 
-def windows(
+def cut_windows(
     text: str,
     limit: float,
     overlap: float,
@@ -28,12 +28,12 @@ def windows(
         text: any text.
         limit: what the words of one window may cost together. A word that costs more has a window of its own.
         overlap: what the words that two neighbouring windows share cost at least, where the limit leaves room for it.
-        places: where the words stand, sorted and disjoint; by default as in :func:`words`.
+        places: where the words stand, sorted and disjoint; by default as in :func:`split_words`.
         cost: of a word; by default every word costs 1.
 
     Only the text decides where the windows lie.
     """
-    places = words(text) if places is None else places
+    places = split_words(text) if places is None else places
     costs = [cost(text[a:b]) for a, b in places]
     first = 0
     while first < len(places):

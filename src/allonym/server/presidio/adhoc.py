@@ -18,7 +18,7 @@ from itertools import chain
 
 import re2
 
-from allonym.detect.scan import matches
+from allonym.detect import scan
 from allonym.detect.words import word_list
 from allonym.errors import RequestError
 
@@ -97,7 +97,7 @@ class Match:
 
 
 def compile_pattern(regex: str, flags: int, where: str) -> re2._Regexp:
-    """Compile an RE2 pattern for :func:`allonym.detect.scan.encoded` texts.
+    """Compile an RE2 pattern for :func:`allonym.detect.scan.encode_text` texts.
 
     Raises:
         RequestError: RE2 refuses it, or it is too large (400).
@@ -190,7 +190,7 @@ def _match_patterns(
     for pattern, compiled in _compile_patterns(recognizer):
         yielded: set[tuple[int, int]] = set()
         for text in texts:
-            for number, (span, *_) in enumerate(matches(compiled, text)):
+            for number, (span, *_) in enumerate(scan.find_matches(compiled, text)):
                 # A single match takes linear time; many that each look far ahead would take quadratic time.
                 if number % _CHECK_EVERY == 0:
                     _check_time(until)

@@ -15,7 +15,6 @@ import re2
 
 from allonym.detect.candidates import find_candidates
 from allonym.detect.rules import builtin_rules
-from allonym.detect.scan import encoded
 from allonym.document import Document, Span
 from allonym.errors import RequestError
 from allonym.integrations.presidio import entity_type
@@ -162,7 +161,7 @@ def _drop_contained(findings: Sequence[_Finding]) -> list[_Finding]:
 def _drop_allowed(text: str, findings: Sequence[_Finding], query: Query) -> list[_Finding]:
     if query.allow_patterns:
         patterns = [_compile_allowed(pattern, query.flags) for pattern in query.allow if pattern]
-        return [f for f in findings if not any(p.search(encoded(text[f.start : f.end])) for p in patterns)]
+        return [f for f in findings if not any(p.search(encode_text(text[f.start : f.end])) for p in patterns)]
     allowed = frozenset(query.allow)
     return [f for f in findings if text[f.start : f.end] not in allowed]
 

@@ -24,7 +24,7 @@ from allonym.server.problems import CHALLENGE, describe_error, describe_invalid
 from allonym.server.routes.parameters import AnyServices
 from allonym.server.services import Services
 from allonym.server.settings import Settings
-from allonym.server.treating import together
+from allonym.server.treating import run_together
 from allonym.server.wire import presidio as wire
 
 _AT_ONCE = 4
@@ -96,7 +96,7 @@ async def analyze_text(body: wire.AnalyzeRequest, caller: Detecting, services: A
         count += len(findings)
         return findings
 
-    results = await together(map(analyze_one, texts))
+    results = await run_together(map(analyze_one, texts))
     if query.recognizers and count > adhoc.MOST:
         raise adhoc.too_many_matches()
     for text, findings in zip(texts, results, strict=True):

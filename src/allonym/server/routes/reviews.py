@@ -23,7 +23,7 @@ from allonym.server.reviews.readings import Reading, apply_reading, make_reading
 from allonym.server.reviews.risk import assess_risk, check_extra
 from allonym.server.routes.parameters import Adjudicator, AnyServices, Limit, Name, Number, Offset, Reviewer
 from allonym.server.services import Services
-from allonym.server.treating import numbered, together
+from allonym.server.treating import number_spans, run_together
 from allonym.server.wire import reviews as wire
 from allonym.server.wire import texts
 
@@ -92,7 +92,7 @@ async def add_documents(name: Name, body: wire.NewDocuments, caller: Adjudicator
             item = Item(document.id, document, result.text, edits, tuple(result.spans), labels, risk)
             await run_in_threadpool(services.queue.add_document, name, item)
 
-    await together(add_document(d) for d, is_stored in zip(documents, stored, strict=True) if not is_stored)
+    await run_together(add_document(d) for d, is_stored in zip(documents, stored, strict=True) if not is_stored)
     counts = {"added": stored.count(False), "known": stored.count(True)}
     await run_in_threadpool(services.accounts.record_action, caller, "documents to review", counts)
     return wire.Added(**counts)
@@ -122,7 +122,7 @@ def get_document(name: Name, id: Id, caller: Reviewer, services: AnyServices) ->
     seats: Mapping[int, Seat] = {}
     if item.state in ("disagreement", "done"):
         item, seats = services.queue.get_both(name, id)
-    spans, _ = numbered(item.document, item.spans, _describe_policy(services, name))
+    spans, _ = number_spans(item.document, item.spans, _describe_policy(services, name))
     verdict = seats.get(VERDICT_SEAT)
     values = {
         **item.risk.model_dump(include={"bound", "direct", "reasons", "proposals"}),
@@ -241,7 +241,7 @@ async def _save_reading(
     holding = await run_in_threadpool(apply_reading, seat.reading, item.document.text, item.spans)
     key = services.vault.operator_key
     result = await services.kernel.anonymize(item.document, source, key, f"review {name}", holding)
-    spans, _ = await services.kernel.run(numbered, item.document, result.spans, source)
+    spans, _ = await services.kernel.run(number_spans, item.document, result.spans, source)
     score = await services.kernel.run(score_residual_risk, seat.reading, item.id, item.document.text)
     values = {
         "version": seat.version,

@@ -165,7 +165,7 @@ class _Annotation:
             treating.refuse_long(message.text, services.settings.max_characters)
             async with _get_turn(document, services):
                 key = services.vault.operator_key
-                spans, _ = await services.kernel.run(treating.seen, document, self._source, key)
+                spans, _ = await services.kernel.run(treating.find_numbered, document, self._source, key)
         except AllonymError as error:
             await self._stream.send_error(error, message.version)
             return False
@@ -234,7 +234,8 @@ class _Transcription:
             if self._scope is None:
                 return await services.kernel.anonymize(document, self._source, key)
             spans = await services.kernel.detect(document, self._source, key)
-            return await run_in_threadpool(treating.kept, services, document, spans, self._source, self._scope, {})
+            source, scope = self._source, self._scope
+            return await run_in_threadpool(treating.anonymize_into_vault, services, document, spans, source, scope, {})
 
 
 async def _serve_stream(stream: _Stream, mode: _Annotation | _Transcription) -> None:
