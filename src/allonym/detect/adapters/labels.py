@@ -33,8 +33,8 @@ class LabelMap:
         policy: its table ``[detect.DETECTOR] labels`` comes first.
         detector: names that table.
         schemes: schemes of ``labels.tsv`` that are asked before the others.
-        model_labels: all labels of the model, where it can list them; then an unmapped label and a row for another label
-            are errors at once.
+        model_labels: all labels of the model, where it can list them. Then an unmapped label, or a row for a label that
+            the model does not have, is an error at once.
         extra: further rows, which come before the policy's.
 
     Raises:
