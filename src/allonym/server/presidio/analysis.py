@@ -15,6 +15,7 @@ import re2
 
 from allonym.detect.candidates import find_candidates
 from allonym.detect.rules import builtin_rules
+from allonym.detect.scan import encode_text
 from allonym.document import Document, Span
 from allonym.errors import RequestError
 from allonym.integrations.presidio import entity_type
