@@ -173,16 +173,16 @@ def merge(intervals: Iterable[Interval]) -> list[Interval]:
     return out
 
 
-def subtract(interval: Interval, taken: Sequence[Interval]) -> Iterator[Interval]:
-    """Yield the parts of ``interval`` outside the sorted, disjoint intervals ``taken``.
+def subtract(interval: Interval, covered: Sequence[Interval]) -> Iterator[Interval]:
+    """Yield the parts of ``interval`` outside the sorted, disjoint intervals ``covered``.
 
     >>> list(subtract((0, 10), [(2, 3), (5, 12)]))
     [(0, 2), (3, 5)]
     """
     position, end = interval
-    first = bisect_right(taken, position, key=itemgetter(1))
-    for i in range(first, len(taken)):
-        start, stop = taken[i]
+    first = bisect_right(covered, position, key=itemgetter(1))
+    for i in range(first, len(covered)):
+        start, stop = covered[i]
         if start >= end:
             break
         if start > position:

@@ -58,8 +58,8 @@ class PolicyError(UsageError):
 class UnknownNameError(UsageError, LookupError):
     """A name is in no table. The message lists the nearest names."""
 
-    def __init__(self, kind: str, name: object, known: Iterable[str], where: str = "") -> None:
-        names = sorted(known)
+    def __init__(self, kind: str, name: object, candidates: Iterable[str], where: str = "") -> None:
+        names = sorted(candidates)
         lower = {n.lower(): n for n in names}
         near = [lower[m] for m in difflib.get_close_matches(str(name).lower(), lower, n=3, cutoff=0.5)]
         shown = near or names[:12]

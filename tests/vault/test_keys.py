@@ -17,10 +17,10 @@ from allonym.vault.keys import (
     derive_key_encryption_key,
     lock_keys,
     new_derivation,
-    pack,
+    pack_texts,
     read_derivation,
     unlock_keys,
-    unpack,
+    unpack_texts,
 )
 
 SECRET = b"a secret only for the tests, 32b"
@@ -29,11 +29,11 @@ TEXT = st.text(st.characters(), max_size=40)
 
 @given(st.lists(TEXT, max_size=6), st.integers(0, 40))
 def test_what_is_packed_comes_back_whatever_it_is(values, padding):
-    assert list(unpack(pack(values) + bytes(padding))) == values
+    assert list(unpack_texts(pack_texts(values) + bytes(padding))) == values
 
 
 def test_packed_values_cannot_run_into_each_other():
-    assert len({pack(v) for v in (["ab", "c"], ["a", "bc"], ["abc"], ["abc", ""], ["", "abc"], [])}) == 6
+    assert len({pack_texts(v) for v in (["ab", "c"], ["a", "bc"], ["abc"], ["abc", ""], ["", "abc"], [])}) == 6
 
 
 @given(st.lists(TEXT, min_size=1, max_size=4), TEXT)

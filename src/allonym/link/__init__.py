@@ -25,7 +25,16 @@ from allonym.document import Document, Entity, Span
 from allonym.labels import TAXONOMY, Taxonomy
 from allonym.link.people import Group, link_people, write_note
 from allonym.text.fold import spell_out
-from allonym.text.names import Form, address, characters, organization, person, plain, spelled, titled
+from allonym.text.names import (
+    Form,
+    characters,
+    find_title_gender,
+    join_spelled_letters,
+    normalize_address,
+    organization,
+    person,
+    plain,
+)
 
 __all__ = ["Linked", "link"]
 
@@ -73,19 +82,19 @@ def link(document: Document, spans: Sequence[Span], taxonomy: Taxonomy = TAXONOM
         surface = text[span.start : span.end]
         if family == "PERSON" and label != "TITLE":
             normal = plain(surface)
-            if letters := spelled(normal, 3):
+            if letters := join_spelled_letters(normal, 3):
                 spelled_words.setdefault(letters, []).append(span)
                 continue
             form = person(normal)
             if not surface.isascii() and (second := plain(spell_out(surface))) != normal:
                 second_words |= {b: a for a, b in zip(form[0], person(second)[0], strict=False) if a != b}
-            if not form[1] and (gender := titled(text, span.start)):
+            if not form[1] and (gender := find_title_gender(text, span.start)):
                 form = form[0], gender
             people.setdefault(form, []).append(span)
             continue
         if family == "SPELLED_WORD":
             normal = plain(surface)
-            spelled_words.setdefault(spelled(normal, 2) or normal, []).append(span)
+            spelled_words.setdefault(join_spelled_letters(normal, 2) or normal, []).append(span)
             continue
         if label == "TITLE":
             family = label
@@ -127,7 +136,7 @@ def _normalize(surface: str, family: str, lineage: tuple[str, ...]) -> str:
     if family in _BY_CHARACTERS or "POSTAL_CODE" in lineage:
         return characters(surface)
     if family in _ADDRESSES:
-        return address(surface)
+        return normalize_address(surface)
     if family == "SECRET":
         return surface
     return plain(surface).rstrip(".") if family == "TITLE" else plain(surface)

@@ -10,8 +10,9 @@ from allonym.document import Document, Span
 from allonym.text.names import (
     PARTICLES,
     Form,
-    initials,
+    has_swapped_letters,
     list_filing_keys,
+    list_initials,
     list_lookup_keys,
     near,
     same_person,
@@ -19,7 +20,6 @@ from allonym.text.names import (
     singular,
     sound,
     split_name,
-    swapped,
 )
 
 _INTRODUCTION = re.compile(r"\b(?:this is|it['’]?s|i['’]?m|i am|my name is|name['’]?s|here is)\s*$", re.I)
@@ -151,8 +151,8 @@ class _Roll:
         """Add a name of several words to the one person that it fits; fuller names come first."""
         words, gender = form
         mentions = self.people[form]
-        given, last, _ = split_name(words)
-        keys = list_lookup_keys(given[0]) if given else ()
+        given_names, last, _ = split_name(words)
+        keys = list_lookup_keys(given_names[0]) if given_names else ()
         numbers = sorted({number for key in keys for number in self.by_last.get((last[-1], key), ())})
         fits = [g for g in map(self.groups.__getitem__, numbers) if all(same_person(words, f) for f in g.forms)]
         if not fits and len(self.givens.get(" ".join(words), ())) == 1:  # "Mary Kay" beside "Mary Kay Mill"
@@ -178,11 +178,11 @@ class _Roll:
             group.forms.append(words)
         else:
             group = self.open_group(form, mentions)
-            for key in list_filing_keys(given[0]) if given else ():
+            for key in list_filing_keys(given_names[0]) if given_names else ():
                 self.by_last.setdefault((last[-1], key), []).append(len(self.groups) - 1)
-        for part in {*given, " ".join(given)}:
+        for part in {*given_names, " ".join(given_names)}:
             _enter_bearer(self.givens, part, group)
-        for part in given:
+        for part in given_names:
             _enter_bearer(self.bearers, part, group)
         for part in dict.fromkeys((last[-1], " ".join(last))):
             for piece in (part, *part.split("-")) if "-" in part else (part,):
@@ -233,7 +233,7 @@ class _Roll:
             if not self.short:
                 for group in self.groups:
                     for form in group.forms:
-                        for short in {*initials(form), *initials(split_name(form)[0])}:
+                        for short in {*list_initials(form), *list_initials(split_name(form)[0])}:
                             _enter_bearer(self.short, short, group)
             return _drop_doubles(self.short.get("".join(words), []))
         if gender:
@@ -247,7 +247,9 @@ class _Roll:
                 for group in groups:
                     _enter_bearer(self.mixed, "".join(sorted(name)), group)
         close = [
-            g for g in self.mixed.get("".join(sorted(word)), ()) if any(swapped(p, word) for f in g.forms for p in f)
+            g
+            for g in self.mixed.get("".join(sorted(word)), ())
+            if any(has_swapped_letters(p, word) for f in g.forms for p in f)
         ]
         return close or _drop_doubles([g for name in sorted(short_forms(word)) for g in self.givens.get(name, ())])
 

@@ -47,7 +47,7 @@ def characters(surface: str) -> str:
     return "".join(c for c in text if c.isalnum()) or text
 
 
-def address(surface: str) -> str:
+def normalize_address(surface: str) -> str:
     """Return the normal form of an e-mail or web address, even a spoken one (``jane dot doe at example dot com``)."""
     text = plain(surface)
     if " " in text:
@@ -57,7 +57,7 @@ def address(surface: str) -> str:
     return text.removeprefix("mailto:").rstrip("/.") or text
 
 
-def spelled(text: str, least: int) -> str:
+def join_spelled_letters(text: str, least: int) -> str:
     """Return the letters of a word that is spelled one by one, at least ``least`` of them; else an empty string.
 
     >>> spelled("m-a-r-k", 3), spelled("mark", 3)
@@ -111,7 +111,7 @@ def person(text: str) -> Form:
     return (tuple(words) or (text,)) + marks, gender
 
 
-def titled(text: str, start: int) -> str:
+def find_title_gender(text: str, start: int) -> str:
     """Return the gender of the title right before ``start``; empty where there is no title, or it fits both."""
     if not text[start - 1 : start].isspace():
         return ""
@@ -160,10 +160,10 @@ def alike(a: str, b: str) -> bool:
     _, full = _short_and_full()
     if b in short_forms(a) or full.get(a, frozenset()) & full.get(b, frozenset()):
         return True
-    return swapped(a, b)
+    return has_swapped_letters(a, b)
 
 
-def swapped(a: str, b: str) -> bool:
+def has_swapped_letters(a: str, b: str) -> bool:
     """Return whether words of five letters or more differ only in two neighbouring letters that changed places."""
     if len(a) != len(b) or len(a) < 5:
         return False
@@ -208,7 +208,7 @@ def same_person(a: tuple[str, ...], b: tuple[str, ...]) -> bool:
     return all(any(_fits_given_name(name, other) for other in rest) for name in short)
 
 
-def initials(form: tuple[str, ...]) -> tuple[str, ...]:
+def list_initials(form: tuple[str, ...]) -> tuple[str, ...]:
     """Return the initials of a name of several words: of all of them, and of the first and the last."""
     letters = [w[0] for w in form if w[0] != "+"]
     if len(letters) < 2:

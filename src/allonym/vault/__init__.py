@@ -68,7 +68,7 @@ __all__ = [
 ]
 
 
-def check_vault(given: object, needs: str = "book") -> None:
+def check_vault(value: object, needs: str = "book") -> None:
     """See that what was given as a vault is one, or keeps book as one does; None passes.
 
     Args:
@@ -77,8 +77,8 @@ def check_vault(given: object, needs: str = "book") -> None:
     Raises:
         UsageError: it is something else, such as the path of a vault.
     """
-    if given is not None and (isinstance(given, type) or not callable(getattr(given, needs, None))):
-        raise UsageError(f"vault must be a Vault: Vault.open('...', secret); got {type(given).__name__}")
+    if value is not None and (isinstance(value, type) or not callable(getattr(value, needs, None))):
+        raise UsageError(f"vault must be a Vault: Vault.open('...', secret); got {type(value).__name__}")
 
 
 def __getattr__(name: str) -> object:

@@ -299,7 +299,7 @@ class Book:
         return changed
 
     def _write_batch(self, batch: dict[tuple[str, str], tuple[Known, str, int | None]]) -> bool:
-        table, links = store.known, store.known_subjects
+        table, links = store.originals, store.known_subjects
         digests, subjects = {d for d, _ in batch}, {s for _, s in batch}
         query = sa.select(table.c.digest, table.c.expires).where(table.c.digest.in_(digests))
         former = {row.digest: row.expires for row in self._connection.execute(query)}
@@ -312,7 +312,7 @@ class Book:
         longer: list[dict[str, object]] = []
         beside: list[dict[str, object]] = []
         packed: dict[tuple[str, str], bytes] = {}
-        for (digest, _), (known, token, expires) in batch.items():
+        for (digest, _), (entry, token, expires) in batch.items():
             if digest in rows:
                 before = rows[digest]["expires"]
                 rows[digest]["expires"] = None if before is None or expires is None else max(int(str(before)), expires)
@@ -322,11 +322,11 @@ class Book:
                     "digest": digest,
                     "token": token,
                     "scope": self.place.id,
-                    "sealed": self._sealer.seal(astuple(known), *about),
+                    "sealed": self._sealer.seal(astuple(entry), *about),
                     "created": self._now,
                     "expires": expires,
                 }
-                original = known.original, known.label
+                original = entry.original, entry.label
                 if original not in packed:
                     packed[original] = checking.pack_digests(self._sealer.checking, *original)
                 beside += checking.make_rows(self._sealer, digest, packed[original])
@@ -354,7 +354,7 @@ def delete_rows(connection: sa.Connection, table: sa.Table, links: sa.Table, row
     count = 0
     for batch in make_batches(rows, AT_ONCE):
         connection.execute(links.delete().where(links.c.row.in_(batch)))
-        if table is store.known:
+        if table is store.originals:
             connection.execute(store.digests.delete().where(store.digests.c.row.in_(batch)))
         count += connection.execute(table.delete().where(table.c.digest.in_(batch))).rowcount
     return count

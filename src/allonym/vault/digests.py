@@ -23,7 +23,7 @@ import sqlalchemy as sa
 from allonym.errors import UsageError, VaultError
 from allonym.keys import encode_secret
 from allonym.vault import store
-from allonym.vault.keys import Sealer, pack, unpack
+from allonym.vault.keys import Sealer, pack_texts, unpack_texts
 from allonym.vault.store import iterate_batches, write_private_file
 from allonym.vault.variants import KINDS, drop_character, forms_of
 
@@ -51,7 +51,7 @@ def pack_digests(key: bytes, original: str, label: str) -> bytes:
         return b""
     longest = max(form.count(" ") + 1 for some in forms.by_kind.values() for form in some)
     digests = [bytes([_NUMBER[kind]]) + digest_of(key, form, edited=kind == _EDITED) for kind, form in forms.list_all()]
-    return pack((label, str(longest))) + b"".join(dict.fromkeys(digests))
+    return pack_texts((label, str(longest))) + b"".join(dict.fromkeys(digests))
 
 
 def unpack_digests(data: bytes, where: str) -> tuple[str, int, dict[str, list[bytes]]]:
@@ -60,9 +60,9 @@ def unpack_digests(data: bytes, where: str) -> tuple[str, int, dict[str, list[by
     Raises:
         VaultError: the data is not what :func:`pack_digests` made.
     """
-    label, longest = unpack(data)
+    label, longest = unpack_texts(data)
     by_kind: dict[str, list[bytes]] = {}
-    for start in range(len(pack((label, longest))), len(data), SIZE + 1):
+    for start in range(len(pack_texts((label, longest))), len(data), SIZE + 1):
         if not data[start]:
             break
         kind, digest = _KIND.get(data[start]), data[start + 1 : start + 1 + SIZE]
@@ -141,7 +141,7 @@ def read_entries(connection: sa.Connection, sealer: Sealer, scope: str | None, n
         scope: digest of a scope; None: all of them.
         now: in seconds since 1970.
     """
-    originals = store.known
+    originals = store.originals
     query = sa.select(store.digests).join(originals, originals.c.digest == store.digests.c.row)
     query = query.where(sa.or_(originals.c.expires.is_(None), originals.c.expires > now)).order_by(store.digests.c.row)
     if scope is not None:
@@ -159,7 +159,7 @@ def fill_digests(connection: sa.Connection, sealer: Sealer) -> int:
     """Make the digests of everything that was written before there were any; returns how many rows."""
     count = 0
     scopes = dict(connection.execute(sa.select(store.scopes.c.id, store.scopes.c.digest)).all())
-    for batch in iterate_batches(connection, store.known):
+    for batch in iterate_batches(connection, store.originals):
         rows = []
         for row in batch:
             about = ("known", scopes.get(row.scope, ""), row.digest, row.token)

@@ -20,7 +20,7 @@ _PIECE = 1 << 22
 _SHORT = 24
 """Bytes of a ciphertext that are looked for: its nonce and the beginning."""
 
-_LINKED = ((store.known, store.known_subjects), (store.assigned, store.assigned_subjects))
+_LINKED = ((store.originals, store.known_subjects), (store.assigned, store.assigned_subjects))
 _Rows = Sequence[tuple[sa.Table, sa.Table, Sequence[str]]]
 """Tables with the tables of their links to subjects, and digests of rows."""
 
@@ -97,10 +97,10 @@ def _select_rows(
 
 def _erase(connection: sa.Connection, traces: Traces, rows: _Rows) -> None:
     for table, links, digests in rows:
-        column = "token" if table is store.known else "value"
+        column = "token" if table is store.originals else "value"
         for batch in make_batches(digests, AT_ONCE):
             deleted = connection.execute(sa.select(table).where(table.c.digest.in_(batch))).all()
-            if table is store.known:
+            if table is store.originals:
                 beside = sa.select(store.digests.c.sealed).where(store.digests.c.row.in_(batch))
                 traces.add(*connection.execute(beside).scalars())
             delete_rows(connection, table, links, batch)
@@ -109,7 +109,7 @@ def _erase(connection: sa.Connection, traces: Traces, rows: _Rows) -> None:
             traces.add(*(looked_up - set(connection.execute(still_used).scalars())))
             for row in deleted:
                 traces.add(row.digest, row.sealed)
-        if table is store.known:
+        if table is store.originals:
             traces.known += len(digests)
         else:
             traces.assigned += len(digests)
@@ -199,13 +199,13 @@ def compact_database(place: Store) -> None:
         empty_journal(place)
     elif place.url.get_backend_name() == "postgresql":
         links = (links for _, links in _LINKED)
-        for table in (store.known, store.digests, store.assigned, *links, store.subjects, store.scopes):
+        for table in (store.originals, store.digests, store.assigned, *links, store.subjects, store.scopes):
             place.vacuum(f"VACUUM FULL {table.name}")
 
 
 def _count_in_tables(place: Store, marks: Iterable[bytes]) -> int:
     digests = [mark.decode() for mark in marks if len(mark) == 32]
-    tables = (store.known, store.assigned, store.subjects, store.counters, store.scopes)
+    tables = (store.originals, store.assigned, store.subjects, store.counters, store.scopes)
     columns = [table.c.digest for table in tables] + [store.digests.c.row]
     count = 0
     with place.reading() as connection:

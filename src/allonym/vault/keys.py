@@ -70,19 +70,19 @@ def new_secret() -> str:
     return _MARK + urlsafe_b64encode(secrets.token_bytes(32)).decode()
 
 
-def read_secret(given: bytes | str, where: str) -> Secret:
+def read_secret(value: bytes | str, where: str) -> Secret:
     """Read the secret in a file or variable: a line of :func:`new_secret`, any other line (a passphrase), or bytes.
 
     Raises:
         UsageError: it is too short, or a broken line of :func:`new_secret`. The message does not show it.
     """
-    secret: Secret = given
-    if isinstance(given, bytes):
+    secret: Secret = value
+    if isinstance(value, bytes):
         try:
-            line = given.decode("utf-8").rstrip("\r\n")
+            line = value.decode("utf-8").rstrip("\r\n")
         except UnicodeDecodeError:
             line = ""
-        secret = line if line and line.isprintable() else given
+        secret = line if line and line.isprintable() else value
     if isinstance(secret, str) and secret.startswith(_MARK):
         try:
             secret = b64decode(secret.removeprefix(_MARK), altchars=b"-_", validate=True)
@@ -179,14 +179,14 @@ def derive_key_encryption_key(secret: Secret, how: Derivation, where: str) -> by
     return stretch_passphrase(secret, salt, n, r, p)
 
 
-def wrap(key: bytes, inner: bytes, *about: str) -> bytes:
+def wrap_key(key: bytes, inner: bytes, *about: str) -> bytes:
     """Encrypt ``inner`` under ``key``, bound to what it is."""
-    return Cipher(derive_key(key, "wrap")).seal(inner, pack(about))
+    return Cipher(derive_key(key, "wrap")).seal(inner, pack_texts(about))
 
 
-def unwrap(key: bytes, wrapped: bytes, *about: str) -> bytes | None:
-    """Decrypt what :func:`wrap` made; None where the key does not fit or something was changed."""
-    return unseal(Cipher(derive_key(key, "wrap")), wrapped, about)
+def unwrap_key(key: bytes, wrapped: bytes, *about: str) -> bytes | None:
+    """Decrypt what :func:`wrap_key` made; None where the key does not fit or something was changed."""
+    return unseal_value(Cipher(derive_key(key, "wrap")), wrapped, about)
 
 
 # Values and digests
@@ -211,12 +211,12 @@ class Sealer:
 
     def digest(self, *parts: str) -> str:
         """Return 32 hexadecimal digits of HMAC-SHA256 over the parts, which cannot run into each other."""
-        return hmac.digest(self._index, pack(parts), "sha256").hex()[:_DIGITS]
+        return hmac.digest(self._index, pack_texts(parts), "sha256").hex()[:_DIGITS]
 
     def seal(self, values: Sequence[str], *about: str) -> bytes:
         """Encrypt values together, padded to a multiple of 32 bytes and bound to table, scope and row."""
-        data = pack(values)
-        return self._values.seal(data + bytes(-len(data) % _BLOCK), pack(about))
+        data = pack_texts(values)
+        return self._values.seal(data + bytes(-len(data) % _BLOCK), pack_texts(about))
 
     def unseal(self, sealed: object, *about: str) -> tuple[str, ...]:
         """Decrypt what :meth:`seal` made.
@@ -224,10 +224,10 @@ class Sealer:
         Raises:
             VaultError: it was changed, belongs to another row, or to another data key.
         """
-        return unpack(self._unseal(self._values, sealed, about))
+        return unpack_texts(self._unseal(self._values, sealed, about))
 
     def _unseal(self, cipher: Cipher, sealed: object, about: Sequence[str]) -> bytes:
-        data = unseal(cipher, sealed, about)
+        data = unseal_value(cipher, sealed, about)
         if data is None:
             raise VaultError(f"{self.where}: a row in {about[0]!r} is damaged, or was changed without the key")
         return data
@@ -235,7 +235,7 @@ class Sealer:
     def seal_digests(self, data: bytes, row: str) -> bytes:
         """Encrypt the digests of an original, padded to a multiple of 512 bytes, under a key that stays when the data
         key changes."""
-        return self._digests.seal(data + bytes(-len(data) % _MANY_DIGESTS), pack(("digests", row)))
+        return self._digests.seal(data + bytes(-len(data) % _MANY_DIGESTS), pack_texts(("digests", row)))
 
     def unseal_digests(self, sealed: object, row: str) -> bytes:
         """Decrypt what :meth:`seal_digests` made.
@@ -247,23 +247,23 @@ class Sealer:
 
     def seal_entry(self, values: Sequence[str], number: int) -> bytes:
         """Encrypt a line of the audit log under a key that stays when the data key changes."""
-        return self._log.seal(pack(values), pack(("audit", str(number))))
+        return self._log.seal(pack_texts(values), pack_texts(("audit", str(number))))
 
     def unseal_entry(self, sealed: object, number: int) -> tuple[str, ...] | None:
         """Decrypt what :meth:`seal_entry` made; None where it was changed."""
-        data = unseal(self._log, sealed, ("audit", str(number)))
-        return None if data is None else unpack(data)
+        data = unseal_value(self._log, sealed, ("audit", str(number)))
+        return None if data is None else unpack_texts(data)
 
     def compute_mac(self, kind: str, number: int, *pieces: bytes) -> bytes:
         """Return the MAC that binds a line of the audit log to the one before it."""
-        head = pack((kind, str(number)))
+        head = pack_texts((kind, str(number)))
         return hmac.digest(self._chain, head + b"".join(len(p).to_bytes(4) + p for p in pieces), "sha256")
 
 
-def unseal(cipher: Cipher, sealed: object, about: Sequence[str]) -> bytes | None:
+def unseal_value(cipher: Cipher, sealed: object, about: Sequence[str]) -> bytes | None:
     """Decrypt a stored value; None where it is damaged, or bound to something else."""
     try:
-        return cipher.unseal(sealed, pack(about)) if isinstance(sealed, bytes) else None
+        return cipher.unseal(sealed, pack_texts(about)) if isinstance(sealed, bytes) else None
     except AttributeError:  # it may be bound to a damaged column that is no text any more
         return None
 
@@ -273,14 +273,14 @@ def derive_key(key: bytes, purpose: str) -> bytes:
     return expand_key(key, b"allonym vault " + purpose.encode() + b"\1")
 
 
-def pack(values: Iterable[str]) -> bytes:
-    """Pack texts into bytes from which :func:`unpack` gets exactly them back."""
+def pack_texts(values: Iterable[str]) -> bytes:
+    """Pack texts into bytes from which :func:`unpack_texts` gets exactly them back."""
     pieces = [encode_secret(value) for value in values]
     return len(pieces).to_bytes(2) + b"".join([len(p).to_bytes(4) + p for p in pieces])
 
 
-def unpack(data: bytes) -> tuple[str, ...]:
-    """Return the texts that :func:`pack` packed; padding behind them does not matter."""
+def unpack_texts(data: bytes) -> tuple[str, ...]:
+    """Return the texts that :func:`pack_texts` packed; padding behind them does not matter."""
     values, start = [], 2
     for _ in range(int.from_bytes(data[:2])):
         end = start + 4 + int.from_bytes(data[start : start + 4])
@@ -298,7 +298,7 @@ def lock_keys(keys: Keys, secret: Secret, where: str) -> dict[str, bytes]:
     outer = derive_key_encryption_key(secret, how, where)
     return {
         "derivation": json.dumps(how).encode(),
-        "data": wrap(outer, keys.data, "data"),
+        "data": wrap_key(outer, keys.data, "data"),
         **wrap_keys(keys),
     }
 
@@ -308,8 +308,8 @@ def wrap_keys(keys: Keys) -> dict[str, bytes]:
     generation = str(keys.generation)
     return {
         "generation": generation.encode(),
-        "lasting": wrap(keys.data, keys.lasting, "lasting", generation),
-        "operator": wrap(keys.data, keys.operator, "operator", generation),
+        "lasting": wrap_key(keys.data, keys.lasting, "lasting", generation),
+        "operator": wrap_key(keys.data, keys.operator, "operator", generation),
     }
 
 
@@ -333,12 +333,12 @@ def unlock_keys(values: Mapping[str, bytes], secret: Secret, where: str) -> Keys
         WrongKey: the secret does not open it, or it was changed.
     """
     outer = derive_key_encryption_key(secret, read_derivation(values, where), where)
-    data = unwrap(outer, values.get("data", b""), "data")
+    data = unwrap_key(outer, values.get("data", b""), "data")
     if data is None:
         raise WrongKey(f"the secret does not open {where}, or the secret is damaged")
     generation = values.get("generation", b"").decode("ascii", "replace")
-    lasting = unwrap(data, values.get("lasting", b""), "lasting", generation)
-    operator = unwrap(data, values.get("operator", b""), "operator", generation)
+    lasting = unwrap_key(data, values.get("lasting", b""), "lasting", generation)
+    operator = unwrap_key(data, values.get("operator", b""), "operator", generation)
     if lasting is None or operator is None:
         raise WrongKey(f"{where}: its keys were changed by somebody without the secret")
     return Keys(data, lasting, operator, int(generation))

@@ -88,7 +88,7 @@ assigned = _table(
     _bytes("sealed"),
     *_times(),
 )
-known = _table(
+originals = _table(
     "known", _digest("digest", primary_key=True), _digest("token", index=True), _scope(), _bytes("sealed"), *_times()
 )
 assigned_subjects = _table(

@@ -34,10 +34,10 @@ from allonym.vault.keys import (
     derive_key,
     derive_key_encryption_key,
     new_derivation,
-    pack,
+    pack_texts,
     read_derivation,
-    unpack,
-    unseal,
+    unpack_texts,
+    unseal_value,
 )
 from allonym.vault.records import Merged, scope_names
 from allonym.vault.store import AT_ONCE, iterate_batches, make_batches, write_private_file
@@ -78,13 +78,13 @@ def _write_pieces(out: BinaryIO, rows: Iterable[Row], secret: Secret, where: str
 
     def write_piece(last: str) -> None:
         nonlocal number
-        sealed = cipher.seal(bytes(waiting), pack((head.hex(), str(number), last)))
+        sealed = cipher.seal(bytes(waiting), pack_texts((head.hex(), str(number), last)))
         out.write(len(sealed).to_bytes(4) + sealed)
         number += 1
         waiting.clear()
 
     for row in rows:
-        data = pack(row)
+        data = pack_texts(row)
         waiting += len(data).to_bytes(4) + data
         if len(waiting) >= _PIECE:
             write_piece("more")
@@ -103,7 +103,7 @@ def _read_rows(connection: sa.Connection, sealer: Sealer, now: int) -> Iterator[
             yield "counter", *sealer.unseal(row.sealed, "counter", place.digest, row.digest)
         for table, links, column in (
             (store.assigned, store.assigned_subjects, "value"),
-            (store.known, store.known_subjects, "token"),
+            (store.originals, store.known_subjects, "token"),
         ):
             kind = table.name.removeprefix("allonym_")
             for row, subjects in _iterate_linked(connection, table, links, place.id, now):
@@ -218,12 +218,12 @@ class _Incoming:
         self.counts["known"] += added.known
         self.counts["assigned"] += added.assigned
         self.counts["same"] += added.same
-        table = store.known
+        table = store.originals
         for batch in make_batches(self._tokens, AT_ONCE):
             entities: dict[str, set[str]] = {}
             for row in self._connection.execute(sa.select(table).where(table.c.token.in_(batch))):
-                known = open_known(self._sealer, digest, row.digest, row.token, row.sealed)
-                entities.setdefault(known.replacement, set()).add(known.entity)
+                entry = open_known(self._sealer, digest, row.digest, row.token, row.sealed)
+                entities.setdefault(entry.replacement, set()).add(entry.entity)
             self.counts["ambiguous"] += sum(len(some) > 1 for some in entities.values())
         self._book, self._tokens = None, set()
 
@@ -246,13 +246,13 @@ def _read_pieces(stream: BufferedReader, secret: Secret, where: str) -> Iterator
         size = int.from_bytes(stream.read(4))
         sealed = stream.read(size) if size <= _LONGEST else b""
         last = not stream.peek(1)
-        piece = unseal(cipher, sealed, (head, str(number), "last" if last else "more"))
+        piece = unseal_value(cipher, sealed, (head, str(number), "last" if last else "more"))
         if piece is None:
             raise VaultError(f"{where}: piece {number + 1} is missing, cut off or was changed")
         start = 0
         while start < len(piece):
             end = start + 4 + int.from_bytes(piece[start : start + 4])
-            yield unpack(piece[start + 4 : end])
+            yield unpack_texts(piece[start + 4 : end])
             start = end
         number += 1
 
@@ -289,6 +289,6 @@ _SEALED: tuple[tuple[sa.Table, _Binding], ...] = (
     (store.subjects, lambda row, scope: ("subject", scope, row.digest)),
     (store.counters, lambda row, scope: ("counter", scope, row.digest)),
     (store.assigned, lambda row, scope: ("assigned", scope, row.digest, row.value)),
-    (store.known, lambda row, scope: ("known", scope, row.digest, row.token)),
+    (store.originals, lambda row, scope: ("known", scope, row.digest, row.token)),
 )
 """The tables with sealed values, and what each row's value is bound to."""

@@ -144,24 +144,24 @@ def _make_forms(original: str, label: str) -> Forms:
     letters = join_words(words)
     if len(letters) < (_LEAST_DIGITS if letters.isdecimal() else _LEAST_LETTERS):
         return Forms({}, ())
-    whole, part, shortened, initials = [" ".join(words)], list[str](), list[str](), list[str]()
+    full, part, shortened, initials = [" ".join(words)], list[str](), list[str](), list[str]()
     editable = [letters]
     numbered = sum(c.isdecimal() for c in letters) >= _LEAST_DIGITS
     if numbered:
-        whole.append(letters)  # however it is grouped
+        full.append(letters)  # however it is grouped
     if family == "PERSON" and label != "TITLE":
         names = [w for w in (fold_word(p) for n in person(bare)[0] if n[0] != "+" for p in _WORD.findall(n)) if w]
         part = [n for n in names if len(n) >= _LEAST_PART and n not in PARTICLES]
         editable = [join_words(names), *part]
         if len(names) > 1:
-            whole += [" ".join(names), " ".join([names[-1], *names[:-1]])]
+            full += [" ".join(names), " ".join([names[-1], *names[:-1]])]
             shortened = [" ".join([*(n[0] for n in names[:-1]), names[-1]]), f"{names[0]} {names[-1][0]}"]
             if len(names) > 2:
                 shortened.append(f"{names[0][0]} {names[-1]}")
-                whole.append(f"{names[0]} {names[-1]}")
+                full.append(f"{names[0]} {names[-1]}")
             initials = ["".join(n[0] for n in names)]
     elif family == "ORGANIZATION":
-        whole.append(" ".join(w.text for w in words_of(organization(bare))))
+        full.append(" ".join(w.text for w in words_of(organization(bare))))
     elif family == "EMAIL_ADDRESS" or "@" in bare:
         account = [w.text for w in words_of(bare.partition("@")[0])]
         part = [" ".join(account)] if len(join_words(account)) > _LEAST_DIGITS else []
@@ -174,5 +174,5 @@ def _make_forms(original: str, label: str) -> Forms:
         editable = []
     least = LEAST_NUMBER if numbered else LEAST_EDITED
     editable = [form for form in editable if least <= len(form) <= MOST_EDITED]
-    found = {"whole": whole, "part": part, "shortened": shortened, "initials": initials}
-    return Forms({kind: tuple(forms) for kind, forms in found.items()}, tuple(editable))
+    by_kind = {"whole": full, "part": part, "shortened": shortened, "initials": initials}
+    return Forms({kind: tuple(forms) for kind, forms in by_kind.items()}, tuple(editable))

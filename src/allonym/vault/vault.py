@@ -23,12 +23,12 @@ from allonym.vault.store import WAIT, Store
 DAY = 86_400
 _REMEMBERED_SCOPES = 4
 _KNOWN = (
-    sa.select(store.known.c.digest, store.known.c.token, store.known.c.sealed, store.known.c.expires)
-    .where(sa.or_(store.known.c.expires.is_(None), store.known.c.expires > sa.bindparam("now")))
-    .order_by(store.known.c.created, store.known.c.digest)
+    sa.select(store.originals.c.digest, store.originals.c.token, store.originals.c.sealed, store.originals.c.expires)
+    .where(sa.or_(store.originals.c.expires.is_(None), store.originals.c.expires > sa.bindparam("now")))
+    .order_by(store.originals.c.created, store.originals.c.digest)
 )
-_OF_SCOPE = _KNOWN.where(store.known.c.scope == sa.bindparam("scope"))
-_OF_TOKEN = _KNOWN.where(store.known.c.token == sa.bindparam("token"))
+_OF_SCOPE = _KNOWN.where(store.originals.c.scope == sa.bindparam("scope"))
+_OF_TOKEN = _KNOWN.where(store.originals.c.token == sa.bindparam("token"))
 
 
 class Vault:
@@ -250,10 +250,10 @@ class Vault:
             RestoreError: there are several.
         """
         matches = self.find(scope, token)
-        exact = [known for known in matches if known.replacement == token] or matches
+        exact = [entry for entry in matches if entry.replacement == token] or matches
         if not exact:
             raise UnknownToken(f"{self._store.shown}: this replacement is not known in this scope")
-        if len({known.original for known in exact}) > 1:
+        if len({entry.original for entry in exact}) > 1:
             raise RestoreError(f"{self._store.shown}: this replacement stands for {len(exact)} originals")
         return exact[0]
 
@@ -266,9 +266,9 @@ class Vault:
             places = connection.execute(
                 sa.select(store.scopes.c.id, store.scopes.c.digest).order_by(store.scopes.c.id)
             ).all()
-            tables = {"known": store.known, "assigned": store.assigned, "subjects": store.subjects}
+            tables = {"known": store.originals, "assigned": store.assigned, "subjects": store.subjects}
             counts = {name: _count_rows(connection, table) for name, table in tables.items()}
-            past = [_count_rows(connection, table, now) for table in (store.known, store.assigned)]
+            past = [_count_rows(connection, table, now) for table in (store.originals, store.assigned)]
         scopes = tuple(
             ScopeInfo(
                 names[digest],
