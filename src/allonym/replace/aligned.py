@@ -1,7 +1,7 @@
-"""A text and what a model made of it: passages to give to a model, and which of its changes stand where.
+"""Aligns a text with what a model made of it: passages to give to the model, and the places of its changes.
 
-Both sides are cut into words and signs; difflib (Ratcliff and Obershelp) finds what they share. A change counts for a
-place of the source only where it lies in that place and nowhere beside it.
+Both sides are divided into words and signs; difflib (Ratcliff and Obershelp) finds what they share. A change counts for
+a place of the source only where it lies in that place and nowhere beside it.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ _SPACE = re.compile(r"\s+")
 
 
 def passages(text: str, places: Iterable[Interval], length: int = LENGTH) -> list[Interval]:
-    """Sentences and lines of a text, short ones together, without the space around them.
+    """Divide a text into sentences and lines, short ones together, without the space around them.
 
     Args:
         text: any.
-        places: what no cut may go through, sorted.
+        places: places that no cut may go through, sorted.
         length: of a passage at most, in characters; a longer sentence is cut at a space.
     """
-    held = list(places)
-    ends = _free(_END, text, held)
+    fixed = list(places)
+    ends = _find_cuts(_END, text, fixed)
     spaces: list[int] | None = None
     out: list[Interval] = []
-    start = at = 0
+    start = previous = 0
     for end in [*ends, len(text)]:
-        if end - start > length and at > start:
-            out.append((start, at))
-            start = at
+        if end - start > length and previous > start:
+            out.append((start, previous))
+            start = previous
         while end - start > length:
-            spaces = _free(_SPACE, text, held) if spaces is None else spaces
+            spaces = _find_cuts(_SPACE, text, fixed) if spaces is None else spaces
             first = bisect_right(spaces, start)
             last = bisect_right(spaces, start + length, first) - 1  # the last one that leaves it short enough
             cut = spaces[max(first, last)] if first < len(spaces) else end
@@ -49,34 +49,34 @@ def passages(text: str, places: Iterable[Interval], length: int = LENGTH) -> lis
                 break
             out.append((start, cut))
             start = cut
-        at = end
+        previous = end
     out.append((start, len(text)))
     trimmed = ((a + len(t) - len(t.lstrip()), a + len(t.rstrip())) for a, b in out for t in (text[a:b],))
     return [(a, b) for a, b in trimmed if a < b]
 
 
-def _free(cut: re.Pattern[str], text: str, held: Sequence[Interval]) -> list[int]:
-    """Where the pattern's matches end, but not inside of a held place."""
+def _find_cuts(pattern: re.Pattern[str], text: str, places: Sequence[Interval]) -> list[int]:
+    """Return the ends of the pattern's matches that lie inside no place."""
     out: list[int] = []
     i = 0
-    for match in cut.finditer(text):
+    for match in pattern.finditer(text):
         end = match.end()
-        while i < len(held) and held[i][1] <= end:
+        while i < len(places) and places[i][1] <= end:
             i += 1
-        if i == len(held) or held[i][0] >= end:
+        if i == len(places) or places[i][0] >= end:
             out.append(end)
     return out
 
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """What a model's output says about a source.
+    """The changes of a model's output against its source.
 
     Attributes:
-        found: for each place, what stands there in the output; None where the change reaches beyond the place. Hidden
-            from ``repr``.
-        rejected: changes outside of all places, or reaching beyond one.
-        kept: words and signs outside of all places that stand unchanged in the output, and how many there are.
+        found: for each place, its text in the output; None where the change reaches beyond the place. Hidden from
+            ``repr``.
+        rejected: number of changes outside of all places, or reaching beyond one.
+        kept: number of words and signs outside of all places that are unchanged in the output, and of all of them.
     """
 
     found: tuple[str | None, ...] = field(repr=False)
@@ -92,7 +92,7 @@ def align(source: str, output: str, places: Sequence[Interval]) -> Alignment:
         places: of the source, sorted and disjoint.
     """
     left, right = list(TOKEN.finditer(source)), list(TOKEN.finditer(output))
-    spans = [_tokens(left, place) for place in places]
+    spans = [_find_tokens(left, place) for place in places]
     inside = [-1] * len(left)
     for number, (a, b) in enumerate(spans):
         inside[a:b] = [number] * (b - a)
@@ -100,7 +100,7 @@ def align(source: str, output: str, places: Sequence[Interval]) -> Alignment:
     to: list[int | None] = [None] * (len(left) + 1)  # boundary of the source to that of the output
     broken: set[int] = set()
     rejected = unchanged = 0
-    for tag, i1, i2, j1, j2 in _split(matcher.get_opcodes(), inside):
+    for tag, i1, i2, j1, j2 in _split_blocks(matcher.get_opcodes(), inside):
         if tag == "equal":
             for i in range(i1, i2):
                 unchanged += inside[i] < 0
@@ -115,21 +115,21 @@ def align(source: str, output: str, places: Sequence[Interval]) -> Alignment:
         else:
             rejected += 1
             broken |= touched
-            # What is put right before or behind a place is no part of it, and no other change of it is sure then.
+            # Words inserted right before or behind a place are no part of it, and no other change of it is certain.
             broken |= {inside[i] for i in (i1 - 1, i2) if tag == "insert" and 0 <= i < len(inside)}
-    found: list[str | None] = []
+    values: list[str | None] = []
     for number, (a, b) in enumerate(spans):
         start, end = to[a], to[b]
         if number in broken or start is None or end is None or start >= end or a == b:
-            found.append(None)
+            values.append(None)
         else:
-            found.append(output[right[start].start() : right[end - 1].end()])
+            values.append(output[right[start].start() : right[end - 1].end()])
     outside = sum(n < 0 for n in inside)
-    return Alignment(tuple(found), rejected, (unchanged, outside))
+    return Alignment(tuple(values), rejected, (unchanged, outside))
 
 
-def _split(blocks: Iterable[_Block], inside: Sequence[int]) -> Iterable[_Block]:
-    """The blocks, where those that replace as many words as they put are cut at the bounds of places."""
+def _split_blocks(blocks: Iterable[_Block], inside: Sequence[int]) -> Iterable[_Block]:
+    """Yield the blocks; those that replace words by as many others are cut at the bounds of places."""
     for tag, i1, i2, j1, j2 in blocks:
         start = i1
         if tag == "replace" and i2 - i1 == j2 - j1:
@@ -140,7 +140,7 @@ def _split(blocks: Iterable[_Block], inside: Sequence[int]) -> Iterable[_Block]:
         yield tag, start, i2, j1 + start - i1, j2
 
 
-def _tokens(tokens: Sequence[re.Match[str]], place: Interval) -> Interval:
-    """First and last token of a place, half open."""
+def _find_tokens(tokens: Sequence[re.Match[str]], place: Interval) -> Interval:
+    """Return the first and the last token of a place, half open."""
     hit = [i for i, t in enumerate(tokens) if t.start() < place[1] and place[0] < t.end()]
     return (hit[0], hit[-1] + 1) if hit else (0, 0)

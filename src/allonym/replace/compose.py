@@ -1,27 +1,27 @@
 """From entities to a plan: numbers, operators, and the sentence around each replacement.
 
-Around a replacement the text is kept right by the edits themselves, never outside of them:
+The edits keep the text around a replacement correct; nothing outside of them changes:
 
 - a possessive ending, outer space and the sentence's own punctuation inside a mention stay;
-- letters and digits that stick to a mention go with it (``6th``, where only ``6`` was found); where the run is longer
-  than 40 or the script writes no spaces they stay, and a space is put where two letters or digits would touch;
-- what is removed takes a left-over space with it;
+- letters and digits that touch a mention go with it (``6th``, where only ``6`` was detected); where the run is longer
+  than 40 or the script writes no spaces they stay, and a space is added where two letters or digits would touch;
+- a mention that is removed takes a left-over space with it;
 - an English ``a`` or ``an`` before a replacement follows how the replacement is spoken, as an edit of its own.
 
-Replacements that the key alone can undo (``encrypt``) get neither added spaces nor changed articles; where the
-policy encrypts, whatever in the text looks like one of its tokens is encrypted once more, so that restoring takes
-off exactly one layer.
+Replacements that the key alone can undo (``encrypt``) get neither added spaces nor changed articles; where the policy
+encrypts, whatever in the text looks like one of its tokens is encrypted once more, so that restoring takes off exactly
+one layer.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from operator import itemgetter
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from allonym.document import Document, Entity, Span
 from allonym.errors import AllonymError, DataError
@@ -32,6 +32,7 @@ from allonym.replace.keyed import LOOSE_TOKEN, seal
 from allonym.replace.mention import (
     PLAIN,
     Book,
+    BookView,
     Mention,
     Operator,
     Setting,
@@ -48,6 +49,7 @@ from allonym.text.words import find_words
 if TYPE_CHECKING:
     from allonym.policy import Policy
 
+T = TypeVar("T")
 ESCAPED_LABEL = "OTHER_IDENTIFYING_ATTRIBUTE"
 ARTICLE = "article@1"
 _NONE_GIVEN: Mapping[Span, tuple[str, str]] = MappingProxyType({})
@@ -66,8 +68,20 @@ class Linkage(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Way:
-    """How one label is replaced under one policy."""
+class _Treatment:
+    """How one label is replaced under one policy.
+
+    Attributes:
+        name: of the operator, with its version.
+        call: the operator with its options.
+        traits: of the operator.
+        family: the broadest label.
+        label: the label as tags write it.
+        style: of tags.
+        shape: a tag without its number; tags of one shape are numbered together.
+        options: of the rule.
+        prefix: lower case, what stands before the number of a tag; None where tags have no number.
+    """
 
     name: str
     call: Operator
@@ -77,86 +91,107 @@ class _Way:
     style: str
     shape: str
     options: Mapping[str, object]
-    prefix: str | None  # lower case, what stands before the number; None where tags have no number
+    prefix: str | None
+
+    def format_tag(self, number: int) -> str:
+        """Format the tag of an entity with this number."""
+        return self.style.format(label=self.label, n=number)
 
 
 @lru_cache(maxsize=4096)
-def _way(policy: Policy, label: str) -> _Way:
+def _get_treatment(policy: Policy, label: str) -> _Treatment:
     rule = policy.rule(label)
     check_options(rule.operator, rule.options, f"policy {policy.name}: rule for {label}")
     operator = get_operator(rule.operator)
-    about = traits_of(operator)
-    shown, style = tag_form(policy, label)
-    shape = style.format(label=shown, n=0)
-    numbered = shape != style.format(label=shown, n=1)
-    prefix = style.partition("{n")[0].format(label=shown).lower() if numbered else None
+    declared = traits_of(operator)
+    name, style = tag_form(policy, label)
+    shape = style.format(label=name, n=0)
+    numbered = shape != style.format(label=name, n=1)
+    prefix = style.partition("{n")[0].format(label=name).lower() if numbered else None
     call = partial(operator, **rule.options) if rule.options else operator
     family = policy.taxonomy.lineage(label)[-1]
-    return _Way(f"{rule.operator}@{about.version}", call, about, family, shown, style, shape, rule.options, prefix)
+    versioned = f"{rule.operator}@{declared.version}"
+    return _Treatment(versioned, call, declared, family, name, style, shape, rule.options, prefix)
 
 
 @lru_cache(maxsize=256)
-def _needs(policy: Policy) -> tuple[str, bool]:
-    """The keyed operator that the policy uses (empty: none), and whether any of its operators is exact."""
+def _find_needs(policy: Policy) -> tuple[str, bool]:
+    """Return the keyed operator that the policy uses (empty: none), and whether any of its operators is exact."""
     used = {policy.rule(label.name).operator for label in policy.taxonomy if policy.looks_for(label.name)}
-    about = {name: traits_of(get_operator(name)) for name in sorted(used)}
-    return next((n for n, t in about.items() if t.keyed), ""), any(t.exact for t in about.values())
+    traits = {name: traits_of(get_operator(name)) for name in sorted(used)}
+    return next((n for n, t in traits.items() if t.keyed), ""), any(t.exact for t in traits.values())
 
 
 class _Numbers:
-    """Numbers tags in reading order and passes over those that the text holds already."""
+    """Numbers tags in reading order and passes over those that the text has already."""
 
     def __init__(self, text: str, book: Book | None) -> None:
         self._text = text
         self._book = book
         self._lower: str | None = None
         self._last: dict[str, int] = {}
-        self._taken: dict[str, frozenset[int]] = {}
+        self._present: dict[str, frozenset[int]] = {}
 
-    def next(self, way: _Way, key: str) -> int:
+    def next(self, treatment: _Treatment, key: str) -> int:
+        """Return the number of an entity: the vault's, else the next one."""
+        present = self._find_present(treatment)
         if self._book is not None:
-            return self._kept(way, key, self._book)
-        number = self._last.get(way.shape, 0) + 1
-        taken = self._there(way)
-        while number in taken:
+            return self._recall(f"tag {treatment.shape}", key, self._book, present)
+        number = self._last.get(treatment.shape, 0) + 1
+        while number in present:
             number += 1
-        self._last[way.shape] = number
+        self._last[treatment.shape] = number
         return number
 
-    def _kept(self, way: _Way, key: str, book: Book) -> int:
-        """The number that the entity has in the vault; a further one where the text holds that number already."""
-        taken, kind = self._there(way), f"tag {way.shape}"
-        name = key
+    def _recall(self, kind: str, name: str, book: Book, present: frozenset[int]) -> int:
+        """Return the number that the entity has in the vault; a further one where the text has that number already."""
         while True:
-            known = book.recall(kind, name)
-            number = int(known) if known is not None else book.number(kind)
-            if known is None:
-                while number in taken:
+            recalled = book.recall(kind, name)
+            number = int(recalled) if recalled is not None else book.number(kind)
+            if recalled is None:
+                while number in present:
                     number = book.number(kind)
                 book.enter(kind, name, str(number))
-            if number not in taken:
+            if number not in present:
                 return number
             name += "\0"
 
-    def _there(self, way: _Way) -> frozenset[int]:
-        if way.prefix is None:
+    def _find_present(self, treatment: _Treatment) -> frozenset[int]:
+        """Return the numbers that the text has behind the tag's words, with its signs or without: ``Person 3``."""
+        if treatment.prefix is None:
             return frozenset()
-        if way.shape not in self._taken:
-            self._taken[way.shape] = self._present(way.prefix)
-        return self._taken[way.shape]
-
-    def _present(self, prefix: str) -> frozenset[int]:
-        """The numbers that stand in the text behind the tag's words, with its signs or without: ``Person 3``."""
-        told = find_words(prefix)
-        if self._lower is None:
-            self._lower = self._text.lower()
-        if not all(word in self._lower for word in told):
-            return frozenset()
-        loose = r"[\W_]{0,3}".join(map(re.escape, told)) + r"[\W_]{0,3}" if told else re.escape(prefix)
-        return frozenset(int(n) for n in re.findall(loose + r"0*([0-9]{1,9})(?![0-9])", self._lower))
+        if treatment.shape not in self._present:
+            words = find_words(treatment.prefix)
+            if self._lower is None:
+                self._lower = self._text.lower()
+            numbers: list[str] = []
+            if all(word in self._lower for word in words):
+                prefix = "".join(re.escape(word) + r"[\W_]{0,3}" for word in words) or re.escape(treatment.prefix)
+                numbers = re.findall(prefix + r"0*([0-9]{1,9})(?![0-9])", self._lower)
+            self._present[treatment.shape] = frozenset(map(int, numbers))
+        return self._present[treatment.shape]
 
 
-_Item = tuple[int, int, int, Span, Entity | None, _Way | None, int, str, int]
+class _Slot(NamedTuple):
+    """A mention that is about to be replaced; without an entity what looks like an encrypted mention.
+
+    Attributes:
+        start, end: its place.
+        serial: of its entity.
+        span, entity, number, tag: as in :class:`Mention`.
+        occurrence: index of the mention among those of its entity.
+        treatment: how it is replaced.
+    """
+
+    start: int
+    end: int
+    serial: int
+    span: Span
+    entity: Entity | None = None
+    treatment: _Treatment | None = None
+    number: int = 0
+    tag: str = ""
+    occurrence: int = 0
 
 
 def make_plan(
@@ -191,43 +226,43 @@ def make_plan(
     entities = linked if isinstance(linked, Sequence) else linked.entities
     remarks = [*(() if isinstance(linked, Sequence) else linked.notes), *notes]
     text = document.text
-    needs_key, exact = _needs(policy)
-    if needs_key:
-        require_key(key, needs_key)
-    inner = _scope(document, policy, scope)
+    keyed, exact = _find_needs(policy)
+    if keyed:
+        require_key(key, keyed)
+    inner = _make_scope(document, policy, scope)
     if book is not None and inner != scope:
-        book = _Pages(book, digest(inner))
+        book = _DocumentBook(book, digest(inner))
     if book is not None:
         book = with_older_keys(book, text)
     numbers = _Numbers(text, book)
-    items = _items(entities, policy, numbers, book is not None, given)
-    _check_apart(text, items)
+    slots = _make_slots(entities, policy, numbers, book is not None, given)
+    _check_disjoint(text, slots)
     if exact and ("e1" in text or "E1" in text):
-        items = _with_tokens(text, items)
+        slots = _add_tokens(text, slots)
     before = digest(text)
-    if not items:
+    if not slots:
         return Plan(before, (), tuple(dict.fromkeys(remarks)), before)
-    setting = _prepared(text, items, Setting(document, policy, key, inner, book, tuple(i[:2] for i in items)), remarks)
-    edits = _edits(text, items, setting, policy.language == "en", numbers)
-    _check_cover(items, edits)
+    setting = Setting(document, policy, key, inner, book, tuple((s.start, s.end) for s in slots))
+    edits = _make_edits(text, slots, _prepare_operators(text, slots, setting, remarks), numbers)
+    _check_cover(slots, edits)
     return Plan(before, tuple(edits), tuple(dict.fromkeys(remarks)), digest(apply_edits(text, edits)))
 
 
 def subject_of(document: Document, policy: Policy) -> str:
-    """Whom the document is about, where the policy says which metadata key tells; else empty.
+    """Return the subject of a document, by the metadata key that the policy names; empty without one.
 
     Raises:
         DataError: the policy is consistent by subject and the document names none.
     """
     if not policy.subject:
         return ""
-    who = document.meta.get(policy.subject)
-    if (who is None or who == "") and policy.consistent == "subject":
+    subject = document.meta.get(policy.subject)
+    if (subject is None or subject == "") and policy.consistent == "subject":
         raise DataError(f"policy {policy.name} needs the metadata key {policy.subject!r}, which this document lacks")
-    return "" if who is None else str(who)
+    return "" if subject is None else str(subject)
 
 
-def _scope(document: Document, policy: Policy, scope: str) -> str:
+def _make_scope(document: Document, policy: Policy, scope: str) -> str:
     if policy.consistent == "scope":
         return scope
     if policy.consistent == "subject":
@@ -236,14 +271,10 @@ def _scope(document: Document, policy: Policy, scope: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Pages:
-    """A book whose values hold for one document or subject only."""
+class _DocumentBook(BookView):
+    """A book whose values hold for one document or subject only, which ``mark`` tells from others."""
 
-    book: Book = field(repr=False)
     mark: str
-
-    def about(self, subject: str) -> None:
-        self.book.about(subject)
 
     def recall(self, kind: str, key: str) -> str | None:
         return self.book.recall(f"{kind} {self.mark}", key)
@@ -251,194 +282,195 @@ class _Pages:
     def enter(self, kind: str, key: str, value: str) -> bool:
         return self.book.enter(f"{kind} {self.mark}", key, value)
 
-    def number(self, kind: str) -> int:
-        return self.book.number(kind)
-
     def remember(self, replacement: str, original: str, label: str, operator: str, entity: str) -> None:
         self.book.remember(replacement, original, label, operator, f"{self.mark} {entity}")
 
 
-def _prepared(text: str, items: list[_Item], setting: Setting, remarks: list[str]) -> Setting:
-    """The setting with what the operators that prepare themselves made of the document."""
+def _prepare_operators(text: str, slots: Sequence[_Slot], setting: Setting, remarks: list[str]) -> Setting:
+    """Return the setting with what the operators that prepare themselves made of the document."""
     surfaces: dict[int, list[str]] = {}
-    ways: dict[str, dict[int, _Item]] = {}
-    for item in items:
-        entity, way = item[4], item[5]
-        if entity is None or way is None or way.traits.prepare is None:
-            continue
-        a, b = core(text, item[0], item[1], way.family)
-        surfaces.setdefault(item[2], []).append(text[a:b])
-        ways.setdefault(way.name, {}).setdefault(item[2], item)
-    if not ways:
+    firsts: dict[str, dict[int, _Slot]] = {}  # operator to the first mention of each entity
+    for slot in slots:
+        if slot.treatment is not None and slot.treatment.traits.prepare is not None:
+            a, b = core(text, slot.start, slot.end, slot.treatment.family)
+            surfaces.setdefault(slot.serial, []).append(text[a:b])
+            firsts.setdefault(slot.treatment.name, {}).setdefault(slot.serial, slot)
+    if not firsts:
         return setting
     prepared: dict[str, object] = {}
-    for name, firsts in ways.items():
-        wanted = [
-            Wanted(entity, way.options, number, way.label, tag, tuple(surfaces[serial]))
-            for serial, (_, _, _, _, entity, way, number, tag, _) in sorted(firsts.items())
-            if entity is not None and way is not None
+    for name, by_serial in firsts.items():
+        targets = [
+            Wanted(s.entity, s.treatment.options, s.number, s.treatment.label, s.tag, tuple(surfaces[serial]))
+            for serial, s in sorted(by_serial.items())
+            if s.entity is not None and s.treatment is not None
         ]
-        prepare = traits_of(get_operator(name.partition("@")[0])).prepare
+        operator = name.partition("@")[0]
+        prepare = traits_of(get_operator(operator)).prepare
         assert prepare is not None
-        failure = ""
-        try:
-            prepared[name.partition("@")[0]] = prepare(wanted, setting, remarks)
-        except AllonymError:
-            raise
-        except Exception as error:  # as with operators: only the type is told
-            failure = type(error).__name__
-        if failure:
-            raise DataError(f"operator {name} failed with {failure} while it prepared the document")
+        call = partial(prepare, targets, setting, remarks)
+        prepared[operator] = _call(call, name, "while it prepared the document")
     return replace(setting, prepared=MappingProxyType(prepared))
 
 
-def _items(
+def _call(call: Callable[[], T], operator: str, place: str) -> T:
+    """Call an operator; of an error that is not this package's, only the type is shown, for it may quote the text."""
+    try:
+        return call()
+    except AllonymError:
+        raise
+    except Exception as error:
+        failure = type(error).__name__
+    raise DataError(f"operator {operator} failed with {failure} {place}")
+
+
+def _make_slots(
     entities: Sequence[Entity],
     policy: Policy,
     numbers: _Numbers,
     late: bool,
     given: Mapping[Span, tuple[str, str]],
-) -> list[_Item]:
-    items: list[_Item] = []
-    for serial, entity in enumerate(sorted(entities, key=_start), 1):
-        way = _way(policy, entity.label)
+) -> list[_Slot]:
+    """Return the mentions that are replaced, in reading order; with ``late`` only tags that appear get a number."""
+    slots: list[_Slot] = []
+    for serial, entity in enumerate(sorted(entities, key=lambda e: e.spans[0].start), 1):
+        treatment = _get_treatment(policy, entity.label)
         spans = entity.spans
         if given:
             for span in spans:
                 if span in given:
-                    items.append((span.start, span.end, serial, span, entity, _settled(way, *given[span]), 0, "", 0))
+                    decided = _decide(treatment, *given[span])
+                    slots.append(_Slot(span.start, span.end, serial, span, entity, decided))
             spans = tuple(s for s in spans if s not in given)
-        if way.traits.keeps or not spans:
+        if treatment.traits.keeps or not spans:
             continue
-        if late and way.traits.prepare is not None:
-            number, tag = 0, UNNUMBERED  # most of these get no tag, so a number is drawn only for those that do
+        if late and treatment.traits.prepare is not None:
+            number, tag = 0, UNNUMBERED  # most of these get no tag
         else:
-            number = numbers.next(way, entity.key)
-            tag = way.style.format(label=way.label, n=number)
+            number = numbers.next(treatment, entity.key)
+            tag = treatment.format_tag(number)
         for index, span in enumerate(spans):
-            items.append((span.start, span.end, serial, span, entity, way, number, tag, index))
-    items.sort(key=itemgetter(0, 1))
-    return items
+            slots.append(_Slot(span.start, span.end, serial, span, entity, treatment, number, tag, index))
+    slots.sort(key=itemgetter(0, 1))
+    return slots
 
 
-def _settled(way: _Way, replacement: str, operator: str) -> _Way:
-    """As ``way``, but with a replacement that is known already."""
-    return replace(way, name=operator, call=lambda mention, setting: replacement, traits=PLAIN)
+def _decide(treatment: _Treatment, replacement: str, operator: str) -> _Treatment:
+    """Return a treatment whose replacement is known already."""
+    return replace(treatment, name=operator, call=lambda mention, setting: replacement, traits=PLAIN)
 
 
-def _check_apart(text: str, items: list[_Item]) -> None:
+def _check_disjoint(text: str, slots: Iterable[_Slot]) -> None:
     end = 0
-    for item in items:
-        if item[0] < end:
-            raise DataError(f"two mentions overlap at {item[0]}; resolve the spans first")
-        end = item[1]
+    for slot in slots:
+        if slot.start < end:
+            raise DataError(f"two mentions overlap at {slot.start}; resolve the spans first")
+        end = slot.end
     if end > len(text):
         raise DataError(f"a mention reaches to {end}, past the end of a text of {len(text)} characters")
 
 
-def _start(entity: Entity) -> int:
-    return entity.spans[0].start
-
-
-def _with_tokens(text: str, items: list[_Item]) -> list[_Item]:
-    """Adds what looks like a token and is touched by no mention; a touched one does not survive anyway."""
-    out = list(items)
+def _add_tokens(text: str, slots: Sequence[_Slot]) -> list[_Slot]:
+    """Add what looks like a token and touches no mention; one that a mention touches does not survive anyway."""
+    out = list(slots)
     i = 0
     for match in LOOSE_TOKEN.finditer(text):
         start, end = match.span()
-        while i < len(items) and items[i][1] <= start:
+        while i < len(slots) and slots[i].end <= start:
             i += 1
-        if i == len(items) or items[i][0] >= end:
-            out.append((start, end, 0, Span(start, end, ESCAPED_LABEL), None, None, 0, "", 0))
+        if i == len(slots) or slots[i].start >= end:
+            out.append(_Slot(start, end, 0, Span(start, end, ESCAPED_LABEL)))
     out.sort(key=itemgetter(0, 1))
     return out
 
 
-def _edits(text: str, items: list[_Item], setting: Setting, english: bool, numbers: _Numbers) -> list[Edit]:
+def _make_edits(text: str, slots: Sequence[_Slot], setting: Setting, numbers: _Numbers) -> list[Edit]:
     edits: list[Edit] = []
-    done = 0  # where the last edit ends
-    stands = ""  # what stands last in its place, or before it
+    english = setting.policy.language == "en"
+    position = 0  # where the last edit ends
+    before = ""  # the last character of its replacement, or before it
     size = len(text)
-    last = len(items) - 1
-    for i, (start, end, serial, span, entity, way, number, tag, index) in enumerate(items):
-        if entity is None or way is None:
+    last = len(slots) - 1
+    for i, (start, end, serial, span, entity, treatment, number, tag, index) in enumerate(slots):
+        if entity is None or treatment is None:
             sealed = seal(text[start:end], ESCAPED_LABEL, setting.key)
             edits.append(Edit(start, end, sealed, ESCAPED_LABEL, 0, "encrypt@1", text[start:end]))
-            done, stands = end, "]"
+            position, before = end, "]"
             continue
-        limit = items[i + 1][0] if i < last else size
-        a, b = core(text, start, end, way.family)
+        limit = slots[i + 1].start if i < last else size
+        a, b = core(text, start, end, treatment.family)
         lead, trail = text[start:a], text[b:end]
-        alone = (start > done or not done) and _apart(text[a - 1] if a else "") and _apart(text[b] if b < size else "")
+        alone = (
+            (start > position or not position)
+            and _is_boundary(text[a - 1] if a else "")
+            and _is_boundary(text[b] if b < size else "")
+        )
         if not alone:
-            a, b = grown(text, a, b, done if not lead else a, limit if not trail else b)
+            a, b = grown(text, a, b, position if not lead else a, limit if not trail else b)
         surface = text[a:b]
-        out = _called(way, Mention(surface, span, entity, number, way.label, tag, index), setting)
+        out = _call_operator(treatment, Mention(surface, span, entity, number, treatment.label, tag, index), setting)
         if out == UNNUMBERED:
-            out = tag = way.style.format(label=way.label, n=numbers.next(way, entity.key))
-        name = "tag@1" if out == tag else way.name
-        if setting.book is not None and out and not (way.traits.lossy and out != tag):
+            out = tag = treatment.format_tag(numbers.next(treatment, entity.key))
+        name = "tag@1" if out == tag else treatment.name
+        if setting.book is not None and out and not (treatment.traits.lossy and out != tag):
             setting.book.remember(out, surface, entity.label, name, entity.key)
         low, high = min(start, a), max(end, b)
-        left = text[low - 1] if low > done else stands
+        previous = text[low - 1] if low > position else before
         if out == "":
             if trail[:1] and trail[0] in "'’ʼ＇":
                 trail = trail.lstrip("'’ʼ＇sS")
             if not lead and not trail:
-                low, high = removed(text, low, high, done, limit, left)
-        elif not way.traits.exact:
+                low, high = removed(text, low, high, position, limit, previous)
+        elif not treatment.traits.exact:
             if not alone:
-                if not lead and left and attached(out[0]) and attached(left):
+                if not lead and previous and attached(out[0]) and attached(previous):
                     lead = " "
                 if not trail and high < limit and attached(out[-1]) and attached(text[high]):
                     trail = " "
-            if (
-                english
-                and not lead
-                and low > 1
-                and text[low - 2] in "anAN"
-                and (place := article(text, low, done)) is not None
-            ):
-                found = text[place[0] : place[1]]
-                fitting = with_article(found, out)
-                if fitting is not None and fitting != found:
-                    edits.append(Edit(*place, fitting, entity.label, 0, ARTICLE, found))
-                    if setting.book is not None and not way.traits.lossy:
-                        setting.book.remember(out, found, entity.label, ARTICLE, "")
+            if english and not lead and low > 1 and text[low - 2] in "anAN":
+                edit = _change_article(text, low, position, out, entity.label)
+                if edit is not None:
+                    edits.append(edit)
+                    if setting.book is not None and not treatment.traits.lossy:
+                        setting.book.remember(out, text[edit.start : edit.end], entity.label, ARTICLE, "")
         out = lead + out + trail
         edits.append(Edit(low, high, out, entity.label, serial, name, text[low:high]))
-        done, stands = high, out[-1:] or left
+        position, before = high, out[-1:] or previous
     return edits
 
 
-def _apart(char: str) -> bool:
+def _change_article(text: str, start: int, low: int, replacement: str, label: str) -> Edit | None:
+    """Return the edit of an article before ``start``, not below ``low``; None where it fits the replacement."""
+    place = article(text, start, low)
+    if place is None:
+        return None
+    original = text[place[0] : place[1]]
+    fitting = with_article(original, replacement)
+    if fitting is None or fitting == original:
+        return None
+    return Edit(*place, fitting, label, 0, ARTICLE, original)
+
+
+def _is_boundary(char: str) -> bool:
     """Whether a neighbour is surely no part of a word: nothing, or an ASCII character but no letter or digit."""
     return not char or (char.isascii() and not char.isalnum())
 
 
-def _called(way: _Way, mention: Mention, setting: Setting) -> str:
-    out: object = None
-    failure = ""
-    try:
-        out = way.call(mention, setting)
-    except AllonymError:
-        raise
-    except Exception as error:  # whatever another's operator raises may quote the text, so only its type is told
-        failure = type(error).__name__
+def _call_operator(treatment: _Treatment, mention: Mention, setting: Setting) -> str:
     place = f"at {mention.span.start} ({mention.entity.label})"
-    if failure:
-        raise DataError(f"operator {way.name} failed with {failure} {place}")
+    out: object = _call(partial(treatment.call, mention, setting), treatment.name, place)
     if not isinstance(out, str):
-        raise DataError(f"operator {way.name} must return a string, got {type(out).__name__} {place}")
-    if out == mention.text and not way.traits.repeats:
-        raise DataError(f"operator {way.name} returned the text that it was to replace {place}; 'keep' keeps text")
+        raise DataError(f"operator {treatment.name} must return a string, got {type(out).__name__} {place}")
+    if out == mention.text and not treatment.traits.repeats:
+        raise DataError(
+            f"operator {treatment.name} returned the text that it was to replace {place}; 'keep' keeps text"
+        )
     return out
 
 
-def _check_cover(items: list[_Item], edits: list[Edit]) -> None:
+def _check_cover(slots: Iterable[_Slot], edits: Sequence[Edit]) -> None:
     i = 0
-    for item in items:
-        while i < len(edits) and edits[i].end < item[1]:
+    for slot in slots:
+        while i < len(edits) and edits[i].end < slot.end:
             i += 1
-        if i == len(edits) or edits[i].start > item[0]:
-            raise DataError(f"the mention at {item[0]} ({item[3].label}) is not covered by any edit")
+        if i == len(edits) or edits[i].start > slot.start:
+            raise DataError(f"the mention at {slot.start} ({slot.span.label}) is not covered by any edit")

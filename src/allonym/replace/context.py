@@ -1,48 +1,43 @@
-"""What belongs to a replacement and what to the sentence around it: endings, attached letters, spaces, articles."""
+"""Which characters belong to a replacement and which to the sentence: endings, letters, spaces, articles."""
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
-_NAME_LIKE = (
+from allonym.text.words import WORD
+
+NAMES = frozenset(
     "PERSON ORGANIZATION LOCATION PRODUCT EVENT ORIGIN OCCUPATION FAMILY_RELATION TERM WORK_OF_ART LAW LANGUAGE "
-    "OTHER_IDENTIFYING_ATTRIBUTE TRADE_UNION"
+    "OTHER_IDENTIFYING_ATTRIBUTE TRADE_UNION".split()
 )
-NAMES = frozenset(_NAME_LIKE.split())
 """Families whose mentions may end in a possessive."""
 
 AS_IT_IS = frozenset({"SECRET", "SPELLED_WORD"})
-"""Families whose last sign may be part of them, whatever it is."""
+"""Families whose last character may be part of them, whatever it is."""
 
 LONGEST_ATTACHED = 40
 
 _APOSTROPHES = "'’ʼ＇"
-_SHORT = (
+_ABBREVIATIONS = frozenset(
     "inc ltd corp co llc jr sr st dr mr mrs ms prof rev hon gen col maj capt lt sgt bros ave blvd rd no vs etc "
-    "dept univ mt ft jan feb mar apr jun jul aug sep sept oct nov dec mon tue wed thu fri sat sun approx est"
+    "dept univ mt ft jan feb mar apr jun jul aug sep sept oct nov dec mon tue wed thu fri sat sun approx est".split()
 )
-_ABBREVIATIONS = frozenset(_SHORT.split())
 # Names that end like a possessive and are none.
-_OWN_S = frozenset(
-    {"mcdonald", "moody", "poor", "lowe", "macy", "kohl", "wendy", "domino", "denny", "arby", "applebee", "sotheby"}
-    | {"christie", "sainsbury", "lloyd", "kellogg", "hershey", "dillard", "levi", "joe", "jerry", "reese", "dick"}
+_WITH_S = frozenset(
+    "mcdonald moody poor lowe macy kohl wendy domino denny arby applebee sotheby christie sainsbury lloyd kellogg "
+    "hershey dillard levi joe jerry reese dick".split()
 )
 # Scripts that put no space between words, where letters around a name are not part of it.
-_UNSPACED = (
-    (0x0E00, 0x0EFF),
-    (0x1000, 0x109F),
-    (0x1780, 0x17FF),
-    (0x2E80, 0x9FFF),
-    (0xAC00, 0xD7AF),
-    (0xF900, 0xFAFF),
-    (0x20000, 0x3FFFF),
+_UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]"
 )
 
 
 def core(text: str, start: int, end: int, family: str) -> tuple[int, int]:
-    """The part of ``text[start:end]`` that is to be replaced; the rest stays: outer space, a possessive, a full stop.
+    """Return the part of ``text[start:end]`` to be replaced; outer space, a possessive and a full stop stay.
 
-    Never empty, and never changed for families in :data:`AS_IT_IS`.
+    It is never empty, and always all of it for families in :data:`AS_IT_IS`.
     """
     first, last = text[start], text[end - 1]
     if (first.isalnum() and last.isalnum() and last not in "sS") or family in AS_IT_IS:
@@ -60,7 +55,7 @@ def core(text: str, start: int, end: int, family: str) -> tuple[int, int]:
         b -= 1
     if family in NAMES and b - a > 2:
         if text[b - 1] in "sS" and text[b - 2] in _APOSTROPHES:
-            if family != "ORGANIZATION" or text[a : b - 2].rpartition(" ")[2].lower() not in _OWN_S:
+            if family != "ORGANIZATION" or text[a : b - 2].rpartition(" ")[2].lower() not in _WITH_S:
                 b -= 2
         elif text[b - 1] in _APOSTROPHES and text[b - 2] in "sS":
             b -= 1
@@ -70,12 +65,9 @@ def core(text: str, start: int, end: int, family: str) -> tuple[int, int]:
 
 
 def _ends_sentence(text: str, start: int, stop: int) -> bool:
-    at = stop
-    while at > start and not text[at - 1].isspace():
-        at -= 1
-    word = text[at:stop]
-    letters = [c for c in word if c.isalpha()]
-    if "." in word and len(letters) <= 6 and "@" not in word and "/" not in word:
+    """Whether the full stop at ``stop`` ends a sentence, not an abbreviation."""
+    word = re.split(r"\s", text[start:stop])[-1]
+    if "." in word and sum(map(str.isalpha, word)) <= 6 and "@" not in word and "/" not in word:
         return False
     return (len(word) > 2 or word.isdigit()) and word.lower() not in _ABBREVIATIONS
 
@@ -86,18 +78,13 @@ def attached(char: str) -> bool:
         return char.isalnum()
     if unicodedata.category(char)[0] == "M" or char in "\u200d\ufe0e\ufe0f":
         return True
-    return char.isalnum() and not _unspaced(char)
-
-
-def _unspaced(char: str) -> bool:
-    code = ord(char)
-    return any(low <= code <= high for low, high in _UNSPACED)
+    return char.isalnum() and not _UNSPACED.match(char)
 
 
 def grown(text: str, start: int, end: int, low: int, high: int) -> tuple[int, int]:
-    """``start, end`` with the letters and digits that stick to them, within ``low..high``: the ``th`` of ``6th``.
+    """Return ``start, end`` with the letters and digits that touch them, within ``low..high``: the ``th`` of ``6th``.
 
-    A run of more than 40 is left alone, and so are scripts that write no spaces.
+    Runs of more than 40 are left alone, and so are scripts that write no spaces.
     """
     a, b = start, end
     if a > low and attached(text[a - 1]) and attached(text[a]):
@@ -116,9 +103,9 @@ def grown(text: str, start: int, end: int, low: int, high: int) -> tuple[int, in
 
 
 def removed(text: str, start: int, end: int, low: int, high: int, before: str) -> tuple[int, int]:
-    """``start, end`` grown, within ``low..high``, by what would be left over if nothing stood there.
+    """Return ``start, end``, grown within ``low..high`` by what a mention that is removed would leave over.
 
-    That is the rest of a contraction (``'s``, ``'ve``) and one space. ``before`` is the character that will stand
+    That is the rest of a contraction (``'s``, ``'ve``) and one space. ``before`` is the character that will come
     before; empty at the start of the text.
     """
     if end < high and text[end] in _APOSTROPHES:
@@ -136,58 +123,48 @@ def removed(text: str, start: int, end: int, low: int, high: int, before: str) -
 
 
 def article(text: str, start: int, low: int) -> tuple[int, int] | None:
-    """Where the indefinite article right before ``start`` stands, not reaching below ``low``; None without one.
+    """Return the place of the indefinite article right before ``start``, not below ``low``; None without one.
 
     A capital ``A`` counts only where a sentence begins: ``Serie A`` has no article.
     """
     end = start - 1
     if end <= low or text[end] not in " \n\t\u00a0":
         return None
-    if text[end - 1] in "nN":
-        at = end - 2
-        if at < low or text[at] not in "aA":
-            return None
-    else:
-        at = end - 1
-        if text[at] not in "aA":
-            return None
-    if at > 0:
-        before = text[at - 1]
+    first = end - (2 if text[end - 1] in "nN" else 1)
+    if first < low or text[first] not in "aA":
+        return None
+    if first > 0:
+        before = text[first - 1]
         if before.isalnum() or before in "-'’_.@/\\&":
             return None
-        if text[at] == "A":
-            i = at - 1
-            while i >= 0 and text[i].isspace() and text[i] not in "\n\r":
-                i -= 1
-            if i >= 0 and text[i] not in "\n\r.!?:;\"“”'‘(>*-–—":
-                return None
-    return at, end
+        i = first - 1
+        while i >= 0 and text[i].isspace() and text[i] not in "\n\r":
+            i -= 1
+        if text[first] == "A" and i >= 0 and text[i] not in "\n\r.!?:;\"“”'‘(>*-–—":
+            return None
+    return first, end
 
 
-def with_article(found: str, replacement: str) -> str | None:
-    """The article ``found`` as ``replacement`` wants it; None where it does not tell how it is spoken."""
-    vowel = _vowel(replacement)
+def with_article(original: str, replacement: str) -> str | None:
+    """Return an article as ``replacement`` requires it; None where it does not tell how it is spoken."""
+    vowel = _starts_with_vowel(replacement)
     if vowel is None:
         return None
     if not vowel:
-        return found[0]
-    return found if len(found) == 2 else found + "n"
+        return original[0]
+    return original if len(original) == 2 else original + "n"
 
 
 _LETTER_NAMES = frozenset("AEFHILMNORSX")
 _SPELLED = frozenset({"IP", "API", "ID", "IMEI", "IMSI", "MBI", "NHS", "SSN", "NPI", "URL", "UUID"})
 
 
-def _vowel(replacement: str) -> bool | None:
-    start = 0
-    while start < len(replacement) and not replacement[start].isalnum():
-        start += 1
-    end = start
-    while end < len(replacement) and replacement[end].isalnum():
-        end += 1
-    word = replacement[start:end]
-    if not word:
+def _starts_with_vowel(replacement: str) -> bool | None:
+    """Whether a replacement, spoken, starts with a vowel; None where it has no letter or digit."""
+    match = WORD.search(replacement)
+    if match is None:
         return None
+    word = match[0]
     if word[0].isdigit():
         return word[0] == "8" or word in ("11", "18")
     upper = word.upper()

@@ -92,6 +92,33 @@ class Book(Protocol):
         """Store that ``replacement`` stands for ``original``, so that the vault can restore it."""
 
 
+@dataclass(frozen=True, slots=True)
+class BookView:
+    """A book that hands all calls on to another; subclasses change some."""
+
+    book: Book = field(repr=False)
+
+    def about(self, subject: str) -> None:
+        """See :class:`Book`."""
+        self.book.about(subject)
+
+    def recall(self, kind: str, key: str) -> str | None:
+        """See :class:`Book`."""
+        return self.book.recall(kind, key)
+
+    def enter(self, kind: str, key: str, value: str) -> bool:
+        """See :class:`Book`."""
+        return self.book.enter(kind, key, value)
+
+    def number(self, kind: str) -> int:
+        """See :class:`Book`."""
+        return self.book.number(kind)
+
+    def remember(self, replacement: str, original: str, label: str, operator: str, entity: str) -> None:
+        """See :class:`Book`."""
+        self.book.remember(replacement, original, label, operator, entity)
+
+
 class Keeper(Protocol):
     """Something that keeps books: a vault, or one pass over a corpus."""
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from allonym.replace.mention import Book
+from allonym.replace.mention import Book, BookView
 from allonym.text.fold import Level, fold
 from allonym.text.words import WORD
 
 
 @dataclass(frozen=True, slots=True)
-class OlderKeys:
+class OlderKeys(BookView):
     """A book that also looks under the keys of older versions; what it writes has the keys of this version.
 
     Attributes:
@@ -19,30 +19,13 @@ class OlderKeys:
         words: folded word to its older form, for the words of the document that have one. Hidden from ``repr``.
     """
 
-    book: Book
     words: Mapping[str, str] = field(repr=False)
-
-    def about(self, subject: str) -> None:
-        """See :class:`Book`."""
-        self.book.about(subject)
 
     def recall(self, kind: str, key: str) -> str | None:
         """See :class:`Book`."""
         value = self.book.recall(kind, key)
         older = WORD.sub(lambda m: self.words.get(m[0], m[0]), key)
         return self.book.recall(kind, older) if value is None and older != key else value
-
-    def enter(self, kind: str, key: str, value: str) -> bool:
-        """See :class:`Book`."""
-        return self.book.enter(kind, key, value)
-
-    def number(self, kind: str) -> int:
-        """See :class:`Book`."""
-        return self.book.number(kind)
-
-    def remember(self, replacement: str, original: str, label: str, operator: str, entity: str) -> None:
-        """See :class:`Book`."""
-        self.book.remember(replacement, original, label, operator, entity)
 
 
 def with_older_keys(book: Book, text: str) -> Book:

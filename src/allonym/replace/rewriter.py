@@ -1,4 +1,4 @@
-"""Running a model that rewrites passages: encoder and decoder (BART and its kin), or a causal one after a prompt."""
+"""Runs a model that rewrites passages: encoder and decoder (BART and its kin), or a causal one after a prompt."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from allonym.errors import DataError, MissingExtra, UsageError
 
 MARK = "\n=>\n"
-"""What stands between a passage and its rewriting in the text of a causal model."""
+"""The mark between a passage and its rewriting in the text of a causal model."""
 TOKENS = 256
 """Tokens of a passage, and of its rewriting, at most."""
 
@@ -34,7 +34,7 @@ class Rewriter:
     def rewrite(
         self, passages: Sequence[str], *, beams: int = 1, most: int = TOKENS, batch: int = 16, never: Sequence[str] = ()
     ) -> list[str]:
-        """What the model makes of each passage, the most likely words first; nothing is drawn at random.
+        """Return the model's rewriting of each passage: the most likely one, nothing is drawn at random.
 
         Args:
             passages: texts.
@@ -43,46 +43,46 @@ class Rewriter:
             batch: passages that the model reads at once.
             never: words whose beginnings the model must not write.
         """
-        banned = self._beginnings(never)
+        banned = self._encode_beginnings(never)
         order = sorted(range(len(passages)), key=lambda i: len(passages[i]))
         out = [""] * len(passages)
-        for at in range(0, len(order), batch):
-            chosen = order[at : at + batch]
-            for i, text in zip(chosen, self._written([passages[i] for i in chosen], beams, most, banned), strict=True):
+        for start in range(0, len(order), batch):
+            chosen = order[start : start + batch]
+            texts = self._rewrite_batch([passages[i] for i in chosen], beams, most, banned)
+            for i, text in zip(chosen, texts, strict=True):
                 out[i] = text
         return out
 
-    def _written(self, texts: Sequence[str], beams: int, most: int, banned: list[list[int]]) -> list[str]:
+    def _rewrite_batch(self, texts: Sequence[str], beams: int, most: int, banned: list[list[int]]) -> list[str]:
         import torch
 
         self.network.eval()
-        asked = [self.asked(text, most) for text in texts]
-        size = max(len(ids) for ids in asked)
-        pad = self.tokenizer.pad_token_id
-        # A causal model goes on where the text ends, so that what fills up stands in front.
-        fill = [[pad] * (size - len(ids)) for ids in asked]
-        ids = [f + a if self.causal else a + f for f, a in zip(fill, asked, strict=True)]
-        seen = [
-            [0] * len(f) + [1] * len(a) if self.causal else [1] * len(a) + [0] * len(f)
-            for f, a in zip(fill, asked, strict=True)
-        ]
+        tokens = [self.asked(text, most) for text in texts]
+        size = max(map(len, tokens))
+
+        def pad(row: list[int], fill: int) -> list[int]:
+            # A causal model continues where the text ends, so that the padding stands in front.
+            padding = [fill] * (size - len(row))
+            return padding + row if self.causal else row + padding
+
         with torch.inference_mode():
-            made = self.network.generate(
-                input_ids=torch.tensor(ids, device=self.device),
-                attention_mask=torch.tensor(seen, device=self.device),
+            outputs = self.network.generate(
+                input_ids=torch.tensor([pad(row, self.tokenizer.pad_token_id) for row in tokens], device=self.device),
+                attention_mask=torch.tensor([pad([1] * len(row), 0) for row in tokens], device=self.device),
                 num_beams=beams,
                 do_sample=False,
-                max_new_tokens=_room(size, most),
-                pad_token_id=pad,
+                max_new_tokens=_get_room(size, most),
+                pad_token_id=self.tokenizer.pad_token_id,
                 bad_words_ids=banned or None,
             )
-        new = made[:, size:] if self.causal else made
+        outputs = outputs[:, size:] if self.causal else outputs
         # Each has as much room as if it had been alone, so that a passage's rewriting is the same in any batch.
-        own = [row[: _room(len(a), most) + (not self.causal)] for row, a in zip(new, asked, strict=True)]
-        return [str(text).strip() for text in self.tokenizer.batch_decode(own, skip_special_tokens=True)]
+        rooms = [_get_room(len(row), most) + (not self.causal) for row in tokens]
+        cut = [output[:room] for output, room in zip(outputs, rooms, strict=True)]
+        return [str(text).strip() for text in self.tokenizer.batch_decode(cut, skip_special_tokens=True)]
 
-    def _beginnings(self, words: Sequence[str]) -> list[list[int]]:
-        """Tokens with which the words begin, with a space in front and without: as many as hold three letters."""
+    def _encode_beginnings(self, words: Sequence[str]) -> list[list[int]]:
+        """Return the first tokens of words, with a space in front and without: as many as hold three letters."""
         out: list[list[int]] = []
         for word in dict.fromkeys(words):
             for text in (word, f" {word}"):
@@ -95,7 +95,7 @@ class Rewriter:
         return out
 
     def asked(self, text: str, most: int = TOKENS) -> list[int]:
-        """The tokens that the model is given for a passage."""
+        """Return the tokens of a passage as the model reads them."""
         if not self.causal:
             return list(self.tokenizer(text, truncation=True, max_length=most)["input_ids"])
         mark = self.tokenizer(MARK, add_special_tokens=False)["input_ids"]
@@ -103,13 +103,13 @@ class Rewriter:
         return [*body["input_ids"], *mark]
 
 
-def _room(size: int, most: int) -> int:
-    """Tokens that the rewriting of a passage of ``size`` tokens may have."""
+def _get_room(size: int, most: int) -> int:
+    """Return the tokens that the rewriting of a passage of ``size`` tokens may have."""
     return min(most, size + size // 2 + 8)
 
 
-def libraries() -> Any:
-    """The library transformers, with torch under it.
+def import_libraries() -> Any:
+    """Import the library transformers, with torch.
 
     Raises:
         MissingExtra: one of them is not installed.
@@ -124,7 +124,7 @@ def libraries() -> Any:
 
 @lru_cache(maxsize=2)
 def load(model: str, device: str = "cpu", allow_download: bool = False) -> Rewriter:
-    """The model of a folder, or of a name on the hub that is stored here or may be fetched. Kept per process.
+    """Load the model of a folder, or of a name on the hub that is stored here or may be fetched; once per process.
 
     Raises:
         MissingExtra: transformers or torch is not installed.
@@ -133,7 +133,7 @@ def load(model: str, device: str = "cpu", allow_download: bool = False) -> Rewri
     """
     if not model:
         raise UsageError("operator 'seq2seq' needs the option model: a folder that 'allonym train seq2seq' made")
-    hub = libraries()
+    hub = import_libraries()
     local = not allow_download or Path(model).is_dir()
     try:
         config = hub.AutoConfig.from_pretrained(model, local_files_only=local)
