@@ -1,4 +1,4 @@
-"""One scope's pages, open for writing inside one transaction.
+"""One scope of a vault, open for writing inside one transaction.
 
 Look-ups go to the database at once, what is written is collected and goes there in few statements at the end. Every
 row is linked to the subjects whose documents it served, so that one subject can be erased without the others.
@@ -59,7 +59,7 @@ class Place:
 
 
 def find_scope(connection: sa.Connection, sealer: Sealer, scope: str, *, lock: bool = False) -> Place | None:
-    """The scope's row; None where nothing was ever written into it. ``lock`` keeps other writers of it away."""
+    """Return the scope's row; None if nothing was ever written into it. ``lock`` keeps other writers of it away."""
     digest = sealer.digest("scope", scope)
     row = connection.execute(_SCOPE.with_for_update() if lock else _SCOPE, {"digest": digest}).one_or_none()
     return Place(row.id, digest, row.changes) if row else None
@@ -81,18 +81,18 @@ def ensure_scope(connection: sa.Connection, sealer: Sealer, scope: str, now: int
 
 
 def open_known(sealer: Sealer, scope: str, digest: str, token: str, sealed: object) -> Known:
-    """The row of the table ``known`` in clear."""
+    """Decrypt a row of the table ``known``."""
     return Known(*sealer.unseal(sealed, "known", scope, digest, token))
 
 
 def token_digest(sealer: Sealer, scope: str, replacement: str) -> str:
-    """What a replacement is looked up by: its normal form, in the scope with this digest."""
+    """Return the digest by which a replacement is looked up: of its normal form, in the scope with this digest."""
     return sealer.digest("token", scope, plain(replacement, Level.MARKS) if replacement else "")
 
 
 @dataclass(slots=True)
 class Added:
-    """How many rows a book has written, and how many originals were there already."""
+    """The number of rows that a book has written, and of originals that were there already."""
 
     known: int = 0
     assigned: int = 0
@@ -133,17 +133,17 @@ class Book:
             self.about(subject)
 
     def about(self, subject: str) -> None:
-        """From here on, what is looked up or written belongs to this subject's documents."""
+        """Attribute all that is looked up or written from here on to this subject's documents."""
         if subject not in self._subjects:
             self._subjects[subject] = self._ensure_subject(subject)
         self._subject = self._subjects[subject]
 
     def until(self, expires: int | None) -> None:
-        """From here on, what is written expires at this time, in seconds since 1970; None: never."""
+        """Let all that is written from here on expire at this time, in seconds since 1970; None: never."""
         self._expires = expires
 
     def recall(self, kind: str, key: str) -> str | None:
-        """The value of ``key``; None where it has none yet."""
+        """Return the value of ``key``; None if it has none yet."""
         digest = self._digest("key", kind, key)
         if digest in self._values and (digest in self._fresh or (digest, self._subject) in self._linked):
             self._link(digest)
@@ -167,7 +167,7 @@ class Book:
         return value
 
     def enter(self, kind: str, key: str, value: str) -> bool:
-        """Give ``key`` a value; False, and nothing happens, where another key of the kind has it already."""
+        """Give ``key`` a value; return False, and do nothing, if another key of the kind has it already."""
         former = self.recall(kind, key)
         if former is not None:
             return former == value
@@ -196,20 +196,20 @@ class Book:
         return True
 
     def number(self, kind: str) -> int:
-        """The kind's next number, from 1; no number comes twice."""
+        """Return the kind's next number, from 1; no number is returned twice."""
         digest = self._digest("counter", kind)
         last = self._read_counter(digest) + 1
         self._counters[digest] = (kind, last)
         return last
 
     def number_at_least(self, kind: str, last: int) -> None:
-        """Let no number up to ``last`` come any more."""
+        """Skip all numbers up to ``last``."""
         digest = self._digest("counter", kind)
         if self._read_counter(digest) < last:
             self._counters[digest] = (kind, last)
 
     def remember(self, replacement: str, original: str, label: str, operator: str, entity: str) -> None:
-        """Keep that ``replacement`` stands for ``original``, so that the vault can bring it back."""
+        """Store that ``replacement`` stands for ``original``, so that it can be restored."""
         digest = self._digest("known", replacement, original, label, operator, entity)
         place = digest, self._subject
         if place in self._known or place in self._known_before:
@@ -220,7 +220,7 @@ class Book:
             self.flush()
 
     def flush(self) -> None:
-        """Write what is collected, still inside the transaction."""
+        """Write what was collected, still inside the transaction."""
         if self._new_assigned:
             self._connection.execute(store.assigned.insert(), self._new_assigned)
         if self._new_links:
@@ -238,7 +238,7 @@ class Book:
         self._known_before.clear()
 
     def close(self) -> None:
-        """The transaction is over: whoever goes on is told so, for nothing of it would be kept."""
+        """End the book with its transaction: later calls raise, since nothing of them would be kept."""
         self._over = True
 
     # Inside
@@ -254,7 +254,7 @@ class Book:
         return expires is not None and expires <= self._now
 
     def _outlives(self, expires: int | None) -> bool:
-        """Whether what is written now is kept for longer than a row that expires then."""
+        """Return whether what is written now is kept for longer than a row that expires then."""
         return expires is not None and (self._expires is None or self._expires > expires)
 
     def _read_counter(self, digest: str) -> int:
@@ -266,7 +266,7 @@ class Book:
         return int(self._sealer.unseal(sealed, "counter", self.place.digest, digest)[1])
 
     def _ensure_subject(self, subject: str) -> str:
-        """The subject's digest; nobody in particular has one too, but no row."""
+        """Return the subject's digest, and write its row if it has none; the empty subject has no row."""
         digest = self._digest("subject", subject)
         table = store.subjects
         if (
@@ -290,7 +290,7 @@ class Book:
             self._connection.execute(table.insert().values(digest=digest, scope=self.place.id, sealed=sealed))
 
     def _write_known(self) -> bool:
-        """Write the originals that are not there yet, and whose they are; whether anything a reader sees changed."""
+        """Write new originals and their subjects; return whether anything changed that a reader sees."""
         changed = False
         for batch in make_batches(self._known.items(), AT_ONCE):
             changed = self._write_batch(dict(batch)) or changed
@@ -350,7 +350,7 @@ class Book:
 
 
 def delete_rows(connection: sa.Connection, table: sa.Table, links: sa.Table, rows: Iterable[str]) -> int:
-    """Delete rows, what links them to subjects, and the digests beside them; how many rows there were."""
+    """Delete rows, their links to subjects, and the digests beside them; return the number of rows."""
     count = 0
     for batch in make_batches(rows, AT_ONCE):
         connection.execute(links.delete().where(links.c.row.in_(batch)))

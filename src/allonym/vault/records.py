@@ -1,4 +1,4 @@
-"""What a vault tells of itself. Everything with text in it hides that from ``repr``."""
+"""The results of a vault's methods. Fields that hold text are hidden from ``repr``."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """That a replacement stands for an original, in one scope.
+    """An original and its replacement in one scope.
 
     Attributes:
-        replacement: what stands in the anonymised text.
-        original: what stood there before.
+        replacement: the text in the anonymised document.
+        original: the text that it replaces.
         label: of the entity, as the taxonomy has it.
         operator: name and version of what made the replacement, e.g. ``tag@1``.
         entity: the referent's key; two originals with the same one are surfaces of the same referent.
@@ -28,14 +28,14 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class ScopeInfo:
-    """What a scope holds.
+    """The content of a scope in numbers.
 
     Attributes:
         name: the scope's name; of a vault without its key a piece of its digest.
-        known: how many originals can be brought back.
-        assigned: how many choices (numbers, pseudonyms) are kept.
-        subjects: of how many subjects, where any were named.
-        expired: how many of both are past their time and wait for ``purge(expired=True)``.
+        known: number of originals that can be restored.
+        assigned: number of stored choices (tag numbers, pseudonyms).
+        subjects: number of subjects, if any were named.
+        expired: number of originals and choices that have expired and wait for ``purge(expired=True)``.
     """
 
     name: str
@@ -47,7 +47,7 @@ class ScopeInfo:
 
 @dataclass(frozen=True, slots=True)
 class VaultInfo:
-    """What can be told of a vault without its key; with it, the names of the scopes too.
+    """A description of a vault, possible without its key; with the key it has the names of the scopes.
 
     Attributes:
         where: path, or URL without its password.
@@ -90,7 +90,7 @@ class AuditEntry:
 
 @dataclass(frozen=True, slots=True)
 class Purged:
-    """What a purge deleted, and how it was checked that it is gone.
+    """The rows that a purge deleted, and how it was checked that no trace is left.
 
     Attributes:
         known, assigned, subjects, scopes: rows that were deleted.
@@ -107,13 +107,13 @@ class Purged:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """What an import brought in.
+    """The result of an import.
 
     Attributes:
         scopes: how many the file holds.
-        known: originals that are new here.
-        assigned: choices that are new here.
-        same: what was here already.
+        known: number of originals that are new here.
+        assigned: number of choices that are new here.
+        same: number of rows that were here already.
         conflicts: choices that were left out, since the same key has another value here or the value another key.
         ambiguous: replacements in the file that stand for more than one referent here.
         operator_key: whether the vault took over the other's key for keyed operators, which only one without any
@@ -130,5 +130,5 @@ class Merged:
 
 
 def scope_names(names: Iterable[str]) -> str:
-    """Scopes as a message lists them."""
+    """Return a list of scopes for a message."""
     return ", ".join(repr(name) if name else "'' (no name)" for name in names) or "none"

@@ -1,4 +1,4 @@
-"""The tables of a vault, how they came to be, and transactions over them.
+"""The tables of a vault, their migrations, and transactions over them.
 
 No column holds plain text: names and values are sealed, what is looked up is a keyed digest. In the clear are only
 counts, times (in seconds) and the parameters of the key's derivation.
@@ -113,16 +113,16 @@ audit = _table(
 
 _third = sa.MetaData()
 digests = _table("digests", _digest("row", primary_key=True), _bytes("sealed"), metadata=_third)
-"""Beside rows of ``known``; see :mod:`allonym.vault.digests`. Whoever deletes those deletes these."""
+"""One row beside each row of :data:`originals`, deleted with it; see :mod:`allonym.vault.digests`."""
 
 
 def _create_tables(connection: sa.Connection) -> None:
-    """Schema 1: everything but the audit log."""
+    """Create schema 1: everything but the audit log."""
     _first.create_all(connection)
 
 
 def _create_audit_log(connection: sa.Connection) -> None:
-    """Schema 2: the audit log, whose rows the database itself refuses to change."""
+    """Create schema 2: the audit log, whose rows the database itself refuses to change."""
     _second.create_all(connection)
     connection.execute(meta.insert().values(name="audit", value=b""))
     if connection.dialect.name == "sqlite":
@@ -143,7 +143,7 @@ def _create_audit_log(connection: sa.Connection) -> None:
 
 
 def _create_digests(connection: sa.Connection) -> None:
-    """Schema 3: digests of originals, by which outputs are checked; the vault fills them in, which takes its key."""
+    """Create schema 3: digests of originals, by which outputs are checked. Filling them in takes the vault's key."""
     _third.create_all(connection)
 
 
@@ -185,7 +185,7 @@ class Store:
     what, made_by = "a vault", "allonym vault init makes one"
     versions, steps = migrations, STEPS
     turn = sa.select(meta.c.value).where(meta.c.name == "generation").with_for_update()
-    """The row at which processes wait for each other that come to migrate."""
+    """The row that processes lock before they migrate."""
     failure: type[AllonymError] = VaultError
     busy: type[AllonymError] = VaultLocked
 
@@ -209,14 +209,14 @@ class Store:
         self._reset()
 
     def close(self) -> None:
-        """Close this process's connections. They are made again when needed."""
+        """Close this process's connections. They are opened again when needed."""
         engine, self._engine = self._engine, None
         if engine is not None:
             engine.dispose(close=self._process == os.getpid())
 
     @contextmanager
     def reading(self, *, once: bool = False) -> Iterator[sa.Connection]:
-        """A transaction that sees one state of the database and changes nothing. ``once``: for a single statement."""
+        """Open a transaction that sees one state of the database. ``once``: for a single statement."""
         with self._translate_errors(), self._open_engine().connect() as connection:
             if not self.file:
                 connection.execution_options(isolation_level="AUTOCOMMIT" if once else "REPEATABLE READ")
@@ -228,7 +228,7 @@ class Store:
 
     @contextmanager
     def writing(self) -> Iterator[sa.Connection]:
-        """A transaction that is committed at the end, or undone where anything is raised.
+        """Open a transaction that is committed at the end, or rolled back if anything is raised.
 
         Raises:
             VaultLocked: others wrote for longer than we wait.
@@ -256,14 +256,14 @@ class Store:
 
     @contextmanager
     def connect_alone(self) -> Iterator[sa.Connection]:
-        """A connection outside of any transaction, for VACUUM and checkpoints."""
+        """Open a connection outside of any transaction, for VACUUM and checkpoints."""
         with self._translate_errors(), self._open_engine().connect() as connection:
             if not self.file:
                 connection.execution_options(isolation_level="AUTOCOMMIT")
             yield connection
 
     def vacuum(self, statement: str) -> None:
-        """Run a statement that the database takes only outside of transactions, when nobody else is in the way."""
+        """Run a statement that the database accepts only outside of transactions; wait for other processes."""
         with self.connect_alone() as connection:
             if self.file:
                 self._retry_busy(lambda: connection.exec_driver_sql(statement))
@@ -284,7 +284,7 @@ class Store:
             pause = min(pause * 1.5, 0.02)
 
     def version(self, connection: sa.Connection) -> int:
-        """The schema that the tables have.
+        """Return the schema version of the tables.
 
         Raises:
             VaultError: there are none, or a newer version of allonym made them.
@@ -315,12 +315,12 @@ class Store:
                 applied(connection, version, version + 1)
 
     def step(self, connection: sa.Connection, version: int) -> None:
-        """The one step from a schema to the next, with its record."""
+        """Migrate from one schema version to the next, and record it."""
         self.steps[version](connection)
         connection.execute(self.versions.insert().values(version=version + 1, applied=int(time.time())))
 
     def make_file(self) -> None:
-        """An empty SQLite file that only its owner may read.
+        """Create an empty SQLite file that only its owner may read.
 
         Raises:
             VaultError: there is such a file.
@@ -435,7 +435,7 @@ def _replace_error(context: sa.engine.ExceptionContext) -> BaseException | None:
 
 
 def _hide_undecodable(error: BaseException) -> BaseException:
-    """The error; an error of SQLite where a file is so damaged that SQLite's own message about it is no text."""
+    """Return the error, or an error of SQLite if the file is so damaged that SQLite's own message is no text."""
     return sqlite3.DatabaseError("damaged") if isinstance(error, UnicodeDecodeError) else error
 
 

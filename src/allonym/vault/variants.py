@@ -26,16 +26,16 @@ which stand by chance in many a text.
 """
 
 LEAST_EDITED, MOST_EDITED = 5, 32
-"""Letters and digits of what is looked for with one letter another."""
+"""Least and most letters and digits of a form that is also looked for with one letter changed."""
 LEAST_NUMBER = 8
-"""Letters and digits of a number or code that is; below that, another number is as likely."""
+"""The same for numbers and codes: with fewer digits, another number is as likely."""
 TAIL = 9
 """Last digits by which a phone number is known without its country code."""
 MOST_WORDS = 12
-"""Words of an original that has forms; of a longer one, only the first so many."""
+"""Words of an original that are looked at; the rest of a longer one is left out."""
 
 SAID = dict(zip("zero one two three four five six seven eight nine".split(), "0123456789", strict=True))
-"""Digits as they are said."""
+"""Spoken digits."""
 
 # Marks go with their letter, as do invisible characters; the ranges of Indic scripts hold letters, digits and marks.
 _WORD = re.compile(
@@ -44,14 +44,14 @@ _WORD = re.compile(
     r"\u20d0-\u20f0\ufe00-\ufe0f\ufe20-\ufe2f\ufeff])*"
 )
 _UNFOLDED = "ŧȷəɔɛŋɓɖɗƙƴ"
-"""Letters that stay as they are, as they did when the digests of the first version were made."""
+"""Letters that are not folded here, since the digests of the first version did not fold them."""
 _LEAST_PART = 3
 _LEAST_LETTERS, _LEAST_DIGITS = 3, 4
 _NO_EDITS = frozenset({"DATE_TIME", "AGE", "NUMERIC", "PRONOUN", "GENDER", "TITLE"})
 
 
 class Word(NamedTuple):
-    """A word as it is compared, and its place in the text."""
+    """A folded word, and its position in the text."""
 
     text: str
     start: int
@@ -59,7 +59,7 @@ class Word(NamedTuple):
 
 
 def words_of(text: str) -> list[Word]:
-    """The words of a text.
+    """Return the folded words of a text.
 
     >>> [w.text for w in words_of("Ms. BROOK-Müller, 555-0147")]
     ['ms', 'brook', 'muller', '555', '0147']
@@ -68,14 +68,14 @@ def words_of(text: str) -> list[Word]:
 
 
 def fold_word(word: str) -> str:
-    """A word without case and diacritics; one word stays one."""
+    """Fold a word to letters and digits; one word stays one."""
     if word.isascii():
         return word.lower()
     return "".join(filter(str.isalnum, fold(word, Level.SCRIPT, _UNFOLDED))) or word.lower()
 
 
 def join_words(words: list[str]) -> str:
-    """The letters and digits of words, digits that are said as digits.
+    """Join the letters and digits of words; spoken digits become digits.
 
     >>> join_words(["206", "five", "five", "5", "0147"])
     '2065550147'
@@ -84,18 +84,18 @@ def join_words(words: list[str]) -> str:
 
 
 def take_tail(number: str) -> str:
-    """The end by which a phone number is known, whatever its country code; empty where it is no long number."""
+    """Return the last digits of a long phone number, which do not depend on its country code; else an empty string."""
     return number[-TAIL:] if len(number) > TAIL and number.isdecimal() else ""
 
 
 class Forms(NamedTuple):
-    """What an original is known by: forms by kind, and those that one letter may be another in."""
+    """The forms of an original by kind, and those that are also looked for with one letter changed."""
 
     by_kind: Mapping[str, tuple[str, ...]]
     editable: tuple[str, ...]
 
     def list_all(self) -> Iterator[tuple[str, str]]:
-        """Kind and form of everything that gets a digest."""
+        """Yield kind and form of everything that gets a digest."""
         for kind, forms in self.by_kind.items():
             for form in forms:
                 yield kind, form
@@ -106,13 +106,13 @@ class Forms(NamedTuple):
 
 
 def drop_character(form: str, place: int) -> str:
-    """A form without the character at a place, and which place that is: two forms of one length that give the same
-    differ in this character alone."""
+    """Return a form without one character, with the character's position before it. Two forms of one length that give
+    the same result differ in this character alone."""
     return f"{place}-{form[:place]}{form[place + 1 :]}"
 
 
 def forms_of(original: str, label: str) -> Forms:
-    """The forms of an original; none where it is too short to say anything: below three letters or four digits.
+    """Return the forms of an original; none if it is shorter than three letters or four digits.
 
     Args:
         original: as it stood in a text.
@@ -136,7 +136,7 @@ def forms_of(original: str, label: str) -> Forms:
 
 
 def _make_forms(original: str, label: str) -> Forms:
-    """The same for one way to spell it; forms may be there twice."""
+    """Return the forms of an original in one spelling; they may repeat."""
     lineage = TAXONOMY.lineage(label)
     family = lineage[-1]
     bare = plain(original, Level.MARKS)

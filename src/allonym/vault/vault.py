@@ -1,4 +1,4 @@
-"""One vault, open or locked."""
+"""The vault: its keys, its scopes, its audit log."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ _OF_TOKEN = _KNOWN.where(store.originals.c.token == sa.bindparam("token"))
 
 
 class Vault:
-    """Which replacement stands for which original, encrypted, in a SQLite file or another database.
+    """An encrypted store of originals and their replacements, in a SQLite file or another database.
 
     Opened without its secret, a vault tells only its :meth:`info`. It may be given to other processes, by fork or
     pickle: each makes connections of its own. A pickle holds the keys, so it belongs nowhere but into a worker's pipe.
     """
 
     def __init__(self, place: Store, keys: Keys | None) -> None:
-        """For :meth:`create` and :meth:`open`."""
+        """Used by :meth:`create` and :meth:`open`."""
         self._store = place
         self._set_keys(keys)
 
@@ -76,7 +76,7 @@ class Vault:
     def create(
         cls, where: str | Path, secret: Secret, *, keep_days: int | None = None, actor: str = "", wait: float = WAIT
     ) -> Vault:
-        """A new vault.
+        """Create a vault.
 
         Args:
             where: path of a file that does not exist yet, or the SQLAlchemy URL of a database without a vault.
@@ -119,7 +119,7 @@ class Vault:
 
     @classmethod
     def open(cls, where: str | Path, secret: Secret | None = None, *, wait: float = WAIT) -> Vault:
-        """A vault that is there; an older one's tables are brought up to date.
+        """Open a vault; the tables of an older one are brought up to date.
 
         Args:
             where: path or SQLAlchemy URL, as it was given to :meth:`create`.
@@ -157,22 +157,22 @@ class Vault:
         self._store.migrate(log_step)
 
     def close(self) -> None:
-        """Close this process's connections; they are made again when needed."""
+        """Close this process's connections; they are opened again when needed."""
         self._store.close()
 
     @property
     def where(self) -> str:
-        """Path, or URL without its password."""
+        """The vault's path, or its URL without the password."""
         return self._store.shown
 
     @property
     def locked(self) -> bool:
-        """Whether it was opened without its secret."""
+        """Whether the vault was opened without its secret."""
         return self._keys is None
 
     @property
     def operator_key(self) -> bytes:
-        """32 random bytes for keyed operators; they stay the same when secret and data key change.
+        """The key of keyed operators: 32 random bytes, which stay the same when secret and data key change.
 
         Raises:
             VaultLocked: it was opened without its secret.
@@ -185,7 +185,7 @@ class Vault:
 
     @contextmanager
     def book(self, scope: str, subject: str = "", *, expires: datetime | None = None) -> Iterator[Book]:
-        """The scope's pages in one transaction, which other writers of the scope wait for.
+        """Open a scope for writing in one transaction; other writers of the scope wait for it.
 
         What is written is kept at the end of the block, and undone where anything is raised in it.
 
@@ -208,7 +208,7 @@ class Vault:
                 book.close()
 
     def known(self, scope: str) -> tuple[Known, ...]:
-        """All that the scope's replacements stand for, oldest first. It is read again only where something changed.
+        """Return all originals of a scope, oldest first. They are cached until something in the scope changes.
 
         Raises:
             VaultLocked: it was opened without its secret.
@@ -230,7 +230,7 @@ class Vault:
         return originals
 
     def find(self, scope: str, replacement: str) -> tuple[Known, ...]:
-        """What a replacement stands for; case, diacritics and outer punctuation do not matter. Empty: not known.
+        """Return the originals of a replacement, whatever its case, diacritics and outer punctuation; may be empty.
 
         Raises:
             VaultLocked: it was opened without its secret.
@@ -243,7 +243,7 @@ class Vault:
             return tuple([open_known(sealer, scope_digest, row.digest, row.token, row.sealed) for row in rows])
 
     def one(self, scope: str, token: str) -> Known:
-        """The one original that a replacement stands for.
+        """Return the only original of a replacement.
 
         Raises:
             UnknownToken: there is none.
@@ -258,7 +258,7 @@ class Vault:
         return exact[0]
 
     def info(self) -> VaultInfo:
-        """What can be told of the vault, also without its secret: never a value."""
+        """Describe the vault without any of its values; the vault may be locked."""
         with self._store.check_values(), self._store.reading() as connection:
             now, values = int(time.time()), _read_meta(connection)
             version = self._store.version(connection)
@@ -285,7 +285,7 @@ class Vault:
     # Keys
 
     def rotate(self, secret: Secret, *, data: bool = False, actor: str = "") -> None:
-        """Let another secret open the vault; the one before does not any more. Texts and replacements stay as they are.
+        """Replace the secret that opens the vault. Originals and replacements do not change.
 
         Args:
             secret: the new one.
@@ -326,7 +326,7 @@ class Vault:
     def purge(
         self, *, scope: str | None = None, subject: str | None = None, expired: bool = False, actor: str = ""
     ) -> Purged:
-        """Delete for good, and check that it is gone.
+        """Delete rows for good, and check that no trace of them is left.
 
         Args:
             scope: only this scope; with nothing else, all of it with its name and numbers. Use its name no more: new
@@ -356,7 +356,7 @@ class Vault:
     # Moving
 
     def export(self, path: str | Path, secret: Secret, *, overwrite: bool = False, actor: str = "") -> int:
-        """All that has not expired, in one encrypted file that :meth:`import_` reads; how many rows.
+        """Write all that has not expired into an encrypted file for :meth:`import_`; return the number of rows.
 
         Args:
             path: the file, which must not exist unless ``overwrite``. It appears at once, complete.
@@ -378,7 +378,7 @@ class Vault:
     def import_(
         self, path: str | Path, secret: Secret, *, rename: Mapping[str, str] | None = None, actor: str = ""
     ) -> Merged:
-        """Bring in what another vault exported: all of it, or nothing where anything is wrong with the file.
+        """Import what another vault exported: all of it, or nothing if anything is wrong with the file.
 
         Args:
             path: what :meth:`export` wrote.
@@ -408,7 +408,7 @@ class Vault:
     # Checking what a model writes
 
     def digests(self, scope: str | None = None) -> Digests:
-        """Keyed digests of all originals that have not expired, and of their variants; no original is decrypted.
+        """Return keyed digests of all originals that have not expired, and of their variants, without decrypting any.
 
         Args:
             scope: only of this scope; None: of all.
@@ -423,7 +423,7 @@ class Vault:
     def write_digests(
         self, path: str | Path, *, scope: str | None = None, overwrite: bool = False, actor: str = ""
     ) -> int:
-        """Write the same with their key into a file for those who check a model's outputs; how many originals.
+        """Write the digests with their key into a file, for checking a model's outputs; return the number of originals.
 
         The file opens no vault, and holds no text. But whoever has it can try out names, so it is for few.
 
@@ -464,7 +464,7 @@ class Vault:
             log.append_entry(connection, sealer, action, digest, actor, counts or {})
 
     def audit(self) -> tuple[AuditEntry, ...]:
-        """The audit log, oldest line first.
+        """Return the audit log, oldest line first.
 
         Raises:
             VaultError: it was changed by somebody without the key.
@@ -481,7 +481,7 @@ class Vault:
 
     @contextmanager
     def _reading(self, *, once: bool = False) -> Iterator[tuple[sa.Connection, Sealer]]:
-        """A transaction that only reads. ``once``: a single statement, which needs none."""
+        """Open a transaction that only reads. ``once``: for a single statement, which needs none."""
         sealer = self._get_sealer()
         with self._store.check_values(), self._store.reading(once=once) as connection:
             try:
@@ -492,7 +492,7 @@ class Vault:
 
     @contextmanager
     def _writing(self, *, alone: bool = False) -> Iterator[tuple[sa.Connection, Sealer]]:
-        """A transaction that writes. ``alone``: nobody else writes meanwhile, in no scope."""
+        """Open a transaction that writes. ``alone``: nobody else writes meanwhile, in any scope."""
         sealer = self._get_sealer()
         with self._store.writing() as connection:
             self._check_key(connection, "alone" if alone else "shared")
@@ -526,7 +526,7 @@ def _read_keep_days(values: Mapping[str, bytes]) -> int | None:
 
 
 def _read_scope_names(connection: sa.Connection, sealer: Sealer | None) -> dict[str, str]:
-    """The scopes' names by their digests; pieces of the digests where the vault is locked."""
+    """Return the scopes' names by their digests; of a locked vault, the first characters of the digests."""
     rows = connection.execute(sa.select(store.scopes.c.digest, store.scopes.c.sealed)).all()
     if sealer is None:
         return {digest: f"scope {digest[:8]}" for digest, _ in rows}
@@ -534,7 +534,7 @@ def _read_scope_names(connection: sa.Connection, sealer: Sealer | None) -> dict[
 
 
 def _count_rows(connection: sa.Connection, table: sa.Table, before: int | None = None) -> dict[int, int]:
-    """How many rows each scope has; with a time, how many that have expired by then."""
+    """Count the rows of each scope; with a time, those that have expired by then."""
     query = sa.select(table.c.scope, sa.func.count()).group_by(table.c.scope)
     if before is not None:
         query = query.where(table.c.expires <= before)
