@@ -1,18 +1,41 @@
-"""One pattern rule: what the built-in tables and a policy's own patterns are made of.
+"""Pattern rules: the rows of the built-in tables and of a policy's own patterns.
 
-A rule says which text to look for, what must hold for it (validator, context words), and how sure that makes us.
-Patterns are RE2 syntax (no look-around, no back-references), so none can run away on any input.
+A rule holds a pattern, further conditions (validator, context words), and the score of a match. Patterns are RE2 syntax
+(no look-around, no back-references), so every one takes linear time on any input.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from typing import Literal
+from typing import Any, Literal
 
 from allonym.errors import PolicyError, UnknownNameError
 
 Boundary = Literal["word", "left", "right", "none"]
+
+
+Form = tuple[str, Callable[[Any], bool], Callable[[Any], object]]
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _is_list_of(kind: type, value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(item, kind) for item in value)
+
+
+_STRING: Form = ("a string", lambda value: isinstance(value, str), str)
+_WORDS: Form = ("a list of strings", lambda value: _is_list_of(str, value) and all(value), tuple)
+_NUMBER: Form = ("a number", _is_number, float)
+_WINDOW: Form = (
+    "two counts of characters",
+    lambda value: _is_list_of(int, value) and len(value) == 2 and min(value) >= 0,
+    tuple,
+)
+_FORMS = {"context": _WORDS, "unless": _WORDS, "window": _WINDOW, "score": _NUMBER, "context_score": _NUMBER}
+"""Key of a rule to the form of its value, the test of it, and its conversion; other keys hold strings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,14 +48,14 @@ class PatternRule:
         pattern: RE2 pattern; where it has a capture group, group 1 is the span, else the whole match.
         score: confidence of a bare match, 0 to 1. Under 0.5 it is weak: it needs context in most policies.
         validator: name in :mod:`allonym.checksums`; a match that it refuses is dropped.
-        context: words that make the match likelier. Compared without case, whole words (a trailing ``*`` allows
-            any ending), inside ``window``.
+        context: words inside ``window`` that make the match likelier. They are compared as whole words, without case;
+            a trailing ``*`` allows any ending.
         context_score: confidence of a match with context; by default ``score + 0.35``, at least 0.6, at most 1.
         unless: words in the window that rule the match out.
         window: code points before and after the match in which ``context`` and ``unless`` are looked for.
         boundary: which ends of the span must not touch a letter or digit outside it.
-        country: ISO 3166 code in lower case where the rule belongs to one country.
-        family: the table that the rule stands in; empty for a policy's own patterns.
+        country: ISO 3166 code in lower case, for rules of one country.
+        family: the table of the rule; empty for a policy's own patterns.
     """
 
     name: str
@@ -59,28 +82,20 @@ class PatternRule:
 
     @classmethod
     def from_row(cls, row: Mapping[str, object], where: str) -> PatternRule:
-        """Read a rule from a TOML table; raises :class:`PolicyError` for unknown keys and wrong types."""
+        """Read a rule from a TOML table.
+
+        Raises:
+            PolicyError, UnknownNameError: a key is not known, lacking or of the wrong type.
+        """
         keys = {f.name: f for f in fields(cls)}
         values: dict[str, object] = {}
         for key, value in row.items():
             if key not in keys:
                 raise UnknownNameError("key", key, keys, where)
-            if key in ("context", "unless"):
-                ok = isinstance(value, list) and all(isinstance(v, str) and v for v in value)
-                expected = "a list of strings"
-                value = tuple(value) if ok else value  # type: ignore[arg-type]
-            elif key == "window":
-                ok = isinstance(value, list) and len(value) == 2 and all(isinstance(v, int) and v >= 0 for v in value)
-                expected = "two counts of characters"
-                value = tuple(value) if ok else value  # type: ignore[arg-type]
-            elif key in ("score", "context_score"):
-                ok, expected = isinstance(value, (int, float)) and not isinstance(value, bool), "a number"
-                value = float(value) if ok else value  # type: ignore[arg-type]
-            else:
-                ok, expected = isinstance(value, str), "a string"
-            if not ok:
+            expected, is_valid, convert = _FORMS.get(key, _STRING)
+            if not is_valid(value):
                 raise PolicyError(f"{where}: {key} must be {expected}, got {type(value).__name__}")
-            values[key] = value
+            values[key] = convert(value)
         for key in ("name", "label", "pattern"):
             if not values.get(key):
                 raise PolicyError(f"{where}: {key} is required")

@@ -1,7 +1,7 @@
-"""Policies: what is looked for, how sure we must be, and what replaces it. Strict TOML; presets in ``policies/``.
+"""Policies: which labels are looked for, with which thresholds, and what replaces them. Presets are in ``policies/``.
 
-What a policy detects and has no rule for is suppressed, never kept. Unknown keys, labels, operators and detectors are
-errors that name the nearest known ones.
+A policy file is strict TOML: unknown keys, labels, operators and detectors are errors that name the nearest known ones.
+A label that a policy looks for and has no rule for is suppressed, never kept.
 """
 
 from __future__ import annotations
@@ -29,43 +29,46 @@ _NO_LLM = MappingProxyType({name: key.default for name, key in registry.LLM_KEYS
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What happens to a label: an operator with its options, and the score that a finding needs."""
+    """What replaces a label: an operator with its options, and the score that a finding needs."""
 
     operator: str
     options: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
     threshold: float | None = None
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return _make_rule, (self.operator, dict(self.options), self.threshold)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Policy:
-    """What to find and what to do with it. Immutable; compared and hashed by identity.
+    """What to find and how to replace it. Immutable; compared and hashed by identity.
 
     Attributes:
         name, description, language: for people and reports. Language is an ISO 639-1 code.
         threshold: score from 0 to 1 that a finding needs where its label's rule names none.
-        detectors: names from the detector registry, all of which run.
-        labels: the only labels that are looked for; empty tuple and ``every`` false: none.
-        every: all labels of the taxonomy are looked for, but ``exclude``.
-        exclude: labels not looked for; a label takes its descendants with it.
+        detectors: names from the detector registry; all of them run.
+        labels: the only labels that are looked for, where ``every`` is false.
+        every: whether all labels of the taxonomy are looked for, except ``exclude``.
+        exclude: labels that are not looked for, each with its descendants.
         rules: label to :class:`Rule`; a label without one takes its nearest ancestor's, else ``default``.
         default: the rule of last resort.
-        style, names: how tags are written, and which scheme names the labels in them (``""``: our own).
+        style, names: how tags are written, and the scheme whose names they show (``""``: allonym's own).
         dictionary: terms to find in every document.
-        exclusions: terms that are not findings, per label (``"*"``: any label).
+        exclusions: terms that are never covered, per label (``"*"``: any label).
         metadata: label to the keys of ``Document.meta`` that list its terms for that document.
         patterns: further pattern rules.
         countries: the only countries whose rules run; empty: all.
-        operating_points: label to how much the tagger may miss there to be right where it finds: one of
-            ``OPERATING_POINTS``, or the least probability of a finding; ``"*"`` is for labels without.
+        operating_points: label to the tagger's balance of recall and precision: one of ``OPERATING_POINTS``, or the
+            least probability of a finding; ``"*"`` holds for all other labels.
         tables: detector to its options, see :meth:`settings`.
-        subject: the key of ``Document.meta`` that names whom a document is about; empty: none.
-        images: what becomes of pictures in files: ``remove`` puts grey ones in their place, ``keep`` keeps what can be
-            kept without metadata.
+        subject: the key of ``Document.meta`` that names the person whom a document is about; empty: none.
+        images: what becomes of pictures in files: ``remove`` replaces them by grey ones, ``keep`` keeps them without
+            their metadata.
         ocr: name of the OCR that reads scanned pages; empty: files with scanned pages are refused.
         llm: the endpoint of a language model: all keys of ``registry.LLM_KEYS``. Without a ``url`` none is asked.
-        consistent: how far keyed replacements are the same for the same entity: in the ``document``, in all documents
-            of its ``subject``, or in the ``scope`` that the caller names.
-        taxonomy: the labels, with those that the policy adds.
+        consistent: where an entity has the same keyed replacement: in the ``document``, in all documents of its
+            ``subject``, or in the ``scope`` that the caller names.
+        taxonomy: the labels, including those that the policy adds.
     """
 
     name: str
@@ -95,24 +98,17 @@ class Policy:
     taxonomy: Taxonomy = field(default=TAXONOMY, repr=False)
 
     def __reduce__(self) -> tuple[object, ...]:
-        state = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        state["rules"] = {k: (r.operator, dict(r.options), r.threshold) for k, r in self.rules.items()}
-        state["default"] = (self.default.operator, dict(self.default.options), self.default.threshold)
-        state["metadata"] = dict(self.metadata)
-        state["operating_points"] = dict(self.operating_points)
-        state["tables"] = {name: _thaw_tables(table) for name, table in self.tables.items()}
-        state["llm"] = _thaw_tables(self.llm)
-        added = [lab for lab in self.taxonomy if lab.name not in TAXONOMY]
-        state["taxonomy"] = [(a.name, a.parent, a.kind, a.risk, a.description) for a in added]
-        return (_restore_policy, (state,))
+        state = {name: _thaw_tables(getattr(self, name)) for name in self.__dataclass_fields__ if name != "taxonomy"}
+        added = [label for label in self.taxonomy if label.name not in TAXONOMY]
+        return _restore_policy, (state, [(a.name, a.parent, a.kind, a.risk, a.description) for a in added])
 
     @classmethod
     def load(cls, source: str | Path | Policy) -> Policy:
-        """The policy in a TOML file, or the preset of that name. A policy is returned as it is.
+        """Load a preset by name, or a policy from a TOML file. A policy is returned unchanged.
 
         Raises:
             PolicyError: the file is not a valid policy; the message says where.
-            UnknownNameError: no such preset, key, label, operator or detector.
+            UnknownNameError: there is no such preset, key, label, operator or detector.
         """
         if isinstance(source, Policy):
             return source
@@ -129,7 +125,7 @@ class Policy:
 
     @classmethod
     def only(cls, labels: Iterable[str], *, threshold: float | None = None) -> Policy:
-        """The default policy, looking for just these labels (not their descendants).
+        """The default policy restricted to some labels, without their descendants.
 
         Args:
             labels: labels of the taxonomy.
@@ -146,7 +142,7 @@ class Policy:
         return replace(base, name="only", labels=chosen, every=False, exclude=())
 
     def changed(self, table: Mapping[str, object], where: str) -> Policy:
-        """This policy with what a table says that is written like a policy file's and extends this one.
+        """A copy that a table changes, in the form of a policy file that extends this policy.
 
         Raises:
             PolicyError, UnknownNameError: as for a file; the message begins with ``where``.
@@ -170,41 +166,41 @@ class Policy:
         return replace(self, threshold=threshold, rules=rules, default=default, operating_points=points)
 
     def looks_for(self, label: str) -> bool:
-        """Whether findings with this label are wanted."""
+        """Whether the policy looks for a label."""
         if not self.every and label not in self.labels:
             return False
         return not any(a in self.exclude for a in self.taxonomy.lineage(label))
 
     def rule(self, label: str) -> Rule:
-        """The rule that holds for ``label``: its own, its nearest ancestor's, or the default."""
+        """The rule for a label: its own, its nearest ancestor's, or the default."""
         for name in self.taxonomy.lineage(label):
             if name in self.rules:
                 return self.rules[name]
         return self.default
 
     def threshold_for(self, label: str) -> float:
-        """The score that a finding with this label needs."""
+        """The score from 0 to 1 that a finding with this label needs."""
         for name in self.taxonomy.lineage(label):
             if name in self.rules and (threshold := self.rules[name].threshold) is not None:
                 return threshold
         return self.threshold
 
     def operating_point_for(self, label: str) -> str | float:
-        """The operating point for ``label``: its own, its nearest ancestor's, or the overall one."""
+        """The tagger's operating point for a label: its own, its nearest ancestor's, or the overall one."""
         for name in (*self.taxonomy.lineage(label), "*"):
             if name in self.operating_points:
                 return self.operating_points[name]
         return "high-recall"
 
     def settings(self, detector: str) -> Mapping[str, object]:
-        """The options of a detector: what its table says, and the defaults of ``registry.DETECTOR_KEYS``."""
+        """The options of a detector: those of its table, else the defaults of ``registry.DETECTOR_KEYS``."""
         defaults = {name: key.default for name, key in registry.DETECTOR_KEYS.get(detector, {}).items()}
         return MappingProxyType({**defaults, **self.tables.get(detector, {})})
 
     def fingerprint(self) -> str:
-        """A digest of everything the policy says, for run reports and resume checks. Lists count, unseen."""
-        separate = ("taxonomy", "operating_points", "tables", "llm", "images", "ocr")
-        parts = [repr(getattr(self, name)) for name in self.__dataclass_fields__ if name not in separate]
+        """A digest of the whole policy, including its lists of terms, for run reports and resume checks."""
+        listed_below = ("taxonomy", "operating_points", "tables", "llm", "images", "ocr")
+        parts = [repr(getattr(self, name)) for name in self.__dataclass_fields__ if name not in listed_below]
         parts += [
             repr(sorted(self.operating_points.items())),
             repr(_order_tables(self.tables)),
@@ -229,38 +225,32 @@ def _read_preset(name: str) -> Policy:
     return _parse_toml(files("allonym").joinpath("policies", f"{name}.toml").read_bytes(), f"preset {name}", None)
 
 
-def _restore_policy(state: dict[str, Any]) -> Policy:
-    added = state.pop("taxonomy")
-    state["rules"] = MappingProxyType({k: _make_rule(*v) for k, v in state["rules"].items()})
-    state["default"] = _make_rule(*state["default"])
-    state["metadata"] = MappingProxyType(state["metadata"])
-    state["operating_points"] = MappingProxyType(state["operating_points"])
-    state["tables"] = _freeze(state["tables"])
-    state["llm"] = _freeze(state["llm"])
-    taxonomy = TAXONOMY.extended(Label(*row) for row in added) if added else TAXONOMY
-    return Policy(taxonomy=taxonomy, **state)
-
-
 def _make_rule(operator: str, options: Mapping[str, object], threshold: float | None) -> Rule:
     return Rule(operator, MappingProxyType(dict(options)), threshold)
 
 
+def _restore_policy(state: dict[str, Any], added: list[tuple[Any, ...]]) -> Policy:
+    taxonomy = TAXONOMY.extended(Label(*row) for row in added) if added else TAXONOMY
+    return Policy(taxonomy=taxonomy, **{name: _freeze(value) for name, value in state.items()})
+
+
 def _freeze(value: Any) -> Any:
     """The value with its tables read only and its lists as tuples."""
-    if isinstance(value, Mapping):
-        return MappingProxyType({k: _freeze(v) for k, v in value.items()})
+    if isinstance(value, dict):
+        return MappingProxyType({key: _freeze(item) for key, item in value.items()})
     return tuple(value) if isinstance(value, list) else value
 
 
 def _thaw_tables(value: Any) -> Any:
-    return {k: _thaw_tables(v) for k, v in value.items()} if isinstance(value, Mapping) else value
+    """The value with its read-only tables as dictionaries, which can be pickled."""
+    return {key: _thaw_tables(item) for key, item in value.items()} if isinstance(value, Mapping) else value
 
 
 def _order_tables(value: Any) -> Any:
     return sorted((k, _order_tables(v)) for k, v in value.items()) if isinstance(value, Mapping) else value
 
 
-# Reading. KEYS is the one table of what a policy file may say; the JSON schema and the docs derive from it.
+# Reading. KEYS is the only list of what a policy file may hold; the JSON schema and the docs derive from it.
 
 KEYS: Mapping[str, tuple[type, str]] = MappingProxyType(
     {
@@ -293,6 +283,7 @@ DETECT_KEYS = (*DETECT_LISTS, "operating_point", "operating_points", *sorted(reg
 OPERATING_POINTS = ("high-recall", "balanced", "high-precision")
 CONSISTENT = ("document", "subject", "scope")
 IMAGES = ("remove", "keep")
+PLAIN_KEYS = ("description", "language", "subject", "consistent", "images", "ocr")
 TAG_KEYS = ("style", "names")
 LABEL_KEYS = ("name", "parent", "kind", "risk", "description")
 _MOST = 1e6  # of any number in a policy
@@ -302,6 +293,12 @@ def _check_unit(value: object, where: str) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
         raise PolicyError(f"{where} must be a number from 0 to 1, got {value!r}")
     return float(value)
+
+
+def _check_choice(kind: str, value: str, choices: Iterable[str], where: str) -> str:
+    if value not in choices:
+        raise UnknownNameError(kind, value, choices, where)
+    return value
 
 
 def _check_strings(value: object, where: str) -> tuple[str, ...]:
@@ -314,8 +311,7 @@ def _check_table(value: object, keys: Iterable[str], where: str) -> dict[str, An
     if not isinstance(value, dict):
         raise PolicyError(f"{where} must be a table, got {type(value).__name__}")
     for key in value:
-        if key not in keys:
-            raise UnknownNameError("key", key, keys, where)
+        _check_choice("key", key, keys, where)
     return value
 
 
@@ -341,21 +337,14 @@ def _read_policy(raw: dict[str, Any], where: str, folder: Path | None, base: Pol
         parent_path = folder / parent if folder and parent.endswith(".toml") else parent
         base = Policy.load(parent_path)
     base = base or Policy(name="")
-    changes: dict[str, Any] = {"name": raw.get("name") or Path(where).stem}
-    for key in ("description", "language", "subject"):
-        if key in raw:
-            changes[key] = raw[key]
+    changes: dict[str, Any] = {key: raw[key] for key in PLAIN_KEYS if key in raw}
+    changes["name"] = raw.get("name") or Path(where).stem
     if "threshold" in raw:
         changes["threshold"] = _check_unit(raw["threshold"], f"{where}: threshold")
-    for key, values in (("consistent", CONSISTENT), ("images", IMAGES)):
-        if key in raw:
-            changes[key] = raw[key]
-            if raw[key] not in values:
-                raise UnknownNameError("value", raw[key], values, f"{where}: {key}")
-    if "ocr" in raw:
-        changes["ocr"] = raw["ocr"]
-        if raw["ocr"] and raw["ocr"] not in registry.ocr.names():
-            raise UnknownNameError("OCR", raw["ocr"], registry.ocr.names(), f"{where}: ocr")
+    for key, choices in (("consistent", CONSISTENT), ("images", IMAGES)):
+        _check_choice("value", raw.get(key, choices[0]), choices, f"{where}: {key}")
+    if raw.get("ocr"):
+        _check_choice("OCR", raw["ocr"], registry.ocr.names(), f"{where}: ocr")
     if changes.get("consistent", base.consistent) == "subject" and not changes.get("subject", base.subject):
         raise PolicyError(f"{where}: consistent = 'subject' needs subject, the metadata key that names it")
     if "countries" in raw:
@@ -366,15 +355,13 @@ def _read_policy(raw: dict[str, Any], where: str, folder: Path | None, base: Pol
         changes["taxonomy"] = taxonomy
     changes |= _read_detect(raw.get("detect", {}), taxonomy, where, folder, base)
     if "llm" in raw:
-        read = _read_options(registry.LLM_KEYS, raw["llm"], taxonomy, f"{where}: llm", folder)
-        changes["llm"] = MappingProxyType({**base.llm, **read})
+        options = _read_options(registry.LLM_KEYS, raw["llm"], taxonomy, f"{where}: llm", folder)
+        changes["llm"] = MappingProxyType({**base.llm, **options})
     tag = _check_table(raw.get("tag", {}), TAG_KEYS, f"{where}: tag")
     if "style" in tag:
         changes["style"] = _check_style(tag["style"], f"{where}: tag.style")
     if "names" in tag:
-        if tag["names"] not in ("", *SCHEMES):
-            raise UnknownNameError("scheme", tag["names"], SCHEMES, f"{where}: tag.names")
-        changes["names"] = tag["names"]
+        changes["names"] = tag["names"] and _check_choice("scheme", tag["names"], SCHEMES, f"{where}: tag.names")
     if "default" in raw:
         changes["default"] = _read_rule(raw["default"], f"{where}: default", base.default)
     if "rules" in raw:
@@ -427,8 +414,8 @@ def _read_detect(raw: object, taxonomy: Taxonomy, where: str, folder: Path | Non
     raw_tables = {name: detect[name] for name in detect if name in registry.DETECTOR_KEYS}
     tables = dict(base.tables)
     for name, table in raw_tables.items():
-        read = _read_options(registry.DETECTOR_KEYS[name], table, taxonomy, f"{where}.{name}", folder)
-        tables[name] = MappingProxyType({**tables.get(name, {}), **read})
+        options = _read_options(registry.DETECTOR_KEYS[name], table, taxonomy, f"{where}.{name}", folder)
+        tables[name] = MappingProxyType({**tables.get(name, {}), **options})
     out["tables"] = MappingProxyType(tables)
     running = set(out.get("detectors", base.detectors))
     if "ensemble" in running:
@@ -441,15 +428,13 @@ def _read_detect(raw: object, taxonomy: Taxonomy, where: str, folder: Path | Non
 
 
 def check_operating_point(value: object, where: str) -> str | float:
-    """The value as an operating point: one of ``OPERATING_POINTS``, or a number between 0 and 1.
+    """Return an operating point: one of ``OPERATING_POINTS``, or a number between 0 and 1.
 
     Raises:
         UnknownNameError, PolicyError: it is neither.
     """
     if isinstance(value, str):
-        if value not in OPERATING_POINTS:
-            raise UnknownNameError("operating point", value, OPERATING_POINTS, where)
-        return value
+        return _check_choice("operating point", value, OPERATING_POINTS, where)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1:
         raise PolicyError(f"{where} must be {', '.join(OPERATING_POINTS)} or a number between 0 and 1, got {value!r}")
     return float(value)
@@ -457,8 +442,7 @@ def check_operating_point(value: object, where: str) -> str | float:
 
 def _check_detectors(names: Iterable[str], where: str) -> None:
     for name in names:
-        if name not in registry.detectors.names():
-            raise UnknownNameError("detector", name, registry.detectors.names(), where)
+        _check_choice("detector", name, registry.detectors.names(), where)
 
 
 def _read_options(
@@ -488,7 +472,7 @@ def _read_option(kind: str, value: Any, taxonomy: Taxonomy, where: str, folder: 
     if kind == "modes":
         for label, mode in _check_table(value, value, where).items():
             taxonomy.get(label, where)
-            _check_mode(mode, f"{where}.{label}")
+            _check_choice("mode", mode, registry.MODES, f"{where}.{label}")
         return MappingProxyType(dict(value))
     if kind in ("count", "natural"):
         least = int(kind == "count")
@@ -508,9 +492,9 @@ def _read_option(kind: str, value: Any, taxonomy: Taxonomy, where: str, folder: 
     if not isinstance(value, str):
         raise PolicyError(f"{where} must be a string, got {type(value).__name__}")
     if kind == "mode":
-        return _check_mode(value, where)
-    if kind == "json" and value not in registry.JSON_MODES:
-        raise UnknownNameError("JSON mode", value, registry.JSON_MODES, where)
+        return _check_choice("mode", value, registry.MODES, where)
+    if kind == "json":
+        return _check_choice("JSON mode", value, registry.JSON_MODES, where)
     if kind == "folder":
         return str((folder or Path()) / value) if value else ""
     beside = (folder or Path()) / value
@@ -525,12 +509,6 @@ def _read_prompts(value: object, where: str) -> Mapping[str, object]:
                 needed = f" that holds {{{lacking[0]}}}" if lacking else ""
                 raise PolicyError(f"{where}.{name}.{part} must be a string{needed}, got {type(text).__name__}")
     return MappingProxyType({name: MappingProxyType(dict(parts)) for name, parts in dict(value).items()})  # type: ignore[call-overload]
-
-
-def _check_mode(value: object, where: str) -> object:
-    if value not in registry.MODES:
-        raise UnknownNameError("mode", value, registry.MODES, where)
-    return value
 
 
 def _read_rule(raw: object, where: str, base: Rule | None, fallback: Rule | None = None) -> Rule:
