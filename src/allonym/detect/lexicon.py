@@ -1,10 +1,11 @@
 """The lexicon detector: names that the user lists. A dictionary for all documents, and lists per document.
 
 Each term is filed under its rarest word; a document's words are looked up in that table, and only where one is found
-are the terms behind it compared. So the cost does not grow with the number of terms. Comparison is by whole words,
-without regard to diacritics, to line breaks and runs of blanks, and (but for short and ambiguous words) to case.
+are the terms behind it compared. So the cost does not grow with the number of terms. Whole words are compared. The
+comparison ignores diacritics, line breaks and runs of blanks, and, except for short and ambiguous words, case; letters
+such as ``ł`` and ``ü`` equal each of their spellings (:mod:`allonym.text.fold`).
 
-The exclusion list is the opposite: findings that a user knows to be none, see :func:`filter_excluded`.
+The exclusion list is the opposite: it drops findings that the user knows to be wrong, see :func:`filter_excluded`.
 """
 
 from __future__ import annotations
