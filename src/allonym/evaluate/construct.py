@@ -18,7 +18,7 @@ from functools import cache
 from typing import Any
 
 from allonym.errors import DataError, MissingExtra, UsageError
-from allonym.evaluate.pairs import checked
+from allonym.evaluate.pairs import checked, report_progress
 from allonym.models.tags import PARTS
 from allonym.serial import Serialisable
 from allonym.stats import Estimate, none
@@ -219,13 +219,9 @@ def _count_parts(
             )
         return counts_of(words, pair[1])
 
-    counts = []
     with ThreadPoolExecutor(threads) if threads > 1 else nullcontext() as pool:
-        for counts_of_text in pool.map(count_pair, pairs) if pool else map(count_pair, pairs):
-            counts.append(counts_of_text)
-            if advance is not None:
-                advance(len(counts), len(pairs))
-    return counts
+        counts = pool.map(count_pair, pairs) if pool else map(count_pair, pairs)
+        return list(report_progress(counts, advance, len(pairs)))
 
 
 def _count_of_part(counts: Mapping[str, int], part: str) -> float:

@@ -7,7 +7,7 @@ from difflib import SequenceMatcher
 
 from allonym.document import Interval, Span
 from allonym.errors import PlanMismatch
-from allonym.evaluate.pairs import checked
+from allonym.evaluate.pairs import checked, report_progress
 from allonym.pipeline import AnyPolicy, detect
 from allonym.plan import Plan, digest
 from allonym.policy import Policy
@@ -25,12 +25,7 @@ def found_by(
 ) -> list[list[Span]]:
     """Return what the detectors of a policy find in each text, as :func:`allonym.detect` does."""
     policy = Policy.load(policy)
-    findings = []
-    for number, text in enumerate(texts, 1):
-        findings.append(list(detect(text, policy)))
-        if advance is not None:
-            advance(number, len(texts))
-    return findings
+    return [list(detect(text, policy)) for text in report_progress(texts, advance, len(texts))]
 
 
 def found_in_plans(texts: Sequence[str], plans: Sequence[Plan]) -> list[list[Span]]:
@@ -60,12 +55,8 @@ def found_between(
         DataError: unequal lengths.
     """
     n = checked(original, anonymised, least=0)
-    out = []
-    for number, (before, after) in enumerate(zip(original, anonymised, strict=True), 1):
-        out.append(_find_changes(before, after))
-        if advance is not None:
-            advance(number, n)
-    return out
+    pairs = zip(original, anonymised, strict=True)
+    return [_find_changes(before, after) for before, after in report_progress(pairs, advance, n)]
 
 
 def _find_changes(before: str, after: str) -> list[Span]:

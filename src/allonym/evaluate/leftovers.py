@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from wordfreq import zipf_frequency
 
 from allonym.document import Span
-from allonym.evaluate.pairs import checked
+from allonym.evaluate.pairs import checked, report_progress
 from allonym.intruder.features import Reader, Weights
 from allonym.labels import TAXONOMY
 from allonym.pipeline import detect_many
@@ -74,7 +74,9 @@ def leftovers(
     """
     n = checked(anonymised, anonymised, *(() if entities is None else (entities,)), least=0)
     reader = Reader((1, 1))
-    spans_by_text = entities if entities is not None else _detect_entities(anonymised, policy, advance)
+    spans_by_text = entities
+    if spans_by_text is None:
+        spans_by_text = list(report_progress(detect_many(anonymised, policy), advance, n))
     placeholders = [[(p.start, p.end) for p in find_placeholders(text)] for text in anonymised]
     spans_left = [_select_outside(spans, covers) for spans, covers in zip(spans_by_text, placeholders, strict=True)]
     words_left = [[text[a:b].lower() for a, b in reader.spans(text)] for text in anonymised]
@@ -107,17 +109,6 @@ def leftovers(
             *near[i],
         )
     return table
-
-
-def _detect_entities(
-    texts: Sequence[str], policy: str, advance: Callable[[int, int], None] | None
-) -> list[tuple[Span, ...]]:
-    out = []
-    for spans in detect_many(texts, policy):
-        out.append(spans)
-        if advance is not None:
-            advance(len(out), len(texts))
-    return out
 
 
 def _root_label(label: str) -> str:

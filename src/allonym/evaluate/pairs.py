@@ -1,19 +1,22 @@
-"""Texts before and after anonymisation, in the same order: what most measures take."""
+"""Checks and progress of measures that take texts before and after anonymisation, in the same order."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeVar
 
 from allonym.errors import DataError
 
+T = TypeVar("T")
+
 
 def checked(original: Sequence[str], anonymised: Sequence[str], *beside: Sequence[object], least: int = 1) -> int:
-    """How many pairs there are.
+    """Check that columns have the same length, and return it.
 
     Args:
         original, anonymised: the same texts before and after, in the same order.
-        beside: what else goes with each of them, such as labels.
-        least: how many there must be.
+        beside: further columns with a value for each text, such as labels.
+        least: least number of pairs.
 
     Raises:
         DataError: unequal lengths, or fewer than ``least`` pairs.
@@ -27,3 +30,11 @@ def checked(original: Sequence[str], anonymised: Sequence[str], *beside: Sequenc
     if n < least:
         raise DataError(f"{least} text{'s' * (least > 1)} at least required, got {n}")
     return n
+
+
+def report_progress(items: Iterable[T], advance: Callable[[int, int], None] | None, total: int) -> Iterator[T]:
+    """Yield the items, and call ``advance`` with the number of those that are done and with the total after each."""
+    for number, item in enumerate(items, 1):
+        yield item
+        if advance is not None:
+            advance(number, total)

@@ -22,7 +22,7 @@ from allonym.detect.words import word_list
 from allonym.document import Document, Interval, Span, merge, subtract
 from allonym.errors import DataError, UsageError
 from allonym.evaluate.marking import Mark, Marked, marks_to
-from allonym.evaluate.pairs import checked
+from allonym.evaluate.pairs import checked, report_progress
 from allonym.evaluate.residual import ResidualRisk, residual_risk
 from allonym.evaluate.scoring import Scoring
 from allonym.labels import TAXONOMY, Label
@@ -162,7 +162,7 @@ def second_reading(
     chosen = Policy.load(policy) if policy is not None else reading_policy(point, wide=wide)
     out = []
     inside = elsewhere = 0
-    for i, text in enumerate(anonymised):
+    for i, text in enumerate(report_progress(anonymised, advance, len(anonymised))):
         name = ids[i] if ids else str(i + 1)
         placeholders = find_placeholders(text)
         marks = []
@@ -176,8 +176,6 @@ def second_reading(
             elsewhere += len(marks) - len(real)
             marks = real
         out.append(Marked(name, text, tuple(sorted(marks)), meta[i] if meta else MappingProxyType({})))
-        if advance is not None:
-            advance(i + 1, len(anonymised))
     readers = (*chosen.detectors, *(("capitals",) if capitals else ()))
     return SecondReading(
         tuple(out), chosen.operating_point_for("PERSON"), readers, inside, elsewhere, original is not None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 import numpy as np
@@ -75,11 +76,11 @@ class LanguageModel:
         return _Judge(self._client, {**self._slots, "classes": candidates}, names)
 
 
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class _Judge:
-    def __init__(self, client: Client, slots: Mapping[str, str], names: Sequence[Sequence[str]]) -> None:
-        self._client = client
-        self._slots = slots
-        self._names = names
+    _client: Client
+    _slots: Mapping[str, str]
+    _names: Sequence[Sequence[str]]
 
     def rank(self, targets: Sequence[Target]) -> Ranking:
         """As :class:`allonym.intruder.Judge`; raises :class:`EndpointError` where the endpoint does not answer."""

@@ -8,6 +8,7 @@ outweighs another. What a feature adds to a class is known exactly, so a text ca
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -104,24 +105,16 @@ class Linkage:
         return LinkageJudge(self._reader, parts, known_classes, shares, len(classes), factor)
 
 
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class LinkageJudge:
     """A :class:`Linkage` that has learnt. See :class:`allonym.intruder.Judge` for what it shares with others."""
 
-    def __init__(
-        self,
-        reader: Reader,
-        parts: Sequence[_Part],
-        known_classes: NDArray[np.int64],
-        shares: Floats,
-        classes: int,
-        factor: float,
-    ) -> None:
-        self._reader = reader
-        self._parts = parts
-        self._known_classes = known_classes
-        self._shares = shares
-        self._classes = classes
-        self._factor = factor
+    _reader: Reader
+    _parts: Sequence[_Part]
+    _known_classes: NDArray[np.int64]
+    _shares: Floats
+    _classes: int
+    _factor: float
 
     def scores(self, targets: Sequence[Target]) -> Floats:
         """How much speaks for every class: float ``(n, C)``, about 0 to 1; -inf for classes that it has never met."""

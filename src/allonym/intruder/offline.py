@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -60,13 +61,13 @@ class _Linear:
         return _Judge(self, weights, model, model.classes_, guesses)
 
 
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class _Judge:
-    def __init__(self, intruder: _Linear, weights: Any, model: Any, classes: Any, guesses: int) -> None:
-        self._intruder = intruder
-        self._weights = weights
-        self._model = model
-        self._classes = classes
-        self._guesses = guesses
+    _intruder: _Linear
+    _weights: Any
+    _model: Any
+    _classes: Any
+    _guesses: int
 
     def rank(self, targets: Sequence[Target]) -> Ranking:
         order = np.full((len(targets), self._guesses), -1, np.int64)

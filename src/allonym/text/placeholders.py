@@ -71,47 +71,29 @@ PEERS = (
 """What other tools write, and people who redact by hand."""
 
 _PARTS_OF_SPEECH: Mapping[str, str] = {
-    "PRONOUN": "PRON",
-    "NUMERIC": "NUM",
-    "AGE": "NUM",
-    "DATE_TIME": "NUM",
-    "PHONE_NUMBER": "NUM",
-    "ORIGIN": "ADJ",
-    "OCCUPATION": "NOUN",
-    "EMPLOYMENT_STATUS": "NOUN",
-    "FAMILY_RELATION": "NOUN",
-    "GENDER": "NOUN",
-    "MARITAL_STATUS": "ADJ",
-    "SEXUAL_ORIENTATION": "ADJ",
-    "MEDICAL_TERM": "NOUN",
-    "OTHER_IDENTIFYING_ATTRIBUTE": "NOUN",
-    "TERM": "NOUN",
-    "EMAIL_ADDRESS": "X",
-    "ONLINE_ID": "X",
+    "PRON": "PRONOUN",
+    "NUM": "NUMERIC AGE DATE_TIME PHONE_NUMBER",
+    "ADJ": "ORIGIN MARITAL_STATUS SEXUAL_ORIENTATION",
+    "NOUN": "OCCUPATION EMPLOYMENT_STATUS FAMILY_RELATION GENDER MEDICAL_TERM OTHER_IDENTIFYING_ATTRIBUTE TERM",
+    "X": "EMAIL_ADDRESS ONLINE_ID",
 }
-"""Part of speech (Universal Dependencies) of what a label and those below it stand for; all others: PROPN."""
+"""Part of speech (Universal Dependencies) to the labels that, with those below them, stand for it; others: PROPN."""
 
 _FURTHER_NAMES: Mapping[str, str] = {
-    "FIRSTNAME": "PERSON_FIRSTNAME",
-    "LASTNAME": "PERSON_LASTNAME",
-    "SURNAME": "PERSON_LASTNAME",
-    "NAME": "PERSON",
-    "ORGANISATION": "ORGANIZATION",
-    "COMPANY_NAME": "COMPANY",
-    "NUMBER": "NUMERIC",
-    "OTHERATTRIBUTE": "OTHER_IDENTIFYING_ATTRIBUTE",
-    "EMAIL": "EMAIL_ADDRESS",
-    "E_MAIL": "EMAIL_ADDRESS",
-    "PHONE": "PHONE_NUMBER",
-    "ADDRESS": "STREET_ADDRESS",
-    "MR_MS": "TITLE",
-    "MR/MS": "TITLE",
-    "REDACTED": "",
-    "REMOVED": "",
-    "DELETED": "",
-    "MASKED": "",
+    "PERSON": "NAME",
+    "PERSON_FIRSTNAME": "FIRSTNAME",
+    "PERSON_LASTNAME": "LASTNAME SURNAME",
+    "TITLE": "MR_MS MR/MS",
+    "ORGANIZATION": "ORGANISATION",
+    "COMPANY": "COMPANY_NAME",
+    "STREET_ADDRESS": "ADDRESS",
+    "EMAIL_ADDRESS": "EMAIL E_MAIL",
+    "PHONE_NUMBER": "PHONE",
+    "NUMERIC": "NUMBER",
+    "OTHER_IDENTIFYING_ATTRIBUTE": "OTHERATTRIBUTE",
+    "": "REDACTED REMOVED DELETED MASKED",
 }
-"""Names in placeholders that no scheme has; an empty label tells nothing."""
+"""Label to its names in placeholders that no scheme has; those of an empty label tell nothing."""
 
 # In brackets a label is in any case and may have several words; without them, or in braces, it is in capitals.
 _ANY_LABEL = "[A-Za-z](?:[A-Za-z0-9/_-]| (?=[A-Za-z])){0,63}?"
@@ -327,7 +309,8 @@ def _labels_by_name() -> Mapping[str, str]:
         for label in TAXONOMY:
             for name in label.names.get(scheme, ()):
                 names.setdefault(_fold_name(name), label.name)
-    return {**names, **{label.name: label.name for label in TAXONOMY}, **_FURTHER_NAMES}
+    names |= {label.name: label.name for label in TAXONOMY}
+    return names | {name: label for label, further in _FURTHER_NAMES.items() for name in further.split()}
 
 
 def _fold_name(name: str) -> str:
@@ -336,4 +319,5 @@ def _fold_name(name: str) -> str:
 
 @cache
 def _part_of_speech(label: str) -> str:
-    return next((_PARTS_OF_SPEECH[name] for name in TAXONOMY.lineage(label) if name in _PARTS_OF_SPEECH), "PROPN")
+    parts = {name: part for part, names in _PARTS_OF_SPEECH.items() for name in names.split()}
+    return next((parts[name] for name in TAXONOMY.lineage(label) if name in parts), "PROPN")
