@@ -76,7 +76,7 @@ class LanguageModel:
         return _Judge(self._client, {**self._slots, "classes": candidates}, names)
 
 
-@dataclass(frozen=True, slots=True, repr=False, eq=False)
+@dataclass(repr=False, eq=False)
 class _Judge:
     _client: Client
     _slots: Mapping[str, str]

@@ -105,7 +105,7 @@ class Linkage:
         return LinkageJudge(self._reader, parts, known_classes, shares, len(classes), factor)
 
 
-@dataclass(frozen=True, slots=True, repr=False, eq=False)
+@dataclass(repr=False, eq=False)
 class LinkageJudge:
     """A :class:`Linkage` that has learnt. See :class:`allonym.intruder.Judge` for what it shares with others."""
 

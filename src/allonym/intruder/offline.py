@@ -61,7 +61,7 @@ class _Linear:
         return _Judge(self, weights, model, model.classes_, guesses)
 
 
-@dataclass(frozen=True, slots=True, repr=False, eq=False)
+@dataclass(repr=False, eq=False)
 class _Judge:
     _intruder: _Linear
     _weights: Any
