@@ -8,6 +8,7 @@ from importlib.resources import files
 from typing import NamedTuple
 
 from allonym.text.fold import fold
+from allonym.text.names import has_swapped_letters, near
 
 LONGEST_ENDING = 6
 AFTER_APOSTROPHE = {
@@ -29,15 +30,8 @@ AFTER_APOSTROPHE |= {"ie": 4, "ów": 0, "om": 1, "ami": 3, "ach": 4}
 
 
 def one_slip(a: str, b: str) -> bool:
-    """Whether one letter too many, too few, another or two neighbours swapped make one of the other."""
-    if abs(len(a) - len(b)) > 1 or a == b:
-        return False
-    at = 0
-    while at < len(a) and at < len(b) and a[at] == b[at]:
-        at += 1
-    if len(a) == len(b):
-        return a[at + 1 :] == b[at + 1 :] or (a[at : at + 2] == b[at : at + 2][::-1] and a[at + 2 :] == b[at + 2 :])
-    return a[at + 1 :] == b[at:] if len(a) > len(b) else a[at:] == b[at + 1 :]
+    """Return whether one insertion, deletion, substitution or swap of neighbours makes one word of the other."""
+    return a != b and (near(a, b) or has_swapped_letters(a, b, least=2))
 
 
 @lru_cache(maxsize=1)

@@ -163,9 +163,9 @@ def alike(a: str, b: str) -> bool:
     return has_swapped_letters(a, b)
 
 
-def has_swapped_letters(a: str, b: str) -> bool:
-    """Return whether words of five letters or more differ only in two neighbouring letters that changed places."""
-    if len(a) != len(b) or len(a) < 5:
+def has_swapped_letters(a: str, b: str, least: int = 5) -> bool:
+    """Return whether words of ``least`` letters or more differ only in two neighbouring letters that changed places."""
+    if len(a) != len(b) or len(a) < least:
         return False
     i = _count_common_start(a, b)
     return i + 1 < len(a) and (a[i], a[i + 1]) == (b[i + 1], b[i]) and a[i + 2 :] == b[i + 2 :]
