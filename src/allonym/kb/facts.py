@@ -11,16 +11,16 @@ from allonym.kb.people import SOURCES, read_rows
 from allonym.kb.store import Store
 
 
-def write_facts(store: Store, places: Geography, own: int, faker: int) -> None:
+def write_facts(store: Store, places: Geography, source: int, faker: int) -> None:
     """Write all of it, in a fixed order."""
-    _write_areas(store, own)
-    _write_natural(store, places, own)
-    _write_nationalities(store, places, own)
-    _write_groups(store, own)
-    _write_organisations(store, places, own)
-    _write_streets(store, own)
-    _write_occupations(store, own, faker)
-    _write_things(store, own)
+    _write_areas(store, source)
+    _write_natural(store, places, source)
+    _write_nationalities(store, places, source)
+    _write_groups(store, source)
+    _write_organisations(store, places, source)
+    _write_streets(store, source)
+    _write_occupations(store, source, faker)
+    _write_things(store, source)
 
 
 class _Classes:
@@ -32,79 +32,79 @@ class _Classes:
 
     def __call__(self, name: str) -> int:
         if name not in self._ids:
-            self._ids[name] = self._store.entity("class", name, self._source, usable=False)
+            self._ids[name] = self._store.add_entity("class", name, self._source, usable=False)
         return self._ids[name]
 
 
-def _write_areas(store: Store, own: int) -> None:
-    area = store.entity("class", "area of several countries or regions", own, usable=False)
+def _write_areas(store: Store, source: int) -> None:
+    area = store.add_entity("class", "area of several countries or regions", source, usable=False)
     for name, *entries in read_rows("places.tsv"):
-        number = store.entity("region", name, own)
-        store.relate(number, "instance_of", area)
-        store.names(number, entries)
+        number = store.add_entity("region", name, source)
+        store.add_relation(number, "instance_of", area)
+        store.add_names(number, entries)
 
 
 _SORT = re.compile("^(River|Mount|Lake|Loch|Monte) | (River|Mountains|Sea|Ocean|National Park|Forest)$")
 
 
-def _write_natural(store: Store, places: Geography, own: int) -> None:
+def _write_natural(store: Store, places: Geography, source: int) -> None:
     for sort, country, names in read_rows("natural.tsv"):
         for name in names.split(";"):
             label, _, more = name.partition("=")
-            number = store.entity("natural", label, own, country=country, industry=sort)
-            store.names(number, (entry.replace(":", "=", 1) for entry in more.split(",")))
+            number = store.add_entity("natural", label, source, country=country, industry=sort)
+            store.add_names(number, (entry.replace(":", "=", 1) for entry in more.split(",")))
             bare = _SORT.sub("", label)
             if bare != label and len(bare) > 3 and (country, fold(bare)) not in places.cities:
-                store.alias(number, bare)
+                store.add_alias(number, bare)
 
 
 _FORMS = ("adjective", "noun", "plural")
 
 
-def _write_nationalities(store: Store, places: Geography, own: int) -> None:
+def _write_nationalities(store: Store, places: Geography, source: int) -> None:
     for code, *english_and_more in read_rows("nationalities.tsv"):
         english, more = english_and_more[:3], english_and_more[3:]
         country, _, region = code.partition("-")
-        number = store.entity("nationality", english[0], own, country=country, region=region, usable=not region)
+        number = store.add_entity("nationality", english[0], source, country=country, region=region, usable=not region)
         for form, text in zip(_FORMS, english, strict=True):
-            store.label(number, "en", text, form)
+            store.add_label(number, "en", text, form)
         if english[1] == f"{english[0]}man":  # a Frenchman, but neither a German nor an Omani
-            store.label(number, "en", f"{english[0]}woman", "noun_f")
-            store.alias(number, f"{english[0]}men", "en")
-            store.alias(number, f"{english[0]}women", "en")
+            store.add_label(number, "en", f"{english[0]}woman", "noun_f")
+            store.add_alias(number, f"{english[0]}men", "en")
+            store.add_alias(number, f"{english[0]}women", "en")
         for entry in more:
             language, _, text = entry.partition("=")
             if language == "also":
-                store.names(number, [entry])
+                store.add_names(number, [entry])
                 continue
             if language == "en":
-                store.label(number, "en", text, "noun_f")
+                store.add_label(number, "en", text, "noun_f")
                 continue
             forms = text.split("|")
             if language == "de" and len(forms) == 3:
                 forms.append(f"{forms[1].removesuffix('e')}in")
             for form, name in zip((*_FORMS, "noun_f"), forms, strict=False):
-                store.label(number, language, name, form)
+                store.add_label(number, language, name, form)
         target = places.regions.get((country, region)) if region else places.countries.get(country)
         if target is not None:
-            store.relate(number, "country", target)
+            store.add_relation(number, "country", target)
 
 
-def _write_groups(store: Store, own: int) -> None:
-    classes = _Classes(store, own)
+def _write_groups(store: Store, source: int) -> None:
+    classes = _Classes(store, source)
     for kind, group, adjective, *more in read_rows("groups.tsv"):
-        number = store.entity(kind, adjective, own)
-        store.relate(number, "instance_of", classes(group))
+        number = store.add_entity(kind, adjective, source)
+        store.add_relation(number, "instance_of", classes(group))
         forms = [text for text in more if "=" not in text] + ["", ""]
         for form, text in zip(_FORMS, (adjective, *forms), strict=False):
-            store.label(number, "en", text or adjective, form)
+            store.add_label(number, "en", text or adjective, form)
         for entry in more:
             language, sign, text = entry.partition("=")
             if sign:
-                store.label(number, language, text, "adjective")
+                store.add_label(number, language, text, "adjective")
 
 
-def _write_organisations(store: Store, places: Geography, own: int) -> None:
+def _write_organisations(store: Store, places: Geography, source: int) -> None:
     facilities = (["facility", *row] for row in read_rows("facilities.tsv"))
     for kind, industry, country, entries in (*read_rows("organisations.tsv"), *facilities):
         for entry in entries.split(";"):  # Name@City|alias
@@ -112,29 +112,29 @@ def _write_organisations(store: Store, places: Geography, own: int) -> None:
             name, _, city = head.partition("@")
             seat = places.find_city(country, city)
             region = places.region_of.get(seat, "")
-            number = store.entity(kind, name, own, country=country, region=region, industry=industry)
+            number = store.add_entity(kind, name, source, country=country, region=region, industry=industry)
             for alias in (*aliases, *([name[4:]] if name.startswith("The ") else [])):
-                store.alias(number, alias)
+                store.add_alias(number, alias)
             if seat is not None:
-                store.relate(number, "city", seat)
+                store.add_relation(number, "city", seat)
 
 
-def _write_streets(store: Store, own: int) -> None:
+def _write_streets(store: Store, source: int) -> None:
     for countries, language, patterns, stems in read_rows("streets.tsv"):
         shapes, words = patterns.split("|"), stems.split(",")
         for country in countries.split():
             for i, stem in enumerate(words):
                 for shape in {shapes[i % len(shapes)]: 0, shapes[(i * 2 + 1) % len(shapes)]: 0}:
                     label = shape.replace("{}", stem)
-                    number = store.entity(
-                        "street", label, own, country=country, industry=shape.replace("{}", "").strip(" .").lower()
+                    number = store.add_entity(
+                        "street", label, source, country=country, industry=shape.replace("{}", "").strip(" .").lower()
                     )
-                    store.form(number, language, "stem", stem)
-                    store.form(number, language, "pattern", shape)
+                    store.add_form(number, language, "stem", stem)
+                    store.add_form(number, language, "pattern", shape)
 
 
-def _write_occupations(store: Store, own: int, faker: int) -> None:
-    classes = _Classes(store, own)
+def _write_occupations(store: Store, source: int, faker: int) -> None:
+    classes = _Classes(store, source)
     matches: list[tuple[str, list[str]]] = []
     written: set[str] = set()
     work = classes("occupation")
@@ -144,15 +144,15 @@ def _write_occupations(store: Store, own: int, faker: int) -> None:
             matches.append((name, words.split(",")))
             continue
         above = classes(f"occupation in {trade}")
-        store.relate(above, "subclass_of", classes(f"occupation in {parent}") if parent else work)
+        store.add_relation(above, "subclass_of", classes(f"occupation in {parent}") if parent else work)
         for entry in entries.split(";"):
             head, *aliases = entry.split("|")
             name, _, gender = head.partition("/")
             written.update(map(fold, (name, *aliases)))
-            number = store.entity("occupation", name, own, industry=trade, gender=gender)
-            store.relate(number, "subclass_of", above)
+            number = store.add_entity("occupation", name, source, industry=trade, gender=gender)
+            store.add_relation(number, "subclass_of", above)
             for alias in aliases:
-                store.alias(number, alias)
+                store.add_alias(number, alias)
     for name in _list_jobs():
         if fold(name) in written:
             continue
@@ -161,8 +161,8 @@ def _write_occupations(store: Store, own: int, faker: int) -> None:
         trade = next((t for t, words in matches if any(w in low for w in words)), "")
         if trade:
             # Long ones are known, but would read odd in place of a common one.
-            number = store.entity("occupation", name, faker, industry=trade, usable=len(name.split()) <= 2)
-            store.relate(number, "subclass_of", classes(f"occupation in {trade}"))
+            number = store.add_entity("occupation", name, faker, industry=trade, usable=len(name.split()) <= 2)
+            store.add_relation(number, "subclass_of", classes(f"occupation in {trade}"))
 
 
 _CAPITALS = re.compile(r"\b(?:[A-Z]{2,}|English|Scotland|Wales|England)\b")
@@ -191,12 +191,12 @@ def _list_jobs() -> list[str]:
 _BROKEN = frozenset({"publishing copy", "press sub", "contractor", "dealer", "best boy", "gaffer"})
 
 
-def _write_things(store: Store, own: int) -> None:
+def _write_things(store: Store, source: int) -> None:
     table = tomllib.loads((SOURCES / "things.toml").read_text(encoding="utf-8"))
     for kind, sorts in table.items():
         for sort, values in sorts.items():
             pairs = [(q, n) for q in values[0] for n in values[1]] if kind == "event" else [("", n) for n in values]
             for qualifier, name in pairs:
-                number = store.entity(kind, f"{qualifier} {name}".strip(), own, industry=sort)
+                number = store.add_entity(kind, f"{qualifier} {name}".strip(), source, industry=sort)
                 if kind == "event" and sort != "storm":
-                    store.form(number, "en", "pattern", f"{{place}} {name}")
+                    store.add_form(number, "en", "pattern", f"{{place}} {name}")

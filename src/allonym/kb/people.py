@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from allonym.kb.base import fold
-from allonym.kb.roman import romanise
+from allonym.kb.roman import romanise_name
 from allonym.kb.store import Store
 
 SOURCES = Path(__file__).with_name("sources")
@@ -76,16 +76,16 @@ def read_faker() -> Iterator[Name]:
             kind, _, attribute = entry.partition("=")
             part, _, gender = kind.partition("/")
             if attribute in values and attribute not in repeated and (lists == part or lists not in ("first", "last")):
-                yield from _weigh(values[attribute], origin, part, gender, int(weight), script)
+                yield from _weigh_names(values[attribute], origin, part, gender, int(weight), script)
 
 
-def _weigh(
+def _weigh_names(
     names: Iterable[str] | Mapping[str, float], origin: str, part: str, gender: str, weight: int, script: str
 ) -> Iterator[Name]:
     shares = names if isinstance(names, Mapping) else {}
     most = max(shares.values(), default=1.0) or 1.0
     for raw in names:
-        name = romanise(" ".join(raw.split()), script)
+        name = romanise_name(" ".join(raw.split()), script)
         if name.isupper():
             name = name.capitalize()
         name = _MC.sub(lambda m: "Mc" + m[1].upper(), name)
@@ -270,10 +270,10 @@ def write_names(store: Store, places: frozenset[str]) -> None:
     for name in names:
         weight = 1 if is_borrowed(name, typical) else name.weight
         usable = is_fit(name, banned, typical) and not is_foreign(name, weights) and not is_ambiguous(name, women)
-        store.name(name.name, name.part, name.origin, name.gender, weight, usable)
-    store.endings(count_endings(names))
+        store.add_name(name.name, name.part, name.origin, name.gender, weight, usable)
+    store.add_endings(count_endings(names))
     for given, family in read_famous():
-        store.famous(given, family)
+        store.add_famous(given, family)
 
 
 def count_endings(names: Iterable[Name]) -> list[tuple[str, str, int]]:

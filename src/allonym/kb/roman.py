@@ -50,7 +50,7 @@ def _romanise_greek(name: str) -> str:
     return "".join(_GREEK.get(c, c) for c in name)
 
 
-def romanise(name: str, script: str) -> str:
+def romanise_name(name: str, script: str) -> str:
     """Return a name in Latin letters with a capital; as it is without a script; empty where that cannot be done.
 
     Args:

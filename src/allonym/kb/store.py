@@ -33,15 +33,15 @@ class Store:
         self.db = connection
         self._origins: dict[str, int] = {}
 
-    def meta(self, key: str, value: str) -> None:
+    def add_meta(self, key: str, value: str) -> None:
         """Write a fact about the file itself, such as its title."""
         self.db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
 
-    def source(self, source: Source) -> int:
+    def add_source(self, source: Source) -> int:
         """Write a source and return its number."""
         return int(self.db.execute("INSERT INTO source VALUES (NULL, ?, ?, ?, ?, ?)", source).lastrowid or 0)
 
-    def entity(
+    def add_entity(
         self,
         kind: str,
         label: str,
@@ -67,28 +67,28 @@ class Store:
         self._add_lookup(label, number, OWN)
         return number
 
-    def label(self, entity: int, language: str, text: str, form: str = "") -> None:
+    def add_label(self, entity: int, language: str, text: str, form: str = "") -> None:
         """Write a name in a language; the first one of a form stays, further ones become aliases."""
         self.db.execute("INSERT OR IGNORE INTO label VALUES (?, ?, ?, ?)", (entity, language, form, text))
         self._add_lookup(text, entity, TRANSLATED, language)
 
-    def form(self, entity: int, language: str, form: str, text: str) -> None:
+    def add_form(self, entity: int, language: str, form: str, text: str) -> None:
         """Write a form that no text is looked up by, such as the pattern of a street's name."""
         self.db.execute("INSERT OR IGNORE INTO label VALUES (?, ?, ?, ?)", (entity, language, form, text))
 
-    def alias(self, entity: int, text: str, language: str = "") -> None:
+    def add_alias(self, entity: int, text: str, language: str = "") -> None:
         """Write a name that is found, but never written into a text."""
         self._add_lookup(text, entity, ALIAS, language)
 
-    def names(self, entity: int, entries: Iterable[str]) -> None:
+    def add_names(self, entity: int, entries: Iterable[str]) -> None:
         """Write labels (``language=name``) and aliases (``also=a;b``) of an entity; empty entries are passed over."""
         for entry in filter(None, entries):
             language, _, text = entry.partition("=")
             if language != "also":
-                self.label(entity, language, text)
+                self.add_label(entity, language, text)
                 continue
             for name in text.split(";"):
-                self.alias(entity, name)
+                self.add_alias(entity, name)
 
     def _add_lookup(self, text: str, entity: int, rank: int, language: str = "") -> None:
         key = (fold(text), entity)
@@ -101,7 +101,7 @@ class Store:
             values = (min(rank, row[0]), languages, *key)
             self.db.execute("UPDATE lookup SET rank = ?, languages = ? WHERE folded = ? AND entity = ?", values)
 
-    def relate(self, entity: int, property: str, target: int) -> None:
+    def add_relation(self, entity: int, property: str, target: int) -> None:
         """Write a relation; targets written first count as the more important ones."""
         if entity == target:
             return
@@ -112,7 +112,7 @@ class Store:
             (entity, property, target),
         )
 
-    def name(self, name: str, part: str, origin: str, gender: str, weight: int, usable: bool) -> None:
+    def add_name(self, name: str, part: str, origin: str, gender: str, weight: int, usable: bool) -> None:
         """Write a name of people; the columns are those of :class:`NameFact`."""
         folded = fold(name)
         shown = "" if name == folded.capitalize() else name
@@ -129,18 +129,18 @@ class Store:
             self._origins[name] = int(self.db.execute("INSERT INTO origin VALUES (NULL, ?)", (name,)).lastrowid or 0)
         return self._origins[name]
 
-    def famous(self, given: str, family: str) -> None:
+    def add_famous(self, given: str, family: str) -> None:
         """Write the name of a well-known person."""
         self.db.execute("INSERT OR IGNORE INTO famous VALUES (?, ?)", (fold(given), fold(family)))
 
-    def endings(self, rows: Iterable[tuple[str, str, int]]) -> None:
+    def add_endings(self, rows: Iterable[tuple[str, str, int]]) -> None:
         """Write how names end: ending, origin, share."""
         for ending, origin, share in rows:
             self.db.execute("INSERT INTO ending VALUES (?, ?, ?)", (ending, self._get_origin(origin), share))
 
 
 @contextmanager
-def writing(path: Path) -> Iterator[Store]:
+def open_store(path: Path) -> Iterator[Store]:
     """Yield a store that becomes the file ``path`` when the block ends well, and leaves nothing when it does not."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)

@@ -22,7 +22,7 @@ from typing import IO, Any, cast
 from allonym.errors import KnowledgeBaseError
 from allonym.kb.base import PLACES, SHIPPED, KnowledgeBase
 from allonym.kb.people import SOURCES, Name, is_fit, read_unfit
-from allonym.kb.store import Source, Store, writing
+from allonym.kb.store import Source, Store, open_store
 
 Advance = Callable[[int, "int | None"], None]
 LISTED = 20  # damaged lines that are named
@@ -87,16 +87,16 @@ def import_dump(
     """
     imported = Imported()
     total = 2 * dump.stat().st_size
-    with writing(out) as store:
+    with open_store(out) as store:
         store.db.executescript(_SCRATCH)
         table = tomllib.loads((SOURCES / "wikidata.toml").read_text(encoding="utf-8"))
         _read_classes(store, table, dump, advance and (lambda position: advance(position, total)))
-        _classify(store, table)
+        _classify_items(store, table)
         reader = _Reader(store, table, tuple(dict.fromkeys(("en", *languages))), min_sitelinks, imported)
         for _, entity in _read_entities(
             dump, imported, advance and (lambda position: advance(total // 2 + position, total))
         ):
-            reader.read(entity)
+            reader.read_entity(entity)
         if not imported.lines:
             raise KnowledgeBaseError(
                 f"{dump.name}: no entity could be read; required is a JSON dump of Wikidata, one entity in each line"
@@ -107,16 +107,16 @@ def import_dump(
         imported.names = _write_people(store, base)
         for name in _TABLES:
             store.db.execute(f"DROP TABLE scratch_{name}")
-        store.meta("title", "from a dump of Wikidata")
-        store.meta("languages", " ".join(reader.languages))
-        store.endings(base.endings())
+        store.add_meta("title", "from a dump of Wikidata")
+        store.add_meta("languages", " ".join(reader.languages))
+        store.add_endings(base.endings())
     return imported
 
 
 # Reading
 
 
-def _decompress(path: Path, raw: IO[bytes]) -> IO[bytes]:
+def _open_decompressed(path: Path, raw: IO[bytes]) -> IO[bytes]:
     openers: dict[str, Any] = {".bz2": bz2.open, ".gz": gzip.open}
     opener = openers.get(path.suffix)
     return cast("IO[bytes]", opener(raw)) if opener is not None else raw
@@ -126,7 +126,7 @@ def _read_lines(
     dump: Path, tell: Callable[[int], None] | None, report: Callable[[int], None]
 ) -> Iterator[tuple[int, bytes]]:
     """Yield the lines that hold an entity, with their numbers, without the comma between them."""
-    with dump.open("rb") as raw, _decompress(dump, raw) as file:
+    with dump.open("rb") as raw, _open_decompressed(dump, raw) as file:
         number = 0
         try:
             for number, line in enumerate(file, 1):
@@ -227,7 +227,7 @@ def _read_classes(store: Store, table: dict[str, Any], dump: Path, tell: Callabl
             store.db.execute("INSERT OR IGNORE INTO scratch_name VALUES (?, ?, ?, ?)", (number, text, kind[1], origin))
 
 
-def _classify(store: Store, table: dict[str, Any]) -> None:
+def _classify_items(store: Store, table: dict[str, Any]) -> None:
     """Give each class the kind of the nearest class of the table above it."""
     db = store.db
     db.execute("CREATE INDEX scratch_parent ON scratch_subclass (parent)")
@@ -259,9 +259,9 @@ class _Reader:
         self._genders = {_parse_number(q): gender for q, gender in table["genders"].items()}
         self._origins = {_parse_number(q): origin for q, origin in table["origins"].items()}
         credit = "Wikidata contributors, https://www.wikidata.org"
-        self._source = store.source(Source("Wikidata", "dump", "CC0-1.0", credit, "labels, aliases and statements"))
+        self._source = store.add_source(Source("Wikidata", "dump", "CC0-1.0", credit, "labels, aliases and statements"))
 
-    def read(self, entity: dict[str, Any]) -> None:
+    def read_entity(self, entity: dict[str, Any]) -> None:
         number = _parse_number(entity["id"])
         if not number or entity["type"] != "item":
             return
@@ -292,7 +292,7 @@ class _Reader:
         if db.execute("SELECT 1 FROM entity WHERE id = ?", (number,)).fetchone():
             return
         region = next((c for c in _get_values(entity, "P300") if isinstance(c, str)), "") if kind == "region" else ""
-        store.entity(
+        store.add_entity(
             kind,
             label,
             self._source,
@@ -306,13 +306,13 @@ class _Reader:
         for language in self.languages:
             for text in _get_texts(entity, "labels", language):
                 if text != label or language != "en":
-                    store.label(number, language, text)
+                    store.add_label(number, language, text)
             for text in _get_texts(entity, "aliases", language):
                 if len(text) > 3 or kind not in PLACES:
-                    store.alias(number, text, language)
+                    store.add_alias(number, text, language)
         for property, name in self._relations.items():
             for target in _get_items(entity, property):
-                store.relate(number, name, target)
+                store.add_relation(number, name, target)
         for target in _get_items(entity, "P131")[:1]:
             db.execute("INSERT INTO scratch_within VALUES (?, ?)", (number, target))
         for target in _get_items(entity, "P452")[:1]:
@@ -346,7 +346,7 @@ class _Reader:
                 )
         words = _get_label(entity, self.languages).split()
         if links >= max(self._least, _WELL_KNOWN) and len(words) > 1:
-            self._store.famous(words[0], words[-1])
+            self._store.add_famous(words[0], words[-1])
 
 
 def _get_amount(entity: dict[str, Any], property: str) -> int:
@@ -386,7 +386,7 @@ def _copy_shipped(store: Store, base: KnowledgeBase) -> None:
     db.execute("ATTACH ? AS shipped", (str(base.path),))
     marks = ",".join(f"'{kind}'" for kind in _COPIED)
     sources = {
-        old: store.source(Source(*row))
+        old: store.add_source(Source(*row))
         for old, *row in db.execute("SELECT id, name, version, licence, credit, taken FROM shipped.source").fetchall()
     }
     copied = f"SELECT id FROM shipped.entity WHERE kind IN ({marks})"
@@ -434,6 +434,6 @@ def _write_people(store: Store, base: KnowledgeBase) -> int:
             continue
         name = Name(text, part, origin, gender, round(10 * math.log2(number + 1)), number >= _BEARERS)
         before = store.db.total_changes
-        store.name(text, part, origin, gender, name.weight, is_fit(name, banned, {}))
+        store.add_name(text, part, origin, gender, name.weight, is_fit(name, banned, {}))
         new += store.db.total_changes > before
     return new

@@ -70,7 +70,7 @@ def _render_mail(cast: Cast, boxes: Mailboxes, surface: str) -> str | None:
     for word, sign in _SPOKEN_SIGNS.items():
         local = re.sub(re.escape(word), sign, local, flags=re.I)
     spelled = all(len(p) == 1 for p in local.split())
-    new = boxes.rename(("" if spelled else " ").join(local.split()))
+    new = boxes.rename_local_part(("" if spelled else " ").join(local.split()))
     host = _choose_domain(cast, boxes, domain.replace(" ", ""))
     if new is None or host is None:
         return None
@@ -104,7 +104,7 @@ def _speak_signs(new: str, old: str) -> str:
 def _render_handle(cast: Cast, boxes: Mailboxes, surface: str) -> str | None:
     bare = surface.lstrip("@＠").strip()
     lead = surface[: surface.find(bare)] if bare else surface
-    new = boxes.rename(bare)
+    new = boxes.rename_local_part(bare)
     return None if new is None else lead + _match_case_by_runs(new, bare) + surface[len(lead) + len(bare) :]
 
 

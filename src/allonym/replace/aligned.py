@@ -91,13 +91,13 @@ def align(source: str, output: str, places: Sequence[Interval]) -> Alignment:
         source, output: one passage each.
         places: of the source, sorted and disjoint.
     """
-    left, right = list(TOKEN.finditer(source)), list(TOKEN.finditer(output))
-    spans = [_find_tokens(left, place) for place in places]
-    inside = [-1] * len(left)
+    source_tokens, output_tokens = list(TOKEN.finditer(source)), list(TOKEN.finditer(output))
+    spans = [_find_tokens(source_tokens, place) for place in places]
+    inside = [-1] * len(source_tokens)
     for number, (a, b) in enumerate(spans):
         inside[a:b] = [number] * (b - a)
-    matcher = SequenceMatcher(None, [t[0] for t in left], [t[0] for t in right], autojunk=False)
-    to: list[int | None] = [None] * (len(left) + 1)  # boundary of the source to that of the output
+    matcher = SequenceMatcher(None, [t[0] for t in source_tokens], [t[0] for t in output_tokens], autojunk=False)
+    to: list[int | None] = [None] * (len(source_tokens) + 1)  # boundary of the source to that of the output
     broken: set[int] = set()
     rejected = unchanged = 0
     for tag, i1, i2, j1, j2 in _split_blocks(matcher.get_opcodes(), inside):
@@ -123,7 +123,7 @@ def align(source: str, output: str, places: Sequence[Interval]) -> Alignment:
         if number in broken or start is None or end is None or start >= end or a == b:
             values.append(None)
         else:
-            values.append(output[right[start].start() : right[end - 1].end()])
+            values.append(output[output_tokens[start].start() : output_tokens[end - 1].end()])
     outside = sum(n < 0 for n in inside)
     return Alignment(tuple(values), rejected, (unchanged, outside))
 

@@ -79,7 +79,7 @@ def make_renderers(cast: Cast, targets: Sequence[Wanted]) -> dict[str, Renderer]
         may_be_nationality = "nationality" in _KINDS[label]
         label = "LANGUAGE" if may_be_nationality and _is_language(places, target) else label
         forms = _find_forms(places, target) if may_be_nationality else {}
-        render = out[target.entity.key] = partial(_render, places, label, forms)
+        render = out[target.entity.key] = partial(_render_attribute, places, label, forms)
         for surface in target.surfaces:
             render(surface)
         if may_be_nationality:
@@ -113,7 +113,7 @@ def _find_forms(places: PlaceMap, target: Wanted) -> dict[str, str]:
     return out
 
 
-def _render(places: PlaceMap, label: str, forms: dict[str, str], surface: str) -> str | None:
+def _render_attribute(places: PlaceMap, label: str, forms: dict[str, str], surface: str) -> str | None:
     has_article = label == "OCCUPATION" or "nationality" in _KINDS[label]
     article, core = _split_article(surface) if has_article else ("", surface)
     if not core.strip():
@@ -222,7 +222,7 @@ def _choose_language(places: PlaceMap, surface: str) -> str | None:
     if spoken == (item,):
         return None  # it is spoken there too: nothing else would be true
     pools = [[i for i in pool if i.id != item.id] for pool in (spoken, _list_languages(kb))]
-    other = places.assign("language", f"{item.label}>{to or ''}", pools)
+    other = places.assign_item("language", f"{item.label}>{to or ''}", pools)
     if other is None:
         return None
     language, bare = places.language, plain(surface)
@@ -267,11 +267,11 @@ def _choose_occupation(places: PlaceMap, surface: str) -> str | None:
         pool = [o for o in places.kb.pool("occupation", industry=item.industry) if not old & set(split_words(o.label))]
         pools = [[o for o in pool if not _is_gendered(o.label)], pool]
         # The finance director and the director are two.
-        other = places.assign("occupation", " ".join((*low[rank:start], item.label, *low[end:])), pools)
+        other = places.assign_item("occupation", " ".join((*low[rank:start], item.label, *low[end:])), pools)
         if other is None:
             return None
         label = places.kb.label(other, places.language)
-        label = _pluralise(label) if plural else label
+        label = _pluralise_noun(label) if plural else label
         if core[:1].isupper() and not core.isupper():
             words_to_capitalise = label.split(" ") if core.istitle() else [label]
             label = " ".join(w[:1].upper() + w[1:] for w in words_to_capitalise)
@@ -329,14 +329,14 @@ def _choose_similar(places: PlaceMap, item: Item, surface: str, plural: bool, fo
     kb = places.kb
     if item.kind == "nationality" and item.country:
         new = choose_nationality(places, item, surface[:-1] if plural else surface, form)
-        return _pluralise(new) if plural and new is not None else new
+        return _pluralise_noun(new) if plural and new is not None else new
     industry = [o for o in kb.pool(item.kind, industry=item.industry) if o.id != item.id] if item.industry else []
-    other = places.assign(item.kind, item.label, [kb.siblings(item), industry])
+    other = places.assign_item(item.kind, item.label, [kb.siblings(item), industry])
     if other is None:
         return None
     language, form = places.find_form(item, surface)
     text = kb.labels(other).get((language, form)) or kb.label(other, places.language)
-    return match_capitals(_pluralise(text) if plural and form != "plural" else text, surface)
+    return match_capitals(_pluralise_noun(text) if plural and form != "plural" else text, surface)
 
 
 def _choose_compound(places: PlaceMap, surface: str) -> str | None:
@@ -405,9 +405,9 @@ def _list_singulars(text: str) -> tuple[str, ...]:
     return (text[:-1],) if low.endswith("s") and len(text) > 3 else ()
 
 
-def _pluralise(text: str) -> str:
+def _pluralise_noun(text: str) -> str:
     """Return the plural of an English noun, by its last word, or by the one before ``of``."""
-    head, of, rest = text.partition(" of ")
+    head, separator, rest = text.partition(" of ")
     low = head.lower()
     if low.endswith("man") and not low.endswith(("human", "german", "roman", "ottoman")):
         head = head[:-3] + "men"
@@ -415,4 +415,4 @@ def _pluralise(text: str) -> str:
         head = head[:-1] + "ies"
     else:
         head += "es" if low.endswith(("s", "x", "ch", "sh", "z")) else "s"
-    return head + of + rest
+    return head + separator + rest

@@ -43,12 +43,12 @@ def named(kind: str, word: str, language: str = "en") -> CalendarName | None:
 
 
 @cache
-def join_names(kind: str) -> str:
+def join_calendar_names(kind: str) -> str:
     """Return all names of a kind as alternatives of a regular expression, the longest first."""
     return "|".join(sorted((word for k, word in _read_names() if k == kind), key=lambda w: (-len(w), w)))
 
 
-def write_name(index: int, name: CalendarName, model: str) -> str:
+def write_calendar_name(index: int, name: CalendarName, model: str) -> str:
     """Return the name at another position, in the form of ``name`` and in the case of ``model``."""
     new = name.names[index % len(name.names)]
     if model.isupper() and len(model) > 1:

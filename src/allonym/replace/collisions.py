@@ -47,14 +47,16 @@ def avoid_collisions(cast: Cast, targets: Sequence[Wanted], renderers: Mapping[s
         key = target.entity.key
         if key not in results or surface in results[key]:
             continue
-        original = _normalise(surface)
+        original = _normalise_pseudonym(surface)
         family = cast.family(target)
 
         def is_free(new: str, key: str = key, original: str = original, family: str = family) -> bool:
-            if _normalise(new) == original:
+            if _normalise_pseudonym(new) == original:
                 return True
-            owner = owners.get(_normalise(new))
-            return (owner is None or owner[0] == key or owner[1] == original) and not surroundings.has(new, key, family)
+            owner = owners.get(_normalise_pseudonym(new))
+            return (owner is None or owner[0] == key or owner[1] == original) and not surroundings.has_pseudonym(
+                new, key, family
+            )
 
         new = renderers[key](surface)
         if new and not is_free(new):
@@ -63,7 +65,7 @@ def avoid_collisions(cast: Cast, targets: Sequence[Wanted], renderers: Mapping[s
             new = next((other for other in others if other and is_free(other)), None)
             refused += 1
         if new:
-            owners.setdefault(_normalise(new), (key, original))
+            owners.setdefault(_normalise_pseudonym(new), (key, original))
         results[key][surface] = new
     if refused:
         cast.remarks.append(
@@ -72,7 +74,7 @@ def avoid_collisions(cast: Cast, targets: Sequence[Wanted], renderers: Mapping[s
     return {key: _Checked(results[key], render) if key in results else render for key, render in renderers.items()}
 
 
-def _normalise(text: str) -> str:
+def _normalise_pseudonym(text: str) -> str:
     """Return a pseudonym without case and without an article before it, as pseudonyms are compared."""
     return _ARTICLE.sub("", text.casefold())
 
@@ -123,7 +125,7 @@ class _Surroundings:
                     out[name] = key if out.get(name, key) == key else ""
         return out
 
-    def has(self, new: str, key: str, family: str) -> bool:
+    def has_pseudonym(self, new: str, key: str, family: str) -> bool:
         """Whether a pseudonym for ``key`` occurs in the document.
 
         Args:

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 ESCAPED_LABEL = "OTHER_IDENTIFYING_ATTRIBUTE"
 ARTICLE = "article@1"
-_NONE_GIVEN: Mapping[Span, tuple[str, str]] = MappingProxyType({})
+_NONE_DECIDED: Mapping[Span, tuple[str, str]] = MappingProxyType({})
 UNNUMBERED = "\0tag"
 """The tag of an entity that is numbered only if an operator returns its tag."""
 
@@ -203,7 +203,7 @@ def make_plan(
     scope: str = "",
     notes: Iterable[str] = (),
     book: Book | None = None,
-    given: Mapping[Span, tuple[str, str]] = _NONE_GIVEN,
+    given: Mapping[Span, tuple[str, str]] = _NONE_DECIDED,
 ) -> Plan:
     """The plan that replaces each mention of each entity as the policy says.
 
@@ -308,11 +308,11 @@ def _prepare_operators(text: str, slots: Sequence[_Slot], setting: Setting, rema
         prepare = traits_of(get_operator(operator)).prepare
         assert prepare is not None
         call = partial(prepare, targets, setting, remarks)
-        prepared[operator] = _call(call, name, "while it prepared the document")
+        prepared[operator] = _call_safely(call, name, "while it prepared the document")
     return replace(setting, prepared=MappingProxyType(prepared))
 
 
-def _call(call: Callable[[], T], operator: str, place: str) -> T:
+def _call_safely(call: Callable[[], T], operator: str, place: str) -> T:
     """Call an operator; of an error that is not this package's, only the type is shown, for it may quote the text."""
     try:
         return call()
@@ -328,19 +328,19 @@ def _make_slots(
     policy: Policy,
     numbers: _Numbers,
     late: bool,
-    given: Mapping[Span, tuple[str, str]],
+    decided: Mapping[Span, tuple[str, str]],
 ) -> list[_Slot]:
     """Return the mentions that are replaced, in reading order; with ``late`` only tags that appear get a number."""
     slots: list[_Slot] = []
     for serial, entity in enumerate(sorted(entities, key=lambda e: e.spans[0].start), 1):
         treatment = _get_treatment(policy, entity.label)
         spans = entity.spans
-        if given:
+        if decided:
             for span in spans:
-                if span in given:
-                    decided = _decide(treatment, *given[span])
-                    slots.append(_Slot(span.start, span.end, serial, span, entity, decided))
-            spans = tuple(s for s in spans if s not in given)
+                if span in decided:
+                    decision = _make_decided_treatment(treatment, *decided[span])
+                    slots.append(_Slot(span.start, span.end, serial, span, entity, decision))
+            spans = tuple(s for s in spans if s not in decided)
         if treatment.traits.keeps or not spans:
             continue
         if late and treatment.traits.prepare is not None:
@@ -354,7 +354,7 @@ def _make_slots(
     return slots
 
 
-def _decide(treatment: _Treatment, replacement: str, operator: str) -> _Treatment:
+def _make_decided_treatment(treatment: _Treatment, replacement: str, operator: str) -> _Treatment:
     """Return a treatment whose replacement is known already."""
     return replace(treatment, name=operator, call=lambda mention, setting: replacement, traits=PLAIN)
 
@@ -457,7 +457,7 @@ def _is_boundary(char: str) -> bool:
 
 def _call_operator(treatment: _Treatment, mention: Mention, setting: Setting) -> str:
     place = f"at {mention.span.start} ({mention.entity.label})"
-    out: object = _call(partial(treatment.call, mention, setting), treatment.name, place)
+    out: object = _call_safely(partial(treatment.call, mention, setting), treatment.name, place)
     if not isinstance(out, str):
         raise DataError(f"operator {treatment.name} must return a string, got {type(out).__name__} {place}")
     if out == mention.text and not treatment.traits.repeats:

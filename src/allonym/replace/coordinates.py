@@ -9,7 +9,7 @@ import re
 
 from allonym.replace.place_map import PlaceMap
 from allonym.replace.postal import change_digits
-from allonym.replace.wording import splice
+from allonym.replace.wording import splice_text
 
 _DECIMAL = re.compile(r"(?P<sign>[+\-−]?)(?P<number>\d{1,3}\.\d+)")
 _DEGREES = re.compile(
@@ -33,11 +33,11 @@ def move_coordinates(places: PlaceMap, text: str) -> str | None:
     """Return coordinates moved by up to two degrees, as exact as they were; None for unknown notations."""
     if matches := list(_DEGREES.finditer(text)):
         key = "/".join(m["degrees"] for m in matches)
-        return splice(text, ((*m.span(), _move_degrees(places, m, key, axis)) for axis, m in enumerate(matches)))
+        return splice_text(text, ((*m.span(), _move_degrees(places, m, key, axis)) for axis, m in enumerate(matches)))
     if matches := list(_DECIMAL.finditer(text))[:2]:
         key = "/".join(m["number"].partition(".")[0] for m in matches)
         limits = (89.0 if len(matches) > 1 else 179.0, 179.0)
-        return splice(
+        return splice_text(
             text, ((*m.span(), _move_decimal(places, m, key, axis, limits[axis])) for axis, m in enumerate(matches))
         )
     if match := _MGRS.fullmatch(text):  # a point stays within its square

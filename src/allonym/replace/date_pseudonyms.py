@@ -20,13 +20,13 @@ from functools import partial
 from math import floor
 from typing import cast as typed
 
-from allonym.replace.calendars import join_names, named, write_name
+from allonym.replace.calendars import join_calendar_names, named, write_calendar_name
 from allonym.replace.cast import Cast, Renderer, words
 from allonym.replace.collisions import get_text_outside
 from allonym.replace.dates import LONGEST, draw_day_shift, draw_year_shift, moved, read_date
 from allonym.replace.mention import Wanted
 from allonym.replace.permitted_words import has_only_time_words, is_age, is_time
-from allonym.replace.wording import ONES, ORDINALS, TENS, read_number, splice, write_number
+from allonym.replace.wording import ONES, ORDINALS, TENS, read_number, splice_text, write_number
 
 MOST_YEARS = 2
 """The most years that an age moves either way."""
@@ -45,8 +45,10 @@ _QUARTER = re.compile(
     r"(?i)(?:(?P<before>[qh])(?P<n>[1-4])|(?P<n2>[1-4])(?P<behind>[qh])|(?P<word>first|second|third|fourth)"
     rf"[ -](?P<long>quarter|half))(?:[\s/-]*(?:of\s+)?(?:fiscal\s+)?(?:year\s+)?){_OF_YEAR}"
 )
-_SEASON = re.compile(rf"(?i)(?P<name>{join_names('season')})(?:,?\s+(?:of\s+)?(?P<y>{_YEAR})(?:\s?(?:roku|r\.?))?)?")
-_WEEKDAY = re.compile(rf"(?i)(?:(?:every|each|jeden|każd[yą])\s+)?(?P<name>{join_names('weekday')})\.?")
+_SEASON = re.compile(
+    rf"(?i)(?P<name>{join_calendar_names('season')})(?:,?\s+(?:of\s+)?(?P<y>{_YEAR})(?:\s?(?:roku|r\.?))?)?"
+)
+_WEEKDAY = re.compile(rf"(?i)(?:(?:every|each|jeden|każd[yą])\s+)?(?P<name>{join_calendar_names('weekday')})\.?")
 _CLOCK = re.compile(
     r"(?i)[0-9]{1,2}(?:[:.h][0-9]{2}){0,2}(?:[.,][0-9]+)?\s?(?:[ap]\.?m\.?|uhr|h|hrs?|o['’]clock|(?<=:[0-9]{2}))"
     r"(?:\s?[a-z]{1,4})?|noon|midnight|mittags?|mitternacht|północ|południe"
@@ -64,7 +66,7 @@ _RELATIVE = re.compile(  # what says nothing without another date
     r"|ubiegł\w+|przyszł\w+|następn\w+|t(?:en|ym|ej|ego)|hier|aujourd'hui|demain|hoy|ayer|mañana)\b.*"
 )
 _DATED = re.compile(
-    rf"(?i){_YEAR}|[0-9][./-][0-9]|[0-9].*\b(?:{join_names('month')})\b|\b(?:{join_names('month')})\b.*[0-9]"
+    rf"(?i){_YEAR}|[0-9][./-][0-9]|[0-9].*\b(?:{join_calendar_names('month')})\b|\b(?:{join_calendar_names('month')})\b.*[0-9]"
 )
 _RANGE = re.compile(r"(?i)\s+(?:to|until|till|through|and|or|bis|und|do|i|oraz|au|al?)\s+|\s[-–—]\s")
 _NUMBER = re.compile(
@@ -205,12 +207,12 @@ class _Mover:
         if name is None:
             return None
         place = 4 * int(match["y"] or 2001) + name.place + round(self.days / 91.3125)
-        parts = {"name": write_name(place, name, match["name"])}
+        parts = {"name": write_calendar_name(place, name, match["name"])}
         return _replace_groups(match, parts | ({"y": str(place // 4 + self.years)} if match["y"] else {}))
 
     def _move_weekday(self, match: re.Match[str]) -> str | None:
         name = named("weekday", match["name"], self.language)
-        new = name and write_name(name.place + self.days, name, match["name"])
+        new = name and write_calendar_name(name.place + self.days, name, match["name"])
         return new and _replace_groups(match, {"name": new})
 
 
@@ -230,7 +232,7 @@ def _move_year(text: str, years: int, *, short: bool) -> str:
 
 def _replace_groups(match: re.Match[str], parts: Mapping[str, str]) -> str:
     """Return the text that matched, with other words in place of some named groups."""
-    return splice(match.string, ((*match.span(name), parts[name]) for name in sorted(parts, key=match.start)))
+    return splice_text(match.string, ((*match.span(name), parts[name]) for name in sorted(parts, key=match.start)))
 
 
 def _read_age(text: str) -> int:
@@ -245,14 +247,14 @@ def _move_age(text: str, older: int) -> str | None:
     if not numbers:
         return text if _DECADE.search(text) else None
     ages = [max(_read_age(m[0]) + older, 1) for m in numbers]
-    out = splice(text, ((*m.span(), write_number(age, m[0])) for m, age in zip(numbers, ages, strict=True)))
+    out = splice_text(text, ((*m.span(), write_number(age, m[0])) for m, age in zip(numbers, ages, strict=True)))
     if out == text:
         return None
     if re.search(r"(?i) years? (?:old|of age)\b", out) and len(numbers) == 1:
         out = re.sub(r"(?i)( year)s?( (?:old|of age))", r"\1\2" if ages[-1] == 1 else r"\1s\2", out)
     match = _POLISH_YEARS.search(out)
     if match is not None and match[0] == _decline_polish_years(_read_age(numbers[-1][0])):
-        out = splice(out, [(*match.span(), _decline_polish_years(ages[-1]))])
+        out = splice_text(out, [(*match.span(), _decline_polish_years(ages[-1]))])
     return out
 
 

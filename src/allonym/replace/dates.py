@@ -12,16 +12,16 @@ from typing import Any, Literal
 from allonym.errors import DataError, PolicyError
 from allonym.keys import subkey
 from allonym.plan import digest
-from allonym.replace.calendars import join_names, named, write_name
+from allonym.replace.calendars import join_calendar_names, named, write_calendar_name
 from allonym.replace.mention import Mention, Setting, declare_surrogates, traits
-from allonym.replace.wording import ORDINALS, capitalise_like, get_ordinal_suffix, splice
+from allonym.replace.wording import ORDINALS, capitalise_like, get_ordinal_suffix, splice_text
 
 LONGEST = 64
 """Characters of a date."""
 
 _ORDINAL = "|".join(word.replace("-", "[- ]") for word in reversed(ORDINALS))
-_MON = rf"(?P<mon>{join_names('month')})\.?"
-_WD = rf"(?:(?P<wd>{join_names('weekday')})\.?,?\s+(?:the\s+|de[mn]\s+)?)?"
+_MON = rf"(?P<mon>{join_calendar_names('month')})\.?"
+_WD = rf"(?:(?P<wd>{join_calendar_names('weekday')})\.?,?\s+(?:the\s+|de[mn]\s+)?)?"
 _DAY = rf"(?:(?P<d>[0-9]{{1,2}})(?P<ord>st|nd|rd|th|er)?º?|(?P<word>{_ORDINAL}))"
 _YEAR = r"(?P<y>[0-9]{4}|['’]?[0-9]{2})"
 _AFTER = r"(?:\s?(?:roku|r\.?))?"  # Polish: of the year
@@ -160,7 +160,7 @@ def moved(read: ReadDate, days: int, years: int = 0, *, lone_months: bool = Fals
         return None
     numbers = [read.text[slice(*read.places[g])] for g in ("m", "d") if g in read.places]
     padded = all(len(n) == 2 for n in numbers) and ("m" in read.places or any(n[0] == "0" for n in numbers))
-    return splice(
+    return splice_text(
         read.text,
         (
             (*place, _write_part(part, read, read.text[slice(*place)], new, (new - old).days, padded))
@@ -185,7 +185,9 @@ def _write_part(part: str, read: ReadDate, old: str, new: date, days: int, padde
         word = ORDINALS[new.day - 1]
         return capitalise_like(word.replace("-", " ") if " " in old else word, old)
     name = named("month" if part == "mon" else "weekday", old, read.language)
-    return old if name is None else write_name(new.month - 1 if part == "mon" else name.place + days, name, old)
+    return (
+        old if name is None else write_calendar_name(new.month - 1 if part == "mon" else name.place + days, name, old)
+    )
 
 
 def draw_day_shift(setting: Setting, max_days: int, subject: str, keep_weekday: bool) -> int:

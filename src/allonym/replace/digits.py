@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from allonym.replace.wording import ONES, capitalise_like, splice
+from allonym.replace.wording import ONES, capitalise_like, splice_text
 
 _DIGIT_WORDS = {word: str(i) for i, word in enumerate(ONES[:10])}
 _SPOKEN = {**_DIGIT_WORDS, "oh": "0", "o": "0", "nought": "0", "naught": "0", "niner": "9"}
@@ -46,7 +46,7 @@ class Code:
         """Return other characters with the separators of this code, for validators; without them where it is spoken."""
         if any(end - start != 1 for start, end, _ in self.slots):
             return characters
-        return splice(self.text, ((a, b, c) for (a, b, _), c in zip(self.slots, characters, strict=True)))
+        return splice_text(self.text, ((a, b, c) for (a, b, _), c in zip(self.slots, characters, strict=True)))
 
     def write(self, characters: str) -> str:
         """Return the text with other characters, as many as it has, in the case and script of the old ones.
@@ -63,9 +63,9 @@ class Code:
             used += len(old)
             surface = self.text[start:end]
             changes.append(
-                (start, end, _write_character(surface, new, upper) if end - start == 1 else _speak(surface, new))
+                (start, end, _write_character(surface, new, upper) if end - start == 1 else _speak_digits(surface, new))
             )
-        return splice(self.text, changes)
+        return splice_text(self.text, changes)
 
 
 def read_code(text: str, *, spoken: bool = True) -> Code:
@@ -110,7 +110,7 @@ def _write_character(old: str, new: str, upper: bool) -> str:
     return new if upper else new.lower()
 
 
-def _speak(old: str, digits: str) -> str:
+def _speak_digits(old: str, digits: str) -> str:
     """Return digits in words, as an old surface has them: ``oh`` or ``zero``, ``double five``."""
     first = old.split()[0]
     zero = "oh" if re.search(r"(?i)\boh?\b", old) else "zero"

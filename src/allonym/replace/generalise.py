@@ -43,7 +43,7 @@ _SCALES = {"k": 3, "thousand": 3, "m": 6, "mn": 6, "million": 6, "b": 9, "bn": 9
 _SCALES |= {"t": 12, "tn": 12, "trillion": 12}
 
 
-def _check(options: Mapping[str, Any], where: str) -> None:
+def _check_generalise(options: Mapping[str, Any], where: str) -> None:
     width, top = options.get("width", 10), options.get("top", 90)
     if not 1 <= width <= 100:
         raise PolicyError(f"{where}.width must be from 1 to 100, got {width!r}")
@@ -51,7 +51,7 @@ def _check(options: Mapping[str, Any], where: str) -> None:
         raise PolicyError(f"{where}.top must be from 18 to 120 years, got {top!r}")
 
 
-@traits(repeats=True, lossy=True, check=_check, grammar=declare_surrogates)
+@traits(repeats=True, lossy=True, check=_check_generalise, grammar=declare_surrogates)
 def generalise(
     mention: Mention,
     setting: Setting,

@@ -122,24 +122,24 @@ class _Chooser:
         if identifier.label == "CRYPTO":
             return partial(self._render_text, "FINANCIAL_ID", payments.draw_wallet)
         if identifier.label != "NUMERIC" or len(identifier.code.characters) >= LEAST_NUMBER:
-            self._choose(identifier, identifier.code)
+            self._choose_code(identifier, identifier.code)
         return partial(self._render_code, identifier)
 
     def _render_text(self, kind: str, draw: Callable[[str, Draws], str | None], text: str) -> str | None:
-        return self._assign(kind, text, lambda attempt: draw(text, Draws(self._cast.ledger, kind, text, attempt)))
+        return self._assign_new(kind, text, lambda attempt: draw(text, Draws(self._cast.ledger, kind, text, attempt)))
 
     def _render_code(self, identifier: _Identifier, text: str) -> str | None:
         code = read_code(text)
-        new = self._choose(identifier, code)
+        new = self._choose_code(identifier, code)
         return code.write(new) if new is not None else None
 
-    def _choose(self, identifier: _Identifier, code: Code) -> str | None:
+    def _choose_code(self, identifier: _Identifier, code: Code) -> str | None:
         key = code.characters
         if key in self._new:
             return self._new[key]
         new = self._find_tail(key)
         if new is None and (identifier.label != "NUMERIC" or len(key) >= LEAST_NUMBER):
-            new = self._assign(identifier.family, key, lambda attempt: self._draw(identifier, code, attempt))
+            new = self._assign_new(identifier.family, key, lambda attempt: self._draw_code(identifier, code, attempt))
         return self._set_new(key, new)
 
     def _set_new(self, key: str, new: str | None) -> str | None:
@@ -158,7 +158,7 @@ class _Chooser:
         tails = {new[-len(key) :] for old, new in pairs if len(old) > len(key) and old.endswith(key)}
         return tails.pop() if len(tails) == 1 and key not in tails else None
 
-    def _draw(self, identifier: _Identifier, code: Code, attempt: int) -> str | None:
+    def _draw_code(self, identifier: _Identifier, code: Code, attempt: int) -> str | None:
         key = code.characters
         draws = Draws(self._cast.ledger, identifier.family, key, attempt)
         if identifier.label == "CREDIT_CARD" and key.isdigit() and len(key) >= 12:
@@ -170,7 +170,7 @@ class _Chooser:
             shape = ANY  # the block for documentation has 256 addresses
         return draw_shape(code, shape, draws)
 
-    def _assign(self, kind: str, key: str, draw: Callable[[int], str | None]) -> str | None:
+    def _assign_new(self, kind: str, key: str, draw: Callable[[int], str | None]) -> str | None:
         def propose(attempt: int) -> str | None:
             for step in range(8):
                 new = draw(attempt + 1000 * step)
@@ -198,7 +198,7 @@ class _Chooser:
         elif (number := self._choose_phone(phone)) is not None:
             new = phones.write_phone(code.characters, phone, number)
         if new is None:
-            new = self._choose(identifier, code)
+            new = self._choose_code(identifier, code)
         if new is None or not joint:
             return code.write(new) if new is not None else None
         extension = read_code(text[len(body) + len(joint) :])
@@ -213,7 +213,7 @@ class _Chooser:
             return phones.draw_phone(phone, Draws(self._cast.ledger, "PHONE_NUMBER", phone.key, attempt), attempt)
 
         if phone.digits not in self._new:
-            self._set_new(phone.digits, self._assign("PHONE_NUMBER", phone.key, draw))
+            self._set_new(phone.digits, self._assign_new("PHONE_NUMBER", phone.key, draw))
         return self._new[phone.digits]
 
     def _choose_local(self, code: Code) -> str | None:
@@ -228,7 +228,7 @@ class _Chooser:
             return phones.draw_local_number(key, Draws(self._cast.ledger, "PHONE_NUMBER", key, attempt))
 
         new = self._find_tail(key)
-        return self._set_new(key, self._assign("PHONE_NUMBER", key, draw) if new is None else new)
+        return self._set_new(key, self._assign_new("PHONE_NUMBER", key, draw) if new is None else new)
 
 
 def _draw_secret(text: str, draws: Draws) -> str | None:

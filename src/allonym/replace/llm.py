@@ -167,8 +167,8 @@ class _Asker:
                 part = {query.code: query for query in here[i : i + MOST]}
                 rows = [f"{code}: {query.target.label}" for code, query in part.items()]
                 chosen = [f"{code}: {self.values[code]}\n" for code in codes if code in self.values]
-                known = "Already chosen:\n" + "".join(chosen) if chosen else ""
-                self._ask("tags", again, part, entities="\n".join(rows), known=known, text=text)
+                already_chosen = "Already chosen:\n" + "".join(chosen) if chosen else ""
+                self._ask_model("tags", again, part, entities="\n".join(rows), known=already_chosen, text=text)
 
     def ask_names(self, queries: Sequence[Query], again: bool) -> None:
         """Ask for values by the entities' names, without the text."""
@@ -176,10 +176,10 @@ class _Asker:
             part = {f"E{n}": query for n, query in enumerate(queries[i : i + MOST], 1)}
             rows = [f"{code}: {q.target.label}: {_join_lines(find_fullest(q.target))}" for code, q in part.items()]
             used = [_join_lines(self.values[q.code]) for q in self.queries if q.code in self.values][-MOST:]
-            known = "Already used: " + "; ".join(used) + "\n" if used else ""
-            self._ask("names", again, part, entities="\n".join(rows), known=known)
+            already_used = "Already used: " + "; ".join(used) + "\n" if used else ""
+            self._ask_model("names", again, part, entities="\n".join(rows), known=already_used)
 
-    def _ask(self, prompt: str, again: bool, queries: Mapping[str, Query], **slots: str) -> None:
+    def _ask_model(self, prompt: str, again: bool, queries: Mapping[str, Query], **slots: str) -> None:
         language = self.setting.policy.language
         content = messages(prompt, self.client.prompts, again=again, language=language, **slots)
         reply = self.client.ask(Request(content, _make_schema(queries), "entities"))
@@ -197,8 +197,8 @@ class _Asker:
         self.counts["absent"] += len(queries) - len(proposed)
         for code, value in proposed.items():
             query = queries[code]
-            value = _clean(value)
-            fits = _fits(value, query, self._originals)
+            value = _strip_quotes(value)
+            fits = _is_plausible(value, query, self._originals)
             chosen = self.proposals.assign(query.target, (value,)) if fits else None
             if chosen is None:
                 self.counts["refused"] += 1
@@ -259,11 +259,11 @@ def _join_lines(text: str) -> str:
 # Answers
 
 
-def _clean(value: str) -> str:
+def _strip_quotes(value: str) -> str:
     return value.strip().strip("\"'“”").strip()
 
 
-def _fits(value: str, query: Query, originals: Set[str]) -> bool:
+def _is_plausible(value: str, query: Query, originals: Set[str]) -> bool:
     """Whether a value is plausible for its entity and echoes no original."""
     like = find_fullest(query.target)
     has_letters = any(c.isalpha() for c in value)

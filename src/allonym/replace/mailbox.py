@@ -72,7 +72,7 @@ class Mailboxes:
             if len(initials) == 2:
                 self._by_start.setdefault(f"={initials}", []).append(person)
 
-    def rename(self, local: str) -> str | None:
+    def rename_local_part(self, local: str) -> str | None:
         """Return the pseudonym of a local part or user name, in small letters; the words of a role stay.
 
         It is the same for the same local part in every address; no two get the same.
@@ -90,7 +90,7 @@ class Mailboxes:
         pieces = self._replace_runs(runs, reading)
         tail = plus + "".join(self._replace_word(r) if r.isalpha() else r for r in _split_runs(tag))
         return self.cast.ledger.assign(
-            "local part", key, partial(self._propose, key, pieces, tail), telling=_join_signs
+            "local part", key, partial(self._propose_local_part, key, pieces, tail), telling=_join_signs
         )
 
     def rename_label(self, label: str) -> str | None:
@@ -99,7 +99,7 @@ class Mailboxes:
         reading = self._find_person(runs) if any(len(r) > 4 for r in runs) else None
         return None if reading is None else self._fill_numbers(label, self._replace_runs(runs, reading), 0)
 
-    def _propose(self, key: str, pieces: Sequence[str], tail: str, attempt: int) -> str:
+    def _propose_local_part(self, key: str, pieces: Sequence[str], tail: str, attempt: int) -> str:
         new = self._fill_numbers(key, pieces, attempt)
         if attempt >= _SINGLE or (attempt and not any(p.isdigit() for p in pieces)):
             new += draw_digits(self.cast, "local part", key, "00" if attempt < _SINGLE else "0000", attempt)
@@ -148,11 +148,11 @@ class Mailboxes:
             return None
         starts = {letters[i : i + n] for i in range(len(letters)) for n in (2, _CUT)} | {f"={letters}"}
         people = {id(p): p for start in sorted(starts) for p in self._by_start.get(start, ())}
-        fits = [(p, parts) for p in people.values() if (parts := _read(p, runs)) is not None]
+        fits = [(p, parts) for p in people.values() if (parts := _read_runs(p, runs)) is not None]
         if len(fits) > 1:
             # Who bears every word of it is meant before who bears some.
-            best = max(_rate(parts) for _, parts in fits)
-            fits = [fit for fit in fits if _rate(fit[1]) == best]
+            best = max(_rate_reading(parts) for _, parts in fits)
+            fits = [fit for fit in fits if _rate_reading(fit[1]) == best]
             if len({"".join(self._replace_part(p, part) for run in runs for part in run) for p, runs in fits}) > 1:
                 return None
         return fits[0] if fits else None
@@ -162,15 +162,15 @@ class Mailboxes:
         names = [r for r in runs if len(r) > 2 and r.isalpha()]
         if len(names) != 2 or set(names) & read_words("roles"):
             return None
-        for given, family in (names, names[::-1]):
-            bearers = [p for p in self._by_start.get(given[:_CUT], ()) if given in _list_given(p)]
+        for first, last in (names, names[::-1]):
+            bearers = [p for p in self._by_start.get(first[:_CUT], ()) if first in _list_given(p)]
             if len({id(p) for p in bearers}) == 1 and not bearers[0].family:
                 person = bearers[0]
-                new = choose_family_name(self.cast, family)
+                new = choose_family_name(self.cast, last)
                 if new is not None:
-                    person.family.append(family)
-                    person.new[family] = new
-                    parts = _read(person, runs)
+                    person.family.append(last)
+                    person.new[last] = new
+                    parts = _read_runs(person, runs)
                     return None if parts is None else (person, parts)
         return None
 
@@ -179,21 +179,21 @@ class Mailboxes:
         kb = self.cast.kb
         letters = [r for r in runs if r.isalpha() and r not in read_words("roles")]
         names = [r for r in letters if len(r) > 1]
-        given = family = ""
+        first = last = ""
         if len(names) == 2 and len(letters) < 4:
             a, b = names
             straight = get_weight(kb, a, "first") + get_weight(kb, b, "last")
             reverse = get_weight(kb, b, "first") + get_weight(kb, a, "last")
             if max(straight, reverse):
-                given, family = (a, b) if straight >= reverse else (b, a)
+                first, last = (a, b) if straight >= reverse else (b, a)
         elif len(names) == 1:
-            given, family = self._split_name(names[0], len(letters) > 1)
-        if not given and not family:
+            first, last = self._split_name(names[0], len(letters) > 1)
+        if not first and not last:
             return None
-        person = invent_person(self.cast, given, family)
+        person = invent_person(self.cast, first, last)
         if any(w not in person.new for w in (*person.given, *person.family)):
             return None
-        parts = _read(person, runs)
+        parts = _read_runs(person, runs)
         return None if parts is None else (person, parts)
 
     def _split_name(self, run: str, initial: bool) -> tuple[str, str]:
@@ -255,17 +255,17 @@ def _fold_spellings(written: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((to_ascii_letters(lower).lower(), to_ascii_letters(spell_out(lower)).lower())))
 
 
-def _read(person: Person, runs: Sequence[str]) -> list[Parts] | None:
+def _read_runs(person: Person, runs: Sequence[str]) -> list[Parts] | None:
     """Read the runs as words of a person's name; None where they are not.
 
     Returns:
         The parts of each run; none where it is no letters.
     """
     words = [(word, spelling) for word, spelling in _list_spellings(person) if spelling]
-    readings = _search([r for r in runs if r.isalpha()], words, frozenset(), set(person.particles.split()))
+    readings = _search_readings([r for r in runs if r.isalpha()], words, frozenset(), set(person.particles.split()))
     if not readings:
         return None
-    reading = max(readings, key=_rate)
+    reading = max(readings, key=_rate_reading)
     parts = [part for run in reading for part in run]
     if not any(p.word and ((p.complete and len(p.text) > 1) or len(p.text) >= _CUT) for p in parts):
         ends = {u for w in (*person.given[:1], *person.family[-1:]) for u in split_hyphens(w)[:1]}
@@ -286,23 +286,23 @@ def _list_given(person: Person) -> set[str]:
     return {u for w in (*person.given, *person.short) for u in split_hyphens(w)}
 
 
-def _search(
+def _search_readings(
     runs: Sequence[str], words: Sequence[tuple[str, str]], used: frozenset[str], particles: set[str]
 ) -> list[list[Parts]]:
     """Return the ways to read runs of letters as words, each word once; some where they are very many."""
     if not runs:
         return [[]]
     out: list[list[Parts]] = []
-    for parts in _segment(runs[0], words, used, particles, True):
+    for parts in _segment_run(runs[0], words, used, particles, True):
         rest = used | {p.word for p in parts if p.word}
-        for reading in _search(runs[1:], words, rest, particles):
+        for reading in _search_readings(runs[1:], words, rest, particles):
             out.append([parts, *reading])
             if len(out) > _MOST_READINGS:
                 return out
     return out
 
 
-def _segment(
+def _segment_run(
     run: str, words: Sequence[tuple[str, str]], used: frozenset[str], particles: set[str], free: bool
 ) -> list[Parts]:
     """Return the ways to read a run as words, beginnings of words and initials, each word once.
@@ -330,14 +330,14 @@ def _segment(
     out: list[Parts] = [
         (part, *tail)
         for part, rest in options.items()
-        for tail in _segment(run[len(part.text) :], words, rest, particles, free)
+        for tail in _segment_run(run[len(part.text) :], words, rest, particles, free)
     ]
     if free:
-        out += [(Part(run[0], "", False), *tail) for tail in _segment(run[1:], words, used, particles, False)]
+        out += [(Part(run[0], "", False), *tail) for tail in _segment_run(run[1:], words, used, particles, False)]
     return out
 
 
-def _rate(parts: Iterable[Parts]) -> int:
+def _rate_reading(parts: Iterable[Parts]) -> int:
     """Return how much of a name a reading explains: whole words count most, unknown letters against it."""
     return sum(
         (10 if p.complete else 5 if len(p.text) > 1 else 4) * len(p.text) if p.word else -8 for r in parts for p in r

@@ -256,10 +256,10 @@ def find_script(word: str) -> tuple[str, str]:
     return origin, script
 
 
-def romanise(word: str) -> str:
+def romanise_name(word: str) -> str:
     """Return a name in Latin letters, for look-ups; as it is where that cannot be done."""
     _, script = find_script(word)
-    return roman.romanise(word, script) or word if script else word
+    return roman.romanise_name(word, script) or word if script else word
 
 
 def split_hyphens(text: str) -> tuple[str, ...]:

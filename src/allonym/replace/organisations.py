@@ -26,7 +26,7 @@ from allonym.replace.place_names import find_known_place
 from allonym.replace.places import render_place
 from allonym.replace.postal import change_digits
 from allonym.replace.tables import read_toml, word_set
-from allonym.replace.trade_names import WORD, Part, Token, find_parts, is_acronym, list_name_words, tokenise
+from allonym.replace.trade_names import WORD, Part, Token, find_parts, is_acronym, list_name_words, tokenise_name
 from allonym.replace.wording import match_capitals
 from allonym.text.names import plain
 
@@ -84,10 +84,10 @@ class _Organisation:
                 full = self._names[longest]
                 self._names[surface] = chooser.abbreviate(surface, full) if full is not None else None
             else:
-                self._names[surface] = chooser.choose(surface)
+                self._names[surface] = chooser.choose_name(surface)
 
     def __call__(self, surface: str) -> str | None:
-        return self._names[surface] if surface in self._names else self._chooser.choose(surface)
+        return self._names[surface] if surface in self._names else self._chooser.choose_name(surface)
 
 
 class _Chooser:
@@ -107,12 +107,12 @@ class _Chooser:
         self._learned: dict[tuple[str, ...], tuple[tuple[str, ...], str]] = {}
         self._words: dict[str, str | None] = {}  # word to its pseudonym wherever it stands
 
-    def choose(self, surface: str) -> str | None:
+    def choose_name(self, surface: str) -> str | None:
         """Return the pseudonym of one surface; None where it says nothing but the sort of the organization."""
         if surface.islower() and (cased := self._restore_case(surface)) != surface:
-            new = self.choose(cased)
+            new = self.choose_name(cased)
             return new.lower() if new is not None else None
-        tokens = tokenise(surface)
+        tokens = tokenise_name(surface)
         core = [t for t in tokens if t.word and not t.legal]
         bare = tuple(t.plain for t in core if t.plain != "the")
         if not bare or len(core) > _MOST_WORDS:
@@ -129,7 +129,7 @@ class _Chooser:
             if letters is not None:
                 self._learned[bare] = (letters,), letters
             return letters
-        return self._compose(parts)
+        return self._compose_name(parts)
 
     def _restore_case(self, surface: str) -> str:
         """Return a name in small letters as it is written; as it is where nothing says that it is a name."""
@@ -138,14 +138,14 @@ class _Chooser:
             return items[0].label
         return surface.title() if items or self._places.cast.text[:400].islower() else surface
 
-    def _learn(self, bare: tuple[str, ...], new: str) -> None:
+    def _learn_name(self, bare: tuple[str, ...], new: str) -> None:
         words = WORD.findall(new)
         if words and plain(words[0]) == "the":
             new = new[new.find(words[1]) :] if len(words) > 1 else new
             words = words[1:]
         self._learned[bare] = tuple(words), new
 
-    def _compose(self, parts: Sequence[Part], unchanged: bool = False) -> str | None:
+    def _compose_name(self, parts: Sequence[Part], unchanged: bool = False) -> str | None:
         """Return the name part by part; None where nothing of it would change, unless it may be ``unchanged``."""
         out = ""
         changed = unchanged
@@ -201,16 +201,16 @@ class _Chooser:
         if item is not None:
             from allonym.replace.attributes import choose_nationality
 
-            return text if places.keeps("country") else choose_nationality(places, item, text)
+            return text if places.keeps_kind("country") else choose_nationality(places, item, text)
         place = find_known_place(places, text)
-        if place is not None and place.kind in ("country", "region") and not places.replaces(place):
-            if places.keeps(place.kind):
+        if place is not None and place.kind in ("country", "region") and not places.is_replaced(place):
+            if places.keeps_kind(place.kind):
                 return text
-            other = places.choose(place)
+            other = places.choose_place(place)
             return None if other is None else match_capitals(self._kb.label(other, places.language), text)
-        known = places.cast.places.get(plain(text))
+        place_before = places.cast.places.get(plain(text))
         new = render_place(places, text)
-        return new if new is not None else str(getattr(known, "label", "")) or None
+        return new if new is not None else str(getattr(place_before, "label", "")) or None
 
     def _invent_word(self, text: str) -> str | None:
         """Return a made-up word for one that tells the name."""
@@ -289,8 +289,8 @@ class _Chooser:
         new = self._choose_similar(item, core)
         if new is None:
             return None
-        self._learn(tuple(plain(w).rstrip(".") for w in WORD.findall(core)), new)
-        rest = self._compose(tail, unchanged=True)
+        self._learn_name(tuple(plain(w).rstrip(".") for w in WORD.findall(core)), new)
+        rest = self._compose_name(tail, unchanged=True)
         return None if rest is None else head + (new if is_acronym(core) else match_capitals(new, core)) + rest
 
     def _find_known(self, core: str, parts: Sequence[Part]) -> Item | None:
@@ -403,5 +403,5 @@ def _list_pools(kb: KnowledgeBase, item: Item, to: str) -> tuple[tuple[Item, ...
 @lru_cache(maxsize=4096)
 def _remove_legal_form(kb: KnowledgeBase, label: str) -> str:
     """Return a name without its legal form; empty where that is no name, as the first word of ``Software AG``."""
-    name = "".join(t.text for t in tokenise(label) if not t.legal).strip(" ,.")
+    name = "".join(t.text for t in tokenise_name(label) if not t.legal).strip(" ,.")
     return name if name == label or kb.find(name, ORGANISATIONS) else ""

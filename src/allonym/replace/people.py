@@ -80,7 +80,7 @@ def make_renderers(cast: Cast, targets: Sequence[Wanted]) -> dict[str, Renderer]
     for reader in readers:
         reader.person.gender = reader.guess_gender(spans)
         for word in (*reader.person.given, *reader.person.family):
-            _reserve(cast, word, "")
+            _reserve_name(cast, word, "")
     players: dict[int, Person] = {}
     by_name: dict[tuple[tuple[str, ...], tuple[str, ...]], Person] = {}
     for reader, person in zip(readers, people, strict=True):
@@ -88,8 +88,8 @@ def make_renderers(cast: Cast, targets: Sequence[Wanted]) -> dict[str, Renderer]
         if id(player) not in players:
             _choose_names(cast, player)
             players[id(player)] = player
-        out[reader.entity.key] = partial(_render, cast, player)
-    _register(cast, tuple(players.values()))
+        out[reader.entity.key] = partial(_render_surface, cast, player)
+    _register_people(cast, tuple(players.values()))
     if logins:
         from allonym.replace.mailbox import Mailboxes  # which needs this module
 
@@ -121,7 +121,7 @@ def _find_logins(cast: Cast, targets: Sequence[Wanted]) -> frozenset[str]:
 
 def _render_login(boxes: Mailboxes, surface: str) -> str | None:
     match = _LOGIN.fullmatch(surface)
-    new = boxes.rename(match["name"]) if match is not None else None
+    new = boxes.rename_local_part(match["name"]) if match is not None else None
     return None if match is None or new is None else (match["lead"] or "") + new
 
 
@@ -157,13 +157,13 @@ def choose_family_name(cast: Cast, word: str) -> str | None:
     return _choose_family(cast, word, guess_family_origin(cast, word, ""))
 
 
-def invent_person(cast: Cast, given: str, family: str) -> Person:
+def invent_person(cast: Cast, given_name: str, family_name: str) -> Person:
     """Return the pseudonym of a person whose name only an address tells: the same as the name would get elsewhere."""
     kb = cast.kb
     home = naming.get_origin(cast.setting.policy.language)
-    origin = kb.origin([given, family], home) if given else guess_family_origin(cast, family, "")
-    person = Person(f"{given} {family}".strip(), kb.gender(given, origin) if given else "", origin)
-    person.given, person.family = [given] * bool(given), [family] * bool(family)
+    origin = kb.origin([given_name, family_name], home) if given_name else guess_family_origin(cast, family_name, "")
+    person = Person(f"{given_name} {family_name}".strip(), kb.gender(given_name, origin) if given_name else "", origin)
+    person.given, person.family = [given_name] * bool(given_name), [family_name] * bool(family_name)
     _choose_names(cast, person)
     return person
 
@@ -171,7 +171,7 @@ def invent_person(cast: Cast, given: str, family: str) -> Person:
 # Choosing names
 
 
-def _register(cast: Cast, people: Sequence[Person]) -> None:
+def _register_people(cast: Cast, people: Sequence[Person]) -> None:
     """Fill ``cast.people``."""
     bearers: dict[str, list[Person]] = {}
     for person in people:
@@ -198,7 +198,7 @@ def _list_forms(name: str) -> set[str]:
     return {word, *(word[:i] + word[i + 1 :] for i in range(len(word)))}
 
 
-def _reserve(cast: Cast, name: str, key: str) -> None:
+def _reserve_name(cast: Cast, name: str, key: str) -> None:
     near = _get_assigned(cast).near
     for form in _list_forms(name):
         near.setdefault(form, key)
@@ -230,8 +230,8 @@ def _choose_names(cast: Cast, person: Person) -> None:
 
 def _choose_short(cast: Cast, person: Person, new: str, key: str) -> str | None:
     """Return a form of the new given name that is to it as ``Bob`` to ``Robert``; None: none of its gender is known."""
-    known = _list_usable(cast.kb, person.gender)
-    forms = [f.capitalize() for f in sorted(short_forms(plain(new))) if f.capitalize() in known]
+    usable = _list_usable(cast.kb, person.gender)
+    forms = [f.capitalize() for f in sorted(short_forms(plain(new))) if f.capitalize() in usable]
     forms = [f for f in forms if cast.kb.gender(f) in (person.gender, "n")] if person.gender in ("f", "m") else forms
     return cast.ledger.choose(GIVEN, f"{key} short", forms, start=cast.ledger.number(GIVEN, key))
 
@@ -267,7 +267,7 @@ def _choose_family(cast: Cast, word: str, origin: str, particles: str = "") -> s
     key = make_family_key(word)
     pools = _list_pools(cast.kb, "last", origin, "m", word, particles)
     proposals = _Proposals(cast, pools, FAMILY, key, word)
-    return _assign(cast, FAMILY, key, proposals.propose, telling=_join_forms)
+    return _assign_name(cast, FAMILY, key, proposals.propose, telling=_join_forms)
 
 
 def _choose_given(cast: Cast, person: Person, word: str, key: str) -> str | None:
@@ -283,7 +283,7 @@ def _choose_given(cast: Cast, person: Person, word: str, key: str) -> str | None
         name = propose(attempt)
         return " ".join((name, *families)) if name else name
 
-    new = _assign(cast, GIVEN, key, propose_full_name, telling=_get_first_word)
+    new = _assign_name(cast, GIVEN, key, propose_full_name, telling=_get_first_word)
     return None if new is None else _get_first_word(new)
 
 
@@ -297,12 +297,12 @@ def _get_first_word(name: str) -> str:
     return name.partition(" ")[0]
 
 
-def _assign(
+def _assign_name(
     cast: Cast, kind: str, key: str, propose: Callable[[int], str | None], telling: Callable[[str], str]
 ) -> str | None:
     new = cast.ledger.assign(kind, key, propose, telling=telling)
     for name in telling(new).split() if new is not None else ():
-        _reserve(cast, name, f"{kind}\0{key}")
+        _reserve_name(cast, name, f"{kind}\0{key}")
     return new
 
 
@@ -410,7 +410,7 @@ def _list_names(kb: KnowledgeBase, part: str, origin: str, gender: str, particle
 # Rendering
 
 
-def _render(cast: Cast, person: Person, surface: str) -> str | None:
+def _render_surface(cast: Cast, person: Person, surface: str) -> str | None:
     """Return the new person's form of a surface; None where a part has no pseudonym."""
     spelled = naming.read_spelled(surface, 3)
     if spelled and (word := _find_by_letters(person, spelled)) is not None:
@@ -460,17 +460,22 @@ def _find_by_letters(person: Person, letters: str) -> str | None:
 
 def _render_word(cast: Cast, person: Person, text: str) -> str | None:
     word = plain(text)
-    known = person.find_word(word)
-    if known is not None and known != word and (elided := ELIDED.match(text)) and plain(text[elided.end() :]) == known:
+    known_word = person.find_word(word)
+    if (
+        known_word is not None
+        and known_word != word
+        and (elided := ELIDED.match(text))
+        and plain(text[elided.end() :]) == known_word
+    ):
         new = _render_word(cast, person, text[elided.end() :])
         return None if new is None else elided[0] + new
-    if known is None and 2 <= len(word) <= 4 and text.isupper() and text.isalpha():
+    if known_word is None and 2 <= len(word) <= 4 and text.isupper() and text.isalpha():
         return _render_initials(cast, person, word)
-    if known is None and "-" in text:
+    if known_word is None and "-" in text:
         parts = [_render_word(cast, person, p) if p else "" for p in text.split("-")]
         return None if None in parts else "-".join(p for p in parts if p is not None)
-    new = person.new.get(known) if known is not None else None
-    if new is None or known is None:
+    new = person.new.get(known_word) if known_word is not None else None
+    if new is None or known_word is None:
         if word in load_tables().particles:
             return text
         # A word that no surface had when the person was read, such as one with digits stuck to it.
@@ -479,8 +484,8 @@ def _render_word(cast: Cast, person: Person, text: str) -> str | None:
             return _render_word(cast, person, bare)
         new = _choose_family(cast, bare or text, person.origin)
         return None if new is None else match_case(new, text)
-    plural = known != word and known in [person.spellings.get(base, base) for base in singular(word)]
-    if person.is_family(known) and not plural and not naming.is_masculine(text):
+    plural = known_word != word and known_word in [person.spellings.get(base, base) for base in singular(word)]
+    if person.is_family(known_word) and not plural and not naming.is_masculine(text):
         new = inflect_family_name(cast, person, new)
     if "-" in text and "-" in new and plain(text.split("-")[0]) in ARTICLES:
         new = f"{text.split('-')[0]}-{new.partition('-')[2]}"  # "al-Farsi" and "Al-Farsi"
@@ -522,8 +527,8 @@ def _render_initial(cast: Cast, person: Person, text: str, names: Sequence[Piece
     elif index == len(names) - 1 and person.family and person.family[-1][:1] == letter:
         word = person.family[-1]
     else:
-        given = [u for w in person.given for u in split_hyphens(w)]
-        ordered = given[index : index + 1] + [w for i, w in enumerate(given) if i != index]
+        given_names = [u for w in person.given for u in split_hyphens(w)]
+        ordered = given_names[index : index + 1] + [w for i, w in enumerate(given_names) if i != index]
         families = () if any(_is_family_piece(person, p) for p in names) else person.family
         word = next((w for w in (*ordered, *families) if w[:1] == letter), None)
     new = to_ascii_letters(person.new[word])[:1] if word is not None and word in person.new else ""

@@ -10,7 +10,7 @@ import re
 from functools import cache
 
 from allonym.replace import naming
-from allonym.replace.calendars import join_names
+from allonym.replace.calendars import join_calendar_names
 from allonym.replace.tables import read_toml, word_set
 from allonym.text.names import plain
 from allonym.text.words import LETTERS
@@ -26,7 +26,7 @@ def _find_words(text: str) -> list[str]:
 
 @cache
 def _time_words() -> frozenset[str]:
-    calendar = {w for kind in ("month", "weekday", "season") for w in _find_words(join_names(kind))}
+    calendar = {w for kind in ("month", "weekday", "season") for w in _find_words(join_calendar_names(kind))}
     signs = read_toml(_FILE)["signs"]
     return frozenset({*word_set("words", file=_FILE), *word_set("times", file=_FILE), *calendar, *signs})
 

@@ -11,7 +11,7 @@ from allonym.document import Span
 from allonym.replace import naming
 from allonym.replace.cast import Cast
 from allonym.replace.mention import Wanted
-from allonym.replace.naming import ARTICLES, ROMAN, Piece, find_script, load_tables, romanise, split_hyphens
+from allonym.replace.naming import ARTICLES, ROMAN, Piece, find_script, load_tables, romanise_name, split_hyphens
 from allonym.text.fold import spell_out
 from allonym.text.names import near, plain, short_forms, singular, sound
 
@@ -131,7 +131,7 @@ class PersonReader:
         self.home = next(filter(None, by_title), "") or naming.get_origin(cast.setting.policy.language)
         self.origin = guess_origin(cast, fullest, self.home)
         for pieces, surface, span, before in sorted(surfaces, key=lambda s: -len(_list_names(s[0]))):
-            self._read(pieces, surface, span, before)
+            self._read_surface(pieces, surface, span, before)
         if self.entity.key.endswith((" (f)", " (m)")):
             self._title_gender = self._title_gender or self.entity.key[-2]
 
@@ -139,7 +139,7 @@ class PersonReader:
         """Return a word of the name in plain form; the first spelling of two."""
         return self.person.spellings.get(plain(text), plain(text))
 
-    def _read(self, pieces: tuple[Piece, ...], surface: str, span: Span, before: tuple[str, str]) -> None:
+    def _read_surface(self, pieces: tuple[Piece, ...], surface: str, span: Span, before: tuple[str, str]) -> None:
         if (letters := naming.read_spelled(surface, 3)) and surface.count(".") < 2:
             self.singles.setdefault(letters, "")
             return
@@ -264,7 +264,7 @@ class PersonReader:
         if self.neutral or self._sure_gender:
             return "n" if self.neutral else self._sure_gender
         kb, person = self.cast.kb, self.person
-        given = romanise(person.given[0]) if person.given else ""
+        given = romanise_name(person.given[0]) if person.given else ""
         by_name = kb.gender(given, person.origin) if given else ""
         if by_name not in ("f", "m"):
             by_name = ""
@@ -311,7 +311,9 @@ def guess_origin(cast: Cast, words: Sequence[str], home: str) -> str:
         return home
     by_script = next((o for w in words if (o := find_script(w)[0])), "")
     kb = cast.kb
-    words = [romanise(w if kb.name_facts(w) or _JOINED.fullmatch(w) else re.split("[‐‑-]", w)[-1] or w) for w in words]
+    words = [
+        romanise_name(w if kb.name_facts(w) or _JOINED.fullmatch(w) else re.split("[‐‑-]", w)[-1] or w) for w in words
+    ]
     if by_script:
         origin = kb.origin(words, by_script)
         return origin if find_script(origin)[1] else by_script
@@ -381,7 +383,7 @@ def guess_family_origin(cast: Cast, word: str, full_origin: str, home: str = "")
 
 def get_weight(kb: KnowledgeBase, word: str, part: str, origin: str = "") -> int:
     """Return how typical a word is as a given (``first``) or family (``last``) name: 0 to 100."""
-    facts = kb.name_facts(romanise(word))
+    facts = kb.name_facts(romanise_name(word))
     return max((f.weight for f in facts if f.part == part and origin in ("", f.origin)), default=0)
 
 

@@ -76,14 +76,14 @@ def read_phone(text: str, label: str, language: str) -> Phone | None:
     if not digits.isdigit() or len(digits) < 6:
         return None
     if text.lstrip("( ").startswith(("+", "＋")) or digits.startswith("00"):
-        return _parse("+" + _remove_trunk(text, digits).removeprefix("00"), None)
+        return _parse_phone("+" + _remove_trunk(text, digits).removeprefix("00"), None)
     if label in _COUNTRY_OF_LABEL:
-        return _parse(digits, _COUNTRY_OF_LABEL[label])
+        return _parse_phone(digits, _COUNTRY_OF_LABEL[label])
     likely = _LANGUAGES.get(language) or next((region for form, region in _GROUPED if form.fullmatch(text)), None)
     others = _WITH_TRUNK if digits[0] == "0" else _WITHOUT_TRUNK
     first = "US" if len(digits) in (10, 11) and digits[0] != "0" and likely != "PL" else likely
     for region in dict.fromkeys((*filter(None, (first, likely)), *others)):
-        phone = _parse(digits, region)
+        phone = _parse_phone(digits, region)
         if phone is not None and phonenumbers.is_valid_number(_to_number(phone)):
             return phone
     return None
@@ -98,7 +98,7 @@ def _remove_trunk(text: str, digits: str) -> str:
     return digits[:before] + digits[before + 1 :]
 
 
-def _parse(text: str, region: str | None) -> Phone | None:
+def _parse_phone(text: str, region: str | None) -> Phone | None:
     import phonenumbers
 
     try:

@@ -204,7 +204,7 @@ def _has_same_sort_words(a: Item, b: Item) -> bool:
     return _sort_words() & set(words(a.label)) == _sort_words() & set(words(b.label))
 
 
-def _replaces(policy: Policy, label: str) -> bool:
+def _is_replaced(policy: Policy, label: str) -> bool:
     return policy.looks_for(label) and policy.rule(label).operator == "pseudonym"
 
 
@@ -272,16 +272,16 @@ class PlaceMap:
         self.cast = cast
         self.kb = cast.kb
         countries, regions, self.peoples = _find_named(cast)
-        moves = _replaces(policy, "COUNTRY")
+        moves = _is_replaced(policy, "COUNTRY")
         self.countries = countries if moves else frozenset()
         self.replaced = (countries | self.peoples.keys()) - {""} if moves else frozenset()
-        self.regions = regions if _replaces(policy, "REGION") else frozenset()
+        self.regions = regions if _is_replaced(policy, "REGION") else frozenset()
         self.families = _find_family_names(cast)
         self.language = policy.language or "en"
         self.main = ""
         self.target = ""
         self.present: set[str] = set()
-        self._replaces_languages = _replaces(policy, "LANGUAGE")
+        self._replaces_languages = _is_replaced(policy, "LANGUAGE")
         self._chosen: dict[int, Item | None] = {}
 
     @classmethod
@@ -294,10 +294,10 @@ class PlaceMap:
     def add_named(self, items: Iterable[Item]) -> None:
         """Add places that the document names, so that its countries and regions are replaced."""
         items = list(items)
-        if not self.keeps("country"):
+        if not self.keeps_kind("country"):
             self.countries |= {item.country for item in items if item.kind == "country"}
             self.replaced |= self.countries
-        if not self.keeps("region"):
+        if not self.keeps_kind("region"):
             self.regions |= {item.id for item in items if item.kind == "region"}
 
     def set_countries(self, countries: Iterable[str], targets: Iterable[Wanted]) -> None:
@@ -394,23 +394,23 @@ class PlaceMap:
 
     # Places
 
-    def keeps(self, kind: str) -> bool:
+    def keeps_kind(self, kind: str) -> bool:
         """Whether the policy keeps countries (``country``) or regions (``region``)."""
-        return not _replaces(self.cast.setting.policy, kind.upper())
+        return not _is_replaced(self.cast.setting.policy, kind.upper())
 
-    def replaces(self, item: Item) -> bool:
+    def is_replaced(self, item: Item) -> bool:
         """Whether another country or region replaces this one; other places always are replaced."""
         if item.kind == "country":
             return item.country in self.replaced or (bool(self.target) and item.country == self.main)
         return item.kind != "region" or item.id in self.regions or self.move_country(item.country) != item.country
 
-    def choose(self, item: Item) -> Item | None:
+    def choose_place(self, item: Item) -> Item | None:
         """Return the place that replaces one of the knowledge base; None where nothing can."""
         if item.id not in self._chosen:
-            self._chosen[item.id] = self._choose(item)
+            self._chosen[item.id] = self._choose_by_kind(item)
         return self._chosen[item.id]
 
-    def _choose(self, item: Item) -> Item | None:
+    def _choose_by_kind(self, item: Item) -> Item | None:
         if item.kind == "country":
             code = self.choose_country(item.country)
             return find_country(self.kb, code) if code else None
@@ -418,7 +418,7 @@ class PlaceMap:
             return self.choose_city(item.label, item.country, item.region, item.size, item.id)
         if item.kind == "region" and item.country:
             to = self.move_country(item.country)
-            return self.assign("region", f"{plain(item.label)}>{to}", _list_region_pools(self.kb, to, item))
+            return self.assign_item("region", f"{plain(item.label)}>{to}", _list_region_pools(self.kb, to, item))
         pools: Pools
         if item.kind == "region":  # Eastern Europe
             pools = ([r for r in self.kb.pool("region") if not r.country and r.id != item.id],)
@@ -432,7 +432,7 @@ class PlaceMap:
             there = [o for o in wide if o.country == to]
             similar = [[o for o in pool if _has_same_sort_words(o, item)] for pool in (there, wide)]
             pools = (similar[0], there, similar[1], wide)
-        return self.assign(item.kind, plain(item.label), pools)
+        return self.assign_item(item.kind, plain(item.label), pools)
 
     def choose_city(self, label: str, country: str, region: str = "", size: int = 4, id: int = 0) -> Item | None:
         """Return the city that replaces a city, also one that the knowledge base does not have.
@@ -449,14 +449,14 @@ class PlaceMap:
         state = find_region(self.kb, country, region)
         there = region if to == country and (state is None or state.id not in self.regions) else ""
         if away is None and not there and state is not None:
-            goal = self.choose(state)
+            goal = self.choose_place(state)
             there = goal.region if goal is not None and goal.kind == "region" and goal.country == to else ""
         pools: Pools = _list_city_pools(self.kb, to, there, size)
         if away is not None:
             pools = (self.kb.related(away, "capital"), *pools)
-        return self.assign("city", f"{plain(label)}.{region}.{country}>{to}.{there}", pools, id)
+        return self.assign_item("city", f"{plain(label)}.{region}.{country}>{to}.{there}", pools, id)
 
-    def assign(self, kind: str, key: str, pools: Pools, excluded: int = 0) -> Item | None:
+    def assign_item(self, kind: str, key: str, pools: Pools, excluded: int = 0) -> Item | None:
         """Return the item that the ledger has for ``key``; pools are tried in turn, the item ``excluded`` never."""
         proposed: dict[str, Item] = {}
 

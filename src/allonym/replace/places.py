@@ -53,7 +53,7 @@ def make_renderers(cast: Cast, targets: Sequence[Wanted]) -> dict[str, Renderer]
     places.add_named(items)
     for item in items:  # countries first: their places follow them
         if item.kind == "country":
-            places.choose(item)
+            places.choose_place(item)
     out: dict[str, Renderer] = {}
     for target, kind in zip(targets, kinds, strict=True):
         key, label = target.entity.key, target.entity.label
@@ -146,7 +146,7 @@ def _render_reading(places: PlaceMap, reading: Reading) -> str | None:
 
 
 def _render_item(places: PlaceMap, item: Item, surface: str) -> str | None:
-    other = places.choose(item) if places.replaces(item) else None
+    other = places.choose_place(item) if places.is_replaced(item) else None
     if other is None:
         return None
     core = surface.strip()
@@ -220,10 +220,10 @@ def _render_unknown(places: PlaceMap, piece: Piece) -> str | None:
     elif piece.kind == "street":
         name = postal.choose_street_name(places, text, "en")
     elif piece.kind == "country":
-        item = places.assign("country name", bare, [[c for c in places.kb.pool("country") if c.size >= 6]])
+        item = places.assign_item("country name", bare, [[c for c in places.kb.pool("country") if c.size >= 6]])
     elif piece.kind == "region":
         to = places.move_country(country)
-        item = places.assign("region", f"{bare}>{to}", [places.kb.pool("region", country=to)])
+        item = places.assign_item("region", f"{bare}>{to}", [places.kb.pool("region", country=to)])
     elif not text.islower() or places.cast.text[:400] == places.cast.text[:400].lower():
         item = places.choose_city(bare, country, piece.context[1])
         if item is not None:

@@ -105,14 +105,14 @@ def choose_postcode(places: PlaceMap, text: str, label: str = "", region: str = 
     if not _has_digit(core):
         return None
     source = _COUNTRY_OF_LABEL.get(label) or next((code for code, p in _CODES if p.fullmatch(core.strip())), "")
-    if not source and _get_form(places.home) == _generalise(core):
+    if not source and _get_form(places.home) == _get_shape(core):
         source = places.home
     target = places.move_country(source) if source else ""
     if target != source and target in read_toml()["postcodes"]:
         form = _get_form(target)
         prefix = prefix and f"{_ROAD_SIGNS.get(target, target) if len(prefix) == 2 else target}-"
     else:
-        form, target = _generalise(core), source
+        form, target = _get_shape(core), source
     key = f"{plain(core)}>{target}.{region}"
     value = places.cast.ledger.assign("postcode", key, partial(_draw_postcode, places, form, target, key, region))
     if value is None:
@@ -124,7 +124,7 @@ def _get_form(country: str) -> str:
     return str(read_toml()["postcodes"].get(country, {}).get("form", ""))
 
 
-def _generalise(text: str) -> str:
+def _get_shape(text: str) -> str:
     return "".join("9" if c.isdigit() else "A" if c.isalpha() else c for c in text)
 
 
@@ -186,13 +186,13 @@ def _read_street_words(position: str) -> dict[str, tuple[str, ...]]:
     return out
 
 
-def _fold(token: str) -> str:
+def _fold_token(token: str) -> str:
     return plain(token).rstrip(".")
 
 
 def is_address(text: str) -> bool:
     """Whether a text with a number has a word for a street."""
-    low = [_fold(w) for w in re.findall(r"[^\W\d_]+\.?", text)]
+    low = [_fold_token(w) for w in re.findall(r"[^\W\d_]+\.?", text)]
     if any(w in word_set("units", "box") for w in low):
         return True
     lasts, firsts = _read_street_words("last"), _read_street_words("first")
@@ -256,7 +256,7 @@ def _find_state(places: PlaceMap, segments: Sequence[str]) -> str:
     for word in (word for segment in segments for word in re.findall(r"\b[A-Z]{2}\b", segment)):
         item = find_region(places.kb, "US", word)
         if item is not None:
-            other = places.choose(item) if places.replaces(item) else item
+            other = places.choose_place(item) if places.is_replaced(item) else item
             return other.region if other is not None and other.country == "US" else ""
     return ""
 
@@ -290,7 +290,7 @@ class _AddressRewriter:
         if any(plain(tokens[i]) in boxes for i in words) and _has_digit(text):
             self._has_street = True
             return self._change_digits(text)
-        is_unit = (_fold(first) in units or first.startswith("#")) and len(words) <= 3
+        is_unit = (_fold_token(first) in units or first.startswith("#")) and len(words) <= 3
         if is_unit and any(c.isalnum() for c in text[len(first) :]):
             return self._rewrite_unit(text, first)
         numbers = [_NUMBER.fullmatch(tokens[i]) is not None for i in words]
@@ -329,7 +329,7 @@ class _AddressRewriter:
         lasts, units = _read_street_words("last"), word_set("units", "words")
         unit = False
         for i, token in enumerate(tokens):
-            low = _fold(token)
+            low = _fold_token(token)
             if token.isspace() or token == _MARK or low in lasts or low in _DIRECTION:
                 out += token
             elif low in units or low in ("bis", "ter"):
@@ -365,7 +365,7 @@ def _find_street(tokens: Sequence[str], words: Sequence[int]) -> _Street | None:
             return _Street(i, i + 1, language, True)
     firsts, lasts = _read_street_words("first"), _read_street_words("last")
     for n, i in enumerate(words):  # ul. Lipowa, rue des Lilas
-        languages = firsts.get(tokens[i].lower()) or firsts.get(_fold(tokens[i]))
+        languages = firsts.get(tokens[i].lower()) or firsts.get(_fold_token(tokens[i]))
         if languages and "de" not in languages and n + 1 < len(words):
             end = words[n + 1] + 1  # also ul. 3 Maja
             while end < len(tokens) and not _NUMBER.fullmatch(tokens[end]) and tokens[end] != _MARK:
@@ -380,7 +380,7 @@ def _find_street(tokens: Sequence[str], words: Sequence[int]) -> _Street | None:
                 return _Street(i, end - 1, "de", False)
     start = None
     for n, i in enumerate(words):
-        low = _fold(tokens[i])
+        low = _fold_token(tokens[i])
         if _NUMBER.fullmatch(tokens[i]) and not _ORDINAL.fullmatch(tokens[i]):
             continue
         if start is None:
@@ -389,7 +389,7 @@ def _find_street(tokens: Sequence[str], words: Sequence[int]) -> _Street | None:
         elif low in lasts:
             if "en" not in lasts[low]:  # Kölner Straße becomes one word
                 return _Street(start, i + 1, lasts[low][0], True)
-            while n + 1 < len(words) and _fold(tokens[words[n + 1]]) in lasts:
+            while n + 1 < len(words) and _fold_token(tokens[words[n + 1]]) in lasts:
                 n += 1
             return _Street(start, words[n] - 1, "en", False)
     return None
@@ -404,7 +404,7 @@ def _find_bare_street(places: PlaceMap, tokens: Sequence[str], words: Sequence[i
     while (
         end + 2 < len(tokens)
         and tokens[end + 2][0].isalpha()
-        and _fold(tokens[end + 2]) not in word_set("units", "words")
+        and _fold_token(tokens[end + 2]) not in word_set("units", "words")
     ):
         end += 2
     return _Street(start, end + 1, places.language if places.language in read_toml()["streets"] else "en", False)

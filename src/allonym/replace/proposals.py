@@ -155,13 +155,13 @@ def list_names(surface: str) -> list[str]:
 def split_name(value: str) -> list[str]:
     """Return the words of a name, particles together with what they belong to: ``Anna``, ``van Dijk``."""
     out: list[str] = []
-    before = ""
+    particles = ""
     for piece in parse(value):
         if piece.kind == "particle":
-            before += f"{piece.text} "
+            particles += f"{piece.text} "
         elif piece.kind == "name":
-            out.append(before + piece.text)
-            before = ""
+            out.append(particles + piece.text)
+            particles = ""
     return out or [value]
 
 

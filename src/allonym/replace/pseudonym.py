@@ -78,7 +78,7 @@ def prepare(targets: Sequence[Wanted], setting: Setting, remarks: list[str]) -> 
     return avoid_collisions(cast, targets, out)
 
 
-def _check(options: Mapping[str, Any], where: str) -> None:
+def _check_pseudonym(options: Mapping[str, Any], where: str) -> None:
     check_shift(options, where)
     country = options.get("country", "")
     if country and not (len(country) == 2 and country.isascii() and country.isalpha() and country.isupper()):
@@ -87,7 +87,7 @@ def _check(options: Mapping[str, Any], where: str) -> None:
         KnowledgeBase.open(str(options["kb"]))  # a missing or damaged file is reported now, not at the first name
 
 
-@traits(keyed=True, repeats=True, prepare=prepare, check=_check, grammar=declare_surrogates)
+@traits(keyed=True, repeats=True, prepare=prepare, check=_check_pseudonym, grammar=declare_surrogates)
 def pseudonym(
     mention: Mention,
     setting: Setting,

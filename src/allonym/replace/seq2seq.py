@@ -49,10 +49,10 @@ def prepare(targets: Sequence[Wanted], setting: Setting, remarks: list[str]) -> 
             models.setdefault(tuple(sorted(target.options.items())), []).append(i)
     rejected = refused = 0
     for options, members in models.items():
-        proposed, changes = _propose([targets[i] for i in members], targets, setting, dict(options))
+        proposed, changes = _collect_proposals([targets[i] for i in members], targets, setting, dict(options))
         rejected += changes
         for i, offers in zip(members, proposed, strict=True):
-            fit = [value for value in offers if _fits(value, targets[i], proposals.originals)]
+            fit = [value for value in offers if _is_plausible(value, targets[i], proposals.originals)]
             refused += len(offers) - len(fit)
             value = proposals.assign(targets[i], fit)
             if value is not None:
@@ -64,7 +64,7 @@ def prepare(targets: Sequence[Wanted], setting: Setting, remarks: list[str]) -> 
     return proposals.make_renderers(values)
 
 
-def _check(options: Mapping[str, Any], where: str) -> None:
+def _check_seq2seq(options: Mapping[str, Any], where: str) -> None:
     if not options.get("model"):
         raise PolicyError(f"{where}.model is required: a folder that 'allonym train seq2seq' made, or a model's name")
     for name, most in (("beams", 32), ("max_length", 4096)):
@@ -72,7 +72,7 @@ def _check(options: Mapping[str, Any], where: str) -> None:
             raise PolicyError(f"{where}.{name} must be from 1 to {most}, got {options[name]!r}")
 
 
-@traits(keyed=True, repeats=True, prepare=prepare, check=_check, grammar=declare_surrogates)
+@traits(keyed=True, repeats=True, prepare=prepare, check=_check_seq2seq, grammar=declare_surrogates)
 def seq2seq(
     mention: Mention,
     setting: Setting,
@@ -104,7 +104,7 @@ def _get_distinctive_part(value: str) -> str:
     return "".join(words(value)) if any(c.isdigit() for c in value) else get_distinctive_words(value)
 
 
-def _propose(
+def _collect_proposals(
     members: Sequence[Wanted], targets: Sequence[Wanted], setting: Setting, options: Mapping[str, Any]
 ) -> tuple[list[list[str]], int]:
     """Return what the model writes in place of the fullest surfaces of each member, and how often it changes more.
@@ -145,12 +145,12 @@ def _propose(
     return out, rejected
 
 
-def _fits(value: str, target: Wanted, originals: frozenset[str]) -> bool:
+def _is_plausible(value: str, target: Wanted, originals: frozenset[str]) -> bool:
     """Whether a proposal can replace an entity: of a plausible form, and without a word of any original."""
     like = find_fullest(target)
     if not is_value(value) or not 1 < len(value) <= 2 * len(like) + 10 or _STUTTER.search(value):
         return False
-    if any(c.isdigit() for c in like + value) and _generalise(value) != _generalise(like):
+    if any(c.isdigit() for c in like + value) and _get_shape(value) != _get_shape(like):
         return False  # a number or code of another form would not be one
     if any(c.isalpha() for c in like) and not any(c.isalpha() for c in value):
         return False
@@ -158,11 +158,13 @@ def _fits(value: str, target: Wanted, originals: frozenset[str]) -> bool:
         return False
     new = words(value)
     return (
-        bool(new) and not any(_resembles(w, o) for o in originals for w in new) and not _repeats(new, target.surfaces)
+        bool(new)
+        and not any(_resembles_original(w, o) for o in originals for w in new)
+        and not _repeats_name(new, target.surfaces)
     )
 
 
-def _resembles(word: str, original: str) -> bool:
+def _resembles_original(word: str, original: str) -> bool:
     """Whether a word of a proposal gives an original away: holds it, begins or ends like it, or shares most of it."""
     if word == original or (len(original) > LEAST_WORD and original in word):
         return True
@@ -177,7 +179,7 @@ def _resembles(word: str, original: str) -> bool:
     return SequenceMatcher(None, word, original, autojunk=False).ratio() > ALIKE
 
 
-def _repeats(new: Sequence[str], surfaces: Sequence[str]) -> bool:
+def _repeats_name(new: Sequence[str], surfaces: Sequence[str]) -> bool:
     """Whether words of a proposal repeat a short name of their own entity, or a part of a name.
 
     Of the two words, each of two letters or more, one begins or ends with the other: ``Li Wu`` as ``Li Chen``, ``Kim``
@@ -197,5 +199,5 @@ def _repeats(new: Sequence[str], surfaces: Sequence[str]) -> bool:
     return False
 
 
-def _generalise(text: str) -> str:
+def _get_shape(text: str) -> str:
     return "".join("9" if c.isdigit() else "a" if c.isalpha() else c for c in text)

@@ -120,13 +120,13 @@ def shape_of(code: Code, lineage: Sequence[str]) -> Shape:
     """
     table = _read_shapes()
     shapes = next((table[name] for name in lineage if name in table), ())
-    fitting = [s for s in shapes if _fits(code.characters, s)]
+    fitting = [s for s in shapes if _fits_shape(code.characters, s)]
     text = code.separate(code.characters)
     valid = (s for s in fitting if not s.valid or validator(s.valid)(text))
     return next(valid, fitting[0] if fitting else ANY)
 
 
-def _fits(code: str, shape: Shape) -> bool:
+def _fits_shape(code: str, shape: Shape) -> bool:
     size = len(shape.tokens)
     if not (len(code) >= size if shape.open else len(code) == size) or not shape.when.match(code):
         return False
@@ -150,7 +150,7 @@ def draw_shape(code: Code, shape: Shape, draws: Draws) -> str | None:
     checks = [i for i, token in enumerate(tokens) if token == "?" and i not in fixed]
     if not fixed.issuperset(range(len(old))):
         for _ in range(DRAWS if check or checks else 8):
-            new = _draw(old, tokens, shape.open, fixed, draws)
+            new = _draw_characters(old, tokens, shape.open, fixed, draws)
             for ending in product(*(_find_alphabet(old[i]) for i in checks)):
                 for i, char in zip(checks, ending, strict=True):
                     new[i] = char
@@ -160,7 +160,7 @@ def draw_shape(code: Code, shape: Shape, draws: Draws) -> str | None:
     return None
 
 
-def _draw(code: str, tokens: Sequence[str], open_end: bool, fixed: set[int], draws: Draws) -> list[str]:
+def _draw_characters(code: str, tokens: Sequence[str], open_end: bool, fixed: set[int], draws: Draws) -> list[str]:
     out = list(code)
     years = 1 + draws.below(3)
     i = 0

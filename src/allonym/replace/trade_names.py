@@ -41,7 +41,7 @@ class Part:
     text: str
 
 
-def tokenise(surface: str) -> list[Token]:
+def tokenise_name(surface: str) -> list[Token]:
     """Divide a name into words and what stands between them; the legal form at the end is marked."""
     out: list[Token] = []
     position = 0

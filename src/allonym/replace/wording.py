@@ -18,7 +18,7 @@ ORDINALS += [f"twenty-{word}" for word in ORDINALS[:9]] + ["thirtieth", "thirty-
 """Ordinals of the days of a month."""
 
 
-def splice(text: str, changes: Iterable[tuple[int, int, str]]) -> str:
+def splice_text(text: str, changes: Iterable[tuple[int, int, str]]) -> str:
     """Return a text with other words in some of its places.
 
     Args:
