@@ -23,7 +23,7 @@ from allonym.replace import subject_of
 from allonym.replace.mention import policy_grammars, traits_named
 from allonym.restore import Restorer
 from allonym.server.gateway.pieces import Passage, Piece
-from allonym.text.placeholders import is_placeholder
+from allonym.text.placeholders import find_placeholders
 
 if TYPE_CHECKING:
     from allonym.vault import Vault
@@ -89,7 +89,7 @@ class Protector:
             assert piece.put is not None
             if text != piece.text:
                 piece.put(text)
-        tag = next((e.replacement.strip() for e in made.plan.edits if _is_reversible_placeholder(e, policy)), "")
+        tag = _first_placeholder(made.plan.edits, policy)
         return Protected(restorer, MappingProxyType(dict(made.report.labels)), tag)
 
     def _found(
@@ -151,6 +151,11 @@ def _within(spans: Sequence[Span], parts: Sequence[Interval]) -> list[Span]:
     return out
 
 
-def _is_reversible_placeholder(edit: Edit, policy: Policy) -> bool:
-    """Whether a replacement is a placeholder whose original can be restored, so that the model must keep it."""
-    return not traits_named(edit.operator).lossy and is_placeholder(edit.replacement, policy_grammars(policy))
+def _first_placeholder(edits: Sequence[Edit], policy: Policy) -> str:
+    """Return the first placeholder whose original can be restored, as an example of what the model must keep."""
+    for edit in edits:
+        declared = traits_named(edit.operator)
+        if declared.writes_placeholders and not declared.lossy:
+            for placeholder in find_placeholders(edit.replacement, policy_grammars(policy)):
+                return edit.replacement[placeholder.start : placeholder.end]
+    return ""
