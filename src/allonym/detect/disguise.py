@@ -1,9 +1,9 @@
-"""Seeing through disguise: what a person reads as an identifier, but a pattern does not.
+"""Disguise: identifiers that a person recognises and a pattern does not.
 
 :func:`fold` changes characters one for one, so offsets stay (full-width digits, no-break spaces, dashes, digits of
 other scripts, look-alike letters). :func:`unmask` undoes what changes lengths (invisible characters, entities and
-escapes, ``[at]`` and ``[dot]``, broken lines) and gives a :class:`View` that maps spans back. Both return at once
-where a cheap test says that nothing is disguised.
+escapes, ``[at]`` and ``[dot]``, broken lines) and returns a :class:`View` that maps spans back. Both return at once
+where a cheap test finds no disguise.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _TOKEN = compile_pattern(f"[\\pL\\pN_.@+\\-]*[{_ALIKE}][\\pL\\pN_.@+\\-]*")
 
 
 def _fold_character(char: str) -> str:
-    """What ``char`` folds to: itself, or one other character."""
+    """The character that ``char`` folds to; often itself."""
     if char in _QUOTES:
         return _QUOTES[char]
     if char in _SIGNS:
@@ -79,11 +79,11 @@ _FOLDING = _Folding()
 
 
 def fold(text: str) -> str:
-    """The text with every character replaced by the plain one that it stands for; the length stays.
+    """Replace every character by the plain one that it stands for; the length stays the same. Idempotent.
 
-    An ASCII text, and one in which nothing folds, comes back as the very same object. Look-alike letters (Cyrillic,
-    Greek) fold only in tokens that hold ASCII letters, digits or ``@`` and no letter that looks like none of ours, so
-    that a text in those alphabets stays as it is. Idempotent.
+    A text in which nothing folds, such as an ASCII text, is returned as the same object. Look-alike letters (Cyrillic,
+    Greek) fold only in tokens that hold ASCII letters, digits or ``@`` and whose other letters all look like ASCII
+    ones, so a text in those alphabets stays as it is.
 
     >>> fold("４１１１–1111")
     '4111-1111'
@@ -121,7 +121,7 @@ def fold(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """Replacements made at once: where each starts and ends in the view and in what lies below it."""
+    """Replacements made in one step: the borders of each in the view and in the layer below it."""
 
     starts: tuple[int, ...]
     ends: tuple[int, ...]
@@ -139,7 +139,7 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A text without its disguise, and the way back.
+    """A text without its disguise, which maps spans back to the disguised text.
 
     Attributes:
         text: the text without disguise. Hidden from ``repr``.
@@ -151,7 +151,7 @@ class View:
     def original(self, start: int, end: int) -> tuple[int, int]:
         """The smallest span of the disguised text that holds the characters ``start:end`` of the view.
 
-        Disguise between these characters is inside, disguise around them is not. ``start < end`` is required.
+        It includes disguise between these characters, but none around them. ``start < end`` is required.
         """
         if not 0 <= start < end <= len(self.text):
             raise ValueError(f"a span of the view needs 0 <= start < end <= {len(self.text)}, got {start}..{end}")
@@ -207,9 +207,9 @@ TOP_DOMAINS = word_list("top_domains")
 
 
 def unmask(text: str) -> View | None:
-    """The text without disguise that changes its length, or None where there is none.
+    """Undo the disguise that changes the length of a text; None where there is none.
 
-    Give it a folded text (:func:`fold`): the view's spans then hold for the text before folding, too.
+    The text must be folded (:func:`fold`). The view's spans then also hold for the text before folding.
     """
     if _ANY.search(encode_text(text)) is None:
         return None
@@ -226,10 +226,11 @@ _EDGE = 64  # characters at a region's ends in which a finding may be a cut one
 
 
 def find_regions(text: str) -> Iterator[tuple[int, int, int, View]]:
-    """The disguised regions of a folded text: where each starts, its view, and what of the view is away from a cut.
+    """Find the disguised regions of a folded text.
 
-    Yields (offset of the region in ``text``, first and last place in the view where a finding counts, view). Short
-    texts are one region, so that all of their context stays together.
+    Yields:
+        The offset of the region in ``text``, the first and the last position in its view where a finding counts
+        because it is not near a cut, and the view. A short text is one region, so that its context stays together.
     """
     if len(text) <= 8 * _REGION:
         view = unmask(text)
@@ -265,7 +266,7 @@ def apply_changes(text: str, changes: Iterable[Change]) -> tuple[str, Layer]:
 
 
 def _decode_characters(text: str) -> list[Change]:
-    """Entities, escapes, percent signs, invisible characters and marks."""
+    """Decode entities, escapes and percent codes, and drop invisible characters and marks."""
     changes: list[Change] = []
     for _, entity, escape, percent, invisible, marks in find_matches(_CHARACTERS, text):
         if entity[0] >= 0:
@@ -286,7 +287,7 @@ def _decode_characters(text: str) -> list[Change]:
 
 
 def _fold_visible(shown: str) -> str | None:
-    """How decoded characters stand in the view; None where they are control characters or half of a pair."""
+    """Fold decoded characters; None where they are control characters or half of a surrogate pair."""
     if any(unicodedata.category(c) in ("Cc", "Cs", "Cn") and c not in "\t\n" for c in shown):
         return None
     return fold("".join(_INVISIBLE_SET.sub(b"", encode_text(shown)).decode("utf-8")))
@@ -318,7 +319,7 @@ def _decode_percents(text: str, start: int, end: int) -> list[Change]:
 
 
 def _decode_signs(text: str) -> list[Change]:
-    """``[at]``, ``(dot)`` and the like between words, and defanged addresses."""
+    """Decode ``[at]``, ``(dot)`` and the like between words, and defanged addresses."""
     changes: list[Change] = []
     mailbox = False
     for (start, end), sign, scheme, _ in find_matches(_WORDS, text):
@@ -346,7 +347,7 @@ _LETTERS = compile_pattern(r"(?:^|\s)([\w.](?: [\w.\-]){1,64} @(?: [\w.\-]){3,64
 
 
 def _join_spaced(text: str) -> list[Change]:
-    """Blanks inside a mail address: ``jane @ example . com``, ``j a n e @ e x a m p l e . c o m``."""
+    """Drop blanks inside a mail address: ``jane @ example . com``, ``j a n e @ e x a m p l e . c o m``."""
     if " @" not in text and "@ " not in text:
         return []
     changes: list[Change] = []
@@ -383,7 +384,7 @@ _AFTER = 96
 
 
 def _join_broken_lines(text: str) -> list[Change]:
-    """Numbers and addresses that go on in the next line."""
+    """Join numbers and addresses that continue on the next line."""
     changes: list[Change] = []
     for _, _, (start, end) in find_matches(_BREAK, text):
         before, gap = text[start - 1], text[start]
@@ -409,7 +410,7 @@ def _cut_head(text: str, start: int) -> str:
 
 
 def _is_one_number(text: str, start: int, end: int) -> bool:
-    """Whether the digits before ``start`` and after ``end`` are one number, and not two of a column of numbers."""
+    """Whether the digits before ``start`` and after ``end`` are one number, rather than two numbers of a column."""
     a = start
     while a > max(0, start - _BEFORE) and (text[a - 1].isdigit() or text[a - 1] in " -.()+" or text[a - 1].isupper()):
         a -= 1

@@ -1,11 +1,11 @@
-"""The lexicon detector: names that the user lists. A dictionary for all documents, and lists per document.
+"""The lexicon detector: terms that the user lists, in a dictionary for all documents or in a document's metadata.
 
-Each term is filed under its rarest word; a document's words are looked up in that table, and only where one is found
-are the terms behind it compared. So the cost does not grow with the number of terms. Whole words are compared. The
-comparison ignores diacritics, line breaks and runs of blanks, and, except for short and ambiguous words, case; letters
+Each term is filed under its rarest word. The words of a document are looked up in that table, and only the terms filed
+under a word of the document are compared, so the cost does not grow with the number of terms. Terms are compared by
+whole words, ignoring diacritics, line breaks, runs of blanks, and (except for short and ambiguous words) case. Letters
 such as ``ł`` and ``ü`` equal each of their spellings (:mod:`allonym.text.fold`).
 
-The exclusion list is the opposite: it drops findings that the user knows to be wrong, see :func:`filter_excluded`.
+The exclusion list is the opposite: terms that are never covered, see :func:`filter_excluded`.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ _ONE_BY_ONE = 2_000_000  # words times characters up to which one search a word 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What the terms of one list have in common."""
+    """The attributes that all terms of one list share."""
 
     label: str
     score: float
@@ -135,7 +135,7 @@ def _strip_marks(text: str) -> str:
 
 
 def _normalise_gap(text: str) -> str:
-    """What separates two words, without blanks and the marks that writers set or leave out."""
+    """The separator of two words, without blanks and the marks that writers may leave out."""
     return "".join(c for c in text if c not in " \t\r\n.,-")
 
 
@@ -147,7 +147,7 @@ def _clean_term(raw: str) -> str:
 
 
 def _split_words(raw: str) -> list[str]:
-    """The words that a term is compared by; none where it is too short to be looked for."""
+    """The words by which a term is compared; none where the term is too short to be looked for."""
     text = _clean_term(raw)
     return keep_words(text).split() if len(text.strip()) > 1 else []
 
@@ -197,7 +197,7 @@ class Index:
         return terms
 
     def find(self, readings: Sequence[Reading]) -> Iterator[Span]:
-        """All occurrences of all terms in a text, given its readings."""
+        """Find all occurrences of all terms in a text, given its readings."""
         spans = self._find_in_reading(readings[0], None)
         if len(readings) == 1:
             return spans
@@ -222,7 +222,7 @@ class Index:
 
 
 def _find_positions(words: Sequence[str], plain: str) -> Iterator[tuple[str, int]]:
-    """Where the words stand in ``plain`` as whole words."""
+    """Find each of the words in ``plain`` as a whole word, with its position."""
     if len(words) * len(plain) > _ONE_BY_ONE:
         if sum(map(len, words)) > MANY:
             for start, end in find_occurrences(words, plain):
@@ -306,7 +306,7 @@ def _build_document_index(policy: Policy, named: tuple[tuple[str, tuple[str, ...
 
 
 def _list_variants(name: str, label: str, policy: Policy) -> Iterator[_Row]:
-    """The name as it is listed, and the shorter forms under which a text mentions its bearer."""
+    """The name as listed, and the shorter forms by which a text may mention its bearer."""
     forms: list[tuple[str, float, bool]] = [(name, _SCORE, False)]
     if policy.taxonomy.within(label, "PERSON"):
         forms += list_person_forms(name)
@@ -385,12 +385,12 @@ def _list_strings(value: object, key: str) -> Iterator[str]:
 
 
 def build_detector(policy: Policy) -> Detector:
-    """The detector for a policy's dictionary and for the lists in its documents' metadata.
+    """Build the detector for a policy's dictionary and for the lists in its documents' metadata.
 
-    Of a person in such a list the parts of the name are found, too, of a company the name without its legal form.
+    For a person in such a list, parts of the name are found too; for a company, the name without its legal form.
 
     Raises:
-        PolicyError: a term of the dictionary is too short; the message says which by its number.
+        PolicyError: a term of the dictionary is too short; the message gives its number.
     """
     dictionary = _build_dictionary(policy)
 
@@ -439,8 +439,8 @@ def filter_excluded(
 ) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
     """Split findings into those to keep and those that the policy's exclusion list rules out.
 
-    A finding is ruled out where its text is an excluded term of its label, of an ancestor of it, or of ``"*"``;
-    whether a checksum confirmed it makes no difference, since the user asked for it by name.
+    A finding is ruled out where its surface is an excluded term for its label, an ancestor of its label, or ``"*"``,
+    even where a checksum confirmed it, since the user named the term.
 
     Raises:
         PolicyError: an excluded term holds no letter and no digit.

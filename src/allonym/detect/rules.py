@@ -1,8 +1,8 @@
 """The rule detector: tables of patterns, validators and context words over a linear-time engine.
 
 The tables are ``tables/*.toml``, one family each; their rows are :class:`allonym.pattern.PatternRule`. All patterns
-of a policy are compiled into one RE2 set, which says in one pass over a window of text which of them match there at
-all; only those are then located. Rules that count only with a context word run only where one stands near.
+of a policy are compiled into a few RE2 sets. One pass over a window of text says which patterns match there at all,
+and only those are located. Rules that need a context word run only where one is near.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _SETS = {
 
 @cache
 def builtin_rules() -> tuple[PatternRule, ...]:
-    """All rules of the built-in tables, by file and position. A file's ``[defaults]`` fill in its rows.
+    """Read the rules of all built-in tables, by file and position. A file's ``[defaults]`` complete its rows.
 
     Raises:
         PolicyError: a row is not valid, or two rules share a name.
@@ -58,7 +58,7 @@ def builtin_rules() -> tuple[PatternRule, ...]:
 
 
 class _Compiled:
-    """A rule in use. Its patterns are compiled when they are first needed: most rules never match anything."""
+    """A rule in use. Its patterns are compiled when first needed, since most rules never match anything."""
 
     def __init__(self, rule: PatternRule, threshold: float, context_index: int) -> None:
         self.rule = rule
@@ -96,7 +96,7 @@ def _make_options() -> re2.Options:
 
 
 def build_words_pattern(words: Sequence[str]) -> str:
-    """An RE2 pattern for any of the words, without case, as whole words; ``*`` at a word's end allows any ending."""
+    """Build an RE2 pattern for any of some whole words, ignoring case; a trailing ``*`` allows any ending."""
     parts = []
     for word in words:
         open_end = word.endswith("*")
@@ -109,7 +109,7 @@ def build_words_pattern(words: Sequence[str]) -> str:
 
 
 class _Set:
-    """Patterns that are looked for together, each with a number of the caller's."""
+    """Patterns that are searched together; the caller gives each a number."""
 
     def __init__(self) -> None:
         self._set = re2.Set.SearchSet(_make_options())
@@ -127,7 +127,7 @@ class _Set:
         return self
 
     def present(self, data: bytes | memoryview) -> list[int]:
-        """The numbers of the patterns that match somewhere in ``data``; all of them where the set gave up."""
+        """The numbers of the patterns that match somewhere in ``data``; all numbers where the set ran out of memory."""
         matched = self._set.Match(data)
         if matched is None:
             return self._numbers
@@ -169,7 +169,7 @@ class Ruleset:
         return self.find(document.text)
 
     def find(self, text: str) -> list[Span]:
-        """Candidates in ``text`` that reach their label's threshold, without duplicates."""
+        """Find the candidates in a text that reach their label's threshold, without duplicates."""
         if not self._rules or not text:
             return []
         ascii_only = text.isascii()
@@ -191,7 +191,7 @@ class Ruleset:
         return list(best.values())
 
     def _select_present(self, data: bytes | memoryview) -> list[_Compiled]:
-        """The rules whose pattern is in ``data``, and whose context is too where they need it."""
+        """The rules whose pattern matches in ``data``, and whose context does where they need it."""
         present = [self._rules[i] for present in self._sets for i in present.present(data)]
         if any(compiled.gated for compiled in present):
             near = set(self._contexts.present(data))
@@ -227,7 +227,7 @@ class Ruleset:
 
 
 def _cut_window(data: bytes, position: int) -> int:
-    """A place at or shortly before ``position`` where no word is cut, so that each window starts at a word's start."""
+    """A position at or shortly before ``position`` that cuts no word, so that each window starts with a word."""
     if position >= len(data):
         return len(data)
     space = max(data.rfind(b" ", position - 256, position), data.rfind(b"\n", position - 256, position))
@@ -241,7 +241,7 @@ def _cut_window(data: bytes, position: int) -> int:
 def _locate_matches(
     compiled: _Compiled, data: bytes, start: int, end: int, size: int, hits: list[tuple[_Compiled, int, int]]
 ) -> int:
-    """All matches of one pattern that start in ``start:end``; they may reach past ``end``. Returns where it stopped."""
+    """Append the matches of one pattern that start in ``start:end`` to ``hits``; return where the search stopped."""
     limit = min(size, end + AFTER)
     find = compiled.find
     position = start
@@ -271,7 +271,7 @@ def _locate_matches(
 
 
 def _map_to_code_points(data: bytes, hits: Sequence[tuple[_Compiled, int, int]]) -> dict[int, int]:
-    """Byte offsets of the hits to code points, in one pass. A byte inside a character counts as its start."""
+    """Map the byte offsets of the hits to code points, in one pass. A byte inside a character counts as its start."""
     out: dict[int, int] = {}
     position = points = 0
     for offset in sorted({o for _, a, b in hits for o in (a, b)}):
@@ -337,7 +337,7 @@ def _name_context_word(word: str, words: Sequence[str]) -> str:
 
 
 def build_detector(policy: Policy) -> Detector:
-    """The rule detector for a policy: the built-in rules and its own, for the labels and countries it looks for."""
+    """Build the rule detector from the built-in rules and the policy's own, for its labels and countries."""
 
     def is_usable(rule: PatternRule) -> bool:
         return policy.looks_for(rule.label) and (

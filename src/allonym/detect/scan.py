@@ -14,16 +14,17 @@ Found = tuple[tuple[int, int], ...]
 
 @cache
 def compile_pattern(pattern: str) -> re2._Regexp:
-    """The pattern, compiled for :func:`encode_text` texts; bad syntax raises ``re2.error`` and is not logged."""
+    """Compile a pattern for texts of :func:`encode_text`. Bad syntax raises ``re2.error`` and is not logged."""
     options = re2.Options()
     options.log_errors = False
     return re2.compile(pattern.encode("utf-8"), options)
 
 
 def compile_words(words: Iterable[str], tail: str = "", *, whole_words: bool = False) -> re2._Regexp:
-    """A pattern for the longest of the words and then ``tail``, which no cache keeps: they may be a document's own.
+    """Compile a pattern for the longest of some words, followed by ``tail``.
 
-    With ``whole_words`` it passes over words inside others, as far as RE2's boundaries tell, which know ASCII only.
+    No cache keeps it, since the words may come from a document. With ``whole_words`` it skips words inside others, as
+    far as RE2's word boundaries can tell: they know ASCII only.
     """
     options = re2.Options()
     options.log_errors = False
@@ -46,7 +47,7 @@ _JOINED = 8  # runs of letters and digits that one word may consist of
 
 
 def find_occurrences(words: Iterable[str], text: str, endings: Iterable[str] = ("",)) -> Iterator[tuple[int, int]]:
-    """Where the words stand in the text as whole words, each with one of the endings; for any number of words."""
+    """Find words in the text as whole words with one of the endings; fast for any number of words."""
     vocabulary = frozenset(words)
     reach = 0
     for run in WORD.finditer(text):
@@ -69,14 +70,14 @@ def find_occurrences(words: Iterable[str], text: str, endings: Iterable[str] = (
 
 
 def encode_text(text: str) -> bytes:
-    """The UTF-8 bytes of a text; lone surrogates pass."""
+    """The UTF-8 bytes of a text; lone surrogates are allowed."""
     return text.encode("utf-8", "surrogatepass")
 
 
 def find_matches(pattern: re2._Regexp, text: str, data: bytes | None = None) -> Iterator[Found]:
-    """All matches from left to right: per group, 0 being the whole match, its (start, end) in code points.
+    """Yield all matches from left to right: for each group, first the whole match, its (start, end) in code points.
 
-    A group that took no part is (-1, -1). ``data`` is ``encoded(text)``, where the caller has it already.
+    A group that took no part is (-1, -1). ``data`` is ``encode_text(text)`` where the caller has it already.
     """
     if data is None:
         data = encode_text(text)

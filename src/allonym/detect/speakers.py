@@ -1,8 +1,8 @@
 """The detector for names that the form of a text gives away: speaker labels, introductions, address, titles.
 
-In a conversation each turn's label names its speaker, and the speakers' names are then looked for in what is said. In
-any text, "my name is", "may I speak to", "Dear Ms" and the like announce a name (P2's hotwords); what follows must be
-written with capitals, so texts without capitals yield nothing here.
+In a conversation the label of each turn names its speaker, and these names are then looked for in the turns. In any
+text, "my name is", "may I speak to", "Dear Ms" and the like announce a name (P2's hotwords). The name must be written
+with capitals, so texts without capitals yield nothing here.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ _SMALL_TITLE = compile_pattern(r"\b(?:(?:mr|mrs|dr|ms|prof) ?\. ?|(?:mr|mrs|dr) 
 
 @cache
 def _compile_cues() -> re2.Set:
-    """Which of the kinds of hotword stand in a text, in one pass; in the order of :func:`_find_announced`."""
+    """Compile the set that tells in one pass which kinds of hotword, in the order of :func:`_find_announced`, occur."""
     cues = re2.Set.SearchSet()
     for cue in (
         rf"\b{_TITLE}{_BEGIN}",
@@ -107,7 +107,7 @@ def _compile_cues() -> re2.Set:
 
 
 def build_detector(policy: Policy) -> Detector:
-    """The detector for a policy; it does nothing where the policy does not look for PERSON."""
+    """Build the detector for a policy; it finds nothing where the policy does not look for PERSON."""
     if not policy.looks_for("PERSON"):
         return _find_nothing
     cues = _compile_cues()
@@ -160,7 +160,7 @@ _CUT = re.compile(r"[(\[|/]|\s-+\s|:(?=\s*$)")
 
 
 def _locate_name(label: str) -> Interval | None:
-    """Where the name stands in a speaker label; None where the label is only a role."""
+    """The interval of the name in a speaker label; None where the label is only a role."""
     cut = _CUT.search(label)
     end = len(label[: cut.start()].rstrip()) if cut else 0
     end = end or len(label)
@@ -249,7 +249,7 @@ def _find_announced(text: str, data: bytes, present: Sequence[int]) -> Iterator[
 
 
 def _split_header(text: str, start: int, end: int) -> Iterator[Span]:
-    """Names in a line of addresses: "Allen, Phillip K." is one, "Jane Doe, Bob Roy" are two."""
+    """Find the names in a line of addresses: "Allen, Phillip K." is one, "Jane Doe, Bob Roy" are two."""
     inverted = re.fullmatch(r"[^\s,]+, [^,]+", text[start:end])
     for part in [text[start:end]] if inverted else text[start:end].split(", "):
         words = part.split()
@@ -268,7 +268,7 @@ def _is_sure_after(text: str, end: int) -> bool:
 
 
 def _trim_name(text: str, place: Interval, score: float, source: str, *, single: bool = True) -> Iterator[Span]:
-    """The name at ``place`` without words that are none, if something is left."""
+    """The name at ``place`` without words that belong to no name; nothing where no word remains."""
     start, end = place
     words = list(re.finditer(r"\S+", text[start:end]))
     keep = 0

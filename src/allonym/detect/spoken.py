@@ -1,4 +1,4 @@
-"""The detector for speech as it is written down: spelled words, digits read out, addresses read out.
+"""The detector for transcribed speech: spelled words, and digits and addresses that are read out.
 
 Transcripts hold "A-L-P-H-A", "M as in Mike", "four one five, double five" and "jane dot doe at example dot com",
 which no pattern for written identifiers finds (P2, sections 3.1 and 4.1).
@@ -96,7 +96,7 @@ _TOKEN = re.compile(r"[A-Za-z]+|[0-9]+")
 
 @cache
 def _compile_cues() -> re2.Set:
-    """Which of the three kinds of speech may stand in a text, in one pass; in the order of ``_CUES``."""
+    """Compile the set that tells in one pass which kinds of speech, in the order of ``_CUES``, a text may hold."""
     cues = re2.Set.SearchSet()
     for cue in _CUES:
         cues.Add(cue.encode("utf-8"))
@@ -105,7 +105,7 @@ def _compile_cues() -> re2.Set:
 
 
 def build_detector(policy: Policy) -> Detector:
-    """The detector for a policy; it does nothing where the policy looks for none of :data:`LABELS`."""
+    """Build the detector for a policy; it finds nothing where the policy looks for none of :data:`LABELS`."""
     enabled = frozenset(label for label in LABELS if label in policy.taxonomy and policy.looks_for(label))
     cues = _compile_cues()
     finders = (_find_spelled, _find_numbers, _find_addresses)
@@ -267,7 +267,7 @@ def _find_addresses(text: str, data: bytes) -> Iterator[Span]:
 
 
 def _words_before(text: str, end: int) -> list[Word]:
-    """The words in front of ``end``, in its sentence, at most 160 characters back."""
+    """The words before ``end``, at most 160 characters back."""
     floor = max(0, end - 160)
     words = [(m.start(), m.end(), m[0]) for m in _WORD.finditer(text, floor, end)]
     if floor and words and words[0][0] == floor:
@@ -287,7 +287,7 @@ def _ends_sentence(word: str) -> bool:
 
 
 def _find_label_start(words: list[Word], last: int) -> int:
-    """Index of the first word of the name whose last word is ``last``; -1 where there is none."""
+    """Index of the first word of the name whose last word is ``last``; -1 where there is no name."""
     if last < 0 or _ends_sentence(words[last][2]):
         return -1
     first = last
@@ -298,7 +298,7 @@ def _find_label_start(words: list[Word], last: int) -> int:
 
 
 def _find_mailbox_start(words: list[Word], last: int) -> int:
-    """Index of the first word of the mailbox that ends at ``last``; -1 where these words are none."""
+    """Index of the first word of the mailbox that ends at ``last``; -1 where these words are no mailbox."""
     first = _find_label_start(words, last)
     if first < 0:
         return -1

@@ -1,8 +1,8 @@
 """The embedded tagger as a detector: names and soft identifiers in free text.
 
-A word belongs to an entity when the chance that it belongs to none is below one minus the operating point of its
-label. Scores are calibrated chances. The name parts of one person come as one ``PERSON``, or apart where the policy's
-table for the tagger says ``name_parts = true``.
+A word belongs to an entity where the probability that it belongs to none is below one minus the operating point of its
+label. Scores are calibrated probabilities. The name parts of one person are one ``PERSON``, or several findings where
+the policy's table for the tagger says ``name_parts = true``.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _LENGTH = re.compile(
 
 
 def build_detector(policy: Policy) -> Callable[[Document], list[Span]]:
-    """The tagger with the operating points of a policy.
+    """Build the tagger with the operating points of a policy.
 
     Raises:
         DataError: the model of ``[detect.tagger] model`` cannot be read.
@@ -85,7 +85,7 @@ def build_detector(policy: Policy) -> Callable[[Document], list[Span]]:
 
 
 def _select_identifying(text: str, findings: Sequence[Span]) -> list[Span]:
-    """The findings that can identify, with the labels that their words give away."""
+    """Drop findings that cannot identify, and correct labels that the words of a finding give away."""
     out: list[Span] = []
     for n, span in enumerate(findings):
         label = span.label
@@ -106,10 +106,10 @@ def _select_identifying(text: str, findings: Sequence[Span]) -> list[Span]:
 
 
 def read_thresholds(policy: Policy, model: TaggerModel) -> tuple[dict[str, float], dict[str, float]]:
-    """What a finding needs, by label: the least chance that each word is an entity, and that its label is right.
+    """The thresholds of each label: for the probability that a word is part of an entity, and that its label is right.
 
-    The first is the threshold of the label's rule if it has one, else the operating point. The second is 0 but for
-    points that ask for it; labels with one top in the taxonomy count as one.
+    The first is the threshold of the label's rule if it has one, else the operating point. The second is 0 except for
+    operating points that set it; labels under one top-level label count as one.
     """
     points: Mapping[str, Any] = model.about.get("points", {})
     out: dict[str, float] = {}
@@ -143,15 +143,15 @@ def extract_spans(
     sure: Mapping[str, float] | None = None,
     turns: Sequence[int] = (),
 ) -> list[Span]:
-    """The entities in a tagged text, in reading order, disjoint.
+    """Extract the entities from a tagged text, disjoint and in reading order.
 
     Args:
         text: the text.
-        tagged: what the network says of it.
+        tagged: the network's output for it.
         labels: the network's labels, in the order of its tags.
-        bars: label to the chance from 0 to 1, that it is an entity, which each word of a finding needs.
-        sure: the same for the chance that the label's top in the taxonomy is right; by default 0.
-        turns: where the turns of a conversation begin: no entity goes on there.
+        bars: label to the probability of being part of an entity that each word of a finding needs, 0 to 1.
+        sure: the same for the probability that the top-level label is right; by default 0.
+        turns: starts of the turns of a conversation; no entity continues across them.
     """
     import numpy as np
 
@@ -185,7 +185,7 @@ def extract_spans(
 
 
 def _find_breaks(text: str, borders: Sequence[tuple[int, int]], turns: Sequence[int]) -> Any:
-    """Which words begin a paragraph, a speaker's turn, the line after a short one, a cell: no entity goes on."""
+    """Which words begin a paragraph, a turn, a cell, or the line after a short one: no entity continues into them."""
     import numpy as np
 
     out = np.zeros(len(borders), bool)
@@ -198,7 +198,7 @@ def _find_breaks(text: str, borders: Sequence[tuple[int, int]], turns: Sequence[
 
 
 def _line_ends(text: str) -> list[int]:
-    """Line ends that end an entity too: all but those in the midst of what was wrapped at a column."""
+    """The line ends that also end an entity: all except those inside text that was wrapped at a column."""
     out: list[int] = []
     start = 0
     while (end := text.find("\n", start)) >= 0:
@@ -237,7 +237,7 @@ def _trim_span(text: str, tagged: Tagged, first: int, last: int, label: str, ins
 
 
 def _belongs_to_name(words: Sequence[str], first: int, last: int) -> bool:
-    """Whether the mark at the end belongs to what stands before it: "Inc.", "U.S.", "J.", "(UK)", "5 %"."""
+    """Whether the mark at the end belongs to the word before it: "Inc.", "U.S.", "J.", "(UK)", "5 %"."""
     mark = words[last - 1]
     if mark == ".":
         before = words[last - 2] if last - 2 >= first else ""
@@ -248,7 +248,7 @@ def _belongs_to_name(words: Sequence[str], first: int, last: int) -> bool:
 
 
 def join_name_parts(text: str, findings: Sequence[Span], turns: Sequence[int] = ()) -> list[Span]:
-    """Touching name parts as one ``PERSON`` each; a first name after a last name, or a turn, begins another person."""
+    """Join touching name parts to one ``PERSON``; a given name after a family name, or a turn, begins another."""
     out: list[Span] = []
     parts: list[str] = []
     ends = sorted((*_line_ends(text), *turns)) if "\n" in text else []
@@ -276,7 +276,7 @@ def join_name_parts(text: str, findings: Sequence[Span], turns: Sequence[int] = 
 
 
 def _is_lone_letter(text: str, findings: Sequence[Span], n: int) -> bool:
-    """Whether a finding is one letter or digit and no part of a name: that names nobody."""
+    """Whether a finding is a single letter or digit and no part of a name, and so names nobody."""
     span = findings[n]
     if span.end - span.start > 4 or sum(map(str.isalnum, text[span.start : span.end])) > 1:
         return False
@@ -286,14 +286,14 @@ def _is_lone_letter(text: str, findings: Sequence[Span], n: int) -> bool:
 
 
 def _is_function_words(surface: str) -> bool:
-    """Whether it is made of function words alone, which identify nobody."""
+    """Whether a surface consists of function words, which identify nobody."""
     return all(word.lower() in _FUNCTION for word in find_words(surface)) and (
         surface.islower() or surface.lower() in ("am", "pm")
     )
 
 
 def _trim_codes(text: str, span: Span) -> tuple[int, int]:
-    """The borders without what a number is called in front of it, "IBAN DE89"; none where it is only that, "VIN"."""
+    """The borders without the name of a kind of number: "IBAN DE89" becomes "DE89", and "VIN" alone is empty."""
     words = text[span.start : span.end].split(" ")
     surface = " ".join(words)
     if surface.lower() in _CODES and (span.label in _THINGS or surface.isupper()):
@@ -306,7 +306,7 @@ def _trim_codes(text: str, span: Span) -> tuple[int, int]:
 
 
 def _find_enabled_label(policy: Policy, label: str) -> str:
-    """The label itself or its nearest ancestor that the policy looks for; empty where it does not, or excludes it."""
+    """The label or its nearest ancestor that the policy looks for; empty where there is none, or it is excluded."""
     if any(name in policy.exclude for name in policy.taxonomy.lineage(label)):
         return ""
     return next((name for name in policy.taxonomy.lineage(label) if policy.looks_for(name)), "")

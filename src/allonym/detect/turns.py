@@ -1,4 +1,4 @@
-"""Turns of a transcript: lines that begin with who speaks, as in ``Pam: Is Jim there?``."""
+"""Turns of a transcript: lines that begin with their speaker, as in ``Pam: Is Jim there?``."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ MIN_SHARE = 0.6
 
 
 def find_turns(text: str) -> tuple[Turn, ...]:
-    """The turns of a transcript; empty where the text is none.
+    """Find the turns of a transcript; empty where the text is no transcript.
 
-    A transcript has two turns or more, at least 60 % of its non-empty lines begin with ``Name:``, and these names are
-    not mostly those of a form's fields, such as ``Phone:``.
+    A transcript has at least two turns, at least 60 % of its non-empty lines begin with ``Name:``, and most of these
+    names are not fields of a form, such as ``Phone:``.
     """
     if text.count(":") < MIN_TURNS or "\n" not in text:
         return ()
@@ -42,7 +42,7 @@ def find_turns(text: str) -> tuple[Turn, ...]:
 
 
 def with_turns(document: Document) -> Document:
-    """The document with the turns of each of its parts that is a transcript; itself where it has turns or none."""
+    """Add the turns of each part that is a transcript; a document that has turns already is returned unchanged."""
     text = document.text
     if document.turns or text.count(":") < MIN_TURNS or "\n" not in text:
         return document

@@ -14,5 +14,5 @@ def _read_lists() -> dict[str, str]:
 
 @cache
 def word_list(name: str) -> frozenset[str]:
-    """The words of the list ``name``."""
+    """The words of a list in ``words.toml``."""
     return frozenset(_read_lists()[name].split())

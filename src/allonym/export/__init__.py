@@ -1,7 +1,7 @@
 """Training sets for language models: anonymised texts as conversations or as prompts with completions (P2, section 5).
 
-One document is in one split alone, and so is all of one caller where a field tells the caller. A manifest beside the
-files says by which policy they were anonymised, how many of what they hold, and what risk was measured.
+Every document is in a single split, and so are all documents of one caller where a field names the caller. A manifest
+beside the files records the policy, counts of the contents, and the measured risk.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a training set is: how it was anonymised, what it holds, what was measured. It holds no text."""
+"""The manifest of a training set: its policy, its contents and its measured risk. It holds no text."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ CHECK = (
     "allonym vault digests VAULT --secret-file KEY -o FILE.digests",
     "allonym evaluate generations OUTPUTS.jsonl --field completion --digests FILE.digests --baseline BEFORE.jsonl",
 )
-"""How outputs of a model that learnt from the set are checked for originals."""
+"""Commands that check the outputs of a model trained on the set for originals."""
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What stands in ``manifest.json``.
+    """The content of ``manifest.json``.
 
     Attributes:
         shape: ``chat``, ``sft`` or ``sft-instruction``.
         policy: its name and fingerprint, whether a key and a vault were given, and whether the texts were anonymised
             ``here`` or ``before``; then with the digest of the run's report.
-        versions: of allonym and what decides on findings.
-        split: shares, seed, whether it is keyed, and what stays together.
+        versions: versions of allonym and of the packages that decide on findings.
+        split: shares, seed, whether it is keyed, and by what documents are grouped.
         counts: documents read, in the set, and left out; examples by task.
         left_out: documents left out, by reason.
-        files: name to examples, documents, what stays together (``units``), bytes and BLAKE2b (32 bytes).
+        files: name to counts of examples, documents and groups (``units``), bytes, and BLAKE2b (32 bytes).
         labels, operators: mentions per label and edits per operator, of the documents in the set.
-        prompts: digest of the fixed texts of all examples, and how many findings the policy has in them: 0 is wanted.
-        risk: what was measured; ``none`` says why nothing was.
+        prompts: digest of the fixed texts of all examples, and the number of findings in them, which should be 0.
+        risk: the measured risk; ``none`` says why none was measured.
     """
 
     shape: str

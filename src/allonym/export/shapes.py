@@ -19,7 +19,7 @@ from allonym.text.words import LETTERS
 
 ROLES = ("system", "user", "assistant")
 DROP = "-"
-"""In place of a role: turns of this speaker are left out."""
+"""In place of a role: the turns of this speaker are left out."""
 
 _ASSISTANT = frozenset(
     "assistant agent operator representative rep advisor adviser support bot clerk clinician doctor dr nurse therapist "
@@ -35,9 +35,9 @@ class Shape(Protocol):
 
     Attributes:
         name: for the manifest.
-        turns: whether a document is needed as turns; else as one text.
-        fields: fields that are needed beside it.
-        prompts: all fixed text that goes into examples.
+        turns: whether it needs a document's turns; else it needs one text.
+        fields: fields that it needs beside the text.
+        prompts: all fixed text of the examples.
     """
 
     @property
@@ -50,34 +50,34 @@ class Shape(Protocol):
     def prompts(self) -> tuple[str, ...]: ...
 
     def examples(self, speakers: Sequence[str], parts: Sequence[str]) -> list[tuple[str, Example]]:
-        """Name of the task, and example.
+        """Make the examples of a document, each after the name of its task.
 
         Args:
-            speakers: of each turn, as the source has them.
+            speakers: the speaker of each turn, as the source names it.
             parts: speaker and text of each turn, or the text; then the fields; all anonymised.
 
         Raises:
-            DataError: the document makes none; the message holds no text of it.
+            DataError: the document makes no example; the message holds none of its text.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """Who speaks as what. Names are compared without case.
+    """The roles of speakers, whose names are compared without case.
 
     Attributes:
-        given: speaker to role, or to ``-``.
+        roles: speaker to role, or to ``-`` where the speaker's turns are left out.
     """
 
     given: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @classmethod
     def from_names(cls, roles: Mapping[str, str]) -> Roles:
-        """Roles of speakers.
+        """Check the roles of speakers.
 
         Raises:
-            UnknownNameError: no such role.
+            UnknownNameError: there is no such role.
         """
         for role in roles.values():
             if role not in (*ROLES, DROP):
@@ -106,10 +106,10 @@ class Roles:
 
 
 def _guess_roles(names: Sequence[str], taken_roles: set[str]) -> dict[str, str]:
-    """Roles of those to whom none was given, as far as they can be told.
+    """Guess the roles of speakers without one, where their names allow it.
 
     Args:
-        taken_roles: roles that others have.
+        taken_roles: the roles of other speakers.
     """
     usual = {name: role for name in names if (role := _guess_usual_role(name))}
     if len(names) > 2:
@@ -133,11 +133,11 @@ def _guess_usual_role(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Chat:
-    """One conversation, one example. Turns of one role that follow each other become one message, and what follows the
-    assistant's last message is left out, since nothing can be learnt from it.
+    """One example from one conversation. Consecutive turns of one role become one message, and messages after the
+    assistant's last one are left out, since nothing can be learnt from them.
 
     Attributes:
-        roles: who speaks as what.
+        roles: roles of the speakers.
         system: a first message with the role system; empty: none.
     """
 
@@ -172,7 +172,7 @@ def _get_role(message: tuple[str, str]) -> str:
 
 
 def select_turns(roles: Roles, speakers: Sequence[str], parts: Sequence[str]) -> list[tuple[str, str, str]]:
-    """Speaker (anonymised), role and text of the turns that are kept."""
+    """The anonymised speaker, role and text of each turn that is not left out."""
     shown, texts = parts[0 : 2 * len(speakers) : 2], parts[1 : 2 * len(speakers) : 2]
     turns = zip(shown, roles.assign_roles(speakers), texts, strict=True)
     return [(speaker, role, text) for speaker, role, text in turns if role != DROP]
@@ -180,15 +180,15 @@ def select_turns(roles: Roles, speakers: Sequence[str], parts: Sequence[str]) ->
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What is to be learnt: from a prompt and an input to a completion.
+    """A task to learn: from a prompt and an input to a completion.
 
     ``{text}`` in a template is the anonymised text, ``{name}`` a field beside it, anonymised with it.
 
     Attributes:
         name: for the manifest.
-        prompt: what is asked, as a template.
-        input: what it is asked about, as a template.
-        completion: what is to be answered, as a template such as ``{summary}``.
+        prompt: template of the instruction.
+        input: template of the text that it is about.
+        completion: template of the answer, such as ``{summary}``.
     """
 
     name: str
@@ -214,10 +214,11 @@ class Prompts:
     """Prompts with completions: an example for each task, or for each answer of the assistant.
 
     Attributes:
-        tasks: none: the assistant's turns are the completions, and what was said before is the input.
-        instruction: the shape with instruction, input and output; else prompt and completion.
-        roles, prompt, history: where the assistant's turns are the completions: who speaks as what, what is asked, and
-            how many turns before it are shown; 0: all.
+        tasks: the tasks; where there are none, the assistant's turns are the completions and the turns before them the
+            input.
+        instruction: whether examples have instruction, input and output; else they have prompt and completion.
+        roles, prompt, history: where the assistant's turns are the completions: the roles of the speakers, the
+            instruction, and how many earlier turns are shown; 0: all.
     """
 
     tasks: tuple[Task, ...] = ()
@@ -228,9 +229,9 @@ class Prompts:
 
     def __post_init__(self) -> None:
         if twice := len(self.tasks) - len({task.name for task in self.tasks}):
-            raise UsageError(f"tasks need names of their own; {twice} have one that another has")
+            raise UsageError(f"every task needs a name of its own; {twice} share the name of another")
         if not self.tasks and _FIELD.search(self.prompt):
-            raise UsageError("a prompt of the next turn is asked as it stands: it can hold no field")
+            raise UsageError("a prompt for the next turn is used unchanged and can hold no field in braces")
         if self.history < 0:
             raise UsageError(f"history must be 0 or more, got {self.history}")
 
@@ -293,12 +294,12 @@ def _fill_template(template: str, values: Mapping[str, str]) -> str:
 
 
 def read_tasks(path: str | Path) -> tuple[Task, ...]:
-    """The tasks of a TOML file: ``[[task]]`` with ``name``, ``prompt``, ``completion``, and ``input`` if it is not
-    ``{text}``.
+    """Read the tasks of a TOML file: tables ``[[task]]`` with ``name``, ``prompt``, ``completion`` and optionally
+    ``input``, by default ``{text}``.
 
     Raises:
-        UsageError: it is no such file.
-        UnknownNameError: an unknown key.
+        UsageError: the file has another form.
+        UnknownNameError: a key is not known.
     """
     try:
         read = tomllib.loads(Path(path).read_text(encoding="utf-8"))

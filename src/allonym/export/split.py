@@ -1,4 +1,4 @@
-"""Which split a document belongs to: a digest of it decides, so neither order nor other documents matter."""
+"""The split of a document: a digest of it decides, so neither order nor other documents matter."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _BITS = 64
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Shares of the documents, drawn by a keyed digest of what must stay together.
+    """Shares of the documents, drawn by a keyed digest of the unit that must stay together.
 
     Attributes:
-        shares: of train, validation and test, from 0 to 1, together 1; those that are left out are 0.
-        seed: another one draws otherwise.
-        key: a secret, so that nobody can tell from a text in which split it was; None: by the seed alone.
+        shares: shares of train, validation and test, from 0 to 1, together 1; missing ones are 0.
+        seed: seed of the draw.
+        key: a secret, so that nobody can tell from a text which split it was in; None: the seed alone decides.
     """
 
     shares: tuple[float, ...] = (0.8, 0.1, 0.1)
@@ -36,10 +36,10 @@ class Split:
 
     @classmethod
     def parse(cls, text: str, *, seed: int = 0, key: bytes | str | None = None) -> Split:
-        """Shares as they are written: ``0.8,0.1,0.1``.
+        """Read shares such as ``0.8,0.1,0.1``.
 
         Raises:
-            UsageError: they are no numbers from 0 to 1 that make 1 together.
+            UsageError: they are not numbers from 0 to 1 that sum to 1.
         """
         try:
             shares = tuple(float(share) for share in text.split(","))
@@ -48,13 +48,13 @@ class Split:
         return cls(shares, seed, key)
 
     def draw(self, unit: str) -> float:
-        """A number from 0 to 1 for what stays together: the same in every run, evenly spread."""
+        """A number from 0 to 1 for a unit that stays together: uniform, and the same in every run."""
         secret = b"allonym export split" if self.key is None else subkey(self.key, "export split")
         data = f"{self.seed}\0{unit}".encode("utf-8", "surrogatepass")
         return int.from_bytes(hmac.digest(secret, data, "sha256")[: _BITS // 8]) / 2.0**_BITS
 
     def of(self, unit: str) -> str:
-        """The split of what stays together, such as a caller, or a text where nothing else is said."""
+        """The split of a unit that stays together, such as a caller, or a single text by default."""
         position, below = self.draw(unit), 0.0
         for name, share in zip(NAMES, self.shares, strict=False):
             below += share

@@ -1,9 +1,9 @@
-"""Detectors around other people's models and tools, each an extra of its own.
+"""Detectors around third-party models and tools, each an extra of its own.
 
-An adapter reads a text through the library, puts the model's labels into the taxonomy (:mod:`.labels`), and cuts what
-is longer than the model can take into windows that overlap (:mod:`.windows`). Its options are a table of the policy,
-``[detect.NAME]``; their list is ``allonym.registry.DETECTOR_KEYS``. A library or a model that is not there is an error.
-Models come from the paths and names that the user gives, and the network is left alone unless the table says
+An adapter runs a library on a text, maps the model's labels to the taxonomy (:mod:`.labels`), and cuts a text that is
+too long for the model into overlapping windows (:mod:`.windows`). Its options are a table of the policy,
+``[detect.NAME]``; ``allonym.registry.DETECTOR_KEYS`` lists them. A missing library or model is an error. Models come
+from the paths and names that the user gives, and the network is not used unless the table says
 ``allow_download = true`` (:mod:`.offline`).
 """
 
@@ -22,7 +22,7 @@ _MIDDLE = 0.5
 
 
 class Found(NamedTuple):
-    """What a model found in a text: half-open code points, the model's own label, a score from 0 to 1."""
+    """A model's finding: half-open code points, the model's own label, and a score from 0 to 1."""
 
     start: int
     end: int
@@ -31,14 +31,14 @@ class Found(NamedTuple):
 
 
 class Adapter:
-    """A detector made of a function from texts to what a model finds in each.
+    """A detector made from a function that returns a model's findings in each of several texts.
 
     Args:
         name: the detector's, for ``Span.source``.
-        read: gets texts without NUL and lone surrogates, gives what stands in each, in their order.
-        labels: puts the model's labels into the taxonomy.
-        threshold: the least score of a finding, from 0 to under 1; scores from there to 1 are stretched or shrunk to
-            0.5 to 1, since 0.5 is what policies ask for by default. Without one, all findings count as they are.
+        read: takes texts without NUL and lone surrogates, and returns the findings in each, in the same order.
+        labels: maps the model's labels to the taxonomy.
+        threshold: the least score of a finding, from 0 to under 1. Scores from there to 1 are rescaled to 0.5 to 1,
+            since 0.5 is the default threshold of policies. Without one, all findings count with their own scores.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Adapter:
         return self.many([document])[0]
 
     def many(self, documents: Sequence[Document]) -> list[list[Span]]:
-        """What stands in each document; see :func:`allonym.detect.detect_each`."""
+        """The findings in each document; see :func:`allonym.detect.detect_each`."""
         # C libraries stop at a NUL and UTF-8 has no lone surrogates; the stand-ins keep all offsets.
         texts = [_UNREADABLE.sub(_substitute_unreadable, document.text) for document in documents]
         return [self._map_findings(text, findings) for text, findings in zip(texts, self._read(texts), strict=True)]

@@ -1,4 +1,4 @@
-"""The detector ``flair``: a sequence tagger of Flair's."""
+"""The detector ``flair``: a sequence tagger of the library Flair."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from allonym.detect.adapters.windows import cut_windows
 from allonym.policy import Policy
 
 WORDS = 250
-"""Words of one sentence; what its splitter leaves longer is cut."""
+"""Words of a sentence, at most; the splitter's longer sentences are cut."""
 OVERLAP = 50
 
 
@@ -30,7 +30,7 @@ def _load_tagger(model: str, device: str, allow_download: bool) -> Any:
 
 
 def build_detector(policy: Policy) -> Adapter:
-    """The detector for the tagger that ``[detect.flair]`` names.
+    """Build the detector for the tagger that ``[detect.flair]`` names.
 
     Raises:
         MissingExtra: Flair is not installed.
@@ -64,7 +64,7 @@ def build_detector(policy: Policy) -> Adapter:
 
 
 def _list_labels(tagger: Any) -> set[str]:
-    """The tagger's labels without their places in an entity (``B-PER`` is ``PER``)."""
+    """The tagger's labels without their position in an entity (``B-PER`` is ``PER``)."""
     items = tagger.label_dictionary.get_items()
     bare = {item[2:] if item[1:2] == "-" and item[0] in "BIESLU" else item for item in items}
     return bare - {"O", "<unk>", "<START>", "<STOP>"}

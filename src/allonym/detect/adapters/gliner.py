@@ -1,7 +1,7 @@
-"""The detector ``gliner``: a zero-shot model that is asked for what the policy looks for.
+"""The detector ``gliner``: a zero-shot model that is prompted with the labels that the policy looks for.
 
-Each label that has a prompt in ``labels.toml`` and that the policy looks for is asked for, and so is each label that
-the policy adds, by its name in words. The policy's table ``[detect.gliner.labels]`` adds prompts, or takes some away.
+A label has a prompt in ``labels.toml``; a label that the policy adds is prompted by its name in words. The policy's
+table ``[detect.gliner.labels]`` adds prompts or removes them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def _load_model(model: str, device: str, allow_download: bool) -> Any:
 
 
 def list_prompts(policy: Policy) -> dict[str, str]:
-    """What the model is asked for, to the label that it stands for.
+    """The prompts for the labels that the policy looks for, each with its label.
 
     Raises:
         PolicyError: nothing that the policy looks for has a prompt.
@@ -51,7 +51,7 @@ def list_prompts(policy: Policy) -> dict[str, str]:
 
 
 def build_detector(policy: Policy) -> Adapter:
-    """The detector for the model that ``[detect.gliner]`` names.
+    """Build the detector for the model that ``[detect.gliner]`` names.
 
     Raises:
         MissingExtra: GLiNER is not installed.
@@ -90,7 +90,7 @@ def build_detector(policy: Policy) -> Adapter:
 
 
 class _Prompted(LabelMap):
-    """What the model answers with is the prompt."""
+    """The model names its findings by their prompts."""
 
     def __init__(self, policy: Policy, prompts: Mapping[str, str]) -> None:
         super().__init__(policy, "gliner")
@@ -98,7 +98,7 @@ class _Prompted(LabelMap):
 
 
 def _count_free_tokens(model: Any, tokenizer: Any, groups: Sequence[Sequence[str]]) -> int:
-    """Tokens that are left for the text beside the longest group of prompts."""
+    """The number of tokens that remain for the text beside the longest group of prompts."""
     encoder = getattr(model.config, "encoder_config", None)
     limit = min(int(tokenizer.model_max_length), int(getattr(encoder, "max_position_embeddings", None) or 10**9))
     reserved = max(sum(len(tokenizer.tokenize(prompt)) + 1 for prompt in group) for group in groups) + 4
@@ -110,6 +110,6 @@ def _count_free_tokens(model: Any, tokenizer: Any, groups: Sequence[Sequence[str
 
 
 def _split_words(model: Any, text: str) -> list[Interval]:
-    """The words as the model splits them, long ones in pieces."""
+    """The words as the model splits them, long words in pieces."""
     places = ((a, b) for _, a, b in model.data_processor.words_splitter(text))
     return [(start, min(start + _LONGEST, b)) for a, b in places for start in range(a, b, _LONGEST)]

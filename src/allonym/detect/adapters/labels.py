@@ -1,7 +1,7 @@
-"""From a model's labels to ours. What nothing maps is an error, since a label dropped is text uncovered.
+"""Map a model's labels to the taxonomy. A label without a mapping is an error, since dropping it would uncover text.
 
-In order: the policy's own table; our label of that name; the name in a scheme of ``labels.tsv``; the table of further
-names, ``labels.toml`` beside this file, which also holds the prompts for zero-shot models.
+The mapping is looked up in the policy's own table, among the labels of the taxonomy, in the schemes of ``labels.tsv``,
+and in ``labels.toml`` beside this file, which also holds the prompts for zero-shot models; the first match counts.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def read_tables() -> Mapping[str, Mapping[str, str]]:
 
 
 class LabelMap:
-    """A model's labels as labels of a policy's taxonomy; ``""`` for those that the policy leaves out.
+    """Maps a model's labels to those of a policy's taxonomy, or to ``""`` where the policy leaves them out.
 
     Args:
         policy: its table ``[detect.DETECTOR] labels`` comes first.
@@ -38,8 +38,8 @@ class LabelMap:
         extra: further rows, which come before the policy's.
 
     Raises:
-        PolicyError: labels that nothing maps. From the call, too, where ``model_labels`` was not given.
-        UnknownNameError: a row of the policy's table for a label that the model does not have.
+        PolicyError: a label has no mapping. The call raises it, too, where ``model_labels`` was not given.
+        UnknownNameError: the policy's table has a row for a label that the model does not have.
     """
 
     def __init__(
@@ -99,9 +99,9 @@ class LabelMap:
         return label if label is not None and label in taxonomy else None
 
     def _generalise_labels(self, labels: tuple[str, ...]) -> str:
-        """One label for what a scheme does not tell apart: the nearest that all have above them.
+        """One label for several that a scheme does not distinguish: their nearest common ancestor.
 
-        Where the policy looks for some of them only, it is one of these, so that nothing it looks for is lost.
+        Where the policy looks for only some of them, it is one of these, so that no label it looks for is lost.
         """
         taxonomy = self._policy.taxonomy
         enabled = [label for label in labels if self._policy.looks_for(label)] or list(labels)

@@ -1,8 +1,8 @@
 """The detector ``llm``: a language model lists what identifies, as in the first step of P4's LLM-PS (section 3.3).
 
-The text is sent to the endpoint of the policy's table ``[llm]``, in windows. The model gives strings and labels; where
-they stand is looked up here, so that an offset or a string that it makes up marks nothing. What it does not answer
-makes the document fail: a finding that is missing must not pass in silence.
+The text is sent to the endpoint of the policy's table ``[llm]``, in windows. It returns strings and labels, and their
+positions are looked up here, so a string that it invents marks nothing. A window without an answer makes the document
+fail: a missing finding must not go unnoticed.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ _QUOTES = {"'": "['’‘ʼ]", "’": "['’‘ʼ]", '"': '["“”„]', "-": "
 
 
 def build_detector(policy: Policy) -> Adapter:
-    """The detector for the endpoint that ``[llm]`` names, with the options of ``[detect.llm]``.
+    """Build the detector for the endpoint that ``[llm]`` names, with the options of ``[detect.llm]``.
 
     Raises:
-        UsageError, PolicyError: no endpoint or no model is named, or the policy looks for nothing that can be asked.
+        UsageError, PolicyError: no endpoint or no model is named, or the policy looks for no label that has a prompt.
     """
     settings = policy.settings("llm")
     size, score = cast(int, settings["words"]), cast(float, settings["score"])
@@ -76,7 +76,7 @@ def build_detector(policy: Policy) -> Adapter:
 
 
 def _describe_labels(policy: Policy) -> dict[str, str]:
-    """Label to what it means: those of the zero-shot prompts and the policy's own, as far as it looks for them."""
+    """Label to its description: the labels with zero-shot prompts and the policy's own, where it looks for them."""
     descriptions = {label: says for label, says in read_tables()["prompts"].items() if label in policy.taxonomy}
     added = {lab.name: lab.description or lab.name.lower() for lab in policy.taxonomy if lab.name not in TAXONOMY}
     out = {label: says for label, says in (descriptions | added).items() if policy.looks_for(label)}
@@ -86,7 +86,7 @@ def _describe_labels(policy: Policy) -> dict[str, str]:
 
 
 class _Labels(LabelMap):
-    """As others', but a label that the model makes up still counts: text must not stay uncovered for it."""
+    """A map in which a label that the model invents still counts, so that no text stays uncovered because of it."""
 
     def __call__(self, name: str) -> str:
         if name not in self._seen:
@@ -111,7 +111,7 @@ def _build_schema(labels: Iterable[str]) -> Mapping[str, object]:
 
 
 def _read_rows(reply: Reply) -> list[tuple[str, str]] | None:
-    """Strings and labels; None where the answer is cut off, refused, or not of the form that was asked for."""
+    """The strings and labels of an answer; None where it is cut off, refused, or not of the required form."""
     listed = (reply.answer or {}).get("entities")
     if not isinstance(listed, list):
         return None
@@ -126,7 +126,7 @@ def _read_rows(reply: Reply) -> list[tuple[str, str]] | None:
 
 
 def _split_text(text: str) -> list[str]:
-    """The text in two parts that overlap where it is long; else as it is."""
+    """A long text in two overlapping parts; a short one unchanged."""
     size = len(split_words(text))
     if size <= LEAST:
         return [text]
@@ -141,10 +141,10 @@ def _find_exactly(text: str, name: str) -> Iterator[tuple[int, int]]:
 
 
 def find_occurrences(text: str, name: str) -> list[tuple[int, int]]:
-    """Where a string stands in a text.
+    """Find the occurrences of a string in a text.
 
-    Letter by letter where it does so anywhere; else with other blanks, quotation marks, hyphens or case. Inside of
-    words only where it stands nowhere else. A string of more than 200 characters is looked up letter by letter alone.
+    Exact occurrences come first; where there are none, others may differ in blanks, quotation marks, hyphens and case.
+    Occurrences inside words count only where there are no others. A string of more than 200 characters must be exact.
     """
     if len(name := name.strip()) > LONGEST:
         return list(_find_exactly(text, name))

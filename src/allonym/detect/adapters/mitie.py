@@ -1,7 +1,7 @@
-"""The detector ``mitie``: a named entity extractor of MITIE, which needs nothing but its file.
+"""The detector ``mitie``: a named entity extractor of MITIE, a single file.
 
-A folder is one that ``allonym train ner --backend mitie`` wrote: its words are split as they were in training. The text
-for a model from elsewhere is split as MITIE does it.
+The model may be a folder that ``allonym train ner --backend mitie`` wrote; then words are split as they were in
+training. For other models MITIE's own tokenizer splits the text.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ def _load_extractor(model: str, features: str) -> Any:
 
 
 def build_detector(policy: Policy) -> Adapter:
-    """The detector for the extractor that ``[detect.mitie]`` names.
+    """Build the detector for the extractor that ``[detect.mitie]`` names.
 
-    MITIE's score is a margin from 0 up, not a probability: it becomes one through the logistic function, so that all
-    findings lie at 0.5 and above.
+    MITIE's score is a margin from 0, not a probability. The logistic function turns it into one, so all findings score
+    at least 0.5.
 
     Raises:
         MissingExtra: MITIE is not installed.
@@ -71,7 +71,7 @@ def build_detector(policy: Policy) -> Adapter:
 
 
 def _split_words(text: str) -> list[Interval]:
-    """Where MITIE sees words. It counts bytes of UTF-8."""
+    """The intervals of MITIE's words, which it gives in bytes of UTF-8."""
     tokens = import_library("mitie", "mitie").tokenize_with_offsets(text)
     places = list(accumulate((byte & 0xC0 != 0x80 for byte in text.encode()), initial=-1))[1:]
     return [(places[position], places[position + len(token) - 1] + 1) for token, position in tokens]

@@ -1,4 +1,4 @@
-"""Loading libraries and models: named errors, and no network unless it is allowed."""
+"""Loading of libraries and models, with clear errors and without the network unless it is allowed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CONSTANTS = (("huggingface_hub.constants", "HF_HUB_OFFLINE"), ("transformers.ut
 
 
 def import_library(module: str, extra: str) -> Any:
-    """The module; :class:`MissingExtra` where the package, or one that it needs, is not installed."""
+    """Import a module; raise :class:`MissingExtra` where its package, or one that it needs, is not installed."""
     try:
         return import_module(module)
     except ImportError:
@@ -25,7 +25,7 @@ def import_library(module: str, extra: str) -> Any:
 
 
 def require_option(settings: Mapping[str, object], detector: str, key: str = "model") -> str:
-    """The option ``key``; :class:`PolicyError` where the policy does not say it."""
+    """Return the option ``key``; raise :class:`PolicyError` where the policy does not set it."""
     value = settings[key]
     if not value:
         raise PolicyError(f"detect.{detector}.{key} is required: a path, or a name that is installed here")
@@ -33,7 +33,7 @@ def require_option(settings: Mapping[str, object], detector: str, key: str = "mo
 
 
 def check_exists(path: str, what: str) -> str:
-    """The path; :class:`DataError` where nothing is there."""
+    """Return a path; raise :class:`DataError` where nothing is there."""
     if not Path(path).exists():
         raise DataError(f"{what}: there is no file or folder {path}")
     return path
@@ -41,10 +41,10 @@ def check_exists(path: str, what: str) -> str:
 
 @contextmanager
 def load_offline(detector: str, model: str, *, allow_download: bool = False, floor: str = "detect") -> Iterator[None]:
-    """What goes wrong inside becomes a :class:`DataError` that names the model; hubs are switched off meanwhile.
+    """Switch model hubs off for a block, and turn its errors into a :class:`DataError` that names the model.
 
-    The switches are those of the Hugging Face libraries: environment variables, which they read when they are imported,
-    and what they made of them if they are imported already. Both are put back.
+    The switches are those of the Hugging Face libraries: the environment variables that they read on import, and the
+    constants that they set from these if they were imported before. Both are reset afterwards.
     """
     set_before = {name: os.environ.get(name) for name in _SWITCHES}
     constants = [

@@ -1,4 +1,4 @@
-"""The detector ``presidio``: recognizers of Microsoft Presidio; and :func:`wrapped`, for any that a program made."""
+"""The detector ``presidio`` for recognizers of Microsoft Presidio, and :func:`wrapped` for a program's own."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LEMMAS = "allonym_lower_case_lemmas"
 
 
 def wrapped(thing: Any, policy: Policy, name: str = "presidio") -> Adapter:
-    """A detector that asks a Presidio ``EntityRecognizer`` or ``AnalyzerEngine``, for ``registry.detectors``.
+    """Make a detector from a Presidio ``EntityRecognizer`` or ``AnalyzerEngine``, for ``registry.detectors``.
 
     Args:
         thing: the recognizer, or the engine, in the policy's language.
@@ -59,7 +59,7 @@ def _make_reader(ask: Callable[[str], Iterable[Any]]) -> Callable[[Sequence[str]
 
 
 def build_detector(policy: Policy) -> Adapter:
-    """The detector for the recognizers that ``[detect.presidio]`` names, in the policy's language.
+    """Build the detector for the recognizers that ``[detect.presidio]`` names, in the policy's language.
 
     Raises:
         MissingExtra: Presidio is not installed.
@@ -99,7 +99,7 @@ def _build_engine(names: tuple[str, ...], config: str, model: str, language: str
 
 
 def _load_pipeline(model: str, language: str) -> Any:
-    """The spaCy pipeline; without a model one that only splits words, so that context words count as they stand."""
+    """The spaCy pipeline; without a model one that only splits words, so that context words are compared literally."""
     spacy = import_library("spacy", "presidio")
     with load_offline("presidio", model or f"blank:{language}"):
         if model:

@@ -1,4 +1,4 @@
-"""The detector ``spacy``: the named entities of a spaCy pipeline, and those of a span group if the policy names one."""
+"""The detector ``spacy``: the named entities of a spaCy pipeline, and the spans of a group that the policy names."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def _load_pipeline(model: str) -> Any:
 
 
 def build_detector(policy: Policy) -> Adapter:
-    """The detector for the pipeline that ``[detect.spacy]`` names.
+    """Build the detector for the pipeline that ``[detect.spacy]`` names.
 
-    Entities have no score in spaCy, so they all get that of the table. Scores of a span group are carried over.
+    Entities have no score in spaCy, so all get the score of the table. Scores of a span group are kept.
 
     Raises:
         MissingExtra: spaCy is not installed.

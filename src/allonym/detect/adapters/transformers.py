@@ -1,8 +1,8 @@
 """The detector ``transformers``: a token classifier of the Hugging Face library.
 
-A word is a run of letters and digits; it is an entity as a whole or not at all, whatever its pieces say. Its
-probability is that of its surest piece not to be outside (1 - P(O)), its label the one with most probability over its
-pieces. Tags may be plain or begin with their place in the entity (BIO, BIOES, BILOU).
+A word is a run of letters and digits and is either wholly part of an entity or not at all. Its probability is the
+highest of its pieces' 1 - P(O), and its label the one with the most probability over its pieces. Tags may be plain or
+begin with their position in the entity (BIO, BIOES, BILOU).
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _load_model(model: str, device: str, allow_download: bool) -> tuple[Any, Any
 
 
 def build_detector(policy: Policy) -> Adapter:
-    """The detector for the token classifier that ``[detect.transformers]`` names.
+    """Build the detector for the token classifier that ``[detect.transformers]`` names.
 
     Raises:
         MissingExtra: transformers or torch is not installed.
@@ -96,7 +96,7 @@ def build_detector(policy: Policy) -> Adapter:
 
 
 class _Ours(LabelMap):
-    """Labels are mapped before words are put together, so here they are ours already."""
+    """Labels are mapped before words are joined, so they need no further mapping."""
 
     def __call__(self, name: str) -> str:
         return name
@@ -108,7 +108,7 @@ def _parse_tag(name: str) -> tuple[str, str]:
 
 
 def _measure_window(tokenizer: Any, network: Any) -> int:
-    """Tokens that fit into one pass, with those that begin and end it."""
+    """The number of tokens that fit into one pass, including those that begin and end it."""
     most = getattr(network.config, "max_position_embeddings", None) or TOKENS
     # RoBERTa and its kin number positions from after the padding token's.
     offset = (
@@ -118,7 +118,7 @@ def _measure_window(tokenizer: Any, network: Any) -> int:
 
 
 def _cut_windows(tokenizer: Any, text: str, limit: int) -> Iterator[tuple[int, list[int], list[tuple[int, int]]]]:
-    """(number of the first token, ids, offsets) of each window; what stands for no text has an empty offset."""
+    """Yield (number of the first token, ids, offsets) of each window; special tokens have empty offsets."""
     added = tokenizer.num_special_tokens_to_add()
     stride = (limit - added) // 4
     cut = tokenizer(
@@ -164,7 +164,7 @@ def _make_piece(
 
 
 def _join_entities(text: str, pieces: Sequence[_Piece], threshold: float) -> Iterator[Found]:
-    """Neighbouring words of one label, but where the second begins an entity of its own."""
+    """Join neighbouring words of one label, unless the second begins a new entity."""
     open_: Found | None = None
     scores: list[float] = []
     for word in _group_words(text, pieces):
@@ -190,7 +190,7 @@ def _join_entities(text: str, pieces: Sequence[_Piece], threshold: float) -> Ite
 
 
 def _group_words(text: str, pieces: Sequence[_Piece]) -> Iterator[list[_Piece]]:
-    """The pieces by word. Blanks at a piece's ends, which some tokenizers count to it, are no part of it."""
+    """Group the pieces by word, without the blanks that some tokenizers include at a piece's ends."""
     word: list[_Piece] = []
     for piece in pieces:
         start, end = piece.start, piece.end

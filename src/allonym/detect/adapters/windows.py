@@ -1,4 +1,4 @@
-"""Windows over texts that are longer than a model can take."""
+"""Windows over texts that are too long for a model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _WORD = re.compile(r"\S{1,100}")
 
 
 def split_words(text: str) -> list[Interval]:
-    """Where the words stand: stretches without a blank, in pieces of 100 characters where they are longer."""
+    """The intervals of the words, which are separated by blanks; longer words are cut after 100 characters."""
     return [m.span() for m in _WORD.finditer(text)]
 
 
@@ -22,16 +22,16 @@ def cut_windows(
     places: Sequence[Interval] | None = None,
     cost: Callable[[str], float] = lambda _: 1.0,
 ) -> Iterator[Interval]:
-    """Stretches of a text, from word to word, that together hold all its words.
+    """Cut a text into windows, from word to word, that together hold all its words.
 
     Args:
         text: any text.
-        limit: what the words of one window may cost together. A word that costs more has a window of its own.
-        overlap: what the words that two neighbouring windows share cost at least, where the limit leaves room for it.
-        places: where the words stand, sorted and disjoint; by default as in :func:`split_words`.
-        cost: of a word; by default every word costs 1.
+        limit: the most that the words of one window may cost together. A word that costs more has a window of its own.
+        overlap: the least cost of the words that two neighbouring windows share, where the limit leaves room for it.
+        places: the intervals of the words, sorted and disjoint; by default those of :func:`split_words`.
+        cost: cost of a word; by default every word costs 1.
 
-    Only the text decides where the windows lie.
+    The windows depend on the text alone.
     """
     places = split_words(text) if places is None else places
     costs = [cost(text[a:b]) for a, b in places]
