@@ -39,7 +39,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 
 from allonym.evaluate import generations
-from allonym.evaluate.summarising import rouge
+from allonym.evaluate.summarising import measure_rouge
 from allonym.export import Prompts, Split, Task, export_path
 from allonym.policy import Policy
 from allonym.stats.samples import average, share
@@ -263,7 +263,7 @@ def usefulness(model: Learner, held: Sequence[dict[str, str]]) -> dict[str, Any]
     """ROUGE of the notes, and how often the heading is right."""
     said = model.write([one["prompt"] for one in held])
     pairs = [(s.partition(": "), one["completion"].partition(": ")) for s, one in zip(said, held, strict=True)]
-    scores = [rouge(own[2], [right[2]]) for own, right in pairs]
+    scores = [measure_rouge(own[2], [right[2]]) for own, right in pairs]
     hits = [own[0].strip() == right[0] for own, right in pairs]
     out = {f"rouge{n}": average([s[i] for s in scores]) for i, n in enumerate(("1", "2", "L"))}
     return {**out, "heading": share(sum(hits), len(hits)), "f1": macro_f1([(o[0].strip(), r[0]) for o, r in pairs])}

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import allonym
 from allonym.evaluate.harden import Hardening, harden
-from allonym.evaluate.known_subjects import knowing, ranks
+from allonym.evaluate.known_subjects import rank_subjects, train_intruders
 from allonym.evaluate.surface import removed
 from allonym.intruder.linkage import Linkage
 from allonym.models.encoder import encode
@@ -32,8 +32,8 @@ _THEY = re.compile(r"(?i)\b(?:they|them|their|theirs|themselves)\b")
 
 def found(known: Sequence[str], texts: Sequence[str], subjects: Sequence[str], groups: Sequence[str]) -> list[bool]:
     """Per text whether the judge's first guess is right; it learnt from ``known``, never from the same text."""
-    judges = knowing(known, subjects, groups, Linkage("both"), seed=101)
-    return [r == 1 for r in ranks(texts, judges)]
+    judges = train_intruders(known, subjects, groups, Linkage("both"), seed=101)
+    return [r == 1 for r in rank_subjects(texts, judges)]
 
 
 def by_class(values: Sequence[float], groups: Sequence[str]) -> dict[str, float]:

@@ -16,11 +16,11 @@ from sklearn.metrics import cohen_kappa_score, confusion_matrix, precision_recal
 from allonym.document import Span, merge
 from allonym.errors import DataError, PlanMismatch, UnknownNameError, UsageError
 from allonym.evaluate import detection, found_between, found_in_plans, unigram_bits
-from allonym.evaluate.agreement import agreement, alpha, coincidences, kappa
-from allonym.evaluate.classes import Classes, meaning
-from allonym.evaluate.leaks import stands
-from allonym.evaluate.matching import Mention, disjoint, touching
-from allonym.evaluate.tab import _within, masked
+from allonym.evaluate.agreement import agreement, compute_alpha, compute_kappa, count_coincidences
+from allonym.evaluate.classes import Classes, find_meanings
+from allonym.evaluate.leaks import contains_surface
+from allonym.evaluate.matching import Mention, select_disjoint, select_touching
+from allonym.evaluate.tab import _lie_within, is_masked
 from allonym.pipeline import anonymize
 from allonym.stats.resampling import Draws
 from allonym.stats.samples import bootstrap
@@ -185,10 +185,10 @@ def test_annotators_are_pooled():
 
 
 def test_what_labels_mean():
-    assert meaning("EMAIL") == {"EMAIL_ADDRESS"}
-    assert meaning("GPE") >= {"CITY", "COUNTRY"}
-    assert meaning("zork") == frozenset()
-    kinds = Classes([], label_map={"zork": ["EMAIL_ADDRESS"]}).kind
+    assert find_meanings("EMAIL") == {"EMAIL_ADDRESS"}
+    assert find_meanings("GPE") >= {"CITY", "COUNTRY"}
+    assert find_meanings("zork") == frozenset()
+    kinds = Classes([], label_map={"zork": ["EMAIL_ADDRESS"]}).find_kind
     assert [kinds(name) for name in ("PER", "LOC", "what", "PERCENT", "zork")] == [
         "direct", "quasi", "quasi", "none", "direct",
     ]  # fmt: skip
@@ -196,10 +196,10 @@ def test_what_labels_mean():
 
 def test_findings_are_brought_into_the_labels_of_the_gold():
     classes = Classes([("PER", ""), ("LOC", ""), ("MISC", "")])
-    assert classes.of_found("PERSON_FIRSTNAME") == classes.of_found("PERSON") == ("PER",)
-    assert classes.of_found("CITY") == ("LOC",)
-    assert classes.of_found("WORK_OF_ART") == ("MISC",)
-    assert classes.of_found("DATE") == ()
+    assert classes.map_finding("PERSON_FIRSTNAME") == classes.map_finding("PERSON") == ("PER",)
+    assert classes.map_finding("CITY") == ("LOC",)
+    assert classes.map_finding("WORK_OF_ART") == ("MISC",)
+    assert classes.map_finding("DATE") == ()
     told = one([(0, 3, "PERSON_FIRSTNAME"), (4, 9, "PERSON_LASTNAME"), (14, 17, "PERSON"), (21, 28, "CITY")])
     assert counts(told.levels["strict"].labels["PER"]) == (2, 2)
     assert counts(told.levels["strict"].labels["LOC"]) == (1, 1)
@@ -280,7 +280,7 @@ def test_leak_rates_by_type():
     ],
 )
 def test_whole_words_stand(surface, text, wanted):
-    assert stands(surface, text) is wanted
+    assert contains_surface(surface, text) is wanted
 
 
 # TAB, by hand
@@ -320,10 +320,10 @@ def test_tab_by_hand():
 
 def test_what_may_be_skipped_of_a_mention():
     text = "the Court of Elmford's no. 7"
-    assert masked(text, (0, 22), [(4, 9), (13, 20)])
-    assert not masked(text, (0, 28), [(4, 9), (13, 20)])
-    assert masked(text, (0, 28), [(4, 9), (13, 20), (27, 28)])
-    assert not masked("Theo", (0, 4), [(3, 4)])
+    assert is_masked(text, (0, 22), [(4, 9), (13, 20)])
+    assert not is_masked(text, (0, 28), [(4, 9), (13, 20)])
+    assert is_masked(text, (0, 28), [(4, 9), (13, 20), (27, 28)])
+    assert not is_masked("Theo", (0, 4), [(3, 4)])
 
 
 def test_what_must_not_be_masked_is_no_gold():
@@ -358,16 +358,16 @@ def test_alpha_of_krippendorffs_example():
         [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, None],
     ]
     units = [[v for v in unit if v is not None] for unit in zip(*observers, strict=True)]
-    assert float(alpha(coincidences(units, 6))) == pytest.approx(0.743, abs=0.0005)
-    assert math.isnan(alpha(coincidences([[1, 1], [1, 1]], 2)))
+    assert float(compute_alpha(count_coincidences(units, 6))) == pytest.approx(0.743, abs=0.0005)
+    assert math.isnan(compute_alpha(count_coincidences([[1, 1], [1, 1]], 2)))
 
 
 def test_kappa_as_scikit_learn_does():
     rng = random.Random(3)
     one_, other = ([rng.choice("abbbc") for _ in range(200)] for _ in range(2))
     other = [a if rng.random() < 0.5 else b for a, b in zip(one_, other, strict=True)]
-    assert float(kappa(confusion_matrix(one_, other))) == pytest.approx(cohen_kappa_score(one_, other))
-    assert math.isnan(kappa([[5, 0], [0, 0]]))
+    assert float(compute_kappa(confusion_matrix(one_, other))) == pytest.approx(cohen_kappa_score(one_, other))
+    assert math.isnan(compute_kappa([[5, 0], [0, 0]]))
 
 
 def test_agreement_of_annotators():
@@ -530,7 +530,7 @@ def test_the_gold_itself_is_found_wholly_and_rates_are_rates(places):
 )
 def test_places_are_looked_up_as_if_all_were_tried(marks, places):
     mentions = [Mention(a, a + n, name) for a, n, name in marks]
-    kept = disjoint(mentions)
+    kept = select_disjoint(mentions)
     slow = []
     for m in sorted(mentions, key=lambda m: (m.start - m.end, m.start, m.name)):
         if not any(m.start < o.end and o.start < m.end for o in slow):
@@ -542,6 +542,6 @@ def test_places_are_looked_up_as_if_all_were_tried(marks, places):
     own = [(m.start, m.end) for m in mentions]
     for a, n in places:
         wanted = [(x, y) for x, y in cover if x < a + n and a < y]
-        assert list(touching((a, a + n), cover)) == wanted
-    inside = _within([(a, a + n) for a, n in places], own)
+        assert list(select_touching((a, a + n), cover)) == wanted
+    inside = _lie_within([(a, a + n) for a, n in places], own)
     assert inside.tolist() == [any(x <= a and a + n <= y for x, y in own) for a, n in places]

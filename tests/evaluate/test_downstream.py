@@ -9,7 +9,7 @@ import pytest
 
 from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.evaluate.downstream import CALLS, downstream
-from allonym.evaluate.summarising import Summariser, oracle, read, rouge, words_of
+from allonym.evaluate.summarising import Summariser, average_length, measure_rouge, read_text, select_best_sentences
 from allonym.report.evaluate.downstream import downstream_section
 
 GOOD, BAD = "fine lovely kind warm".split(), "awful cold dire grim".split()
@@ -92,33 +92,33 @@ def test_models(model: str) -> None:
 
 
 def test_rouge_by_hand() -> None:
-    one, two, long = rouge("the cat sat down", ["the cat lay down", "nothing of it"])
+    one, two, long = measure_rouge("the cat sat down", ["the cat lay down", "nothing of it"])
     assert math.isclose(one, 0.75)
     assert math.isclose(two, 1 / 3)
     assert math.isclose(long, 0.75)
-    assert rouge("", ["a b"]) == (0.0, 0.0, 0.0)
+    assert measure_rouge("", ["a b"]) == (0.0, 0.0, 0.0)
 
 
 def test_the_greedy_choice_by_hand() -> None:
-    text = read("One two three four. Five six seven eight. Nine ten eleven twelve.")
+    text = read_text("One two three four. Five six seven eight. Nine ten eleven twelve.")
     assert text.sentences[0].startswith("One")
     assert len(text.sentences) == 3
-    assert oracle(text, ["nine ten eleven twelve five six"], 100) == [2, 1]
-    assert oracle(text, ["nine ten eleven twelve five six"], 4) == [2]
-    assert oracle(text, ["unheard of"], 100) == []
-    assert oracle(text, [""], 100) == oracle(read(""), ["a"], 100) == []
+    assert select_best_sentences(text, ["nine ten eleven twelve five six"], 100) == [2, 1]
+    assert select_best_sentences(text, ["nine ten eleven twelve five six"], 4) == [2]
+    assert select_best_sentences(text, ["unheard of"], 100) == []
+    assert select_best_sentences(text, [""], 100) == select_best_sentences(read_text(""), ["a"], 100) == []
     assert "One" not in repr(text)
 
 
 def test_without_learning_the_first_sentences_are_taken() -> None:
-    text = read("One two three four. Five six seven eight. Nine ten eleven twelve.")
-    assert Summariser().fit([], [], 5).summary(text).split()[:4] == ["One", "two", "three", "four."]
-    assert Summariser().fit([], [], 5).summary(read("No.")) == ""
-    assert words_of([["a b c", "d"], ["a"]]) == 2
+    text = read_text("One two three four. Five six seven eight. Nine ten eleven twelve.")
+    assert Summariser().fit([], [], 5).summarise(text).split()[:4] == ["One", "two", "three", "four."]
+    assert Summariser().fit([], [], 5).summarise(read_text("No.")) == ""
+    assert average_length([["a b c", "d"], ["a"]]) == 2
 
 
 def test_long_runs_without_full_stops_are_cut() -> None:
-    assert [len(w) for w in read(" ".join(["word"] * 130)).words] == [60, 60, 10]
+    assert [len(w) for w in read_text(" ".join(["word"] * 130)).words] == [60, 60, 10]
 
 
 @pytest.mark.parametrize(

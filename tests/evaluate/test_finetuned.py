@@ -15,7 +15,7 @@ import pytest
 from allonym.cli import main
 from allonym.errors import DataError, MissingExtra, UnknownNameError, UsageError
 from allonym.evaluate import Training, downstream, utility_loss
-from allonym.evaluate.finetuned import Classifier, Writer, check_model, described, seed_of
+from allonym.evaluate.finetuned import Classifier, Writer, check_model, derive_seed, describe_model
 
 pytest.importorskip("sklearn", reason="scikit-learn is not installed")
 
@@ -211,7 +211,7 @@ def test_beams_and_several_references(bart):
     """Of two references for each text one is written, and no more than that."""
     texts, _ = calls(8)
     learner = Writer(bart, Training(epochs=8, lr=2e-3, batch=4, beams=2))
-    for said in learner.summaries(texts, [["they said", "they wrote"]] * 8, texts[:3], 0):
+    for said in learner.write_summaries(texts, [["they said", "they wrote"]] * 8, texts[:3], 0):
         assert said in ("they said", "they wrote")
 
 
@@ -260,10 +260,10 @@ def test_training_refuses(wrong):
 
 
 def test_names_and_seeds():
-    assert described("linear", None) == "linear"
-    assert described("seq2seq:/home/ann/bart/", None) == "seq2seq:bart, 3 epochs, learning rate 2e-05, batch 8"
-    assert seed_of(0, [1, 2]) == seed_of(0, [1, 2]) != seed_of(0, [1, 3])
-    assert seed_of(1, [1, 2]) != seed_of(0, [1, 2])
+    assert describe_model("linear", None) == "linear"
+    assert describe_model("seq2seq:/home/ann/bart/", None) == "seq2seq:bart, 3 epochs, learning rate 2e-05, batch 8"
+    assert derive_seed(0, [1, 2]) == derive_seed(0, [1, 2]) != derive_seed(0, [1, 3])
+    assert derive_seed(1, [1, 2]) != derive_seed(0, [1, 2])
 
 
 # The command line

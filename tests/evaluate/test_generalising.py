@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from allonym.errors import PlanMismatch
-from allonym.evaluate.chain import chained
+from allonym.evaluate.chain import chain_plans
 from allonym.evaluate.generalising import list_choices, words_of
-from allonym.evaluate.rewording import reworded, softened
+from allonym.evaluate.rewording import make_edits, soften_words
 from allonym.plan import Edit, Plan, apply, apply_edits, digest, invert_plan
 
 
@@ -17,13 +17,13 @@ def changed(text, *wanted, last=False):
     """The text with these words changed to their first or last choice."""
     words = words_of(text)
     told = {i: c[-1 if last else 0] for i, w in enumerate(words) if w.low in wanted and (c := list_choices(words, i))}
-    return apply_edits(text, reworded(text, words, told, frozenset()))
+    return apply_edits(text, make_edits(text, words, told, frozenset()))
 
 
 def soft(text):
     words = words_of(text)
-    told = softened(words)
-    return apply_edits(text, reworded(text, words, told, frozenset(i for i in told if words[i].label is None)))
+    told = soften_words(words)
+    return apply_edits(text, make_edits(text, words, told, frozenset(i for i in told if words[i].label is None)))
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_the_second_choice_is_more_general():
 def test_what_a_placeholder_stands_for_settles_its_form():
     words = words_of("I told PRONOUN garden stories and PRONOUN hurt PRONOUN.")
     places = [w.start for w in words if w.label == "PRONOUN"]
-    told = softened(words, dict(zip(places, ("him", "she", "herself"), strict=True)))
+    told = soften_words(words, dict(zip(places, ("him", "she", "herself"), strict=True)))
     assert list(told.values()) == ["them", "they", "themselves"]
 
 
@@ -65,7 +65,7 @@ def test_placeholders_that_say_no_more_than_a_word():
 def test_what_stood_there_settles_number_and_kind():
     words = words_of("The OCCUPATION_1 met an OTHER_IDENTIFYING_ATTRIBUTE_1 and OTHER_IDENTIFYING_ATTRIBUTE_2.")
     places = [w.start for w in words if w.label is not None]
-    told = softened(words, dict(zip(places, ("Nurses", "lady", "dimples"), strict=True)))
+    told = soften_words(words, dict(zip(places, ("Nurses", "lady", "dimples"), strict=True)))
     assert list(told.values()) == ["professionals", "person"]
 
 
@@ -100,12 +100,12 @@ WORDS = "a an the ginger hair guitar singer has plays PRONOUN PERSON_1 and , . v
 def test_edits_are_disjoint_keep_placeholders_and_undo(pieces, random):
     text = " ".join(pieces)
     words = words_of(text)
-    told = softened(words)
+    told = soften_words(words)
     agreed = frozenset(i for i in told if words[i].label is None)
     for i in range(len(words)):
         if (made := list_choices(words, i)) and random.random() < 0.5:
             told[i] = random.choice(made)
-    edits = reworded(text, words, told, agreed)
+    edits = make_edits(text, words, told, agreed)
     out = apply_edits(text, edits)
     plan = Plan(digest(text), tuple(edits), (), digest(out))
     assert apply(text, plan) == out
@@ -127,7 +127,7 @@ def test_two_plans_as_one(text, data):
     first = plan(text)
     between = apply(text, first)
     second = plan(between)
-    both = chained(text, first, second)
+    both = chain_plans(text, first, second)
     assert apply(text, both) == apply(between, second)
     assert invert_plan(apply(text, both), both) == text
 
@@ -135,4 +135,4 @@ def test_two_plans_as_one(text, data):
 def test_plans_that_do_not_follow_are_refused():
     one = Plan(digest("abc"), (), (), digest("abc"))
     with pytest.raises(PlanMismatch):
-        chained("abc", one, Plan(digest("other"), (), (), digest("other")))
+        chain_plans("abc", one, Plan(digest("other"), (), (), digest("other")))

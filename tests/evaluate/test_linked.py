@@ -234,21 +234,21 @@ def test_a_risk_comes_from_models_that_do_not_know_the_document(calibration):
     traits = rng.normal(size=(120, len(TRAITS)))
     y = (traits[:, 0] + rng.normal(size=120) > 0).astype(np.int64)
     home, judged = np.arange(120) % 4, np.arange(120)
-    risks, _ = module._cross_fitted(traits, judged, y, home, calibration, 0)
+    risks, _ = module._cross_fit(traits, judged, y, home, calibration, 0)
     y[home == 2] = 1 - y[home == 2]
-    again, _ = module._cross_fitted(traits, judged, y, home, calibration, 0)
+    again, _ = module._cross_fit(traits, judged, y, home, calibration, 0)
     # What happened in a fold changes all risks but its own; inner folds are drawn fold by fold.
-    assert again[0] != risks[0] and module._auc(risks, y) != module._auc(again, y)
-    only, _ = module._cross_fitted(traits, judged, y, np.where(home == 2, 0, 1), calibration, 0)
+    assert again[0] != risks[0] and module._compute_auc(risks, y) != module._compute_auc(again, y)
+    only, _ = module._cross_fit(traits, judged, y, np.where(home == 2, 0, 1), calibration, 0)
     flipped = np.where(home == 2, 1 - y, y)
-    same, _ = module._cross_fitted(traits, judged, flipped, np.where(home == 2, 0, 1), calibration, 0)
+    same, _ = module._cross_fit(traits, judged, flipped, np.where(home == 2, 0, 1), calibration, 0)
     np.testing.assert_allclose(only[home == 2], same[home == 2])
 
 
 def test_copies_share_a_fold():
     texts = ["One text", "one  TEXT", "another", "third"] * 5
     y = np.array([0, 1] * 10)
-    home = module._home(texts, y, np.arange(20), 4, 0)
+    home = module._assign_folds(texts, y, np.arange(20), 4, 0)
     for text in ("one text", "another", "third"):
         assert len({int(h) for h, t in zip(home, texts, strict=True) if " ".join(t.casefold().split()) == text}) == 1
 

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from allonym.errors import DataError, KnowledgeBaseError, UsageError
 from allonym.evaluate import sheets as sh
-from allonym.evaluate.people import Judgement, Truth, collected, judgements_of, people_study
-from allonym.evaluate.profiles import Subject, deal, fictitious_people, read_subjects
-from allonym.evaluate.reasons import top_terms, words
+from allonym.evaluate.people import Judgement, Truth, people_study, read_descriptions, read_judgements
+from allonym.evaluate.profiles import Subject, deal_items, fictitious_people, read_subjects
+from allonym.evaluate.reasons import list_words, select_top_terms
 from allonym.intruder.persons import Answer
 from allonym.report.evaluate.people import people_section
 from allonym.report.html import html
@@ -88,14 +88,14 @@ def test_aliases_and_mere_likeness():
 
 
 def test_reasons_as_in_the_tables_of_the_paper():
-    assert words("He's in line to the throne; the women's rights, J.K., non-binary formula 1") == [
+    assert list_words("He's in line to the throne; the women's rights, J.K., non-binary formula 1") == [
         "line", "throne", "womens", "rights", "j.k", "non-binary", "formula", "1",
     ]  # fmt: skip
-    found = dict(top_terms(["in line to the throne", "royal family, line to the throne"], 20))
+    found = dict(select_top_terms(["in line to the throne", "royal family, line to the throne"], 20))
     assert found["line_throne"] == 2 and found["royal_family_line"] == 1 and "throne_royal" not in found
-    assert top_terms(["red hair", "hair"], 2) == (("hair", 2), ("red", 1))
-    assert top_terms([]) == () == top_terms(["the of and"])
-    assert len(top_terms(["one two three four five six"], 10)) == 10
+    assert select_top_terms(["red hair", "hair"], 2) == (("hair", 2), ("red", 1))
+    assert select_top_terms([]) == () == select_top_terms(["the of and"])
+    assert len(select_top_terms(["one two three four five six"], 10)) == 10
 
 
 def test_reasons_of_found_and_not_found_are_apart():
@@ -149,7 +149,7 @@ def test_hands_are_fair(items, hands, size, seed):
     from random import Random
 
     size = min(size, items)
-    dealt = deal(items, [size] * hands, Random(seed))
+    dealt = deal_items(items, [size] * hands, Random(seed))
     counts = [sum(i in hand for hand in dealt) for i in range(items)]
     assert all(len(set(hand)) == size for hand in dealt)
     assert max(counts) - min(counts) <= 1
@@ -158,7 +158,9 @@ def test_hands_are_fair(items, hands, size, seed):
 def study(n=24, **more):
     ids = [f"adele-{i}" for i in range(n)]
     groups = ["famous"] * (n // 2) + ["made"] * (n - n // 2)
-    return sh.judging(ids, [f"text {i}" for i in range(n)], [f"Subject {i % 3}" for i in range(n)], groups, **more)
+    return sh.make_judging_sheets(
+        ids, [f"text {i}" for i in range(n)], [f"Subject {i % 3}" for i in range(n)], groups, **more
+    )
 
 
 def test_every_text_gets_its_judgements():
@@ -200,7 +202,7 @@ def read(tmp_path, made, *given):
 def test_answers_become_judgements(tmp_path):
     made = study()
     found = read(tmp_path, made, answers(made), answers(made, 2), answers(made, 1, participant="k"))
-    truths, judged = judgements_of(made, found)
+    truths, judged = read_judgements(made, found)
     assert len(judged) == 2 * len(made.pages[0]) + len(made.pages[1]) and len(truths) == 24
     assert {j.judge for j in judged} == {"1", "2", "1 k"}
     result = people_study(truths, judged)
@@ -269,7 +271,7 @@ def test_judging_that_cannot_be(more, error):
 )
 def test_texts_that_nobody_can_judge(ids, texts, subjects, error):
     with pytest.raises(DataError, match=error):
-        sh.judging(ids, texts, subjects)
+        sh.make_judging_sheets(ids, texts, subjects)
 
 
 def test_people_who_do_not_exist():
@@ -287,7 +289,7 @@ def test_people_who_do_not_exist():
 
 def test_writers_get_one_of_each_group_in_order(tmp_path):
     pool = [*(Subject(f"F{i}", "famous") for i in range(3)), *(Subject(f"S{i}", "semi") for i in range(2))]
-    made = sh.collection(pool, 6)
+    made = sh.make_collection_sheets(pool, 6)
     assert all([made.entries[t].group for t in page] == ["famous", "semi"] for page in made.pages)
     assert len({page[0] for page in made.pages[:3]}) == 3
     said = {
@@ -295,16 +297,16 @@ def test_writers_get_one_of_each_group_in_order(tmp_path):
         "answers": [{"item": made.pages[0][0], "text": "x" * 500}, {"item": made.pages[0][1], "text": ""}],
     }
     found = read(tmp_path, made, said)
-    rows = collected(made, found, least=500)
+    rows = read_descriptions(made, found, least=500)
     assert [(r["group"], len(r["text"])) for r in rows] == [("famous", 500)]
     with pytest.raises(DataError, match=r"page 1, p\d: 501 characters at least required, got 500"):
-        collected(made, found, least=501)
+        read_descriptions(made, found, least=501)
     with pytest.raises(DataError, match="key of a judging study"):
-        judgements_of(made, found)
+        read_judgements(made, found)
     with pytest.raises(UsageError, match="'semi' has 2 people, 3"):
-        sh.collection(pool, 2, each=3)
+        sh.make_collection_sheets(pool, 2, each=3)
     with pytest.raises(DataError, match="one person at least"):
-        sh.collection([], 2)
+        sh.make_collection_sheets([], 2)
 
 
 @pytest.mark.parametrize(

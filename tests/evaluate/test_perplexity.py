@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allonym.errors import DataError, UsageError
-from allonym.evaluate.perplexity import KneserNey, perplexities, perplexity
+from allonym.evaluate.perplexity import KneserNey, measure_perplexities, perplexity
 
 WORDS = st.lists(st.sampled_from(["a", "b", "c", "d", ""]), max_size=12)
 
@@ -41,15 +41,15 @@ def test_what_was_read_is_less_surprising():
 
 def test_placeholders_are_passed_over_and_break_the_history():
     texts = ["the cat sat on the mat"] * 6
-    before, after = perplexities(texts, ["[PERSON_1] sat on the mat", *texts[1:]])
+    before, after = measure_perplexities(texts, ["[PERSON_1] sat on the mat", *texts[1:]])
     assert after[1:] == before[1:] and math.isfinite(after[0])
-    only = perplexities(texts, ["[PERSON_1]", *texts[1:]])[1]
+    only = measure_perplexities(texts, ["[PERSON_1]", *texts[1:]])[1]
     assert math.isnan(only[0])
 
 
 def test_no_text_is_judged_by_a_model_that_saw_it():
     texts = ["common words stand here", "common words stand here", "strange zebra quagga okapi"]
-    before, _ = perplexities(texts, texts, folds=3)
+    before, _ = measure_perplexities(texts, texts, folds=3)
     assert before[2] > 2 * before[0]
 
 
@@ -60,8 +60,8 @@ def test_one_text_has_no_perplexity():
 
 def test_the_seed_settles_the_folds():
     texts = [f"text {i} of {i * 7 % 5} and {i % 3}" for i in range(12)]
-    assert perplexities(texts, texts, seed=3) == perplexities(texts, texts, seed=3)
-    assert perplexities(texts, texts, seed=3) != perplexities(texts, texts, seed=4)
+    assert measure_perplexities(texts, texts, seed=3) == measure_perplexities(texts, texts, seed=3)
+    assert measure_perplexities(texts, texts, seed=3) != measure_perplexities(texts, texts, seed=4)
 
 
 def test_refuses(tmp_path):

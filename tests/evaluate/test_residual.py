@@ -14,7 +14,7 @@ import scipy.stats
 from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.evaluate import Marked, residual_risk, second_reading
 from allonym.evaluate.marking import read_marks
-from allonym.evaluate.residual import NO_VALUE, normality
+from allonym.evaluate.residual import NO_VALUE, measure_normality
 from allonym.evaluate.scoring import Scoring
 
 # Scores by hand: support 0, 3, 5, 2 (mean 2.5); sales 0, 9 (mean 4.5); one conversation without a context: 1.
@@ -82,25 +82,25 @@ def test_intervals_are_those_of_others() -> None:
 def test_scores_are_tested_for_being_normal() -> None:
     rng = np.random.default_rng(3)
     bell = rng.normal(2, 1, 400)
-    found = normality(bell.tolist(), 5)
+    found = measure_normality(bell.tolist(), 5)
     assert found.test == "Shapiro-Wilk"
     assert found.p.value == pytest.approx(scipy.stats.shapiro(bell).pvalue)
     assert found.off is False
     assert found.implied.value == pytest.approx(scipy.stats.norm.sf(5, bell.mean(), bell.std(ddof=1)))
     counts = rng.poisson(0.3, 6000) * 5
-    many = normality(counts.tolist(), 5)
+    many = measure_normality(counts.tolist(), 5)
     assert many.test == "D'Agostino-Pearson"
     assert many.p.value == pytest.approx(scipy.stats.normaltest(counts).pvalue)
     assert many.off is True
     for same in ([], [1.0, 2.0], [4.0] * 9):
-        assert normality(same).off is None
-        assert math.isnan(normality(same).implied.value)
+        assert measure_normality(same).off is None
+        assert math.isnan(measure_normality(same).implied.value)
 
 
 def test_16_percent_where_mean_and_sd_meet_the_limit() -> None:
     bell = scipy.stats.norm.ppf((np.arange(2000) + 0.5) / 2000)
     bell = (bell - bell.mean()) / bell.std(ddof=1) * 2 + 3  # mean + SD is 5
-    assert normality(bell.tolist(), 5).implied.value == pytest.approx(0.1587, abs=1e-4)  # P2, footnote 10
+    assert measure_normality(bell.tolist(), 5).implied.value == pytest.approx(0.1587, abs=1e-4)  # P2, footnote 10
 
 
 def test_the_other_reading_of_emails_is_told_where_it_matters() -> None:

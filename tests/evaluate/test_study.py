@@ -14,8 +14,8 @@ from tests.evaluate.small import PEOPLE, records, write
 from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.evaluate import Pairs, compare, evaluate, read_pairs
 from allonym.evaluate import measures as table
-from allonym.evaluate.headlines import HEADLINES, at, headlines
-from allonym.evaluate.measures import MEASURES, NEEDS, gold_of
+from allonym.evaluate.headlines import HEADLINES, list_headlines, read_path
+from allonym.evaluate.measures import MEASURES, NEEDS, match_gold
 
 QUICK = ("linkage", "document_risk", "syntheticity")
 
@@ -152,7 +152,7 @@ def test_what_is_wrong(pairs):
 
 def test_gold_goes_by_text(pairs):
     gold = [{"text": text, "spans": [], "number": i} for i, text in enumerate(pairs.original)]
-    assert [record["number"] for record in gold_of(pairs, reversed(gold))] == list(range(len(pairs)))
+    assert [record["number"] for record in match_gold(pairs, reversed(gold))] == list(range(len(pairs)))
 
 
 def test_subjects_may_be_known_of_some_texts_only(pairs):
@@ -190,10 +190,10 @@ def test_the_table_is_sound():
 
 
 def test_headlines_of_nothing():
-    assert headlines({}) == []
-    assert headlines({"linkage": {}}) == []
-    assert at({"a": {"b": 1}}, "a.b") == 1
-    assert at({"a": 1}, "a.b") is None
+    assert list_headlines({}) == []
+    assert list_headlines({"linkage": {}}) == []
+    assert read_path({"a": {"b": 1}}, "a.b") == 1
+    assert read_path({"a": 1}, "a.b") is None
 
 
 CODE = """

@@ -18,8 +18,8 @@ from allonym.errors import PlanMismatch, UsageError
 from allonym.labels import TAXONOMY
 from allonym.plan import Edit, Plan, apply_edits, digest
 from allonym.policy import Policy
-from allonym.report.display import Display, page
-from allonym.report.families import FAMILIES, ROOTS, family, readable
+from allonym.report.display import Display, draw_page
+from allonym.report.families import FAMILIES, ROOTS, find_family, format_label
 
 SRC = Path(allonym.__file__).parent
 STATIC = SRC / "server" / "static"
@@ -162,7 +162,7 @@ def test_it_is_saved_as_a_page(tmp_path):
         view.save(tmp_path / "a.txt")
     with pytest.raises(UsageError, match="cannot write page"):
         view.save(tmp_path / "none" / "a.html")
-    two = page([view, view], "Two")
+    two = draw_page([view, view], "Two")
     assert "<title>Two</title>" in two and two.count("<h2>") == 2
 
 
@@ -182,8 +182,12 @@ def test_families_and_colours_are_those_of_the_workbench():
     assert theirs == {label: name for name, labels in ROOTS.items() for label in labels}
     assert set(theirs) <= {label.name for label in TAXONOMY}
     short = re.search(r"SHORT = new Set\((\[.*?\])\)", script)
-    assert all(readable(f"A_{word}") == f"A {word}" for word in json.loads(short[1]))
-    assert readable("EMAIL_ADDRESS") == "Email address" and family("CITY") == "place" and family("NEVER") == "other"
+    assert all(format_label(f"A_{word}") == f"A {word}" for word in json.loads(short[1]))
+    assert (
+        format_label("EMAIL_ADDRESS") == "Email address"
+        and find_family("CITY") == "place"
+        and find_family("NEVER") == "other"
+    )
     sheets = ((STATIC / "css" / "base.css"), SRC / "report" / "templates" / "display.css")
     named = "|".join(FAMILIES)
     tokens = [dict(re.findall(rf"--((?:{named})(?:-line)?): (.*?);", p.read_text("utf-8"))) for p in sheets]

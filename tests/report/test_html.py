@@ -10,7 +10,7 @@ from tests.report.browser import BROWSER, Browser
 
 from allonym import report
 from allonym.errors import MissingExtra, UsageError
-from allonym.report.html import choices, html, orders, pieces
+from allonym.report.html import html, list_filters, list_orders, split_passage
 from allonym.report.page import (
     Beside,
     Block,
@@ -143,7 +143,7 @@ def read(text: str) -> Reading:
 
 def test_every_kind_of_block_is_drawn():
     kinds = {b.kind for b in everything("a").blocks()}
-    assert kinds == set(module._kinds())
+    assert kinds == set(module._list_kinds())
     assert read(html(everything("a")))
 
 
@@ -207,7 +207,7 @@ def test_the_same_page_gives_the_same_bytes():
 
 def test_marks_cut_a_text_without_losing_any_of_it():
     marks = [Mark(4, 6, "b"), Mark(0, 2, "a"), Mark(5, 8, "c"), Mark(9, 99, "d"), Mark(3, 3, "none")]
-    cut = list(pieces("0123456789", marks))
+    cut = list(split_passage("0123456789", marks))
     assert "".join(t for t, _ in cut) == "0123456789"
     assert [(t, m.label) for t, m in cut if m] == [("01", "a"), ("45", "b"), ("67", "c"), ("9", "d")]
 
@@ -215,13 +215,13 @@ def test_marks_cut_a_text_without_losing_any_of_it():
 def test_filters_offer_what_chooses_in_natural_order():
     passages = [Passage("", "", "", traits={"Cluster": str(i), "same": "x"}, orders={"D": 1.0}) for i in (10, 9, 1)]
     reader = Reader("", tuple(passages))
-    assert choices(reader) == [("Cluster", ["1", "9", "10"])]
-    assert orders(reader) == ["D"]
+    assert list_filters(reader) == [("Cluster", ["1", "9", "10"])]
+    assert list_orders(reader) == ["D"]
 
 
 def test_a_missing_package_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "jinja2", None)
-    module._environment.cache_clear()
+    module._load_environment.cache_clear()
     with pytest.raises(MissingExtra, match=r"allonym\[swap\]"):
         html(everything("a"))
 
@@ -258,7 +258,7 @@ def test_estimates_say_what_they_rest_on():
 
 
 def palettes() -> dict[str, dict[str, str]]:
-    style = module._resource("style.css")
+    style = module._read_resource("style.css")
     light = dict(re.findall(r"--([\w-]+): (#\w{6})", style.split("@media")[0]))
     dark = dict(re.findall(r"--([\w-]+): (#\w{6})", style.split(':root[data-theme="dark"]')[1].split("}")[0]))
     return {"light": light, "dark": dark}
@@ -291,7 +291,7 @@ def test_texts_and_marks_stand_out(theme):
 
 
 def test_the_dark_colours_are_the_same_by_choice_and_by_system():
-    style = module._resource("style.css")
+    style = module._read_resource("style.css")
     system = re.search(r':root:not\(\[data-theme="light"\]\) \{(.*?)\}', style, re.DOTALL)[1]
     choice = re.search(r':root\[data-theme="dark"\] \{(.*?)\}', style, re.DOTALL)[1]
     assert system.split() == choice.split()

@@ -6,7 +6,7 @@ import pytest
 from tests.report.browser import BROWSER, Browser
 
 from allonym.evaluate import sheets as sh
-from allonym.evaluate.people import collected, judgements_of, people_study
+from allonym.evaluate.people import people_study, read_descriptions, read_judgements
 from allonym.evaluate.profiles import Subject
 from allonym.report.intruder_study import study_page
 
@@ -15,7 +15,9 @@ IDS = [f"Zaphrandel-{i}" for i in range(6)]
 
 
 def judging():
-    return sh.judging(IDS, [f"{TEXT} {i}" for i in range(6)], ["Orla Brandreth"] * 6, ["famous"] * 6, judgements=1)
+    return sh.make_judging_sheets(
+        IDS, [f"{TEXT} {i}" for i in range(6)], ["Orla Brandreth"] * 6, ["famous"] * 6, judgements=1
+    )
 
 
 def page_of(made, number=1, **more):
@@ -50,7 +52,9 @@ def test_every_field_has_a_label():
 
 
 def test_consent_and_least_length():
-    made = sh.collection([Subject("A & B", "famous", "https://example.org/?a=1&b=2", {"known for": "<i>"})], 1)
+    made = sh.make_collection_sheets(
+        [Subject("A & B", "famous", "https://example.org/?a=1&b=2", {"known for": "<i>"})], 1
+    )
     page = page_of(made, least=321, consent="We keep <nothing>.")
     assert "We keep &lt;nothing&gt;." in page and "At least 321 characters" in page
     assert 'href="https://example.org/?a=1&amp;b=2"' in page and "A &amp; B" in page and "&lt;i&gt;" in page
@@ -111,14 +115,14 @@ def test_what_a_judge_saves_is_read_back(browser, tmp_path):
         "identified": "yes", "name": 'Orla "Brandrth", é', "knowledge": "", "reason": "the harp,\nof course",
     }  # fmt: skip
     assert given[1].said["identified"] == "no" and given[1].said["name"] == ""  # typed before "no" was chosen
-    found = people_study(*judgements_of(made, given))
+    found = people_study(*read_judgements(made, given))
     assert found.results.all.identified.value == 0.5
     asked = [e["params"]["request"]["url"] for e in browser.seen if e["method"] == "Network.requestWillBeSent"]
     assert all(url.startswith(("file:", "blob:")) for url in asked)
 
 
 def test_a_description_needs_its_length(browser, tmp_path):
-    made = sh.collection([Subject("Orla Brandreth", "famous"), Subject("Ivo Quist", "semi")], 1)
+    made = sh.make_collection_sheets([Subject("Orla Brandreth", "famous"), Subject("Ivo Quist", "semi")], 1)
     path = tmp_path / "writer.html"
     path.write_text(page_of(made, least=20), encoding="utf-8")
     browser.open(path)
@@ -136,5 +140,5 @@ def test_a_description_needs_its_length(browser, tmp_path):
     assert browser.run(ERROR) == "20 characters at least are required; these are 1."
     browser.run("document.querySelectorAll('[data-move=\"-1\"]')[1].click()")
     browser.run(fill % "an Ünusual person, who sails")
-    rows = collected(made, sh.read_answers([saved(browser, "csv")], made), least=20)
+    rows = read_descriptions(made, sh.read_answers([saved(browser, "csv")], made), least=20)
     assert [(r["subject"], r["text"]) for r in rows] == [("Orla Brandreth", "an Ünusual person, who sails")]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from allonym.report.numbers import NOTHING, column_digits, power, show, write
+from allonym.report.numbers import NOTHING, format_cell, format_number, format_power, list_digits
 from allonym.report.page import Column, Key, Row, Table, Tag
 from allonym.stats import Estimate, mean
 
@@ -36,7 +36,7 @@ NBSP = "\u00a0"
     ],
 )
 def test_numbers_are_written(value, kind, digits, text):
-    assert write(value, kind, digits).replace(NBSP, " ") == text
+    assert format_number(value, kind, digits).replace(NBSP, " ") == text
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_numbers_are_written(value, kind, digits, text):
     [(1e6, "10⁶"), (1e18, "10¹⁸"), (2.5e7, "2.5 × 10⁷"), (1819, "1,819"), (1e-9, "10⁻⁹"), (0.25, "0.25"), (10.0, "10")],
 )
 def test_powers(value, text):
-    assert power(value).replace(NBSP, " ") == text
+    assert format_power(value).replace(NBSP, " ") == text
 
 
 @pytest.mark.parametrize(
@@ -60,16 +60,16 @@ def test_powers(value, text):
     ],
 )
 def test_estimates_show_their_interval(estimate, kind, digits, line):
-    assert show(estimate, kind, digits).line.replace(NBSP, " ") == line
+    assert format_cell(estimate, kind, digits).line.replace(NBSP, " ") == line
 
 
 def test_what_an_estimate_rests_on_is_said():
-    assert show(Estimate(0.5, 0.4, 0.6, 9, "Wilson, 95 %")).hint == "Wilson, 95 %; n = 9"
+    assert format_cell(Estimate(0.5, 0.4, 0.6, 9, "Wilson, 95 %")).hint == "Wilson, 95 %; n = 9"
 
 
 @pytest.mark.parametrize("cell", [None, "text", True, Tag("tag"), Key("key", 3), float("nan")])
 def test_other_cells_are_texts(cell):
-    shown = show(cell)
+    shown = format_cell(cell)
     assert shown.text and not shown.interval
 
 
@@ -79,15 +79,15 @@ def test_a_column_shares_its_decimals_unless_sizes_differ_much():
             "", (Column("", "number"), Column("", "number", 2), Column("")), tuple(Row((v, 1.0, "a")) for v in values)
         )
 
-    assert column_digits(table([35.2, 0.889])) == [4, 2, None]
-    assert column_digits(table([35.2, 0.00002])) == [None, 2, None]
-    assert column_digits(table([3e-9, 2e-9])) == [None, 2, None]
-    assert show(Estimate(2e-10, 1.9e-10, 2.1e-10, 9, "95 %")).text == "2\u00a0×\u00a010⁻¹⁰"
+    assert list_digits(table([35.2, 0.889])) == [4, 2, None]
+    assert list_digits(table([35.2, 0.00002])) == [None, 2, None]
+    assert list_digits(table([3e-9, 2e-9])) == [None, 2, None]
+    assert format_cell(Estimate(2e-10, 1.9e-10, 2.1e-10, 9, "95 %")).text == "2\u00a0×\u00a010⁻¹⁰"
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False), st.sampled_from(["number", "share", "count", "p", "power"]))
 @example(5e-324, "number")
 @settings(max_examples=60, deadline=None)
 def test_every_number_has_a_text_without_a_hyphen(value, kind):
-    text = write(value, kind)
+    text = format_number(value, kind)
     assert text and "-" not in text and "e+" not in text and text not in ("−0", "−0.0")

@@ -8,11 +8,11 @@ from tests.report.synthetic import COMPANIES, PRODUCTS, result
 from tests.report.test_html import EVIL, read
 
 from allonym.report import html, markdown, swap_page
-from allonym.report.numbers import write
+from allonym.report.numbers import format_number
 from allonym.report.page import Notice, Reader, Settings, Table, Text
 from allonym.report.plots import Chart
 from allonym.report.swap.values import shorten_powers
-from allonym.report.values import estimate
+from allonym.report.values import read_estimate
 
 PARTS = sorted(set(result(steps=2, outcomes=2)) - {"title"})
 
@@ -78,17 +78,19 @@ def test_all_numbers_are_in_the_page(small, made):
     text = read(made).text
     for table in small["tables"]:
         for name in ("singles", "doubles", "alone", "k", "n"):
-            assert write(float(table[name]), "count") in text
+            assert format_number(float(table[name]), "count") in text
     for attack in small["attacks"]:
         for count in attack["table"]:
             assert f"{count:,}" in text
-        assert write(attack["before"]["value"], "number", 3) in text and write(attack["statistic"]) in text
+        assert (
+            format_number(attack["before"]["value"], "number", 3) in text and format_number(attack["statistic"]) in text
+        )
     for release in small["releases"]:
-        assert write(release["utility"]["value"], "number", 5) in text
+        assert format_number(release["utility"]["value"], "number", 5) in text
         for risk in release["risk"].values():
-            assert write(risk["value"], "number", 4) in text
+            assert format_number(risk["value"], "number", 4) in text
     for cluster in small["mixture"]["clusters"]:
-        assert write(cluster["rho"], "number", 4) in text and ", ".join(cluster["words"]) in text
+        assert format_number(cluster["rho"], "number", 4) in text and ", ".join(cluster["words"]) in text
     for seconds in small["timings"].values():
         assert f"{seconds:,.1f}" in text
     assert "EM did not converge" in text and small["warnings"][0] in text and "no two chunks are a valid pair" in text
@@ -220,9 +222,9 @@ def test_tables_of_releases_are_complete(small):
 
 
 def test_estimates_are_read_from_plain_values():
-    assert estimate({"value": 1, "low": 0, "high": 2, "n": 3, "method": "x"}).high == 2
-    assert estimate({"value": None, "low": None, "high": None, "n": 0, "method": "x"}).n == 0
-    assert estimate(3).value == 3 and estimate(None).value != estimate(None).value
+    assert read_estimate({"value": 1, "low": 0, "high": 2, "n": 3, "method": "x"}).high == 2
+    assert read_estimate({"value": None, "low": None, "high": None, "n": 0, "method": "x"}).n == 0
+    assert read_estimate(3).value == 3 and read_estimate(None).value != read_estimate(None).value
     assert shorten_powers("N = 1e+06 to 1e+18, 2.5e+07") == "N = 10⁶ to 10¹⁸, 2.5\u00a0×\u00a010⁷"
 
 

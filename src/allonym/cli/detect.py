@@ -108,13 +108,13 @@ def detect(
 
 
 def _write_page(listed: list[Document], policy: Policy, path: Path) -> None:
-    from allonym.report.display import check_name, display, save
+    from allonym.report.display import check_name, display, save_page
 
     check_name(path)
     if not listed:
         raise click.UsageError("there is no text to show")
     views = [display(document, policy=policy) for document in listed]
-    save(views, path, f"Findings in {len(views):,} documents" if len(views) > 1 else "")
+    save_page(views, path, f"Findings in {len(views):,} documents" if len(views) > 1 else "")
     count = sum(len(view.spans) for view in views)
     print_note(f"{count:,} finding{'s' * (count != 1)}, with the text, in {path}")
 

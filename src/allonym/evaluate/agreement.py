@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from allonym.evaluate.matching import Found, Mention, disjoint, shared, tagged, tokens
+from allonym.evaluate.matching import Found, Mention, assign_spans, list_overlaps, list_tokens, select_disjoint
 from allonym.serial import Serialisable
 from allonym.stats import Estimate
 from allonym.stats.resampling import Draws
 
-__all__ = ["Agreement", "agreement", "alpha", "coincidences", "kappa"]
+__all__ = ["Agreement", "agreement", "compute_alpha", "compute_kappa", "count_coincidences"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Agreement(Serialisable):
     overlap: Estimate
 
 
-def coincidences(units: Sequence[Sequence[int]], classes: int) -> Any:
+def count_coincidences(units: Sequence[Sequence[int]], classes: int) -> Any:
     """Krippendorff's coincidence matrix: each unit holds the values that it got; units with fewer than two add nothing.
 
     Args:
@@ -53,41 +53,41 @@ def coincidences(units: Sequence[Sequence[int]], classes: int) -> Any:
     out = np.zeros((classes, classes))
     for values in units:
         if len(values) > 1:
-            held = np.bincount(values, minlength=classes).astype(float)
-            out += (np.outer(held, held) - np.diag(held)) / (len(values) - 1)
+            counts = np.bincount(values, minlength=classes).astype(float)
+            out += (np.outer(counts, counts) - np.diag(counts)) / (len(values) - 1)
     return out
 
 
-def alpha(table: Any) -> Any:
+def compute_alpha(table: Any) -> Any:
     """Krippendorff's alpha of coincidence matrices ``(..., c, c)``; NaN where only one value was ever given."""
     table = np.asarray(table, float)
-    own = np.trace(table, axis1=-2, axis2=-1)
-    held = table.sum(axis=-1)
-    n = held.sum(axis=-1)
+    agreeing = np.trace(table, axis1=-2, axis2=-1)
+    totals = table.sum(axis=-1)
+    n = totals.sum(axis=-1)
     with np.errstate(invalid="ignore", divide="ignore"):
-        expected = (n * n - (held * held).sum(axis=-1)) / (n - 1)
-        return np.where(expected > 0, 1 - (n - own) / expected, np.nan)
+        expected = (n * n - (totals * totals).sum(axis=-1)) / (n - 1)
+        return np.where(expected > 0, 1 - (n - agreeing) / expected, np.nan)
 
 
-def kappa(table: Any) -> Any:
+def compute_kappa(table: Any) -> Any:
     """Cohen's kappa of tables ``(..., c, c)`` of two raters' values; NaN where chance alone agrees always."""
-    return _kappa(_margins(np.asarray(table, float)))
+    return _compute_kappa(_sum_margins(np.asarray(table, float)))
 
 
-def _margins(table: Any) -> Any:
+def _sum_margins(table: Any) -> Any:
     """What kappa needs of a table: the sum of the diagonal, of each row, of each column."""
-    own = np.trace(table, axis1=-2, axis2=-1)[..., None]
-    return np.concatenate([own, table.sum(axis=-1), table.sum(axis=-2)], axis=-1)
+    diagonal = np.trace(table, axis1=-2, axis2=-1)[..., None]
+    return np.concatenate([diagonal, table.sum(axis=-1), table.sum(axis=-2)], axis=-1)
 
 
-def _kappa(margins: Any) -> Any:
+def _compute_kappa(margins: Any) -> Any:
     size = margins.shape[-1] // 2
     rows, columns = margins[..., 1 : 1 + size], margins[..., 1 + size :]
     n = rows.sum(axis=-1)
     with np.errstate(invalid="ignore", divide="ignore"):
-        seen = margins[..., 0] / n
+        observed = margins[..., 0] / n
         chance = (rows * columns).sum(axis=-1) / (n * n)
-        return np.where(chance < 1, (seen - chance) / (1 - chance), np.nan)
+        return np.where(chance < 1, (observed - chance) / (1 - chance), np.nan)
 
 
 def agreement(
@@ -104,56 +104,59 @@ def agreement(
         readings: of each text, annotator to mentions.
         draws, seed: of the intervals.
     """
-    shared_by = [i for i, own in enumerate(readings) if len(own) > 1]
+    shared_by = [i for i, marks_by in enumerate(readings) if len(marks_by) > 1]
     if not shared_by:
         return None
-    classes = {name: i for i, name in enumerate(sorted({m.name for own in readings for r in own.values() for m in r}))}
+    classes = {
+        name: i
+        for i, name in enumerate(sorted({m.name for marks_by in readings for r in marks_by.values() for m in r}))
+    }
     none = len(classes)
     size = none + 1
     pairs = sorted({pair for i in shared_by for pair in combinations(sorted(readings[i]), 2)})
     n = len(shared_by)
-    found, hidden = np.zeros((n, size, size)), np.zeros((n, 2, 2))
+    labels, hidden = np.zeros((n, size, size)), np.zeros((n, 2, 2))
     margins, spans = np.zeros((n, len(pairs), 2 * size + 1)), np.zeros((n, 3))
-    at = {pair: k for k, pair in enumerate(pairs)}
+    column_of = {pair: k for k, pair in enumerate(pairs)}
     words = 0
     for row, i in enumerate(shared_by):
-        places = tokens(texts[i])
+        places = list_tokens(texts[i])
         words += len(places)
-        own = {name: disjoint(readings[i][name]) for name in sorted(readings[i])}
+        marks_by = {name: select_disjoint(readings[i][name]) for name in sorted(readings[i])}
         values = {
-            name: [classes[marks[k].name] if k >= 0 else none for k in tagged(places, marks)]
-            for name, marks in own.items()
+            name: [classes[marks[k].name] if k >= 0 else none for k in assign_spans(places, marks)]
+            for name, marks in marks_by.items()
         }
         units = list(zip(*values.values(), strict=True))
-        found[row] = coincidences(units, size)
-        hidden[row] = coincidences([[int(v != none) for v in unit] for unit in units], 2)
-        for one, other in combinations(own, 2):
+        labels[row] = count_coincidences(units, size)
+        hidden[row] = count_coincidences([[int(v != none) for v in unit] for unit in units], 2)
+        for first, second in combinations(marks_by, 2):
             table = np.zeros((size, size))
-            np.add.at(table, (values[one], values[other]), 1)
-            margins[row, at[one, other]] = _margins(table)
-            spans[row] += _spans(own[one], own[other])
+            np.add.at(table, (values[first], values[second]), 1)
+            margins[row, column_of[first, second]] = _sum_margins(table)
+            spans[row] += _count_shared_spans(marks_by[first], marks_by[second])
     drawn = Draws(n, draws=draws, seed=seed)
     pooled = drawn.sums(spans)
     drawn_margins = drawn.sums(margins)
-    by_pair, weight = _kappa(drawn_margins), drawn_margins[:, :, 1 : 1 + size].sum(axis=2)
+    by_pair, weight = _compute_kappa(drawn_margins), drawn_margins[:, :, 1 : 1 + size].sum(axis=2)
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = np.nansum(by_pair * weight, axis=1) / np.where(np.isnan(by_pair), 0, weight).sum(axis=1)
         strict, overlap = pooled[:, 1] / pooled[:, 0], pooled[:, 2] / pooled[:, 0]
     one_value, number = "only one class was ever given", int(pooled[0, 0])
     return Agreement(
-        len({name for own in readings for name in own}),
+        len({name for marks_by in readings for name in marks_by}),
         n,
-        drawn.estimate(alpha(drawn.sums(found)), words, one_value),
-        drawn.estimate(alpha(drawn.sums(hidden)), words, one_value),
+        drawn.estimate(compute_alpha(drawn.sums(labels)), words, one_value),
+        drawn.estimate(compute_alpha(drawn.sums(hidden)), words, one_value),
         drawn.estimate(mean, words, one_value),
         drawn.estimate(strict, number, "no span"),
         drawn.estimate(overlap, number, "no span"),
     )
 
 
-def _spans(one: Sequence[Mention], other: Sequence[Mention]) -> tuple[int, int, int]:
+def _count_shared_spans(first: Sequence[Mention], second: Sequence[Mention]) -> tuple[int, int, int]:
     """Spans of both, and how many of both the other has too, strictly and by overlap. F1 is their ratio."""
-    as_found = [Found(m.start, m.end, m.name) for m in other]
-    exact = {(m.start, m.end, m.name) for m in one} & {(m.start, m.end, m.name) for m in other}
-    same = [(i, k) for i, k, _ in shared(one, as_found) if one[i].name == other[k].name]
-    return len(one) + len(other), 2 * len(exact), len({i for i, _ in same}) + len({k for _, k in same})
+    as_found = [Found(m.start, m.end, m.name) for m in second]
+    exact = {(m.start, m.end, m.name) for m in first} & {(m.start, m.end, m.name) for m in second}
+    same = [(i, k) for i, k, _ in list_overlaps(first, as_found) if first[i].name == second[k].name]
+    return len(first) + len(second), 2 * len(exact), len({i for i, _ in same}) + len({k for _, k in same})

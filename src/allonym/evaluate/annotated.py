@@ -40,7 +40,7 @@ def read_annotated(
     return tuple(out)
 
 
-def annotated_lines(conversations: Iterable[Marked], *, notation: bool = False) -> list[str]:
+def write_annotated_lines(conversations: Iterable[Marked], *, notation: bool = False) -> list[str]:
     """A JSON object for each conversation: id, text, metadata, and its marks.
 
     Args:
@@ -52,20 +52,20 @@ def annotated_lines(conversations: Iterable[Marked], *, notation: bool = False) 
         DataError: a text cannot be written in the notation.
     """
     out = []
-    for one in conversations:
-        plain = {k: v for k, v in one.meta.items() if k not in _APART and isinstance(v, (str, int, float))}
-        row: dict[str, object] = {"id": one.id}
+    for conversation in conversations:
+        plain = {k: v for k, v in conversation.meta.items() if k not in _APART and isinstance(v, (str, int, float))}
+        row: dict[str, object] = {"id": conversation.id}
         if notation:
-            row["text"] = write_marks(one)
+            row["text"] = write_marks(conversation)
         else:
-            row["text"] = one.text
-            said = [one.text[m.start : m.end] for m in one.marks]
-            row["marks"] = [{**r, "text": t} for r, t in zip(marks_to(one.marks), said, strict=True)]
+            row["text"] = conversation.text
+            surfaces = [conversation.text[m.start : m.end] for m in conversation.marks]
+            row["marks"] = [{**r, "text": t} for r, t in zip(marks_to(conversation.marks), surfaces, strict=True)]
         out.append(json.dumps({**row, **({"meta": plain} if plain else {})}, ensure_ascii=False))
     return out
 
 
-def surfaces(marked: Marked, tags: Sequence[str] | None = None) -> list[str]:
+def list_surfaces(marked: Marked, tags: Sequence[str] | None = None) -> list[str]:
     """What was missed, as it stands in the text: each form once, in reading order.
 
     Args:
@@ -76,5 +76,5 @@ def surfaces(marked: Marked, tags: Sequence[str] | None = None) -> list[str]:
     """
     if any(m.end > len(marked.text) for m in marked.marks):
         raise DataError(f"{marked.id + ': ' if marked.id else ''}a mark lies outside of the text")
-    kept = [m for m in marked.marks if m.confirmed is not False and (tags is None or m.tag in tags)]
-    return list(dict.fromkeys(marked.text[m.start : m.end] for m in kept))
+    marks = [m for m in marked.marks if m.confirmed is not False and (tags is None or m.tag in tags)]
+    return list(dict.fromkeys(marked.text[m.start : m.end] for m in marks))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from allonym.errors import PlanMismatch
 from allonym.plan import Edit, Plan, apply_edits, digest
 
-__all__ = ["chained"]
+__all__ = ["chain_plans"]
 
 
-def chained(text: str, first: Plan, second: Plan) -> Plan:
+def chain_plans(text: str, first: Plan, second: Plan) -> Plan:
     """The plan that does what both do, the second after the first; it can undo itself to ``text``.
 
     Edits that touch each other become one, which keeps the label and the entity of the first plan's, and the second's
@@ -28,8 +28,8 @@ def chained(text: str, first: Plan, second: Plan) -> Plan:
     pieces: list[tuple[int, int, Edit]] = []  # where the first plan's replacements stand in the text between
     shift = 0
     for edit in first.edits:
-        at = edit.start + shift
-        pieces.append((at, at + len(edit.replacement), edit))
+        position = edit.start + shift
+        pieces.append((position, position + len(edit.replacement), edit))
         shift += len(edit.replacement) - (edit.end - edit.start)
     out: list[Edit] = []
     k = m = moved = 0  # moved: how much longer the text between is than the original, up to here

@@ -26,7 +26,7 @@ NAME_PARTS = frozenset({"PERSON_FIRSTNAME", "PERSON_LASTNAME"})
 
 
 @lru_cache(maxsize=65536)
-def meaning(label: str, source: str = "") -> frozenset[str]:
+def find_meanings(label: str, source: str = "") -> frozenset[str]:
     """The labels of the taxonomy that a label may stand for; empty where nobody knows.
 
     >>> sorted(meaning("EMAIL")), meaning("PERSON"), meaning("zork")
@@ -35,36 +35,38 @@ def meaning(label: str, source: str = "") -> frozenset[str]:
     name = label.upper().replace("-", "_").replace(" ", "_")
     if name in TAXONOMY:
         return frozenset({name})
-    if found := default_map().targets(label, source):
-        return found
+    if targets := default_map().targets(label, source):
+        return targets
     for scheme in SCHEMES:
         if foreign := TAXONOMY.from_scheme(label, scheme) or TAXONOMY.from_scheme(name, scheme):
             return frozenset(foreign)
-    bare = _bare(label)
-    return frozenset(_bare_names().get(bare) or _begun(bare))
+    bare = _strip_separators(label)
+    return frozenset(_bare_names().get(bare) or _find_by_beginning(bare))
 
 
 @cache
 def _bare_names() -> dict[str, tuple[str, ...]]:
-    return {_bare(label.name): (label.name,) for label in TAXONOMY}
+    return {_strip_separators(label.name): (label.name,) for label in TAXONOMY}
 
 
-def _begun(bare: str) -> tuple[str, ...]:
+def _find_by_beginning(bare: str) -> tuple[str, ...]:
     """``EMAIL`` for EMAIL_ADDRESS: a name that only one label begins with, at a border of its parts."""
-    found = [label.name for label in TAXONOMY if any(_bare(head) == bare for head in _heads(label.name))]
-    return tuple(found) if len(found) == 1 else ()
+    matches = [
+        label.name for label in TAXONOMY if any(_strip_separators(head) == bare for head in _list_heads(label.name))
+    ]
+    return tuple(matches) if len(matches) == 1 else ()
 
 
-def _heads(name: str) -> Iterable[str]:
+def _list_heads(name: str) -> Iterable[str]:
     parts = name.split("_")
     return ("_".join(parts[:n]) for n in range(1, len(parts)))
 
 
-def _bare(name: str) -> str:
+def _strip_separators(name: str) -> str:
     return re.sub(r"[\W_]+", "", name).casefold()
 
 
-def group(label: str) -> str:
+def find_group(label: str) -> str:
     """The top of the taxonomy above a label."""
     return TAXONOMY.lineage(label)[-1]
 
@@ -114,84 +116,88 @@ class Classes:
         self._meant: dict[str, frozenset[str]] = {}
         left_out, unmapped = set(), set()
         for label, source in sorted(set(gold)):
-            meant = self._meaning(label, source)
+            meant = self._find_meanings(label, source)
             if label in self._map and not meant:
                 left_out.add(label)
                 continue
             if not meant and compare != "exact":
                 unmapped.add(label)
-            name = self.of_gold(label, source)
+            name = self.map_gold(label, source)
             self._meant[name] = self._meant.get(name, frozenset()) | meant
         self.names = tuple(sorted(self._meant))
         self.unmapped = tuple(sorted(unmapped))
         self.left_out = tuple(sorted(left_out))
         self._of: dict[tuple[str, str], tuple[str, ...]] = {}
 
-    def _meaning(self, label: str, source: str) -> frozenset[str]:
-        return self._map[label] if label in self._map else meaning(label, source)
+    def _find_meanings(self, label: str, source: str) -> frozenset[str]:
+        return self._map[label] if label in self._map else find_meanings(label, source)
 
-    def kind(self, label: str, source: str = "") -> str:
+    def find_kind(self, label: str, source: str = "") -> str:
         """Whether what a label means identifies ``direct``-ly, as ``quasi`` identifier, or not (``none``).
 
         Where it may mean several things, what most of them are counts; where nobody knows, quasi.
         """
-        kinds: Counter[str] = Counter(TAXONOMY.get(one).kind for one in self._meaning(label, source))
+        kinds: Counter[str] = Counter(TAXONOMY.get(meaning).kind for meaning in self._find_meanings(label, source))
         return max(("direct", "quasi", "none"), key=lambda kind: kinds[kind]) if kinds else "quasi"
 
-    def of_gold(self, label: str, source: str = "") -> str:
+    def map_gold(self, label: str, source: str = "") -> str:
         """The class of a gold label; empty where it is left out."""
-        meant = self._meaning(label, source)
+        meant = self._find_meanings(label, source)
         if label in self._map and not meant:
             return ""
         if self.compare == "group":
-            groups = {group(one) for one in meant}
+            groups = {find_group(meaning) for meaning in meant}
             return groups.pop() if len(groups) == 1 else label
         return label
 
-    def of_found(self, label: str, source: str = "") -> tuple[str, ...]:
+    def map_finding(self, label: str, source: str = "") -> tuple[str, ...]:
         """The classes that a finding's label may belong to, likeliest first; empty where the gold has none such."""
         key = label, source
         if key not in self._of:
-            self._of[key] = self._fitting(label, source)
+            self._of[key] = self._rank_classes(label, source)
         return self._of[key]
 
-    def _fitting(self, label: str, source: str) -> tuple[str, ...]:
+    def _rank_classes(self, label: str, source: str) -> tuple[str, ...]:
         if self.compare == "exact" or (self.compare == "gold" and label in self._meant):
             return (label,) if label in self._meant else ()
         ranked = []
         for name in self.names:
-            held = self._meant[name]
+            targets = self._meant[name]
             nearness = [
                 far
-                for one in self._meaning(label, source)
-                for step in held
-                for far in (_distance(one, step), 100 + _distance(step, one), _group(self.compare, one, name))
+                for meaning in self._find_meanings(label, source)
+                for step in targets
+                for far in (
+                    _count_steps(meaning, step),
+                    100 + _count_steps(step, meaning),
+                    _measure_group(self.compare, meaning, name),
+                )
                 if far % 100 < _FAR
             ]
             if nearness:
-                ranked.append((min(nearness), len(held), name))
+                ranked.append((min(nearness), len(targets), name))
         return tuple(name for _, _, name in sorted(ranked))
 
-    def beyond(self, label: str) -> str:
+    def name_beyond(self, label: str) -> str:
         """What a finding's label is called that no class of the gold fits."""
         if self.compare == "group":
-            groups = {group(one) for one in self._meaning(label, "")}
+            groups = {find_group(meaning) for meaning in self._find_meanings(label, "")}
             return groups.pop() if len(groups) == 1 else label
         return label
 
-    def joins(self, name: str) -> bool:
+    def joins_name_parts(self, name: str) -> bool:
         """Whether first and last names that stand side by side are one mention of this class."""
-        return name not in NAME_PARTS and any(group(m) == "PERSON" for m in self._meant.get(name, ()))
+        return name not in NAME_PARTS and any(find_group(m) == "PERSON" for m in self._meant.get(name, ()))
 
 
 _FAR = 50
 
 
-def _distance(low: str, high: str) -> int:
+def _count_steps(low: str, high: str) -> int:
     """Steps from a label up to one above it; far where it is not above."""
     line = TAXONOMY.lineage(low)
     return line.index(high) if high in line else _FAR
 
 
-def _group(compare: Compare, label: str, name: str) -> int:
-    return 1 if compare == "group" and group(label) == name else _FAR
+def _measure_group(compare: Compare, label: str, name: str) -> int:
+    return 1 if compare == "group" and find_group(label) == name else _FAR

@@ -24,8 +24,8 @@ from allonym.evaluate.classifiers import (
     open_learner,
     split_stratified,
 )
-from allonym.evaluate.finetuned import CLASSIFIER, Training, check_model, described
-from allonym.evaluate.pairs import checked
+from allonym.evaluate.finetuned import CLASSIFIER, Training, check_model, describe_model
+from allonym.evaluate.pairs import check_pairs
 from allonym.serial import Serialisable
 from allonym.stats import Estimate, none
 
@@ -111,7 +111,7 @@ def utility_loss(
         UnknownNameError: no such model.
         MissingExtra: ``finetune:`` without torch or transformers.
     """
-    checked(original, anonymised, labels, *([groups] if groups is not None else []))
+    check_pairs(original, anonymised, labels, *([groups] if groups is not None else []))
     check_model(model, MODELS, (CLASSIFIER,), "utility loss")
     if repeats < 2:
         raise UsageError(f"utility loss: two repeats at least are required, got {repeats}")
@@ -124,7 +124,7 @@ def utility_loss(
     reason = find_obstacle(sizes)
     if not reason and owners is not None and len(set(owners.tolist())) < 4:
         reason = "four groups at least are required"
-    name = described(model, training)
+    name = describe_model(model, training)
     if reason:
         missing = none(reason, len(labelled))
         return Utility(name, len(labelled), len(names), 0, *(missing for _ in range(7)))

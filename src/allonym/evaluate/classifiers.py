@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from allonym.evaluate.finetuned import CLASSIFIER, Classifier, Training, seed_of
+from allonym.evaluate.finetuned import CLASSIFIER, Classifier, Training, derive_seed
 from allonym.stats import Estimate
 from allonym.stats.samples import average
 
@@ -89,7 +89,7 @@ class _NetworkLearner:
 
     def predict(self, train: Ints, y: Ints, test: Ints, version: int = 0) -> Ints:
         learnt, judged = [self._rows[version][i] for i in train], [self._rows[0][i] for i in test]
-        return self._classifier.predict(learnt, y, judged, seed_of(self._seed, train))
+        return self._classifier.predict(learnt, y, judged, derive_seed(self._seed, train))
 
 
 def most_frequent(y: Ints) -> int:

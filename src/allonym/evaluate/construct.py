@@ -18,7 +18,7 @@ from functools import cache
 from typing import Any
 
 from allonym.errors import DataError, MissingExtra, UsageError
-from allonym.evaluate.pairs import checked, report_progress
+from allonym.evaluate.pairs import check_pairs, report_progress
 from allonym.models.tags import PARTS
 from allonym.serial import Serialisable
 from allonym.stats import Estimate, none
@@ -26,7 +26,7 @@ from allonym.stats.bayes import SCALE, BayesFactor, paired, unpaired
 from allonym.stats.samples import average, difference
 from allonym.text.placeholders import Placeholder, find_placeholders
 
-__all__ = ["Construct", "Count", "construct_loss", "counts_of", "open_tagger"]
+__all__ = ["Construct", "Count", "construct_loss", "count_parts", "open_tagger"]
 
 Tagger = Callable[[str], Sequence[tuple[int, int, str]]]
 """A text to ``(start, end, part)`` of its words, in reading order, parts of Universal Dependencies."""
@@ -109,7 +109,7 @@ def construct_loss(
         UsageError: no such tagger, or a scale of 0 or less.
         MissingExtra: the tagger needs spaCy, which is not installed.
     """
-    n = checked(original, anonymised)
+    n = check_pairs(original, anonymised)
     if not scale > 0 or math.isinf(scale):
         raise UsageError(f"construct loss: a scale above 0 is required, got {scale:g}")
     read, name = (open_tagger(tagger), tagger) if isinstance(tagger, str) else (tagger, "given")
@@ -176,7 +176,7 @@ def open_tagger(name: str) -> Tagger:
     return tag_words
 
 
-def counts_of(
+def count_parts(
     words: Sequence[tuple[int, int, str]], placeholders: Sequence[Placeholder]
 ) -> tuple[Mapping[str, int], Mapping[str, int]]:
     """Count parts of speech, with placeholders as the tagger reads them, and as what they stand for.
@@ -217,7 +217,7 @@ def _count_parts(
             raise DataError(
                 f"construct loss: the tagger gives parts that are not universal: {', '.join(sorted(wrong))}"
             )
-        return counts_of(words, pair[1])
+        return count_parts(words, pair[1])
 
     with ThreadPoolExecutor(threads) if threads > 1 else nullcontext() as pool:
         counts = pool.map(count_pair, pairs) if pool else map(count_pair, pairs)

@@ -31,11 +31,11 @@ from allonym.evaluate.matching import (
     Mention,
     Names,
     Tally,
-    disjoint,
-    settled,
-    tally,
+    add_counts,
+    classify_findings,
+    select_disjoint,
 )
-from allonym.evaluate.pairs import checked
+from allonym.evaluate.pairs import check_pairs
 from allonym.evaluate.tab import TabScores, Weights, unigram_bits
 from allonym.serial import Serialisable
 from allonym.stats import Estimate, none
@@ -169,7 +169,7 @@ def detection(
         DataError: unequal lengths, no texts, a gold that is of another text, or neither findings nor anonymised texts.
         UnknownNameError: a label of the map that the taxonomy does not have.
     """
-    n = checked(original, original if anonymised is None else anonymised, gold)
+    n = check_pairs(original, original if anonymised is None else anonymised, gold)
     for number, (text, record) in enumerate(zip(original, gold, strict=True), 1):
         if record["text"] != text:
             raise DataError(f"text {number}: the gold is of another text")
@@ -177,35 +177,35 @@ def detection(
         if anonymised is None:
             raise DataError("findings or anonymised texts are required to measure detection")
         predicted = found_between(original, anonymised)
-    checked(original, original, predicted)
-    marked = _Marked(gold, compare, label_map)
-    found = [list(spans) for spans in predicted]
-    for number, (text, spans) in enumerate(zip(original, found, strict=True), 1):
+    check_pairs(original, original, predicted)
+    marked = _Gold(gold, compare, label_map)
+    findings = [list(spans) for spans in predicted]
+    for number, (text, spans) in enumerate(zip(original, findings, strict=True), 1):
         if any(span.end > len(text) for span in spans):
             raise DataError(f"text {number}: a finding ends beyond the text of {len(text)} characters")
-    labels = Counter(span.label for spans in found for span in spans)
-    classes, document, documents = marked.classes, *_documents(gold)
-    beyond = {label: k for label, k in sorted(labels.items()) if label and not classes.of_found(label)}
-    names = Names(classes.names, tuple(sorted({classes.beyond(label) for label in beyond} - {*classes.names})))
+    labels = Counter(span.label for spans in findings for span in spans)
+    classes, document, documents = marked.classes, *_number_documents(gold)
+    beyond = {label: k for label, k in sorted(labels.items()) if label and not classes.map_finding(label)}
+    names = Names(classes.names, tuple(sorted({classes.name_beyond(label) for label in beyond} - {*classes.names})))
     scale = weights or unigram_bits(language)
     counted = Tally.empty(names)
     levels = {level: np.zeros((documents, names.any + 1, 4), np.int64) for level in LEVELS}
-    left = np.zeros((documents, names.any, 5), np.int64)
+    leaks = np.zeros((documents, names.any, 5), np.int64)
     masked = np.zeros((documents, 22))
     for i, text in enumerate(original):
-        own = Tally.empty(names)
+        text_tally = Tally.empty(names)
         for mentions in marked.counted[i].values():
-            outer = disjoint(mentions)
-            fitted = settled(text, found[i], outer, classes, marked.sources[i])
-            tally(own, text, outer, fitted, names, count_beyond=count_beyond)
+            outer = select_disjoint(mentions)
+            fitted = classify_findings(text, findings[i], outer, classes, marked.sources[i])
+            add_counts(text_tally, text, outer, fitted, names, count_beyond=count_beyond)
             after = None if anonymised is None else anonymised[i]
-            left[document[i]] += leaking.counts(text, outer, fitted, names.number, after)
-        masked[document[i]] += benchmark.counts(
-            text, list(marked.all[i].values()), [(s.start, s.end) for s in found[i]], scale
+            leaks[document[i]] += leaking.counts(text, outer, fitted, names.number, after)
+        masked[document[i]] += benchmark.count_masked(
+            text, list(marked.all[i].values()), [(s.start, s.end) for s in findings[i]], scale
         )
         for level in LEVELS:
-            levels[level][document[i]] += own.levels[level]
-        for unit, table in own.confusion.items():
+            levels[level][document[i]] += text_tally.levels[level]
+        for unit, table in text_tally.confusion.items():
             counted.confusion[unit] += table
         if advance is not None:
             advance(i + 1, n)
@@ -214,13 +214,13 @@ def detection(
     return Detection(
         texts=n,
         documents=documents,
-        annotators=len({who for own in marked.all for who in own}),
+        annotators=len({annotator for text_tally in marked.all for annotator in text_tally}),
         compare=compare,
         typed=typed,
-        levels={level: _level(levels[level], drawn, names, typed, count_beyond) for level in LEVELS},
-        confusion={unit: _confusion(table, names) for unit, table in counted.confusion.items()} if typed else {},
-        leaks=leaking.rates(left, drawn, names.gold, after=anonymised is not None),
-        tab=benchmark.scores(
+        levels={level: _score_level(levels[level], drawn, names, typed, count_beyond) for level in LEVELS},
+        confusion={unit: _make_confusion(table, names) for unit, table in counted.confusion.items()} if typed else {},
+        leaks=leaking.estimate_leaks(leaks, drawn, names.gold, after=anonymised is not None),
+        tab=benchmark.estimate_scores(
             masked,
             drawn,
             weights="given" if weights else f"bits by frequency in {language} (wordfreq)",
@@ -236,101 +236,125 @@ def detection(
     )
 
 
-class _Marked:
+class _Gold:
     """The gold in its classes: per text and annotator all mentions, and those that count for what was found."""
 
     def __init__(self, gold: Sequence[Record], compare: Compare, label_map: Map | None) -> None:
         self.sources = [str(record["meta"].get("source", "")) for record in gold]
         raw = [record.get("annotations") or {"": record["spans"]} for record in gold]
-        every = [(mark, at) for own, at in zip(raw, self.sources, strict=True) for who in own for mark in own[who]]
-        wanted = [(mark["label"], at) for mark, at in every if mark.get("kind") != "none"]
-        self.classes = Classes(wanted, compare, label_map)
+        every = [
+            (mark, source)
+            for annotation, source in zip(raw, self.sources, strict=True)
+            for annotator in annotation
+            for mark in annotation[annotator]
+        ]
+        counted_labels = [(mark["label"], source) for mark, source in every if mark.get("kind") != "none"]
+        self.classes = Classes(counted_labels, compare, label_map)
         self.all: list[dict[str, list[Mention]]] = []
         self.counted: list[dict[str, list[Mention]]] = []
         out: Counter[str] = Counter()
-        for own, at in zip(raw, self.sources, strict=True):
-            told = {who: [(self._mention(mark, at), mark.get("kind") == "none") for mark in own[who]] for who in own}
-            self.all.append({who: [m for m, _ in told[who] if m.name] for who in sorted(told)})
-            self.counted.append({who: [m for m, no in told[who] if m.name and not no] for who in sorted(told)})
+        for annotation, source in zip(raw, self.sources, strict=True):
+            mentions = {
+                annotator: [
+                    (self._make_mention(mark, source), mark.get("kind") == "none") for mark in annotation[annotator]
+                ]
+                for annotator in annotation
+            }
+            self.all.append(
+                {annotator: [m for m, _ in mentions[annotator] if m.name] for annotator in sorted(mentions)}
+            )
+            self.counted.append(
+                {annotator: [m for m, no in mentions[annotator] if m.name and not no] for annotator in sorted(mentions)}
+            )
             out.update(
                 mark["label"]
-                for who in own
-                for mark, (m, no) in zip(own[who], told[who], strict=True)
+                for annotator in annotation
+                for mark, (m, no) in zip(annotation[annotator], mentions[annotator], strict=True)
                 if no or not m.name
             )
         self.left_out = dict(sorted(out.items()))
         unmapped = Counter(mark["label"] for mark, _ in every if mark["label"] in self.classes.unmapped)
         self.unmapped = dict(sorted(unmapped.items()))
-        self.kinds = _told_by([bool(mark.get("kind")) for mark, _ in every], "taxonomy")
-        self.entities = _told_by([bool(mark.get("entity")) for mark, _ in every], "surface")
+        self.kinds = _name_source([bool(mark.get("kind")) for mark, _ in every], "taxonomy")
+        self.entities = _name_source([bool(mark.get("entity")) for mark, _ in every], "surface")
 
-    def _mention(self, mark: Mark, source: str) -> Mention:
-        name = self.classes.of_gold(mark["label"], source)
-        kind = mark.get("kind") or self.classes.kind(mark["label"], source)
+    def _make_mention(self, mark: Mark, source: str) -> Mention:
+        name = self.classes.map_gold(mark["label"], source)
+        kind = mark.get("kind") or self.classes.find_kind(mark["label"], source)
         return Mention(mark["start"], mark["end"], name, mark.get("entity", ""), kind)
 
 
-def _told_by(told: Sequence[bool], otherwise: str) -> str:
-    return "gold" if told and all(told) else "both" if any(told) else otherwise
+def _name_source(from_gold: Sequence[bool], otherwise: str) -> str:
+    return "gold" if from_gold and all(from_gold) else "both" if any(from_gold) else otherwise
 
 
-def _documents(gold: Sequence[Record]) -> tuple[list[int], int]:
+def _number_documents(gold: Sequence[Record]) -> tuple[list[int], int]:
     """The number of each text's document, and how many there are."""
     numbers: dict[str, int] = {}
     return [numbers.setdefault(record["doc_id"], len(numbers)) for record in gold], len(numbers)
 
 
-def _confusion(table: Any, names: Names) -> Confusion:
+def _make_confusion(table: Any, names: Names) -> Confusion:
     """Rows of the gold's classes and none, columns of all classes and none."""
     rows = [*range(len(names.gold)), names.any]
     counts = tuple(tuple(int(v) for v in table[row]) for row in rows)
     return Confusion((*names.gold, NONE), (*names.gold, *names.beyond, NONE), counts)
 
 
-def _level(table: Any, drawn: Draws, names: Names, typed: bool, count_beyond: bool) -> Level:
+def _score_level(table: Any, drawn: Draws, names: Names, typed: bool, count_beyond: bool) -> Level:
     sums = drawn.sums(table)
     size = names.any if count_beyond else len(names.gold)
     each, pooled, whatever = sums[:, :size], sums[:, :size].sum(axis=1), sums[:, names.any]
-    precision, recall, f1 = _ratios(each)
+    precision, recall, f1 = _compute_ratios(each)
     weight = each[:, :, GOLD]
-    gold, found = int(pooled[0, GOLD]), int(pooled[0, FOUND])
+    gold, findings = int(pooled[0, GOLD]), int(pooled[0, FOUND])
 
-    def scores(measured: Ratios, gold: int, found: int, *, typed: bool = typed, shares: bool = True) -> Scores:
+    def make_scores(measured: Ratios, gold: int, findings: int, *, typed: bool = typed, shares: bool = True) -> Scores:
         p, r, f = measured
         untold = "the findings tell no types"
         return Scores(
-            drawn.estimate(p, found, "nothing was found", share=shares) if typed else none(untold, found),
+            drawn.estimate(p, findings, "nothing was found", share=shares) if typed else none(untold, findings),
             drawn.estimate(r, gold, "no gold span", share=shares),
-            drawn.estimate(f, gold + found, "neither gold nor findings") if typed else none(untold, gold + found),
+            drawn.estimate(f, gold + findings, "neither gold nor findings") if typed else none(untold, gold + findings),
             gold,
-            found,
+            findings,
         )
 
     labels = {
-        name: scores((precision[:, i], recall[:, i], f1[:, i]), int(each[0, i, GOLD]), int(each[0, i, FOUND]))
+        name: make_scores((precision[:, i], recall[:, i], f1[:, i]), int(each[0, i, GOLD]), int(each[0, i, FOUND]))
         for i, name in enumerate((*names.gold, *names.beyond)[:size])
     }
     even = np.ones_like(weight)
     return Level(
         labels,
-        scores(_ratios(pooled), gold, found),
-        scores((_mean(precision, even), _mean(recall, even), _mean(f1, even)), gold, found, shares=False),
-        scores((_mean(precision, weight), _mean(recall, weight), _mean(f1, weight)), gold, found, shares=False),
-        scores(_ratios(whatever), int(whatever[0, GOLD]), int(whatever[0, FOUND]), typed=True),
+        make_scores(_compute_ratios(pooled), gold, findings),
+        make_scores(
+            (_average_classes(precision, even), _average_classes(recall, even), _average_classes(f1, even)),
+            gold,
+            findings,
+            shares=False,
+        ),
+        make_scores(
+            (_average_classes(precision, weight), _average_classes(recall, weight), _average_classes(f1, weight)),
+            gold,
+            findings,
+            shares=False,
+        ),
+        make_scores(_compute_ratios(whatever), int(whatever[0, GOLD]), int(whatever[0, FOUND]), typed=True),
     )
 
 
-def _ratios(table: Any) -> Ratios:
+def _compute_ratios(table: Any) -> Ratios:
     """Precision, recall and F1 of counts ``(..., 4)``; NaN where there is nothing to divide by."""
-    gold, found = table[..., GOLD], table[..., FOUND]
+    gold, findings = table[..., GOLD], table[..., FOUND]
     with np.errstate(invalid="ignore", divide="ignore"):
-        precision, recall = table[..., FOUND_HIT] / found, table[..., GOLD_HIT] / gold
+        precision, recall = table[..., FOUND_HIT] / findings, table[..., GOLD_HIT] / gold
         f1 = 2 * precision * recall / (precision + recall)
     nothing_right = (table[..., FOUND_HIT] == 0) | (table[..., GOLD_HIT] == 0)
-    return precision, recall, np.where(gold + found == 0, np.nan, np.where(nothing_right, 0.0, f1))
+    return precision, recall, np.where(gold + findings == 0, np.nan, np.where(nothing_right, 0.0, f1))
 
 
-def _mean(values: Any, weights: Any) -> Any:
+def _average_classes(values: Any, weights: Any) -> Any:
     """Weighted mean over the classes, ``(draws, classes)``, of those that have a value."""
     there = ~np.isnan(values)
     with np.errstate(invalid="ignore", divide="ignore"):

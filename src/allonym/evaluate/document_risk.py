@@ -26,7 +26,7 @@ from allonym.document import Span
 from allonym.errors import UsageError
 from allonym.evaluate.intruder import Reidentification, reidentification
 from allonym.evaluate.leftovers import TRAITS, leftovers
-from allonym.evaluate.pairs import checked
+from allonym.evaluate.pairs import check_pairs
 from allonym.intruder.protocol import Item
 from allonym.intruder.study import assign_folds
 from allonym.serial import Serialisable
@@ -177,7 +177,7 @@ def document_risk(
         UsageError: ``folds``, ``calibration`` or ``review_above`` is not as above, or ``intruder`` is of other texts.
     """
     beside = [column for column in (subjects, groups, entities) if column is not None]
-    n = checked(original, anonymised, *beside, least=0)
+    n = check_pairs(original, anonymised, *beside, least=0)
     if folds < 2:
         raise UsageError(f"document_risk: folds must be 2 or more, got {folds}")
     if calibration not in CALIBRATIONS:
@@ -191,35 +191,39 @@ def document_risk(
             original, anonymised, subjects, groups=groups, background=background, features=features, seed=seed
         )
     traits = leftovers(anonymised, entities=entities, population=population, advance=advance)
-    found = intruder.found if intruder is not None else (None,) * n
+    identified = intruder.found if intruder is not None else (None,) * n
     names = list(TRAITS)
     if confidence and intruder is not None:
         names += CONFIDENCE
         traits = np.column_stack((traits, np.nan_to_num(np.array(intruder.surest).reshape(-1, 2))))
-    judged = np.array([i for i, f in enumerate(found) if f is not None], np.int64)
-    y = np.array([bool(found[i]) for i in judged.tolist()], np.int64)
+    judged = np.array([i for i, f in enumerate(identified) if f is not None], np.int64)
+    y = np.array([bool(identified[i]) for i in judged.tolist()], np.int64)
     weights: tuple[tuple[str, float], ...] = ()
-    if reason := _hindrance(intruder, y):
-        risks = _ranked(traits[:, : len(TRAITS)])
+    if reason := _find_obstacle(intruder, y):
+        risks = _rank_documents(traits[:, : len(TRAITS)])
     else:
-        home = _home(anonymised, y, judged, folds, seed)
-        risks, whole = _cross_fitted(traits, judged, y, home, calibration, seed)
-        weights = tuple(zip(names, (float(w) for w in whole.weights), strict=True))
-    own = risks[judged]
+        home = _assign_folds(anonymised, y, judged, folds, seed)
+        risks, final = _cross_fit(traits, judged, y, home, calibration, seed)
+        weights = tuple(zip(names, (float(w) for w in final.weights), strict=True))
+    judged_risks = risks[judged]
     return DocumentRisk(
         not reason,
         reason,
         tuple(float(r) for r in risks),
-        found,
+        identified,
         share(int(y.sum()), len(y)) if len(y) else none(reason or "no document was judged"),
-        none(reason) if reason else average([float(e) for e in (own - y) ** 2]),
+        none(reason) if reason else average([float(e) for e in (judged_risks - y) ** 2]),
         none(reason) if reason else average([float(e) for e in (y.mean() - y) ** 2]),
-        none(reason) if reason else bootstrap(lambda at: _error(own[at], y[at]), len(y), draws=500, seed=seed),
-        _auc_of(own, y, seed),
-        () if reason else _bins(own, y),
+        none(reason)
+        if reason
+        else bootstrap(
+            lambda drawn: _compute_calibration_error(judged_risks[drawn], y[drawn]), len(y), draws=500, seed=seed
+        ),
+        _estimate_auc(judged_risks, y, seed),
+        () if reason else _make_bins(judged_risks, y),
         tuple(int(c) for c in np.histogram(risks, bins=20, range=(0, 1))[0]),
         weights,
-        None if review_above is None else _review(risks, found, review_above),
+        None if review_above is None else _review_documents(risks, identified, review_above),
         intruder,
     )
 
@@ -243,16 +247,16 @@ class _Model:
     @property
     def weights(self) -> Floats:
         """The traits' coefficients, per standard deviation."""
-        found: Floats = self._plain.model.coef_[0]
-        return found
+        weights: Floats = self._plain.model.coef_[0]
+        return weights
 
     def __call__(self, traits: Floats) -> Floats:
         odds = self._plain(traits)
         if isinstance(self._right, IsotonicRegression):
-            found: Floats = self._right.predict(odds)
-            return found
-        made: Floats = self._right.predict_proba(odds[:, None])[:, 1]
-        return made
+            isotonic: Floats = self._right.predict(odds)
+            return isotonic
+        platt: Floats = self._right.predict_proba(odds[:, None])[:, 1]
+        return platt
 
 
 class _Logistic:
@@ -267,7 +271,7 @@ class _Logistic:
         return odds
 
 
-def _hindrance(intruder: Reidentification | None, y: NDArray[np.int64]) -> str:
+def _find_obstacle(intruder: Reidentification | None, y: NDArray[np.int64]) -> str:
     """Why nothing can be calibrated; empty where it can."""
     if intruder is None:
         return "no subjects are known, so no intruder can be asked; documents are only ranked"
@@ -281,13 +285,13 @@ def _hindrance(intruder: Reidentification | None, y: NDArray[np.int64]) -> str:
     return ""
 
 
-def _home(texts: Sequence[str], y: NDArray[np.int64], judged: NDArray[np.int64], folds: int, seed: int) -> Any:
+def _assign_folds(texts: Sequence[str], y: NDArray[np.int64], judged: NDArray[np.int64], folds: int, seed: int) -> Any:
     """The fold of each judged document; copies share one, and found ones are spread evenly."""
     items = [Item(fold_surface(texts[i], Level.CASE)) for i in judged.tolist()]
     return assign_folds(items, y.tolist(), folds, seed)
 
 
-def _cross_fitted(
+def _cross_fit(
     traits: Floats, judged: NDArray[np.int64], y: NDArray[np.int64], home: Any, calibration: Calibration, seed: int
 ) -> tuple[Floats, _Model]:
     """The probability of each document by a model that knows neither it nor how it was judged; and the model of all
@@ -296,34 +300,34 @@ def _cross_fitted(
     rng = np.random.default_rng(seed)
     for fold in np.unique(home):
         rest = home != fold
-        model = _Model(traits[judged[rest]], y[rest], _spread(y[rest], rng), calibration)
+        model = _Model(traits[judged[rest]], y[rest], _assign_inner_folds(y[rest], rng), calibration)
         out[judged[~rest]] = model(traits[judged[~rest]])
-    whole = _Model(traits[judged], y, _spread(y, rng), calibration)
+    final = _Model(traits[judged], y, _assign_inner_folds(y, rng), calibration)
     others = np.setdiff1d(np.arange(len(traits)), judged)
     if len(others):
-        out[others] = whole(traits[others])
-    return out, whole
+        out[others] = final(traits[others])
+    return out, final
 
 
-def _spread(y: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+def _assign_inner_folds(y: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
     """Inner folds, with as many found documents in each."""
     out = np.zeros(len(y), np.int64)
     for kind in (0, 1):
-        own = rng.permutation(np.flatnonzero(y == kind))
-        out[own] = np.arange(len(own)) % _INNER
+        members = rng.permutation(np.flatnonzero(y == kind))
+        out[members] = np.arange(len(members)) % _INNER
     return out
 
 
-def _ranked(traits: Floats) -> Floats:
+def _rank_documents(traits: Floats) -> Floats:
     """What stands in for a risk where nothing was learnt: the place by the traits' mean place, 0 to 1."""
     n = len(traits)
     if n < 2:
         return np.full(n, 0.5 if n else 0.0)
-    places = np.column_stack([_places(column * sign) for column, sign in zip(traits.T, _SIGNS, strict=True)])
-    return (_places(places.mean(axis=1)) - 1) / (n - 1)
+    places = np.column_stack([_rank_values(column * sign) for column, sign in zip(traits.T, _SIGNS, strict=True)])
+    return (_rank_values(places.mean(axis=1)) - 1) / (n - 1)
 
 
-def _places(values: Floats) -> Floats:
+def _rank_values(values: Floats) -> Floats:
     """Places from 1, lowest first; ties share their mean place."""
     _, which, often = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(often)
@@ -331,47 +335,47 @@ def _places(values: Floats) -> Floats:
     return out
 
 
-def _auc(risks: Floats, y: NDArray[np.int64]) -> float:
+def _compute_auc(risks: Floats, y: NDArray[np.int64]) -> float:
     """The Mann-Whitney statistic as a share; NaN of one class."""
     n, hits = len(y), int(y.sum())
     if not 0 < hits < n:
         return math.nan
-    return float((_places(risks)[y == 1].sum() - hits * (hits + 1) / 2) / (hits * (n - hits)))
+    return float((_rank_values(risks)[y == 1].sum() - hits * (hits + 1) / 2) / (hits * (n - hits)))
 
 
-def _auc_of(risks: Floats, y: NDArray[np.int64], seed: int) -> Estimate:
+def _estimate_auc(risks: Floats, y: NDArray[np.int64], seed: int) -> Estimate:
     if not len(y) or y.min() == y.max():
         return none("documents that were found, and documents that were not, are required", len(y))
-    return bootstrap(lambda at: _auc(risks[at], y[at]), len(y), draws=500, seed=seed)
+    return bootstrap(lambda drawn: _compute_auc(risks[drawn], y[drawn]), len(y), draws=500, seed=seed)
 
 
-def _portions(risks: Floats) -> list[NDArray[np.int64]]:
+def _split_bins(risks: Floats) -> list[NDArray[np.int64]]:
     """About ten bins of equally many documents; equal risks share one."""
     order = np.argsort(risks, kind="stable")
-    held = risks[order]
-    ends = {int(np.searchsorted(held, held[cut - 1], side="right")) for k in range(1, _BINS)
-            if (cut := round(k * len(held) / _BINS))}  # fmt: skip
+    ordered = risks[order]
+    ends = {int(np.searchsorted(ordered, ordered[cut - 1], side="right")) for k in range(1, _BINS)
+            if (cut := round(k * len(ordered) / _BINS))}  # fmt: skip
     return [part for part in np.split(order, sorted(ends)) if len(part)]
 
 
-def _error(risks: Floats, y: NDArray[np.int64]) -> float:
+def _compute_calibration_error(risks: Floats, y: NDArray[np.int64]) -> float:
     """Expected calibration error (Naeini et al. 2015): mean distance of bins' predicted and observed rates."""
-    parts = _portions(risks)
+    parts = _split_bins(risks)
     return float(sum(len(p) * abs(risks[p].mean() - y[p].mean()) for p in parts) / len(y))
 
 
-def _bins(risks: Floats, y: NDArray[np.int64]) -> tuple[Bin, ...]:
+def _make_bins(risks: Floats, y: NDArray[np.int64]) -> tuple[Bin, ...]:
     return tuple(
         Bin(float(risks[p].min()), float(risks[p].max()), float(risks[p].mean()), share(int(y[p].sum()), len(p)))
-        for p in _portions(risks)
+        for p in _split_bins(risks)
     )
 
 
-def _review(risks: Floats, found: Sequence[bool | None], above: float) -> Review:
+def _review_documents(risks: Floats, identified: Sequence[bool | None], above: float) -> Review:
     sent = risks > above
     places = [int(i) for i in np.argsort(-risks, kind="stable") if sent[i]]
-    caught = [bool(sent[i]) for i, f in enumerate(found) if f]
-    rest = [bool(f) for i, f in enumerate(found) if f is not None and not sent[i]]
+    caught = [bool(sent[i]) for i, f in enumerate(identified) if f]
+    rest = [bool(f) for i, f in enumerate(identified) if f is not None and not sent[i]]
     return Review(
         above,
         tuple(places),

@@ -25,8 +25,8 @@ from allonym.evaluate.classifiers import (
     open_learner,
     split_stratified,
 )
-from allonym.evaluate.finetuned import CLASSIFIER, WRITER, Training, Writer, check_model, described, seed_of
-from allonym.evaluate.pairs import checked
+from allonym.evaluate.finetuned import CLASSIFIER, WRITER, Training, Writer, check_model, derive_seed, describe_model
+from allonym.evaluate.pairs import check_pairs
 from allonym.serial import Serialisable
 from allonym.stats import Estimate, none
 
@@ -135,7 +135,7 @@ def downstream(
         UnknownNameError: no such field, kind or model.
         MissingExtra: a model to fine-tune without torch or transformers.
     """
-    checked(original, anonymised)
+    check_pairs(original, anonymised)
     if not tasks:
         raise UsageError("downstream: a task is required, such as {'purpose': 'classify', 'summary': 'summarise'}")
     check_model(model, MODELS, tuple(_FINE_TUNED), "downstream")
@@ -151,7 +151,7 @@ def downstream(
                 raise UsageError(f"downstream: {prefix}FOLDER is for tasks to {able}, but task {name!r} is to {kind}")
         if name not in targets:
             raise UnknownNameError("field", name, sorted(targets), "downstream")
-        checked(original, anonymised, targets[name])
+        check_pairs(original, anonymised, targets[name])
     counts = {name: repeats or REPEATS[kind] for name, kind in tasks.items()}
     results: dict[str, Task] = {}
     finished, total = 0, sum(counts.values())
@@ -164,7 +164,7 @@ def downstream(
         own = _read_targets(targets[name], kind, name)
         others = (anonymised_targets or {}).get(name) if kind == "summarise" else None
         if others is not None:
-            checked(original, anonymised, others)
+            check_pairs(original, anonymised, others)
         learnt = own if others is None else _read_targets(others, kind, name)
         indices = [i for i in range(len(own)) if own[i] and learnt[i]]
         texts = [[version[i] for i in indices] for version in (original, anonymised)]
@@ -173,7 +173,7 @@ def downstream(
         results[name] = experiment.classify() if kind == "classify" else experiment.summarise()
         finished += counts[name]
         report(0, finished)
-    return Downstream(described(model, training), results)
+    return Downstream(describe_model(model, training), results)
 
 
 def _read_targets(values: Sequence[Target], kind: str, name: str) -> list[tuple[str, ...]]:
@@ -231,20 +231,20 @@ class _Experiment:
 
     def summarise(self) -> Task:
         """Summaries by models that learnt each version, judged on the originals of the test side."""
-        from allonym.evaluate.summarising import Summariser, rouge, words_of
+        from allonym.evaluate.summarising import Summariser, average_length, measure_rouge
 
         originals, references = self.texts[0], self.targets[0]
         n = len(originals)
         if n < 4:
             return _explain_missing("summarise", n, 0, "four texts with a reference at least are required")
-        length = words_of(references)
+        length = average_length(references)
         is_written = self.model.startswith(WRITER)
         writer = _WrittenSummaries(self) if is_written else _ExtractedSummaries(self, length)
         first = Summariser().fit([], [], length)
 
         def judge(summaries: Sequence[str], tested: list[int]) -> Any:
             pairs = zip(summaries, tested, strict=True)
-            return np.mean([rouge(summary, references[i]) for summary, i in pairs], axis=0)
+            return np.mean([measure_rouge(summary, references[i]) for summary, i in pairs], axis=0)
 
         rng = np.random.default_rng(self.seed)
         count = min(n - 2, max(1, round(self.test * n)))
@@ -254,7 +254,7 @@ class _Experiment:
             tested, train = np.sort(order[:count]).tolist(), np.sort(order[count:]).tolist()
             for version in (0, 1):
                 scores[r, version] = judge(writer.summarise(version, train, tested), tested)
-            ends[r, 0] = judge([first.summary(writer.texts[i]) for i in tested], tested)
+            ends[r, 0] = judge([first.summarise(writer.texts[i]) for i in tested], tested)
             if isinstance(writer, _ExtractedSummaries):
                 ends[r, 1] = judge([writer.extract_best(i) for i in tested], tested)
             self.report(r + 1)
@@ -271,28 +271,30 @@ class _WrittenSummaries:
     """Summaries that a fine-tuned network writes."""
 
     def __init__(self, experiment: _Experiment) -> None:
-        from allonym.evaluate.summarising import read
+        from allonym.evaluate.summarising import read_text
 
-        self.texts = [read(text, model=experiment.model) for text in experiment.texts[0]]
+        self.texts = [read_text(text, model=experiment.model) for text in experiment.texts[0]]
         self._experiment = experiment
         self._writer = Writer(experiment.model, experiment.training)
 
     def summarise(self, version: int, train: list[int], tested: list[int]) -> list[str]:
         texts, targets = self._experiment.texts, self._experiment.targets
         learnt = [texts[version][i] for i in train], [targets[version][i] for i in train]
-        return self._writer.summaries(*learnt, [texts[0][i] for i in tested], seed_of(self._experiment.seed, train))
+        return self._writer.write_summaries(
+            *learnt, [texts[0][i] for i in tested], derive_seed(self._experiment.seed, train)
+        )
 
 
 class _ExtractedSummaries:
     """Summaries of sentences of the text."""
 
     def __init__(self, experiment: _Experiment, length: int) -> None:
-        from allonym.evaluate.summarising import oracle, read
+        from allonym.evaluate.summarising import read_text, select_best_sentences
 
         self._model, self._seed, self._length = experiment.model, experiment.seed, length
-        self._versions = [[read(text, model=self._model) for text in version] for version in experiment.texts]
+        self._versions = [[read_text(text, model=self._model) for text in version] for version in experiment.texts]
         self._best = [
-            [oracle(text, references, length) for text, references in zip(version, targets, strict=True)]
+            [select_best_sentences(text, references, length) for text, references in zip(version, targets, strict=True)]
             for version, targets in zip(self._versions, experiment.targets, strict=True)
         ]
         self.texts = self._versions[0]
@@ -303,7 +305,7 @@ class _ExtractedSummaries:
         texts, best = self._versions[version], self._best[version]
         summariser = Summariser(self._model, self._seed)
         model = summariser.fit([texts[i] for i in train], [best[i] for i in train], self._length)
-        return [model.summary(self.texts[i]) for i in tested]
+        return [model.summarise(self.texts[i]) for i in tested]
 
     def extract_best(self, i: int) -> str:
         """The sentences of an original that together are most like its references."""

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from allonym.errors import DataError, MissingExtra, UnknownNameError, UsageError
 
-__all__ = ["CLASSIFIER", "WRITER", "Classifier", "Training", "Writer", "check_model", "described", "seed_of"]
+__all__ = ["CLASSIFIER", "WRITER", "Classifier", "Training", "Writer", "check_model", "derive_seed", "describe_model"]
 
 CLASSIFIER = "finetune:"
 WRITER = "seq2seq:"
@@ -64,29 +64,29 @@ class Training:
             raise UsageError(f"fine-tuning: lr must be above 0, got {self.lr:g}")
 
 
-def check_model(model: str, known: Sequence[str], prefixes: Sequence[str], where: str) -> None:
-    """Whether there is such a model: one of ``known``, or a prefix with a folder, and what that needs.
+def check_model(model: str, names: Sequence[str], prefixes: Sequence[str], where: str) -> None:
+    """Whether there is such a model: one of ``names``, or a prefix with a folder, and what that needs.
 
     Raises:
         UnknownNameError: neither.
         UsageError: no such folder.
         MissingExtra: torch or transformers is not installed.
     """
-    prefix = _prefix(model)
+    prefix = _find_prefix(model)
     if prefix not in prefixes:
-        if model not in known:
-            raise UnknownNameError("model", model, (*known, *(f"{p}FOLDER" for p in prefixes)), where)
+        if model not in names:
+            raise UnknownNameError("model", model, (*names, *(f"{p}FOLDER" for p in prefixes)), where)
         return
     _, what, example = _KINDS[prefix]
     folder = model.removeprefix(prefix)
     if not folder or not Path(folder).is_dir():
         raise UsageError(f"{where}: {model}: no such folder; one that holds {example} is required, nothing is fetched")
-    _libraries(what)
+    _import_libraries(what)
 
 
-def described(model: str, training: Training | None) -> str:
+def describe_model(model: str, training: Training | None) -> str:
     """How results name a model: without the way to its folder."""
-    prefix = _prefix(model)
+    prefix = _find_prefix(model)
     if not prefix:
         return model
     how = training or Training()
@@ -94,7 +94,7 @@ def described(model: str, training: Training | None) -> str:
     return f"{prefix}{name}, {how.epochs} epochs, learning rate {how.lr:g}, batch {how.batch}"
 
 
-def seed_of(seed: int, train: Sequence[int] | Ints) -> int:
+def derive_seed(seed: int, train: Sequence[int] | Ints) -> int:
     """The seed of one split, the same for both versions of its texts."""
     return int(np.random.SeedSequence([seed, *map(int, train)]).generate_state(1)[0] >> 1)
 
@@ -113,38 +113,38 @@ class Classifier:
     def __init__(self, model: str, training: Training | None = None) -> None:
         self._folder = Path(model.removeprefix(CLASSIFIER))
         self._training = training or Training()
-        with _quiet(CLASSIFIER, 0):
-            self._tokenizer, network = _opened(self._folder, CLASSIFIER, ignore_mismatched_sizes=True)
-        self._room = _room(self._tokenizer, network, self._training.tokens)
+        with _seed_quietly(CLASSIFIER, 0):
+            self._tokenizer, network = _open_network(self._folder, CLASSIFIER, ignore_mismatched_sizes=True)
+        self._room = _limit_tokens(self._tokenizer, network, self._training.tokens)
 
     def read(self, texts: Sequence[str]) -> list[list[int]]:
         """The tokens of each text, cut to what the network takes."""
-        with _quiet(CLASSIFIER, 0):
-            return [_tokens(self._tokenizer, text, self._room) for text in texts]
+        with _seed_quietly(CLASSIFIER, 0):
+            return [_encode_text(self._tokenizer, text, self._room) for text in texts]
 
-    def predict(self, learnt: Sequence[list[int]], y: Ints, asked: Sequence[list[int]], seed: int) -> Ints:
+    def predict(self, learnt: Sequence[list[int]], y: Ints, judged: Sequence[list[int]], seed: int) -> Ints:
         """Fine-tune on texts of two classes at least, then classify others.
 
         Args:
-            learnt, asked: tokens of texts, see :meth:`read`.
+            learnt, judged: tokens of texts, see :meth:`read`.
             y: class of each text that is learnt from.
-            seed: of this split, see :func:`seed_of`.
+            seed: of this split, see :func:`derive_seed`.
         """
         classes, place = np.unique(y, return_inverse=True)
         if len(classes) < 2:
-            return np.full(len(asked), classes[0], np.int64)
-        with _quiet(CLASSIFIER, seed) as torch:
-            _, network = _opened(
+            return np.full(len(judged), classes[0], np.int64)
+        with _seed_quietly(CLASSIFIER, seed) as torch:
+            _, network = _open_network(
                 self._folder, CLASSIFIER, num_labels=len(classes), ignore_mismatched_sizes=True,
                 problem_type="single_label_classification",
             )  # fmt: skip
             examples = [(ids, [k]) for ids, k in zip(learnt, place.tolist(), strict=True)]
             _fine_tune(self._tokenizer, network, examples, self._training, seed)
-            said = np.empty(len(asked), np.int64)
-            for chosen, given in _filled(torch, asked, self._tokenizer.pad_token_id, self._training.batch):
+            predicted = np.empty(len(judged), np.int64)
+            for chosen, inputs in _pad_batches(torch, judged, self._tokenizer.pad_token_id, self._training.batch):
                 with torch.inference_mode():
-                    said[chosen] = network(**given).logits.argmax(-1).numpy()
-        return np.asarray(classes[said], np.int64)
+                    predicted[chosen] = network(**inputs).logits.argmax(-1).numpy()
+        return np.asarray(classes[predicted], np.int64)
 
 
 class Writer:
@@ -161,12 +161,12 @@ class Writer:
     def __init__(self, model: str, training: Training | None = None) -> None:
         self._folder = Path(model.removeprefix(WRITER))
         self._training = training or Training()
-        with _quiet(WRITER, 0):
-            self._tokenizer, network = _opened(self._folder, WRITER)
-        self._room = _room(self._tokenizer, network, self._training.tokens)
+        with _seed_quietly(WRITER, 0):
+            self._tokenizer, network = _open_network(self._folder, WRITER)
+        self._room = _limit_tokens(self._tokenizer, network, self._training.tokens)
 
-    def summaries(
-        self, learnt: Sequence[str], references: Sequence[Sequence[str]], asked: Sequence[str], seed: int
+    def write_summaries(
+        self, learnt: Sequence[str], references: Sequence[Sequence[str]], judged: Sequence[str], seed: int
     ) -> list[str]:
         """Fine-tune on texts with their references, each of several for itself, then summarise others.
 
@@ -175,32 +175,34 @@ class Writer:
         """
         how, pieces = self._training, self._tokenizer
         most = min(self._room, how.written)
-        with _quiet(WRITER, seed) as torch:
-            _, network = _opened(self._folder, WRITER)
+        with _seed_quietly(WRITER, seed) as torch:
+            _, network = _open_network(self._folder, WRITER)
             examples = [
-                (source, list(pieces(text_target=one, truncation=True, max_length=most)["input_ids"]))
-                for source, own in zip((_tokens(pieces, t, self._room) for t in learnt), references, strict=True)
-                for one in own
+                (source, list(pieces(text_target=summary, truncation=True, max_length=most)["input_ids"]))
+                for source, summaries in zip(
+                    (_encode_text(pieces, t, self._room) for t in learnt), references, strict=True
+                )
+                for summary in summaries
             ]
             _fine_tune(pieces, network, examples, how, seed)
-            out = [""] * len(asked)
-            ids = [_tokens(pieces, text, self._room) for text in asked]
-            for chosen, given in _filled(torch, ids, pieces.pad_token_id, how.batch):
+            out = [""] * len(judged)
+            ids = [_encode_text(pieces, text, self._room) for text in judged]
+            for chosen, inputs in _pad_batches(torch, ids, pieces.pad_token_id, how.batch):
                 with torch.inference_mode():
-                    made = network.generate(
-                        **given, num_beams=how.beams, do_sample=False, min_length=0,
+                    generated = network.generate(
+                        **inputs, num_beams=how.beams, do_sample=False, min_length=0,
                         max_new_tokens=max(len(target) for _, target in examples), pad_token_id=pieces.pad_token_id,
                     )  # fmt: skip
-                for i, text in zip(chosen, pieces.batch_decode(made, skip_special_tokens=True), strict=True):
+                for i, text in zip(chosen, pieces.batch_decode(generated, skip_special_tokens=True), strict=True):
                     out[i] = str(text).strip()
         return out
 
 
-def _prefix(model: str) -> str:
+def _find_prefix(model: str) -> str:
     return next((prefix for prefix in _KINDS if model.startswith(prefix)), "")
 
 
-def _libraries(what: str) -> tuple[Any, Any]:
+def _import_libraries(what: str) -> tuple[Any, Any]:
     with warnings.catch_warnings():  # of their imports
         warnings.simplefilter("ignore")
         try:
@@ -212,9 +214,9 @@ def _libraries(what: str) -> tuple[Any, Any]:
 
 
 @contextmanager
-def _quiet(prefix: str, seed: int) -> Iterator[Any]:
+def _seed_quietly(prefix: str, seed: int) -> Iterator[Any]:
     """torch, seeded; its state, warnings and what transformers tells are as before afterwards."""
-    torch, hub = _libraries(_KINDS[prefix][1])
+    torch, hub = _import_libraries(_KINDS[prefix][1])
     log = hub.utils.logging
     level, bars = log.get_verbosity(), log.is_progress_bar_enabled()
     log.set_verbosity(log.CRITICAL)
@@ -230,7 +232,7 @@ def _quiet(prefix: str, seed: int) -> Iterator[Any]:
             log.enable_progress_bar()
 
 
-def _opened(folder: Path, prefix: str, **settings: Any) -> tuple[Any, Any]:
+def _open_network(folder: Path, prefix: str, **settings: Any) -> tuple[Any, Any]:
     """Tokenizer and network of a folder; no code of the folder is run, and no hub is asked.
 
     Raises:
@@ -239,7 +241,7 @@ def _opened(folder: Path, prefix: str, **settings: Any) -> tuple[Any, Any]:
     from allonym.detect.adapters.offline import load_offline
 
     kind, what, example = _KINDS[prefix]
-    hub = _libraries(what)[1]
+    hub = _import_libraries(what)[1]
     try:
         with load_offline(prefix, str(folder), floor="evaluate"):
             local = {"local_files_only": True, "trust_remote_code": False}
@@ -255,7 +257,7 @@ def _opened(folder: Path, prefix: str, **settings: Any) -> tuple[Any, Any]:
     return tokenizer, network
 
 
-def _room(tokenizer: Any, network: Any, most: int) -> int:
+def _limit_tokens(tokenizer: Any, network: Any, most: int) -> int:
     """Tokens of a text: what is asked for, what the tokenizer says and what the network has places for."""
     room = min(most, int(tokenizer.model_max_length))
     if places := getattr(network.config, "max_position_embeddings", None):
@@ -266,7 +268,7 @@ def _room(tokenizer: Any, network: Any, most: int) -> int:
     return room
 
 
-def _tokens(tokenizer: Any, text: str, room: int) -> list[int]:
+def _encode_text(tokenizer: Any, text: str, room: int) -> list[int]:
     return list(tokenizer(text, truncation=True, max_length=room)["input_ids"]) or [tokenizer.pad_token_id]
 
 
@@ -286,12 +288,14 @@ def _fine_tune(
     network.eval()
 
 
-def _filled(torch: Any, rows: Sequence[list[int]], pad: int, batch: int) -> Iterator[tuple[list[int], dict[str, Any]]]:
+def _pad_batches(
+    torch: Any, rows: Sequence[list[int]], pad: int, batch: int
+) -> Iterator[tuple[list[int], dict[str, Any]]]:
     """Which texts, and the batch of them; those of one length are together."""
     order = sorted(range(len(rows)), key=lambda i: len(rows[i]))
-    for at in range(0, len(order), batch):
-        chosen = order[at : at + batch]
+    for start in range(0, len(order), batch):
+        chosen = order[start : start + batch]
         size = max(len(rows[i]) for i in chosen)
         ids = torch.tensor([[*rows[i], *[pad] * (size - len(rows[i]))] for i in chosen])
-        seen = torch.tensor([[1] * len(rows[i]) + [0] * (size - len(rows[i])) for i in chosen])
-        yield chosen, {"input_ids": ids, "attention_mask": seen}
+        attention = torch.tensor([[1] * len(rows[i]) + [0] * (size - len(rows[i])) for i in chosen])
+        yield chosen, {"input_ids": ids, "attention_mask": attention}

@@ -7,7 +7,7 @@ from difflib import SequenceMatcher
 
 from allonym.document import Interval, Span
 from allonym.errors import PlanMismatch
-from allonym.evaluate.pairs import checked, report_progress
+from allonym.evaluate.pairs import check_pairs, report_progress
 from allonym.pipeline import AnyPolicy, detect
 from allonym.plan import Plan, digest
 from allonym.policy import Policy
@@ -35,7 +35,7 @@ def found_in_plans(texts: Sequence[str], plans: Sequence[Plan]) -> list[list[Spa
         DataError: unequal lengths.
         PlanMismatch: a plan belongs to another text.
     """
-    checked(texts, texts, plans)
+    check_pairs(texts, texts, plans)
     for number, (text, plan) in enumerate(zip(texts, plans, strict=True), 1):
         if digest(text) != plan.digest:
             raise PlanMismatch(f"plan {number} was made for another text")
@@ -54,7 +54,7 @@ def found_between(
     Raises:
         DataError: unequal lengths.
     """
-    n = checked(original, anonymised, least=0)
+    n = check_pairs(original, anonymised, least=0)
     pairs = zip(original, anonymised, strict=True)
     return [_find_changes(before, after) for before, after in report_progress(pairs, advance, n)]
 

@@ -173,45 +173,45 @@ def generations(
     """
     if not common >= _KNOWN:
         raise UsageError(f"common: a Zipf frequency from {_KNOWN:g} is required, got {common!r}")
-    wanted = {below for name in labels for below in _below(name, digests)}
-    kept = [not wanted or label in wanted for label in digests.labels]
-    if not any(kept):
-        raise DataError("there is no original to look for" + (" with these labels" if wanted else ""))
-    finder = _Finder(digests, kept, _frequencies(language), common)
-    own, other = _Count(finder), _Count(finder)
+    chosen = {below for name in labels for below in _list_labels_below(name, digests)}
+    is_searched = [not chosen or label in chosen for label in digests.labels]
+    if not any(is_searched):
+        raise DataError("there is no original to look for" + (" with these labels" if chosen else ""))
+    finder = _Finder(digests, is_searched, _load_frequencies(language), common)
+    counted, baseline_count = _Count(finder), _Count(finder)
     places: list[Place] = []
-    found = 0
+    places_found = 0
     for number, (id, text) in enumerate(outputs, 1):
-        for start, end, one in own.take(text):
-            found += 1
+        for start, end, match in counted.count_text(text):
+            places_found += 1
             if len(places) < _MOST_PLACES:
-                places.append(Place(id or str(number), start, end, one.label, one.kind, one.common))
+                places.append(Place(id or str(number), start, end, match.label, match.kind, match.common))
         if advance is not None:
             advance(number)
-    if not own.texts:
+    if not counted.texts:
         raise DataError("one output at least is required, got 0")
     for text in baseline or ():
-        other.take(text)
-    if baseline is not None and not other.texts:
+        baseline_count.count_text(text)
+    if baseline is not None and not baseline_count.texts:
         raise DataError("one text at least is required in the baseline, got 0")
-    had = Counter(label for label, keep in zip(digests.labels, kept, strict=True) if keep)
-    rows = {label: own.row(label, had[label], {label}, other) for label in had}
+    had = Counter(label for label, keep in zip(digests.labels, is_searched, strict=True) if keep)
+    rows = {label: counted.make_row(label, had[label], {label}, baseline_count) for label in had}
     direct = {label for label in had if label in TAXONOMY and TAXONOMY.get(label).kind == "direct"}
     return GenerationLeaks(
-        own.texts,
-        own.words,
-        other.texts,
-        own.row(ALL, had.total(), set(had), other),
-        own.row(DIRECT, sum(had[label] for label in direct), direct, other),
+        counted.texts,
+        counted.words,
+        baseline_count.texts,
+        counted.make_row(ALL, had.total(), set(had), baseline_count),
+        counted.make_row(DIRECT, sum(had[label] for label in direct), direct, baseline_count),
         tuple(sorted(rows.values(), key=lambda r: (-r.occurrences, -r.common, r.label))),
         tuple(places),
-        found,
+        places_found,
         common,
         language,
     )
 
 
-def _below(name: str, digests: Digests) -> Iterable[str]:
+def _list_labels_below(name: str, digests: Digests) -> Iterable[str]:
     if name in digests.labels and name not in TAXONOMY:  # a policy's own
         return (name,)
     return TAXONOMY.descendants(TAXONOMY.get(name, "label").name)
@@ -239,27 +239,29 @@ class _Match:
 class _Finder:
     """Looks up the stretches of words of a text."""
 
-    def __init__(self, digests: Digests, kept: list[bool], frequency: Callable[[str], float], common: float) -> None:
+    def __init__(
+        self, digests: Digests, is_searched: list[bool], frequency: Callable[[str], float], common: float
+    ) -> None:
         self.digests = digests
-        self._kept = kept
+        self._kept = is_searched
         self._frequency = frequency
         self._common = 10.0 ** (common - 9)
         self._known = 10.0 ** (_KNOWN - 9)
         self._named = lru_cache(1 << 17)(digests.named)
         self._edited = lru_cache(1 << 16)(digests.edited)
 
-    def find(self, text: str, words: list[Word]) -> list[_Match]:
+    def find_originals(self, text: str, words: list[Word]) -> list[_Match]:
         """What stands in a text, without overlaps, in its order."""
-        found = [match for first in range(len(words)) for match in self._from(text, words, first)]
-        taken: list[_Match] = []
+        matches = [match for first in range(len(words)) for match in self._match_from(text, words, first)]
+        disjoint: list[_Match] = []
         used: set[int] = set()
-        for match in sorted(found, key=lambda m: m.order):
+        for match in sorted(matches, key=lambda m: m.order):
             if used.isdisjoint(range(match.first, match.last)):
                 used.update(range(match.first, match.last))
-                taken.append(match)
-        return sorted(taken, key=lambda m: m.first)
+                disjoint.append(match)
+        return sorted(disjoint, key=lambda m: m.first)
 
-    def _from(self, text: str, words: list[Word], first: int) -> list[_Match]:
+    def _match_from(self, text: str, words: list[Word], first: int) -> list[_Match]:
         out: list[_Match] = []
         numeric, expected, ordinary = True, 1.0, True
         for last in range(first + 1, min(len(words), first + MOST_WORDS) + 1):
@@ -277,7 +279,7 @@ class _Finder:
                 hits += self._named(letters)
                 hits += self._named(take_tail(letters)) if take_tail(letters) else ()
             hits = [hit for hit in hits if hit[0] != "initials"]
-            if len(letters) in _INITIALS and _capitals(text, words[first:last]):
+            if len(letters) in _INITIALS and _are_capitals(text, words[first:last]):
                 hits += [hit for hit in self._named(letters) if hit[0] == "initials"]
             least = LEAST_NUMBER if numeric else LEAST_EDITED
             if (
@@ -287,10 +289,10 @@ class _Finder:
                 and (numeric or last - first <= _EDITED_WORDS)
             ):
                 hits += [("edited", number) for number in self._edited(letters)]
-            out += self._matches(first, last, some, hits, expected)
+            out += self._match_words(first, last, some, hits, expected)
         return out
 
-    def _matches(
+    def _match_words(
         self, first: int, last: int, words: list[str], hits: list[tuple[str, int]], expected: float
     ) -> list[_Match]:
         """The strongest of what was found in one place; of several labels, that of the first original."""
@@ -298,7 +300,7 @@ class _Finder:
         if not hits:
             return []
         kind = min((kind for kind, _ in hits), key=_RANK.__getitem__)
-        numbers = frozenset(number for own, number in hits if own == kind)
+        numbers = frozenset(number for hit_kind, number in hits if hit_kind == kind)
         label = self.digests.labels[min(numbers)]
         common = expected >= (self._known if kind == "edited" else self._common)
         # A letter alone beside a name is no letter too many in it: "Ada's".
@@ -306,10 +308,10 @@ class _Finder:
         return [_Match(first, last, kind, label, numbers, common, expected, size)]
 
 
-def _capitals(text: str, words: list[Word]) -> bool:
+def _are_capitals(text: str, words: list[Word]) -> bool:
     """Whether words are initials as they are written: one word in capitals, or single capitals."""
-    said = [text[w.start : w.end] for w in words]
-    return all(s.isupper() for s in said) and (len(said) == 1 or all(len(s) == 1 for s in said))
+    surfaces = [text[w.start : w.end] for w in words]
+    return all(s.isupper() for s in surfaces) and (len(surfaces) == 1 or all(len(s) == 1 for s in surfaces))
 
 
 class _Count:
@@ -326,14 +328,14 @@ class _Count:
         self._holding: Counter[frozenset[str]] = Counter()
         self._chance: dict[tuple[str, frozenset[int], float], float] = {}
 
-    def take(self, text: str) -> list[tuple[int, int, _Match]]:
+    def count_text(self, text: str) -> list[tuple[int, int, _Match]]:
         """Count one text; the places of what stands in it."""
         words = words_of(text)
         self.texts += 1
         self.words += len(words)
         out = []
         holding: set[str] = set()
-        for match in self._finder.find(text, words):
+        for match in self._finder.find_originals(text, words):
             out.append((words[match.first].start, words[match.last - 1].end, match))
             if match.kind == "initials":
                 self._initials[match.label] += 1
@@ -349,39 +351,39 @@ class _Count:
             self._holding[frozenset(holding)] += 1
         return out
 
-    def holding(self, labels: set[str]) -> Estimate:
+    def share_holding(self, labels: set[str]) -> Estimate:
         """Share of the texts that hold one of these labels."""
         return share(sum(n for some, n in self._holding.items() if some & labels), self.texts)
 
-    def row(self, name: str, originals: int, labels: set[str], other: _Count) -> LabelLeaks:
+    def make_row(self, name: str, originals: int, labels: set[str], other: _Count) -> LabelLeaks:
         """What was counted of some labels."""
-        of = self._finder.digests.labels
-        own = self.holding(labels)
-        base = other.holding(labels) if other.texts else none("no baseline")
+        labels_of = self._finder.digests.labels
+        outputs = self.share_holding(labels)
+        base = other.share_holding(labels) if other.texts else none("no baseline")
         return LabelLeaks(
             name,
             originals,
-            share(sum(of[number] in labels for number in self._leaked), originals),
-            own,
+            share(sum(labels_of[number] in labels for number in self._leaked), originals),
+            outputs,
             {k: n for k in KINDS if (n := sum(self._kinds[label, k] for label in labels))},
             sum(self._common[label] for label in labels),
             sum(self._initials[label] for label in labels),
             self.words * sum(p for (label, _, _), p in self._chance.items() if label in labels),
             base,
-            _excess(own, base),
+            _estimate_excess(outputs, base),
         )
 
 
-def _excess(own: Estimate, base: Estimate) -> Estimate:
+def _estimate_excess(rate: Estimate, base: Estimate) -> Estimate:
     if not base.n:
         return none("no baseline")
-    value = own.value - base.value
-    low = value - sqrt((own.value - own.low) ** 2 + (base.high - base.value) ** 2)
-    high = value + sqrt((own.high - own.value) ** 2 + (base.value - base.low) ** 2)
-    return Estimate(value, max(-1.0, low), min(1.0, high), own.n + base.n, "difference of shares, Newcombe, 95%")
+    value = rate.value - base.value
+    low = value - sqrt((rate.value - rate.low) ** 2 + (base.high - base.value) ** 2)
+    high = value + sqrt((rate.high - rate.value) ** 2 + (base.value - base.low) ** 2)
+    return Estimate(value, max(-1.0, low), min(1.0, high), rate.n + base.n, "difference of shares, Newcombe, 95%")
 
 
-def _frequencies(language: str) -> Callable[[str], float]:
+def _load_frequencies(language: str) -> Callable[[str], float]:
     """A word to how often it stands among all words, 0 to 1."""
     try:
         import wordfreq

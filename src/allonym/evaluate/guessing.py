@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from allonym.evaluate.pairs import checked
+from allonym.evaluate.pairs import check_pairs
 from allonym.evaluate.people import CUT, Judgement, PeopleStudy, Truth, people_study
 from allonym.intruder.attributes import ATTRIBUTES, AttributeResults, attribute_results, guess_attributes
 from allonym.intruder.persons import guess_persons, language_model
@@ -90,19 +90,19 @@ def person_guesses(
         DataError: unequal lengths, or no text.
         EndpointError: the endpoint did not answer.
     """
-    n = checked(original, anonymised, subjects, groups or subjects)
-    asked = client or language_model(settings, key)
+    n = check_pairs(original, anonymised, subjects, groups or subjects)
+    model = client or language_model(settings, key)
     truths = [Truth(str(i), subjects[i], groups[i] if groups else "") for i in range(n)]
 
-    def judged(texts: Sequence[str], done: int) -> PeopleStudy:
-        told = _shifted(advance, done, n * (1 + before))
-        said = guess_persons(texts, client=asked, kind=kind, guesses=guesses, advance=told)
-        judgements = [Judgement(t.text, INTRUDER, answer) for t, answer in zip(truths, said, strict=True)]
+    def judge_version(texts: Sequence[str], started: int) -> PeopleStudy:
+        progress = _shift_progress(advance, started, n * (1 + before))
+        answers = guess_persons(texts, client=model, kind=kind, guesses=guesses, advance=progress)
+        judgements = [Judgement(t.text, INTRUDER, answer) for t, answer in zip(truths, answers, strict=True)]
         return people_study(truths, judgements, aliases=aliases, cut=cut, top=top, intruder=INTRUDER, seed=seed)
 
-    after = judged(anonymised, 0)
-    first = judged(original, n) if before else None
-    change = difference(_found(first), _found(after)) if first else _unknown()
+    after = judge_version(anonymised, 0)
+    first = judge_version(original, n) if before else None
+    change = difference(_list_identified(first), _list_identified(after)) if first else _explain_missing()
     return PersonGuesses(after, first, change)
 
 
@@ -138,34 +138,34 @@ def attribute_guesses(
         DataError: unequal lengths, no text, or a true value that cannot be read.
         EndpointError: the endpoint did not answer.
     """
-    n = checked(original, anonymised, profiles)
-    asked = client or language_model(settings, key)
+    n = check_pairs(original, anonymised, profiles)
+    model = client or language_model(settings, key)
     truths = [{name: p[name] for name in attributes if p.get(name)} for p in profiles]
 
-    def judged(texts: Sequence[str], done: int) -> AttributeResults:
-        told = _shifted(advance, done, n * (1 + before))
-        said = guess_attributes(
-            texts, attributes=attributes, client=asked, person=person, kind=kind, guesses=guesses, advance=told
+    def judge_version(texts: Sequence[str], started: int) -> AttributeResults:
+        progress = _shift_progress(advance, started, n * (1 + before))
+        answers = guess_attributes(
+            texts, attributes=attributes, client=model, person=person, kind=kind, guesses=guesses, advance=progress
         )
-        return attribute_results(truths, said, intruder=INTRUDER)
+        return attribute_results(truths, answers, intruder=INTRUDER)
 
-    after = judged(anonymised, 0)
-    first = judged(original, n) if before else None
-    change = difference(_right(first), _right(after)) if first else _unknown()
+    after = judge_version(anonymised, 0)
+    first = judge_version(original, n) if before else None
+    change = difference(_list_right(first), _list_right(after)) if first else _explain_missing()
     return AttributeGuesses(after, first, change)
 
 
-def _found(study: PeopleStudy) -> list[float]:
+def _list_identified(study: PeopleStudy) -> list[float]:
     return [float(row.identified) for row in study.results.rows]
 
 
-def _right(results: AttributeResults) -> list[float]:
-    return [float(s[:1] == (1.0,)) for one in results.scores for s in one.values()]
+def _list_right(results: AttributeResults) -> list[float]:
+    return [float(s[:1] == (1.0,)) for text_scores in results.scores for s in text_scores.values()]
 
 
-def _unknown() -> Estimate:
+def _explain_missing() -> Estimate:
     return none("the original texts were not sent")
 
 
-def _shifted(advance: Advance | None, done: int, total: int) -> Advance | None:
-    return None if advance is None else lambda now, _: advance(done + now, total)
+def _shift_progress(advance: Advance | None, started: int, total: int) -> Advance | None:
+    return None if advance is None else lambda now, _: advance(started + now, total)

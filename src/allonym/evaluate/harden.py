@@ -20,12 +20,12 @@ from typing import Any
 import numpy as np
 
 from allonym.errors import UsageError
-from allonym.evaluate.chain import chained
+from allonym.evaluate.chain import chain_plans
 from allonym.evaluate.generalising import Word, list_choices, words_of
-from allonym.evaluate.known_subjects import Knowing, knowing, ranks
-from allonym.evaluate.pairs import checked
-from allonym.evaluate.rewording import GENERALISE, reworded, softened
-from allonym.evaluate.similarity import similarities
+from allonym.evaluate.known_subjects import Knowing, rank_subjects, train_intruders
+from allonym.evaluate.pairs import check_pairs
+from allonym.evaluate.rewording import GENERALISE, make_edits, soften_words
+from allonym.evaluate.similarity import measure_similarities
 from allonym.evaluate.surface import list_words as counted
 from allonym.intruder.linkage import Linkage
 from allonym.plan import Edit, Plan, apply_edits, digest
@@ -183,7 +183,7 @@ def harden(
         UsageError: a number is out of its range.
         PlanMismatch: a plan does not make its anonymised text.
     """
-    n = checked(original, anonymised, subjects, *([groups] if groups else []), *([plans] if plans else []), least=2)
+    n = check_pairs(original, anonymised, subjects, *([groups] if groups else []), *([plans] if plans else []), least=2)
     if rank < 1:
         raise UsageError(f"rank must be 1 or more, got {rank}")
     if most_removed is not None and not 0 <= most_removed <= 1:
@@ -192,43 +192,43 @@ def harden(
         raise UsageError(f"least_similar must be from -1 to 1, got {least_similar:g}")
     within = list(groups) if groups is not None else [""] * n
     readers = [Linkage("words"), Linkage("characters", characters=(6, 8))]
-    attackers = [knowing(original, subjects, within, r, folds=FOLDS, seed=seed) for r in readers]
-    judges = knowing(original, subjects, within, Linkage("both"), seed=seed + 1)
+    attackers = [train_intruders(original, subjects, within, r, folds=FOLDS, seed=seed) for r in readers]
+    judges = train_intruders(original, subjects, within, Linkage("both"), seed=seed + 1)
     ways: list[list[_Step]] = []
     for i in range(n):
         mine = [a[i] for a in attackers]
-        said = _said(plans[i]) if plans else {}
-        ways.append(_way(original[i], anonymised[i], mine, rank, min(*LEADS, lead), most_removed, said))
+        originals_at = _read_originals(plans[i]) if plans else {}
+        ways.append(_harden_text(original[i], anonymised[i], mine, rank, min(*LEADS, lead), most_removed, originals_at))
         if advance is not None:
             advance(i + 1, n)
-    stops = [_stop(way, lead) for way in ways]
+    stops = [_find_step(way, lead) for way in ways]
     if least_similar is not None:
         stops = _similar_enough(original, ways, stops, least_similar)
-    taken = [way[s] for way, s in zip(ways, stops, strict=True)]
-    measured = _Measured(original, judges, rank)
-    states = [(at, [way[_stop(way, at)] for way in ways]) for at in LEADS]
+    steps = [way[s] for way, s in zip(ways, stops, strict=True)]
+    measured = _Measures(original, judges, rank)
+    states = [(lead, [way[_find_step(way, lead)] for way in ways]) for lead in LEADS]
 
-    def curve(only: str | None) -> tuple[Level, ...]:
-        first = measured.level(None, [way[0] for way in ways], list(anonymised), only=only, within=within)
-        rest = [measured.level(at, steps, only=only, within=within) for at, steps in states]
-        return (first, *rest, measured.level(lead, taken, only=only, within=within))
+    def draw_curve(only: str | None) -> tuple[Level, ...]:
+        first = measured.measure_level(None, [way[0] for way in ways], list(anonymised), only=only, within=within)
+        rest = [measured.measure_level(lead, steps, only=only, within=within) for lead, steps in states]
+        return (first, *rest, measured.measure_level(lead, steps, only=only, within=within))
 
-    whole = curve(None)
+    overall = draw_curve(None)
     return Hardening(
         rank,
-        tuple(_hardened(original[i], anonymised[i], taken[i], plans[i] if plans else None) for i in range(n)),
-        whole[:-1],
-        whole[-1],
-        {name: curve(name) for name in dict.fromkeys(within)} if groups is not None else {},
-        sum(0 < step.rank <= rank for step in taken),
+        tuple(_make_hardened(original[i], anonymised[i], steps[i], plans[i] if plans else None) for i in range(n)),
+        overall[:-1],
+        overall[-1],
+        {name: draw_curve(name) for name in dict.fromkeys(within)} if groups is not None else {},
+        sum(0 < step.rank <= rank for step in steps),
         BeforeAfter(
-            measured.released(anonymised, subjects, within, seed + 2),
-            measured.released([step.text for step in taken], subjects, within, seed + 2),
+            measured.estimate_released(anonymised, subjects, within, seed + 2),
+            measured.estimate_released([step.text for step in steps], subjects, within, seed + 2),
         ),
     )
 
 
-def _said(plan: Plan) -> dict[int, str]:
+def _read_originals(plan: Plan) -> dict[int, str]:
     """Where each replacement of a plan begins in the text that it makes, to what it stands for."""
     out, shift = {}, 0
     for edit in plan.edits:
@@ -238,67 +238,67 @@ def _said(plan: Plan) -> dict[int, str]:
     return out
 
 
-def _way(
+def _harden_text(
     original: str,
     text: str,
     judges: Sequence[Knowing],
     rank: int,
     lead: float,
     most_removed: float | None,
-    said: Mapping[int, str],
+    originals_at: Mapping[int, str],
 ) -> list[_Step]:
     """The steps from the text with its placeholders softened to one whose lead is at most ``lead``."""
     words = words_of(text)
-    soft = softened(words, said)
+    soft = soften_words(words, originals_at)
     agreed = frozenset(i for i in soft if words[i].label is None)
     hidden = frozenset(i for i in soft if words[i].label is not None)
     open_to = [list_choices(words, i) for i in range(len(words))]
-    told: dict[int, str] = dict(soft)
+    general_words: dict[int, str] = dict(soft)
     level = dict.fromkeys(range(len(words)), -1)
     out: list[_Step] = []
     total = len(counted(original))
     for _ in range(_ROUNDS):
-        edits = reworded(text, words, told, agreed)
-        seen_edits = reworded(text, words, {i: w for i, w in told.items() if i not in hidden}, agreed)
-        seen = apply_edits(text, seen_edits)
-        scores = np.mean([j.scores(seen) for j in judges], axis=0)
+        edits = make_edits(text, words, general_words, agreed)
+        seen_edits = make_edits(text, words, {i: w for i, w in general_words.items() if i not in hidden}, agreed)
+        shown = apply_edits(text, seen_edits)
+        scores = np.mean([j.score_text(shown) for j in judges], axis=0)
         subject = judges[0].subject
-        own = float(scores[subject])
+        score = float(scores[subject])
         others = np.where(np.arange(len(scores)) == subject, -np.inf, scores)
         better = np.argsort(-others, kind="stable")
-        known = int((others > -np.inf).sum())  # rivals that the intruders know a text about
-        rival = int(better[max(0, min(rank, known) - 1)])
-        guessed = own > -np.inf and known > 0
-        ahead = own - float(others[rival]) if guessed else -np.inf
-        place = int((others >= own).sum()) + 1 if guessed else 0
-        made = apply_edits(text, edits)
-        out.append(_Step(place, ahead, *_gone(total, made, edits), tuple(edits), made))
+        rivals = int((others > -np.inf).sum())  # rivals that the intruders know a text about
+        rival = int(better[max(0, min(rank, rivals) - 1)])
+        guessed = score > -np.inf and rivals > 0
+        ahead = score - float(others[rival]) if guessed else -np.inf
+        place = int((others >= score).sum()) + 1 if guessed else 0
+        hardened = apply_edits(text, edits)
+        out.append(_Step(place, ahead, *_share_gone(total, hardened, edits), tuple(edits), hardened))
         if ahead <= lead:
             break
-        gains = _gains(words, seen, seen_edits, told, level, open_to, judges, subject, rival)
+        gains = _estimate_gains(words, shown, seen_edits, general_words, level, open_to, judges, subject, rival)
         if not gains:
             break
-        before, got = (dict(told), dict(level)), 0.0
+        before, got = (dict(general_words), dict(level)), 0.0
         for gain, where in gains[:_AT_ONCE]:
             for i in where:
                 level[i] += 1
-                told[i] = open_to[i][level[i]]
+                general_words[i] = open_to[i][level[i]]
             got += gain
             if got > ahead - lead:
                 break
         if most_removed is not None:
-            tried = reworded(text, words, told, agreed)
-            if _gone(total, apply_edits(text, tried), tried)[1] > most_removed:
-                told, level = before
+            tried = make_edits(text, words, general_words, agreed)
+            if _share_gone(total, apply_edits(text, tried), tried)[1] > most_removed:
+                general_words, level = before
                 break
     return out
 
 
-def _gains(
+def _estimate_gains(
     words: Sequence[Word],
-    seen: str,
+    shown: str,
     edits: Sequence[Edit],
-    told: Mapping[int, str],
+    general_words: Mapping[int, str],
     level: Mapping[int, int],
     open_to: Sequence[tuple[str, ...]],
     judges: Sequence[Knowing],
@@ -307,49 +307,49 @@ def _gains(
 ) -> list[tuple[float, list[int]]]:
     """What the lead loses by each word that can still change, all its mentions at once; the most for its cost first."""
     adds: dict[int, float] = {}
-    for one in judges:
-        pairs = zip(one.judge.contributions(seen, subject), one.judge.contributions(seen, rival), strict=True)
-        for (start, _, own), (_, _, other) in pairs:
-            adds[start] = adds.get(start, 0.0) + (own - other) / len(judges)
+    for judge in judges:
+        pairs = zip(judge.judge.contributions(shown, subject), judge.judge.contributions(shown, rival), strict=True)
+        for (start, _, subject_adds), (_, _, other) in pairs:
+            adds[start] = adds.get(start, 0.0) + (subject_adds - other) / len(judges)
     gain: dict[tuple[str, str], float] = {}
     cost: dict[tuple[str, str], float] = {}
     where: dict[tuple[str, str], list[int]] = {}
-    shift = at = 0
+    shift = position = 0
     for i, word in enumerate(words):
-        while at < len(edits) and edits[at].end <= word.start:
-            shift += len(edits[at].replacement) - (edits[at].end - edits[at].start)
-            at += 1
-        if level[i] + 1 >= len(open_to[i]) or (i in told and not told[i]):
+        while position < len(edits) and edits[position].end <= word.start:
+            shift += len(edits[position].replacement) - (edits[position].end - edits[position].start)
+            position += 1
+        if level[i] + 1 >= len(open_to[i]) or (i in general_words and not general_words[i]):
             continue
-        if at < len(edits) and edits[at].start < word.end:
-            start = edits[at].start + shift
-            stop = start + len(edits[at].replacement)
-            found = sum(w for s, w in adds.items() if start <= s < stop)
+        if position < len(edits) and edits[position].start < word.end:
+            start = edits[position].start + shift
+            stop = start + len(edits[position].replacement)
+            weight = sum(w for s, w in adds.items() if start <= s < stop)
         else:
-            found = adds.get(word.start + shift, 0.0)
-        key = (word.low, told.get(i, ""))
-        gain[key] = gain.get(key, 0.0) + found
-        cost[key] = cost.get(key, 0.0) + (_AGAIN if told.get(i) else 0.5 if open_to[i][level[i] + 1] else 1.0)
+            weight = adds.get(word.start + shift, 0.0)
+        key = (word.low, general_words.get(i, ""))
+        gain[key] = gain.get(key, 0.0) + weight
+        cost[key] = cost.get(key, 0.0) + (_AGAIN if general_words.get(i) else 0.5 if open_to[i][level[i] + 1] else 1.0)
         where.setdefault(key, []).append(i)
     best = sorted((k for k in gain if gain[k] > _LEAST), key=lambda k: -gain[k] / cost[k])
     return [(gain[k], where[k]) for k in best]
 
 
-def _gone(total: int, made: str, edits: Sequence[Edit]) -> tuple[float, float]:
+def _share_gone(total: int, hardened: str, edits: Sequence[Edit]) -> tuple[float, float]:
     """The two shares of words gone; NaN for an original without words."""
     if not total:
         return float("nan"), float("nan")
-    removed = 1 - len(counted(made)) / total
-    return removed, removed + _general(edits) / total / 2
+    removed = 1 - len(counted(hardened)) / total
+    return removed, removed + _count_general(edits) / total / 2
 
 
-def _general(edits: Sequence[Edit]) -> int:
+def _count_general(edits: Sequence[Edit]) -> int:
     """How many words stand there that are general ones."""
-    told = (e for e in edits if e.operator == GENERALISE)
-    return sum(min(len(counted(e.replacement)), max(1, len(counted(e.original or "")))) for e in told)
+    generalised = (e for e in edits if e.operator == GENERALISE)
+    return sum(min(len(counted(e.replacement)), max(1, len(counted(e.original or "")))) for e in generalised)
 
 
-def _stop(way: Sequence[_Step], lead: float) -> int:
+def _find_step(way: Sequence[_Step], lead: float) -> int:
     """The first step whose lead is at most that, else the one with the least."""
     return next((k for k, s in enumerate(way) if s.lead <= lead), min(range(len(way)), key=lambda k: way[k].lead))
 
@@ -361,21 +361,21 @@ def _similar_enough(
     out = list(stops)
     open_ = [i for i, k in enumerate(out) if k]
     while open_:
-        own, _ = similarities([original[i] for i in open_], [ways[i][out[i]].text for i in open_])
-        open_ = [i for i, value in zip(open_, own, strict=True) if value < least]
+        values, _ = measure_similarities([original[i] for i in open_], [ways[i][out[i]].text for i in open_])
+        open_ = [i for i, value in zip(open_, values, strict=True) if value < least]
         for i in open_:
             out[i] -= 1
         open_ = [i for i in open_ if out[i]]
     return out
 
 
-def _hardened(original: str, anonymised: str, step: _Step, first: Plan | None) -> Hardened:
+def _make_hardened(original: str, anonymised: str, step: _Step, first: Plan | None) -> Hardened:
     plan = Plan(digest(anonymised), step.edits, (), digest(step.text))
-    general = _general(step.edits)
+    general = _count_general(step.edits)
     went = sum(max(0, len(counted(e.original or "")) - len(counted(e.replacement))) for e in step.edits)
     return Hardened(
         step.text,
-        plan if first is None else chained(original, first, plan),
+        plan if first is None else chain_plans(original, first, plan),
         step.rank,
         step.removed,
         step.weighted,
@@ -384,7 +384,7 @@ def _hardened(original: str, anonymised: str, step: _Step, first: Plan | None) -
     )
 
 
-class _Measured:
+class _Measures:
     """Levels of one hardening."""
 
     def __init__(self, original: Sequence[str], judges: Sequence[Knowing], rank: int) -> None:
@@ -396,7 +396,7 @@ class _Measured:
         self._sample = range(0, len(original), step)
         self._vectors: dict[str, Any] = {}
 
-    def level(
+    def measure_level(
         self,
         lead: float | None,
         steps: Sequence[_Step],
@@ -407,45 +407,49 @@ class _Measured:
     ) -> Level:
         """The level at which these steps stand; of ``texts`` instead of theirs, and of one group only, where given."""
         mine = [i for i in range(len(steps)) if only is None or within[i] == only]
-        said = [steps[i].text if texts is None else texts[i] for i in mine]
-        judged = [self._rank_of(i, text) for i, text in zip(mine, said, strict=True)]
+        versions = [steps[i].text if texts is None else texts[i] for i in mine]
+        judged = [self._rank_of(i, text) for i, text in zip(mine, versions, strict=True)]
         if texts is None:
             gone = [(steps[i].removed, steps[i].weighted) for i in mine]
         else:
-            gone = [_gone(len(counted(self._original[i])), text, ()) for i, text in zip(mine, said, strict=True)]
+            gone = [
+                _share_gone(len(counted(self._original[i])), text, ()) for i, text in zip(mine, versions, strict=True)
+            ]
         gone = [(a, b) for a, b in gone if a == a]
         lost = none("no words in any text")
         return Level(
             lead,
-            self._found([steps[i].rank for i in mine]),
-            self._found(judged),
+            self._share_identified([steps[i].rank for i in mine]),
+            self._share_identified(judged),
             average([a for a, _ in gone]) if gone else lost,
             average([b for _, b in gone]) if gone else lost,
-            self._alike([(i, t) for i, t in zip(mine, said, strict=True) if i in self._sample]),
+            self._average_similarity([(i, t) for i, t in zip(mine, versions, strict=True) if i in self._sample]),
         )
 
-    def released(self, texts: Sequence[str], subjects: Sequence[str], within: Sequence[str], seed: int) -> Estimate:
+    def estimate_released(
+        self, texts: Sequence[str], subjects: Sequence[str], within: Sequence[str], seed: int
+    ) -> Estimate:
         """How often one who has learnt from such texts of others finds the subjects."""
-        judges = knowing(texts, subjects, within, Linkage("both", tags=True), seed=seed)
-        return self._found(ranks(texts, judges))
+        judges = train_intruders(texts, subjects, within, Linkage("both", tags=True), seed=seed)
+        return self._share_identified(rank_subjects(texts, judges))
 
     def _rank_of(self, i: int, text: str) -> int:
         if (i, text) not in self._ranks:
-            self._ranks[i, text] = ranks([text], [self._judges[i]])[0]
+            self._ranks[i, text] = rank_subjects([text], [self._judges[i]])[0]
         return self._ranks[i, text]
 
-    def _found(self, places: Sequence[int]) -> Estimate:
-        known = [p for p in places if p]
-        if not known:
+    def _share_identified(self, places: Sequence[int]) -> Estimate:
+        ranks = [p for p in places if p]
+        if not ranks:
             return none("no intruder knows another text about any of the subjects")
-        return share(sum(p <= self._rank for p in known), len(known))
+        return share(sum(p <= self._rank for p in ranks), len(ranks))
 
-    def _alike(self, chosen: Sequence[tuple[int, str]]) -> Estimate:
+    def _average_similarity(self, chosen: Sequence[tuple[int, str]]) -> Estimate:
         from allonym.models.encoder import encode
 
-        wanted = dict.fromkeys(t for i, text in chosen for t in (self._original[i], text) if t not in self._vectors)
-        if wanted:
-            self._vectors.update(zip(wanted, encode(list(wanted)), strict=True))
+        missing = dict.fromkeys(t for i, text in chosen for t in (self._original[i], text) if t not in self._vectors)
+        if missing:
+            self._vectors.update(zip(missing, encode(list(missing)), strict=True))
         pairs = [(self._vectors[self._original[i]], self._vectors[text]) for i, text in chosen]
         values = [float(a @ b) for a, b in pairs if a.any() and b.any()]
         return average(values) if values else none("no words in any text")

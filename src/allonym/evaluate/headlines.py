@@ -135,7 +135,7 @@ HEADLINES: tuple[Headline, ...] = (
 """All numbers that may stand in the head of a report, risk first."""
 
 
-def headlines(measures: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
+def list_headlines(measures: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The numbers that a set of measures has, as plain values in the order of :data:`HEADLINES`.
 
     Args:
@@ -143,20 +143,20 @@ def headlines(measures: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]
     """
     out = []
     for line in HEADLINES:
-        found = at(measures.get(line.measure, {}), line.path)
-        if found is None:
+        value = read_path(measures.get(line.measure, {}), line.path)
+        if value is None:
             continue
         row: dict[str, Any] = {name: getattr(line, name) for name in ("key", "measure", "name", "side", "better")}
-        row |= {"kind": line.kind, "digits": line.digits, "note": line.note, "value": found}
+        row |= {"kind": line.kind, "digits": line.digits, "note": line.note, "value": value}
         for name in ("before", "chance"):
             path = getattr(line, name)
-            row[name] = at(measures[line.measure], path) if path else None
+            row[name] = read_path(measures[line.measure], path) if path else None
         out.append(row)
     return out
 
 
-def at(told: object, path: str) -> Any:
+def read_path(values: object, path: str) -> Any:
     """What lies at a path of keys with dots; None where there is nothing."""
     for key in path.split("."):
-        told = told.get(key) if isinstance(told, Mapping) else None
-    return told
+        values = values.get(key) if isinstance(values, Mapping) else None
+    return values

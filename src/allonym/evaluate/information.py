@@ -11,9 +11,9 @@ from allonym.evaluate.classification import REPEATS, Utility, utility_loss
 from allonym.evaluate.construct import Construct, Tagger, construct_loss
 from allonym.evaluate.finetuned import Training
 from allonym.evaluate.leaving import Contrast, contrasts
-from allonym.evaluate.pairs import checked
-from allonym.evaluate.perplexity import perplexities
-from allonym.evaluate.similarity import Similarity, similarities, summary
+from allonym.evaluate.pairs import check_pairs
+from allonym.evaluate.perplexity import measure_perplexities
+from allonym.evaluate.similarity import Similarity, measure_similarities, summarise_similarities
 from allonym.evaluate.surface import Change, Surface, ranks_of, removed, surface, word_ranks
 from allonym.serial import Serialisable
 from allonym.stats.bayes import SCALE
@@ -95,20 +95,20 @@ def information_loss(
         UsageError: a measure or an option does not exist.
     """
     beside = [column for column in (labels, identified, groups) if column is not None]
-    n = checked(original, anonymised, *beside)
+    n = check_pairs(original, anonymised, *beside)
     for name in measures:
         if name not in MEASURES:
             raise UnknownNameError("measure", name, MEASURES, "information loss")
     skipped = {} if labels is not None or "utility" not in measures else {"utility": "needs a label for each text"}
-    wanted = [name for name in MEASURES if name in measures and name not in skipped]
+    chosen = [name for name in MEASURES if name in measures and name not in skipped]
     variables: dict[str, Sequence[float]] = {}
     on_surface: Surface | None = None
     similar: Similarity | None = None
     unusual: Change | None = None
     construct: Construct | None = None
     utility: Utility | None = None
-    for number, name in enumerate(wanted):
-        step = _part(advance, number, len(wanted))
+    for number, name in enumerate(chosen):
+        step = _share_progress(advance, number, len(chosen))
         if name == "surface":
             ranks = ranks_of() if ranks is None else ranks
             on_surface = surface(original, anonymised, ranks=ranks)
@@ -116,12 +116,12 @@ def information_loss(
             variables["frequency rank, original"] = word_ranks(original, ranks)
             variables["frequency rank, anonymised"] = word_ranks(anonymised, ranks)
         elif name == "similarity":
-            own, other = similarities(original, anonymised, threads=threads, advance=step)
-            similar = summary(own, other)
-            variables["semantic similarity"] = own
+            own_similarity, unrelated = measure_similarities(original, anonymised, threads=threads, advance=step)
+            similar = summarise_similarities(own_similarity, unrelated)
+            variables["semantic similarity"] = own_similarity
         elif name == "perplexity":
-            before, after = perplexities(original, anonymised, model=language_model, seed=seed, advance=step)
-            unusual = Change.of(before, after, "no text has words, or there is only one text")
+            before, after = measure_perplexities(original, anonymised, model=language_model, seed=seed, advance=step)
+            unusual = Change.measure(before, after, "no text has words, or there is only one text")
             variables |= {"perplexity, original": before, "perplexity, anonymised": after}
         elif name == "construct":
             construct = construct_loss(
@@ -150,8 +150,10 @@ _TABLE_9 = (
 )
 
 
-def _part(advance: Callable[[int, int], None] | None, number: int, of: int) -> Callable[[int, int], None] | None:
+def _share_progress(
+    advance: Callable[[int, int], None] | None, number: int, parts: int
+) -> Callable[[int, int], None] | None:
     """Progress of one of several measures, as progress of the whole."""
     if advance is None:
         return None
-    return lambda done, total: advance(int(_STEPS * (number + done / max(1, total)) / of), _STEPS)
+    return lambda count, total: advance(int(_STEPS * (number + count / max(1, total)) / parts), _STEPS)

@@ -14,7 +14,7 @@ from typing import ClassVar, Literal, NamedTuple
 import numpy as np
 
 from allonym.errors import UsageError
-from allonym.evaluate.pairs import checked
+from allonym.evaluate.pairs import check_pairs
 from allonym.intruder.linkage import Linkage
 from allonym.intruder.protocol import Item, Target
 from allonym.intruder.study import assign_folds
@@ -164,7 +164,7 @@ def reidentification(
         DataError: unequal lengths.
         UsageError: ``features``, ``knows`` or ``folds`` is none of the above.
     """
-    n = checked(original, anonymised, subjects, *(c for c in (groups, ids) if c is not None), least=0)
+    n = check_pairs(original, anonymised, subjects, *(c for c in (groups, ids) if c is not None), least=0)
     if folds < 0 or folds == 1:
         raise UsageError(f"reidentification: folds must be 2 or more, or 0 for leave-one-out; got {folds}")
     if knows not in KNOWS:
@@ -176,18 +176,18 @@ def reidentification(
     for name in sorted(set(names)):
         members = [i for i in range(n) if names[i] == name and subjects[i]]
         if background is None:
-            parts += _folds(name, members, original, subjects, folds, seed)
+            parts += _make_parts(name, members, original, subjects, folds, seed)
         elif members:
             # Within a group the choice is among its subjects; without groups, among all of the background.
-            own = {subjects[i] for i in members}
-            parts.append(_Part(name, members, [], [p for p in background if groups is None or p[1] in own]))
-    for done, part in enumerate(parts, 1):
-        run.judge(part, subjects)
+            known_subjects = {subjects[i] for i in members}
+            parts.append(_Part(name, members, [], [p for p in background if groups is None or p[1] in known_subjects]))
+    for count, part in enumerate(parts, 1):
+        run.judge_part(part, subjects)
         if advance is not None:
-            advance(done, len(parts))
+            advance(count, len(parts))
     judged = [i for i in range(n) if run.after[i]]
     chosen = sorted({names[i] for i in judged}) if groups is not None else []
-    linked = {g: _linked(g, [i for i in judged if names[i] == g], run, subjects, names) for g in chosen}
+    linked = {g: _summarise_group(g, [i for i in judged if names[i] == g], run, subjects, names) for g in chosen}
     called = [str(i) for i in ids] if ids is not None else [str(i + 1) for i in range(n)]
     rows = [
         Row(
@@ -205,14 +205,14 @@ def reidentification(
         features,
         knows,
         0 if background is not None else folds or n,
-        _linked("", judged, run, subjects, names),
+        _summarise_group("", judged, run, subjects, names),
         tuple(linked.values()),
         n - len(judged),
         tabulate_rows(f"linkage {features}", rows, top=TOP),
         tuple(zip(run.before, run.after, strict=True)),
         tuple(run.chance),
         tuple(run.surest),
-        run.told(terms),
+        run.list_terms(terms),
     )
 
 
@@ -222,7 +222,7 @@ class _Part:
 
     group: str
     judged: list[int]
-    known: list[int]
+    learnt: list[int]
     background: Sequence[tuple[str, str]]
 
 
@@ -241,13 +241,17 @@ class _Run:
         self.surest = [(float("nan"), float("nan"))] * n
         self._terms: dict[tuple[str, str], tuple[dict[str, float], dict[str, float]]] = {}
 
-    def judge(self, part: _Part, subjects: Sequence[str]) -> None:
+    def judge_part(self, part: _Part, subjects: Sequence[str]) -> None:
         """Learn, and judge both versions of the part's texts."""
         hidden = {fold_surface(t, Level.CASE) for i in part.judged for t in (self._original[i], self._anonymised[i])}
-        known = [pair for pair in self._known(part, subjects) if fold_surface(pair[0], Level.CASE) not in hidden]
-        classes = sorted({name for _, name in known})
+        background = [
+            pair for pair in self._list_background(part, subjects) if fold_surface(pair[0], Level.CASE) not in hidden
+        ]
+        classes = sorted({name for _, name in background})
         place = {name: k for k, name in enumerate(classes)}
-        judge = self._intruder.learn([Item(text) for text, _ in known], [place[name] for _, name in known], classes)
+        judge = self._intruder.learn(
+            [Item(text) for text, _ in background], [place[name] for _, name in background], classes
+        )
         mine = [i for i in part.judged if subjects[i] in place]
         truth = np.array([place[subjects[i]] for i in mine], np.int64)
         if len(classes) < 2 or not mine:
@@ -256,11 +260,11 @@ class _Run:
         for texts in (self._original, self._anonymised):
             targets = [Target(Item(texts[i])) for i in mine]
             table = judge.scores(targets)
-            own = table[np.arange(len(mine)), truth][:, None]
+            true_scores = table[np.arange(len(mine)), truth][:, None]
             earlier = np.arange(len(classes)) < truth[:, None]
-            ranks.append(1 + ((table > own) | ((table == own) & earlier)).sum(axis=1))
+            ranks.append(1 + ((table > true_scores) | ((table == true_scores) & earlier)).sum(axis=1))
         if part.background:
-            often = Counter(name for _, name in known)
+            often = Counter(name for _, name in background)
             most = max(often.values())
             tied = sum(n == most for n in often.values())
             for i in mine:
@@ -272,25 +276,25 @@ class _Run:
             self.guess[i] = classes[first[k]]
             self.chance[i] = float(sure[k, truth[k]])
             self.surest[i] = (float(leading[k, 0]), float(leading[k, 0] - leading[k, 1]))
-            told = self._terms.setdefault((part.group, subjects[i]), ({}, {}))[self.after[i] > 1]
+            weights = self._terms.setdefault((part.group, subjects[i]), ({}, {}))[self.after[i] > 1]
             for term, weight in judge.terms([targets[k]], [int(truth[k])]).items():
-                told[term] = told.get(term, 0.0) + weight
+                weights[term] = weights.get(term, 0.0) + weight
 
-    def told(self, most: int) -> tuple[SubjectTerms, ...]:
+    def list_terms(self, most: int) -> tuple[SubjectTerms, ...]:
         """The strongest terms of each subject."""
         return tuple(
-            SubjectTerms(name, group, _strongest(found, most), _strongest(missed, most))
-            for (group, name), (found, missed) in sorted(self._terms.items(), key=lambda pair: pair[0])
+            SubjectTerms(name, group, _select_strongest(identified, most), _select_strongest(missed, most))
+            for (group, name), (identified, missed) in sorted(self._terms.items(), key=lambda pair: pair[0])
         )
 
-    def _known(self, part: _Part, subjects: Sequence[str]) -> list[tuple[str, str]]:
+    def _list_background(self, part: _Part, subjects: Sequence[str]) -> list[tuple[str, str]]:
         texts = {"original": [self._original], "anonymised": [self._anonymised]}.get(
             self._knows, [self._original, self._anonymised]
         )
-        return [*part.background, *((version[i], subjects[i]) for version in texts for i in part.known)]
+        return [*part.background, *((version[i], subjects[i]) for version in texts for i in part.learnt)]
 
 
-def _folds(
+def _make_parts(
     group: str, members: Sequence[int], original: Sequence[str], subjects: Sequence[str], folds: int, seed: int
 ) -> list[_Part]:
     """The parts of a group, each judged by what learns from the others; texts that nobody can link are in none."""
@@ -311,7 +315,9 @@ def _folds(
     return out
 
 
-def _linked(name: str, which: Sequence[int], run: _Run, subjects: Sequence[str], groups: Sequence[str]) -> Linked:
+def _summarise_group(
+    name: str, which: Sequence[int], run: _Run, subjects: Sequence[str], groups: Sequence[str]
+) -> Linked:
     if not which:
         nothing = none("no text whose subject has another text, beside other subjects")
         return Linked(
@@ -320,7 +326,7 @@ def _linked(name: str, which: Sequence[int], run: _Run, subjects: Sequence[str],
     before, after = ([ranks[i] for i in which] for ranks in (run.before, run.after))
     n, most = len(which), max(run.candidates[i] for i in which)
 
-    def top(ranks: Sequence[int], k: int) -> Estimate:
+    def share_within(ranks: Sequence[int], k: int) -> Estimate:
         return share(sum(rank <= k for rank in ranks), n)
 
     ks = [k for k in _CURVE if k < most] + [most]
@@ -330,34 +336,34 @@ def _linked(name: str, which: Sequence[int], run: _Run, subjects: Sequence[str],
         name,
         n,
         most,
-        top(before, 1),
-        top(after, 1),
+        share_within(before, 1),
+        share_within(after, 1),
         difference([float(a) for a, _ in hits], [float(b) for _, b in hits]),
-        {k: BeforeAfter(top(before, k), top(after, k)) for k in TOP if k < most},
-        BeforeAfter(*(_bounded([1 / rank for rank in ranks]) for ranks in (before, after))),
-        Estimate.exact(_blind(which, run, subjects, groups), n),
+        {k: BeforeAfter(share_within(before, k), share_within(after, k)) for k in TOP if k < most},
+        BeforeAfter(*(_average_bounded([1 / rank for rank in ranks]) for ranks in (before, after))),
+        Estimate.exact(_guess_blindly(which, run, subjects, groups), n),
         table,
         mcnemar(table),
-        tuple(CurvePoint(k, top(before, k), top(after, k)) for k in ks),
+        tuple(CurvePoint(k, share_within(before, k), share_within(after, k)) for k in ks),
     )
 
 
-def _blind(which: Sequence[int], run: _Run, subjects: Sequence[str], groups: Sequence[str]) -> float:
-    if (told := [run.blind[i] for i in which])[0] == told[0]:
-        return sum(told) / len(told)
+def _guess_blindly(which: Sequence[int], run: _Run, subjects: Sequence[str], groups: Sequence[str]) -> float:
+    if (blind := [run.blind[i] for i in which])[0] == blind[0]:
+        return sum(blind) / len(blind)
     counts: dict[str, dict[str, int]] = {}
     for i in which:
-        own = counts.setdefault(groups[i], {})
-        own[subjects[i]] = own.get(subjects[i], 0) + 1
-    return sum(max(own.values()) for own in counts.values()) / len(which)
+        members = counts.setdefault(groups[i], {})
+        members[subjects[i]] = members.get(subjects[i], 0) + 1
+    return sum(max(members.values()) for members in counts.values()) / len(which)
 
 
-def _bounded(values: Sequence[float]) -> Estimate:
-    found = average(values)
-    return Estimate(found.value, max(0.0, found.low), min(1.0, found.high), found.n, found.method)
+def _average_bounded(values: Sequence[float]) -> Estimate:
+    mean = average(values)
+    return Estimate(mean.value, max(0.0, mean.low), min(1.0, mean.high), mean.n, mean.method)
 
 
-def _strongest(weights: Mapping[str, float], most: int) -> tuple[tuple[str, float], ...]:
+def _select_strongest(weights: Mapping[str, float], most: int) -> tuple[tuple[str, float], ...]:
     total = sum(weights.values())
     best = sorted(weights.items(), key=lambda pair: (-pair[1], pair[0]))[:most]
     return tuple((term, weight / total) for term, weight in best) if total > 0 else ()

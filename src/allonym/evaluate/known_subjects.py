@@ -14,7 +14,7 @@ from allonym.intruder.linkage import Linkage, LinkageJudge
 from allonym.intruder.study import assign_folds
 from allonym.text.fold import Level, fold_surface
 
-__all__ = ["Knowing", "knowing", "ranks"]
+__all__ = ["Knowing", "rank_subjects", "train_intruders"]
 
 FOLDS = 5
 
@@ -26,14 +26,14 @@ class Knowing:
     judge: LinkageJudge
     subject: int
 
-    def scores(self, text: str) -> NDArray[np.float64]:
+    def score_text(self, text: str) -> NDArray[np.float64]:
         """What speaks for each subject: float ``(C,)``; -inf for subjects it has no text about."""
-        found: NDArray[np.float64] = self.judge.scores([Target(Item(text))])[0]
-        return found
+        scores: NDArray[np.float64] = self.judge.scores([Target(Item(text))])[0]
+        return scores
 
 
-def knowing(
-    known: Sequence[str],
+def train_intruders(
+    originals: Sequence[str],
     subjects: Sequence[str],
     groups: Sequence[str],
     intruder: Linkage,
@@ -45,7 +45,7 @@ def knowing(
     """For each text who has learnt from the others: those of the same group, which are in other folds.
 
     Args:
-        known: what is learnt from.
+        originals: what is learnt from.
         subjects: whom each text is about.
         groups: the intruder knows which group a text is from and chooses among the group's subjects only.
         intruder: what learns.
@@ -56,38 +56,38 @@ def knowing(
     Raises:
         DataError: a group has fewer than two subjects: there is nothing to guess.
     """
-    out: list[Knowing | None] = [None] * len(known)
-    done = 0
+    out: list[Knowing | None] = [None] * len(originals)
+    count = 0
     for group in dict.fromkeys(groups):
         mine = [i for i, g in enumerate(groups) if g == group]
         classes = sorted({subjects[i] for i in mine})
         if len(classes) < 2:
             raise DataError(f"two subjects at least are required to guess from; one group of {len(mine)} texts has one")
         labels = [classes.index(subjects[i]) for i in mine]
-        items = [Item(known[i]) for i in mine]
+        items = [Item(originals[i]) for i in mine]
         # Copies that differ in case and blanks only share a fold, too.
-        home = assign_folds([Item(fold_surface(known[i], Level.CASE)) for i in mine], labels, folds, seed)
+        home = assign_folds([Item(fold_surface(originals[i], Level.CASE)) for i in mine], labels, folds, seed)
         for fold in range(folds):
             rest = np.flatnonzero(home != fold).tolist()
-            held = np.flatnonzero(home == fold).tolist()
-            if not held:
+            judged = np.flatnonzero(home == fold).tolist()
+            if not judged:
                 continue
             judge = intruder.learn([items[k] for k in rest], [labels[k] for k in rest], classes)
-            for k in held:
+            for k in judged:
                 out[mine[k]] = Knowing(judge, labels[k])
-            done += len(held)
+            count += len(judged)
             if advance is not None:
-                advance(done, len(known))
-    return [one for one in out if one is not None]
+                advance(count, len(originals))
+    return [intruder_of_text for intruder_of_text in out if intruder_of_text is not None]
 
 
-def ranks(texts: Sequence[str], judges: Sequence[Knowing]) -> list[int]:
+def rank_subjects(texts: Sequence[str], judges: Sequence[Knowing]) -> list[int]:
     """The rank of each text's subject, from 1, ties against the intruder; 0: it knows no text about the subject, or
     about nobody else, so that there is nothing to guess."""
     out = []
-    for text, one in zip(texts, judges, strict=True):
-        scores = one.scores(text)
-        own = scores[one.subject]
-        guessed = own > -np.inf and int((scores > -np.inf).sum()) > 1
-        out.append(0 if not guessed else int((np.delete(scores, one.subject) >= own).sum()) + 1)
+    for text, judge in zip(texts, judges, strict=True):
+        scores = judge.score_text(text)
+        subject_score = scores[judge.subject]
+        guessed = subject_score > -np.inf and int((scores > -np.inf).sum()) > 1
+        out.append(0 if not guessed else int((np.delete(scores, judge.subject) >= subject_score).sum()) + 1)
     return out

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from allonym.document import merge
-from allonym.evaluate.matching import Found, Mention, bare, touching
+from allonym.evaluate.matching import Found, Mention, has_uncovered, select_touching
 from allonym.serial import Serialisable
 from allonym.stats import Estimate
 from allonym.stats.resampling import Draws
@@ -55,16 +55,16 @@ class Leaks(Serialisable):
 
 
 def counts(
-    text: str, gold: Sequence[Mention], found: Sequence[Found], number: Mapping[str, int], after: str | None
+    text: str, gold: Sequence[Mention], findings: Sequence[Found], number: Mapping[str, int], after: str | None
 ) -> Any:
     """What one text adds, ``(classes, 5)``: mentions, those that leak, those untouched, surfaces, those that stand."""
     table = np.zeros((len(number), _WIDTH), np.int64)
-    cover = merge((f.start, f.end) for f in found)
+    cover = merge((f.start, f.end) for f in findings)
     surfaces: dict[tuple[str, str], tuple[str, ...]] = {}
     for mention in gold:
         row, place = number[mention.name], (mention.start, mention.end)
-        leaks = bare(text, [place], cover)
-        nothing = leaks and not touching(place, cover)
+        leaks = has_uncovered(text, [place], cover)
+        nothing = leaks and not select_touching(place, cover)
         table[row, :3] += (1, leaks, nothing)
         if any(c.isalnum() for c in text[slice(*place)]):
             spellings = _spell_surface(text[slice(*place)])
@@ -72,8 +72,8 @@ def counts(
     if after is not None:
         texts = _spell_surface(after)
         for (name, _), spellings in surfaces.items():
-            left = any(stands(surface, rest) for surface in spellings for rest in texts)
-            table[number[name], 3:] += (1, left)
+            folded_text = any(contains_surface(surface, rest) for surface in spellings for rest in texts)
+            table[number[name], 3:] += (1, folded_text)
     return table
 
 
@@ -81,7 +81,7 @@ def _spell_surface(text: str) -> tuple[str, ...]:
     return tuple(" ".join(spelling.split()) for spelling in fold_spellings(text))
 
 
-def stands(surface: str, text: str) -> bool:
+def contains_surface(surface: str, text: str) -> bool:
     """Whether a surface stands in a text as whole words; both folded.
 
     >>> stands("ann", "anna met ann."), stands("ann", "anna")
@@ -92,26 +92,26 @@ def stands(surface: str, text: str) -> bool:
     return compile_whole_words(re.escape(surface)).search(text) is not None
 
 
-def rates(table: Any, draws: Draws, names: Sequence[str], *, after: bool) -> Leaks:
+def estimate_leaks(table: Any, draws: Draws, names: Sequence[str], *, after: bool) -> Leaks:
     """Leak rates from :func:`counts` of all texts, ``(n, classes, 5)``."""
     sums = draws.sums(table)[:, : len(names)]
 
-    def one(part: Any) -> Leak:
+    def estimate_leak(part: Any) -> Leak:
         return Leak(
-            _rate(draws, part, 1, 0, "no mention"),
-            _rate(draws, part, 2, 0, "no mention"),
-            _rate(draws, part, 4, 3, "no mention" if after else "no anonymised text"),
+            _estimate_rate(draws, part, 1, 0, "no mention"),
+            _estimate_rate(draws, part, 2, 0, "no mention"),
+            _estimate_rate(draws, part, 4, 3, "no mention" if after else "no anonymised text"),
         )
 
-    types = {name: one(sums[:, i : i + 1]) for i, name in enumerate(names)}
-    return Leaks(types, one(sums), one(sums.sum(axis=1, keepdims=True)))
+    types = {name: estimate_leak(sums[:, i : i + 1]) for i, name in enumerate(names)}
+    return Leaks(types, estimate_leak(sums), estimate_leak(sums.sum(axis=1, keepdims=True)))
 
 
-def _rate(draws: Draws, part: Any, hits: int, of: int, reason: str) -> Estimate:
+def _estimate_rate(draws: Draws, part: Any, hits: int, total: int, reason: str) -> Estimate:
     """The mean of the rates of the types that have any."""
-    n = int(part[0, :, of].sum())
+    n = int(part[0, :, total].sum())
     with np.errstate(invalid="ignore", divide="ignore"):
-        each = part[:, :, hits] / part[:, :, of]
+        each = part[:, :, hits] / part[:, :, total]
         there = ~np.isnan(each)
         values = np.where(there, each, 0).sum(axis=1) / there.sum(axis=1)
     return draws.estimate(values, n, reason, share=part.shape[1] == 1)

@@ -46,15 +46,24 @@ def contrasts(variables: Mapping[str, Sequence[float]], identified: Sequence[boo
     for name, values in variables.items():
         if len(values) != len(identified):
             raise DataError(f"{name}: one value for each text is required; got {len(values)} for {len(identified)}")
-        hidden, found = (
-            [v for v, known in zip(values, identified, strict=True) if known is state and v == v]
+        other_values, identified_values = (
+            [v for v, is_identified in zip(values, identified, strict=True) if is_identified is state and v == v]
             for state in (False, True)
         )
-        out.append(Contrast(name, average(hidden), _sd(hidden), average(found), _sd(found), cohens_d(hidden, found)))
+        out.append(
+            Contrast(
+                name,
+                average(other_values),
+                _estimate_sd(other_values),
+                average(identified_values),
+                _estimate_sd(identified_values),
+                cohens_d(other_values, identified_values),
+            )
+        )
     return tuple(out)
 
 
-def _sd(values: Sequence[float]) -> Estimate:
+def _estimate_sd(values: Sequence[float]) -> Estimate:
     n = len(values)
     if n < 2:
         return none("two values are required", n)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from wordfreq import zipf_frequency
 
 from allonym.document import Span
-from allonym.evaluate.pairs import checked, report_progress
+from allonym.evaluate.pairs import check_pairs, report_progress
 from allonym.intruder.features import Reader, Weights
 from allonym.labels import TAXONOMY
 from allonym.pipeline import detect_many
@@ -72,7 +72,7 @@ def leftovers(
     Raises:
         DataError: the number of lists of entities differs from that of texts.
     """
-    n = checked(anonymised, anonymised, *(() if entities is None else (entities,)), least=0)
+    n = check_pairs(anonymised, anonymised, *(() if entities is None else (entities,)), least=0)
     reader = Reader((1, 1))
     spans_by_text = entities
     if spans_by_text is None:

@@ -91,8 +91,8 @@ def tag_of(label: str, *, partial: bool = False) -> str:
     if label in _PARTS_OF_PERSON:
         return "PERSON_NAME" + PARTIAL
     named = to_scheme(label, "p2")
-    own = named if named is not None and label in from_scheme(named, "p2") else label
-    return own + PARTIAL if partial else own
+    name = named if named is not None and label in from_scheme(named, "p2") else label
+    return name + PARTIAL if partial else name
 
 
 def label_of(tag: str) -> tuple[str, bool]:
@@ -105,13 +105,13 @@ def label_of(tag: str) -> tuple[str, bool]:
         UnknownNameError: no such type.
     """
     name, partial = tag.removesuffix(PARTIAL), tag.endswith(PARTIAL)
-    found = from_scheme(name, "p2")
-    if found:
-        return found[0], partial
+    labels = from_scheme(name, "p2")
+    if labels:
+        return labels[0], partial
     if name in TAXONOMY:
         return name, partial
-    known = [p2 for label in TAXONOMY for p2 in label.names.get("p2", ())]
-    raise UnknownNameError("type of missed text", name, {*known, *(label.name for label in TAXONOMY)})
+    names = [p2 for label in TAXONOMY for p2 in label.names.get("p2", ())]
+    raise UnknownNameError("type of missed text", name, {*names, *(label.name for label in TAXONOMY)})
 
 
 def read_marks(text: str, where: str = "", meta: Mapping[str, object] = _NO_META) -> Marked:
@@ -131,23 +131,25 @@ def read_marks(text: str, where: str = "", meta: Mapping[str, object] = _NO_META
     """
     marks: list[Mark] = []
     pieces: list[str] = []
-    length = done = 0
-    for found in _TAG.finditer(text):
-        begin = _opening(text, found.start(), done, where, found.start())
-        name = found[1] or found[2] or found[3]
+    length = position = 0
+    for tag in _TAG.finditer(text):
+        begin = _find_opening(text, tag.start(), position, where, tag.start())
+        name = tag[1] or tag[2] or tag[3]
         try:
             label, partial = label_of(name)
         except UnknownNameError as error:
-            raise DataError(f"{_place(where, text, found.start())}: {_safe(name, error)}") from None
-        before, inside = text[done:begin], text[begin + 1 : found.start() - 1]
+            raise DataError(f"{_describe_place(where, text, tag.start())}: {_describe_unknown(name, error)}") from None
+        before, inside = text[position:begin], text[begin + 1 : tag.start() - 1]
         if not inside.strip():
-            raise DataError(f"{_place(where, text, begin)}: text is required between the brackets of a mark, got none")
+            raise DataError(
+                f"{_describe_place(where, text, begin)}: text is required between the brackets of a mark, got none"
+            )
         pieces += (before, inside)
         start = length + len(before)
         length = start + len(inside)
         marks.append(Mark(start, length, label, partial))
-        done = found.end()
-    pieces.append(text[done:])
+        position = tag.end()
+    pieces.append(text[position:])
     _check_tags(text, where)
     return Marked(where, "".join(pieces), tuple(marks), meta)
 
@@ -162,24 +164,24 @@ def write_marks(marked: Marked) -> str:
         DataError: the text holds tags already, or a marked text holds brackets that are not paired: this notation
             cannot say that.
     """
-    text, at = marked.text, 0
+    text, position = marked.text, 0
     pieces: list[str] = []
-    if (found := _TAGLIKE.search(text)) is not None:
-        raise DataError(f"{_place(marked.id, text, found.start())}: the text holds a MISSED_ tag already")
+    if (match := _TAGLIKE.search(text)) is not None:
+        raise DataError(f"{_describe_place(marked.id, text, match.start())}: the text holds a MISSED_ tag already")
     for mark in sorted(marked.marks):
         if mark.confirmed is False:
             continue
-        if mark.start < at or mark.end > len(text):
-            raise DataError(f"{_place(marked.id, text, at)}: marks must be disjoint and lie in the text")
+        if mark.start < position or mark.end > len(text):
+            raise DataError(f"{_describe_place(marked.id, text, position)}: marks must be disjoint and lie in the text")
         inside = text[mark.start : mark.end]
-        if not inside.strip() or not _paired(inside):
+        if not inside.strip() or not _are_brackets_paired(inside):
             raise DataError(
-                f"{_place(marked.id, text, mark.start)}: text with paired brackets is required in a mark; "
+                f"{_describe_place(marked.id, text, mark.start)}: text with paired brackets is required in a mark; "
                 "JSON Lines take any"
             )
-        pieces += (text[at : mark.start], f"({inside})[{_PREFIX}{mark.tag}]")
-        at = mark.end
-    return "".join((*pieces, text[at:]))
+        pieces += (text[position : mark.start], f"({inside})[{_PREFIX}{mark.tag}]")
+        position = mark.end
+    return "".join((*pieces, text[position:]))
 
 
 def marks_from(rows: object, text: str, where: str = "") -> tuple[Mark, ...]:
@@ -198,7 +200,7 @@ def marks_from(rows: object, text: str, where: str = "") -> tuple[Mark, ...]:
         if not isinstance(row, Mapping):
             raise DataError(f"{at} must be an object, got {type(row).__name__}")
         start, end, name = row.get("start"), row.get("end"), row.get("tag", row.get("label"))
-        if not (_whole(start) and _whole(end) and isinstance(name, str)):
+        if not (_is_integer(start) and _is_integer(end) and isinstance(name, str)):
             raise DataError(f"{at}: start and end as numbers and tag as a string are required")
         assert isinstance(start, int) and isinstance(end, int)
         if not 0 <= start < end <= len(text):
@@ -209,14 +211,14 @@ def marks_from(rows: object, text: str, where: str = "") -> tuple[Mark, ...]:
         try:
             label, partial = label_of(name.removeprefix(_PREFIX))
         except UnknownNameError as error:
-            raise DataError(f"{at}: {_safe(name, error)}") from None
+            raise DataError(f"{at}: {_describe_unknown(name, error)}") from None
         item, source = str(row.get("item") or ""), str(row.get("source") or "")
         out.append(Mark(start, end, label, partial, item, confirmed, float(score), source))
     out.sort()
-    for one, other in pairwise(out):
-        if other.start < one.end:
+    for first, second in pairwise(out):
+        if second.start < first.end:
             raise DataError(
-                f"{prefix}marks must be disjoint, got {one.start}..{one.end} and {other.start}..{other.end}"
+                f"{prefix}marks must be disjoint, got {first.start}..{first.end} and {second.start}..{second.end}"
             )
     return tuple(out)
 
@@ -232,33 +234,35 @@ def marks_to(marks: Sequence[Mark]) -> list[dict[str, object]]:
     return out
 
 
-def _opening(text: str, end: int, least: int, where: str, tag: int) -> int:
+def _find_opening(text: str, end: int, least: int, where: str, tag: int) -> int:
     """Where the bracket opens that closes right before ``end``; not before ``least``, where the last mark ends."""
     if end == 0 or text[end - 1] != ")" or end - 1 < least:
-        raise DataError(f"{_place(where, text, tag)}: a tag stands behind (text) in brackets; there is none before it")
+        raise DataError(
+            f"{_describe_place(where, text, tag)}: a tag stands behind (text) in brackets; there is none before it"
+        )
     depth = 0
-    for at in range(end - 1, -1, -1):
-        depth += (text[at] == ")") - (text[at] == "(")
+    for index in range(end - 1, -1, -1):
+        depth += (text[index] == ")") - (text[index] == "(")
         if not depth:
-            if at < least:
-                raise DataError(f"{_place(where, text, at)}: a mark must not hold another mark")
-            return at
-    raise DataError(f"{_place(where, text, end - 1)}: a bracket is closed that was not opened")
+            if index < least:
+                raise DataError(f"{_describe_place(where, text, index)}: a mark must not hold another mark")
+            return index
+    raise DataError(f"{_describe_place(where, text, end - 1)}: a bracket is closed that was not opened")
 
 
 def _check_tags(text: str, where: str) -> None:
     """Raises where something begins like a tag and is none."""
-    whole = {found.end() for found in _TAG.finditer(text)}
-    starts = [found.start() for found in _TAGLIKE.finditer(text)]
+    tag_ends = {tag.end() for tag in _TAG.finditer(text)}
+    starts = [tag.start() for tag in _TAGLIKE.finditer(text)]
     for start in starts:
-        found = _TAG.match(text, start - 1 if text[start - 1 : start] == "(" and start else start)
-        if found is None or found.end() not in whole:
+        tag = _TAG.match(text, start - 1 if text[start - 1 : start] == "(" and start else start)
+        if tag is None or tag.end() not in tag_ends:
             raise DataError(
-                f"{_place(where, text, start)}: a tag as [MISSED_X] is required, got one that is not closed"
+                f"{_describe_place(where, text, start)}: a tag as [MISSED_X] is required, got one that is not closed"
             )
 
 
-def _paired(text: str) -> bool:
+def _are_brackets_paired(text: str) -> bool:
     depth = 0
     for sign in text:
         depth += (sign == "(") - (sign == ")")
@@ -267,17 +271,17 @@ def _paired(text: str) -> bool:
     return depth == 0
 
 
-def _place(where: str, text: str, at: int) -> str:
-    line = text.count("\n", 0, at) + 1
-    return f"{where + ': ' if where else ''}character {at}, line {line}"
+def _describe_place(where: str, text: str, offset: int) -> str:
+    line = text.count("\n", 0, offset) + 1
+    return f"{where + ': ' if where else ''}character {offset}, line {line}"
 
 
-def _safe(name: str, error: UnknownNameError) -> str:
+def _describe_unknown(name: str, error: UnknownNameError) -> str:
     """The error's message where the name is a plain one: a name in small letters may be text."""
     if re.fullmatch(r"[A-Z][A-Z0-9_]{0,40}", name):
         return str(error)
     return "unknown type of missed text; see: allonym labels --scheme p2"
 
 
-def _whole(value: object) -> bool:
+def _is_integer(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)

@@ -72,12 +72,12 @@ class Names:
         return len(self.gold) + len(self.beyond)
 
 
-def tokens(text: str) -> list[Interval]:
+def list_tokens(text: str) -> list[Interval]:
     """The words of a text; marks are left out."""
     return [(a, b) for a, b in words(text) if text[a].isalnum()]
 
 
-def tagged(places: Sequence[Interval], spans: Sequence[Mention | Found]) -> list[int]:
+def assign_spans(places: Sequence[Interval], spans: Sequence[Mention | Found]) -> list[int]:
     """For each word the number of the span that shares a character with it, the first one; -1 for none.
 
     Args:
@@ -85,29 +85,29 @@ def tagged(places: Sequence[Interval], spans: Sequence[Mention | Found]) -> list
         spans: sorted and disjoint.
     """
     out = []
-    at = 0
+    index = 0
     for start, end in places:
-        while at < len(spans) and spans[at].end <= start:
-            at += 1
-        out.append(at if at < len(spans) and spans[at].start < end else -1)
+        while index < len(spans) and spans[index].end <= start:
+            index += 1
+        out.append(index if index < len(spans) and spans[index].start < end else -1)
     return out
 
 
-def shared(gold: Sequence[Mention], found: Sequence[Found]) -> list[tuple[int, int, int]]:
+def list_overlaps(gold: Sequence[Mention], findings: Sequence[Found]) -> list[tuple[int, int, int]]:
     """(mention, finding, characters that they share), for all that share any; both sorted and disjoint."""
     out = []
     first = 0
     for i, mention in enumerate(gold):
-        while first < len(found) and found[first].end <= mention.start:
+        while first < len(findings) and findings[first].end <= mention.start:
             first += 1
-        at = first
-        while at < len(found) and found[at].start < mention.end:
-            out.append((i, at, min(mention.end, found[at].end) - max(mention.start, found[at].start)))
-            at += 1
+        index = first
+        while index < len(findings) and findings[index].start < mention.end:
+            out.append((i, index, min(mention.end, findings[index].end) - max(mention.start, findings[index].start)))
+            index += 1
     return out
 
 
-def settled(
+def classify_findings(
     text: str, findings: Iterable[Span], gold: Sequence[Mention], classes: Classes, source: str = ""
 ) -> list[Found]:
     """Findings in the classes of the gold.
@@ -118,20 +118,20 @@ def settled(
     spans = outermost(findings)
     plain = [Found(s.start, s.end, "") for s in spans]
     best: dict[int, tuple[int, str]] = {}
-    for i, k, size in shared(gold, plain):
-        fits = classes.of_found(spans[k].label, source) if spans[k].label else ()
+    for i, k, size in list_overlaps(gold, plain):
+        fits = classes.map_finding(spans[k].label, source) if spans[k].label else ()
         if (not spans[k].label or gold[i].name in fits) and size > best.get(k, (0, ""))[0]:
             best[k] = size, gold[i].name
     out: list[Found] = []
     before: Span | None = None
     for k, span in enumerate(spans):
-        fits = classes.of_found(span.label, source) if span.label else ()
-        name = best[k][1] if k in best else fits[0] if fits else classes.beyond(span.label) if span.label else ""
+        fits = classes.map_finding(span.label, source) if span.label else ()
+        name = best[k][1] if k in best else fits[0] if fits else classes.name_beyond(span.label) if span.label else ""
         if (
             before is not None
             and {before.label, span.label} <= NAME_PARTS
             and out[-1].name == name
-            and classes.joins(name)
+            and classes.joins_name_parts(name)
             and not text[before.end : span.start].strip(" \t.")
         ):
             out[-1] = Found(out[-1].start, span.end, name)
@@ -141,27 +141,30 @@ def settled(
     return out
 
 
-def disjoint(mentions: Iterable[Mention]) -> list[Mention]:
+def select_disjoint(mentions: Iterable[Mention]) -> list[Mention]:
     """Of mentions that overlap the longest, then the first."""
-    kept: list[Mention] = []
+    selected: list[Mention] = []
     for mention in sorted(mentions, key=lambda m: (m.start - m.end, m.start, m.name)):
-        at = bisect_left(kept, mention.start, key=lambda m: m.start)
-        free = at == len(kept) or mention.end <= kept[at].start
-        if free and (not at or kept[at - 1].end <= mention.start):
-            kept.insert(at, mention)
-    return kept
+        index = bisect_left(selected, mention.start, key=lambda m: m.start)
+        free = index == len(selected) or mention.end <= selected[index].start
+        if free and (not index or selected[index - 1].end <= mention.start):
+            selected.insert(index, mention)
+    return selected
 
 
-def touching(place: Interval, cover: Sequence[Interval]) -> Sequence[Interval]:
+def select_touching(place: Interval, cover: Sequence[Interval]) -> Sequence[Interval]:
     """Those of ``cover``, which is sorted and disjoint, that share a character with a place."""
     first = bisect_right(cover, place[0], key=lambda c: c[1])
     return cover[first : bisect_left(cover, place[1], first, key=lambda c: c[0])]
 
 
-def bare(text: str, places: Iterable[Interval], cover: Sequence[Interval]) -> bool:
+def has_uncovered(text: str, places: Iterable[Interval], cover: Sequence[Interval]) -> bool:
     """Whether a letter or digit of any of the places is not covered; ``cover`` is sorted and disjoint."""
     return any(
-        text[i].isalnum() for place in places for a, b in subtract(place, touching(place, cover)) for i in range(a, b)
+        text[i].isalnum()
+        for place in places
+        for a, b in subtract(place, select_touching(place, cover))
+        for i in range(a, b)
     )
 
 
@@ -183,63 +186,63 @@ class Tally:
         )
 
 
-def tally(
-    into: Tally, text: str, gold: Sequence[Mention], found: Sequence[Found], names: Names, *, count_beyond: bool
+def add_counts(
+    into: Tally, text: str, gold: Sequence[Mention], findings: Sequence[Found], names: Names, *, count_beyond: bool
 ) -> None:
     """Add the counts of one text as one annotator sees it.
 
     Args:
         into: what to add to.
-        gold, found: sorted and disjoint.
+        gold, findings: sorted and disjoint.
         names: the classes.
         count_beyond: whether a finding counts for any type although the gold has no such class and nothing there.
     """
     number, top = names.number, names.any
-    overlaps = shared(gold, found)
+    overlaps = list_overlaps(gold, findings)
     touched = {k for _, k, _ in overlaps}
-    counted = [count_beyond or not f.beyond or k in touched for k, f in enumerate(found)]
-    _tokens(into, text, gold, found, number, top, counted)
-    _strict(into.levels["strict"], gold, found, number, top, counted)
-    _overlap(into, gold, found, number, top, counted, overlaps)
-    _entities(into.levels["entity"], text, gold, found, number, top, counted)
+    counted = [count_beyond or not f.beyond or k in touched for k, f in enumerate(findings)]
+    _count_tokens(into, text, gold, findings, number, top, counted)
+    _count_strict(into.levels["strict"], gold, findings, number, top, counted)
+    _count_overlaps(into, gold, findings, number, top, counted, overlaps)
+    _count_entities(into.levels["entity"], text, gold, findings, number, top, counted)
 
 
-def _add(table: Any, row: int | None, column: int, n: int = 1) -> None:
+def _increase(table: Any, row: int | None, column: int, n: int = 1) -> None:
     if row is not None:
         table[row, column] += n
 
 
-def _tokens(
-    into: Tally, text: str, gold: Sequence[Mention], found: Sequence[Found], number: Mapping[str, int], top: int,
+def _count_tokens(
+    into: Tally, text: str, gold: Sequence[Mention], findings: Sequence[Found], number: Mapping[str, int], top: int,
     counted: Sequence[bool],
 ) -> None:  # fmt: skip
     table, matrix = into.levels["token"], into.confusion["token"]
-    places = tokens(text)
-    pairs = Counter(zip(tagged(places, gold), tagged(places, found), strict=True))
+    places = list_tokens(text)
+    pairs = Counter(zip(assign_spans(places, gold), assign_spans(places, findings), strict=True))
     for (i, k), n in pairs.items():
-        wanted = number[gold[i].name] if i >= 0 else None
-        got = number.get(found[k].name) if k >= 0 else None
-        matrix[top if wanted is None else wanted, top if got is None else got] += n
-        _add(table, wanted, GOLD, n)
-        _add(table, got, FOUND, n)
-        if wanted is not None and wanted == got:
-            _add(table, wanted, GOLD_HIT, n)
-            _add(table, got, FOUND_HIT, n)
+        expected = number[gold[i].name] if i >= 0 else None
+        got = number.get(findings[k].name) if k >= 0 else None
+        matrix[top if expected is None else expected, top if got is None else got] += n
+        _increase(table, expected, GOLD, n)
+        _increase(table, got, FOUND, n)
+        if expected is not None and expected == got:
+            _increase(table, expected, GOLD_HIT, n)
+            _increase(table, got, FOUND_HIT, n)
         both = i >= 0 and k >= 0
         table[top] += (n * both, n * (i >= 0), n * both, n * (both or (k >= 0 and counted[k])))
 
 
-def _strict(
-    table: Any, gold: Sequence[Mention], found: Sequence[Found], number: Mapping[str, int], top: int,
+def _count_strict(
+    table: Any, gold: Sequence[Mention], findings: Sequence[Found], number: Mapping[str, int], top: int,
     counted: Sequence[bool],
 ) -> None:  # fmt: skip
-    at = {(m.start, m.end): m.name for m in gold}
+    name_at = {(m.start, m.end): m.name for m in gold}
     for mention in gold:
-        _add(table, number[mention.name], GOLD)
+        _increase(table, number[mention.name], GOLD)
     table[top, GOLD] += len(gold)
-    for k, finding in enumerate(found):
-        name = at.get((finding.start, finding.end))
-        _add(table, number.get(finding.name), FOUND)
+    for k, finding in enumerate(findings):
+        name = name_at.get((finding.start, finding.end))
+        _increase(table, number.get(finding.name), FOUND)
         table[top, FOUND] += counted[k]
         if name is not None:
             table[top, (GOLD_HIT, FOUND_HIT)] += 1
@@ -247,64 +250,64 @@ def _strict(
                 table[number[name], (GOLD_HIT, FOUND_HIT)] += 1
 
 
-def _overlap(
-    into: Tally, gold: Sequence[Mention], found: Sequence[Found], number: Mapping[str, int], top: int,
+def _count_overlaps(
+    into: Tally, gold: Sequence[Mention], findings: Sequence[Found], number: Mapping[str, int], top: int,
     counted: Sequence[bool], overlaps: Sequence[tuple[int, int, int]],
 ) -> None:  # fmt: skip
     table, matrix = into.levels["overlap"], into.confusion["span"]
-    right = [(i, k) for i, k, _ in overlaps if gold[i].name == found[k].name]
+    right = [(i, k) for i, k, _ in overlaps if gold[i].name == findings[k].name]
     best: dict[int, tuple[int, bool, int]] = {}
     for i, k, size in overlaps:
-        best[i] = max(best.get(i, (0, False, 0)), (size, gold[i].name == found[k].name, -k))
+        best[i] = max(best.get(i, (0, False, 0)), (size, gold[i].name == findings[k].name, -k))
     touched, hit = {k for _, k, _ in overlaps}, {k for _, k in right}
     for i, mention in enumerate(gold):
         row = number[mention.name]
-        matrix[row, number.get(found[-best[i][2]].name, top) if i in best else top] += 1
+        matrix[row, number.get(findings[-best[i][2]].name, top) if i in best else top] += 1
         table[row, GOLD] += 1
         table[top] += (i in best, 1, 0, 0)
     for i in {i for i, _ in right}:
         table[number[gold[i].name], GOLD_HIT] += 1
-    for k, finding in enumerate(found):
+    for k, finding in enumerate(findings):
         column = number.get(finding.name)
-        _add(table, column, FOUND)
+        _increase(table, column, FOUND)
         if k in hit:
-            _add(table, column, FOUND_HIT)
+            _increase(table, column, FOUND_HIT)
         if k not in touched:
             matrix[top, top if column is None else column] += 1
         table[top] += (0, 0, k in touched, counted[k])
 
 
-def _entities(
-    table: Any, text: str, gold: Sequence[Mention], found: Sequence[Found], number: Mapping[str, int], top: int,
+def _count_entities(
+    table: Any, text: str, gold: Sequence[Mention], findings: Sequence[Found], number: Mapping[str, int], top: int,
     counted: Sequence[bool],
 ) -> None:  # fmt: skip
-    said = _by_name(gold)
-    seen = _by_name(found)
+    gold_by_name = _group_by_name(gold)
+    found_by_name = _group_by_name(findings)
     everything = merge((m.start, m.end) for m in gold)
-    cover = merge((f.start, f.end) for f in found)
-    for mentions in referents(text, gold).values():
+    cover = merge((f.start, f.end) for f in findings)
+    for mentions in group_referents(text, gold).values():
         name = mentions[0].name
         places = [(m.start, m.end) for m in mentions]
-        _add(table, number[name], GOLD)
-        if not bare(text, places, seen.get(name, [])):
-            _add(table, number[name], GOLD_HIT)
-        table[top] += (not bare(text, places, cover), 1, 0, 0)
+        _increase(table, number[name], GOLD)
+        if not has_uncovered(text, places, found_by_name.get(name, [])):
+            _increase(table, number[name], GOLD_HIT)
+        table[top] += (not has_uncovered(text, places, cover), 1, 0, 0)
     by_type: dict[tuple[str, str], list[Interval]] = {}
     by_text: dict[str, list[Interval]] = {}
-    for k, finding in enumerate(found):
+    for k, finding in enumerate(findings):
         place, surface = (finding.start, finding.end), fold_surface(text[finding.start : finding.end])
         by_type.setdefault((finding.name, surface), []).append(place)
         if counted[k]:
             by_text.setdefault(surface, []).append(place)
     for (name, _), places in by_type.items():
-        _add(table, number.get(name), FOUND)
-        if not bare(text, places, said.get(name, [])):
-            _add(table, number.get(name), FOUND_HIT)
+        _increase(table, number.get(name), FOUND)
+        if not has_uncovered(text, places, gold_by_name.get(name, [])):
+            _increase(table, number.get(name), FOUND_HIT)
     for places in by_text.values():
-        table[top] += (0, 0, not bare(text, places, everything), 1)
+        table[top] += (0, 0, not has_uncovered(text, places, everything), 1)
 
 
-def referents(text: str, gold: Iterable[Mention]) -> dict[tuple[str, str], list[Mention]]:
+def group_referents(text: str, gold: Iterable[Mention]) -> dict[tuple[str, str], list[Mention]]:
     """The mentions of each referent: by its id, else by class and folded text."""
     out: dict[tuple[str, str], list[Mention]] = {}
     for mention in gold:
@@ -315,7 +318,7 @@ def referents(text: str, gold: Iterable[Mention]) -> dict[tuple[str, str], list[
     return out
 
 
-def _by_name(spans: Iterable[Mention | Found]) -> dict[str, list[Interval]]:
+def _group_by_name(spans: Iterable[Mention | Found]) -> dict[str, list[Interval]]:
     out: dict[str, list[Interval]] = {}
     for span in spans:
         out.setdefault(span.name, []).append((span.start, span.end))

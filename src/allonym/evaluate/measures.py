@@ -69,16 +69,16 @@ class Measure:
     run: Callable[[Inputs, bool, Advance | None], Mapping[str, Any]]
 
 
-def _detection(inputs: Inputs, texts: bool, advance: Advance | None) -> Mapping[str, Any]:
+def _measure_detection(inputs: Inputs, texts: bool, advance: Advance | None) -> Mapping[str, Any]:
     from allonym.evaluate.detection import detection
 
     assert inputs.gold is not None
     pairs = inputs.pairs
-    found = detection(pairs.original, pairs.anonymised, gold=inputs.gold, seed=inputs.seed, advance=advance)
-    return found.to_dict()
+    result = detection(pairs.original, pairs.anonymised, gold=inputs.gold, seed=inputs.seed, advance=advance)
+    return result.to_dict()
 
 
-def _residual(inputs: Inputs, texts: bool, advance: Advance | None) -> Mapping[str, Any]:
+def _measure_residual(inputs: Inputs, texts: bool, advance: Advance | None) -> Mapping[str, Any]:
     from allonym.evaluate.second_reading import second_reading
 
     pairs = inputs.pairs
@@ -88,34 +88,36 @@ def _residual(inputs: Inputs, texts: bool, advance: Advance | None) -> Mapping[s
     return read.risk(by=_GROUP if groups else "", seed=inputs.seed).to_dict()
 
 
-def _information(inputs: Inputs, texts: bool, advance: Advance | None) -> Mapping[str, Any]:
+def _measure_information(inputs: Inputs, texts: bool, advance: Advance | None) -> Mapping[str, Any]:
     from allonym.evaluate.information import information_loss
 
     pairs = inputs.pairs
-    found = information_loss(
+    result = information_loss(
         pairs.original, pairs.anonymised, inputs.labels, groups=inputs.subjects, seed=inputs.seed, advance=advance
     )
-    return found.to_dict()
+    return result.to_dict()
 
 
-def _linkage(inputs: Inputs, texts: bool, advance: Advance | None) -> Mapping[str, Any]:
+def _measure_linkage(inputs: Inputs, texts: bool, advance: Advance | None) -> Mapping[str, Any]:
     if inputs.background:
-        return _linked(inputs, advance).to_dict(texts)
-    told = _linked(inputs, None if advance is None else lambda done, of: advance(done, 2 * of)).to_dict(texts)
+        return _link_originals(inputs, advance).to_dict(texts)
+    values = _link_originals(
+        inputs, None if advance is None else lambda count, total: advance(count, 2 * total)
+    ).to_dict(texts)
     # Who anonymises texts of their own by the same means, or holds others of the release, knows what it does to words.
-    released = _reidentified(
-        inputs, None if advance is None else lambda done, of: advance(of + done, 2 * of), knows="anonymised"
+    released = _run_intruder(
+        inputs, None if advance is None else lambda count, total: advance(total + count, 2 * total), knows="anonymised"
     )
-    return {**told, "released": released.to_dict()}
+    return {**values, "released": released.to_dict()}
 
 
-def _linked(inputs: Inputs, advance: Advance | None) -> Reidentification:
+def _link_originals(inputs: Inputs, advance: Advance | None) -> Reidentification:
     if "linkage" not in inputs.done:
-        inputs.done["linkage"] = _reidentified(inputs, advance)
+        inputs.done["linkage"] = _run_intruder(inputs, advance)
     return cast("Reidentification", inputs.done["linkage"])
 
 
-def _reidentified(inputs: Inputs, advance: Advance | None, knows: Knows = "original") -> Reidentification:
+def _run_intruder(inputs: Inputs, advance: Advance | None, knows: Knows = "original") -> Reidentification:
     from allonym.evaluate.intruder import reidentification
 
     assert inputs.subjects is not None
@@ -133,7 +135,7 @@ def _reidentified(inputs: Inputs, advance: Advance | None, knows: Knows = "origi
     )
 
 
-def _document_risk(inputs: Inputs, texts: bool, advance: Advance | None) -> Mapping[str, Any]:
+def _measure_document_risk(inputs: Inputs, texts: bool, advance: Advance | None) -> Mapping[str, Any]:
     from allonym.evaluate.document_risk import document_risk
 
     pairs = inputs.pairs
@@ -143,23 +145,25 @@ def _document_risk(inputs: Inputs, texts: bool, advance: Advance | None) -> Mapp
         inputs.subjects,
         groups=inputs.groups,
         background=inputs.background or None,
-        intruder=_linked(inputs, None) if inputs.subjects else None,
+        intruder=_link_originals(inputs, None) if inputs.subjects else None,
         review_above=inputs.review_above,
         seed=inputs.seed,
         advance=advance,
     ).to_dict()
 
 
-def _downstream(inputs: Inputs, texts: bool, advance: Advance | None) -> Mapping[str, Any]:
+def _measure_downstream(inputs: Inputs, texts: bool, advance: Advance | None) -> Mapping[str, Any]:
     from allonym.evaluate.downstream import downstream
 
     assert inputs.labels is not None
     pairs, task = inputs.pairs, {TASK: "classify"}
-    found = downstream(pairs.original, pairs.anonymised, {TASK: inputs.labels}, task, seed=inputs.seed, advance=advance)
-    return found.to_dict()
+    result = downstream(
+        pairs.original, pairs.anonymised, {TASK: inputs.labels}, task, seed=inputs.seed, advance=advance
+    )
+    return result.to_dict()
 
 
-def _syntheticity(inputs: Inputs, texts: bool, advance: Advance | None) -> Mapping[str, Any]:
+def _measure_syntheticity(inputs: Inputs, texts: bool, advance: Advance | None) -> Mapping[str, Any]:
     from allonym.evaluate.syntheticity import syntheticity
 
     pairs = inputs.pairs
@@ -172,21 +176,23 @@ TASK = "label"
 
 MEASURES: Mapping[str, Measure] = MappingProxyType(
     {
-        "detection": Measure("What was found, and what was missed", ("gold",), (), _detection),
-        "linkage": Measure("Who can be found by an intruder", ("subjects",), ("groups", "background"), _linkage),
-        "document_risk": Measure(
-            "Which texts are at risk", (), ("subjects", "groups", "background", "review_above"), _document_risk
+        "detection": Measure("What was found, and what was missed", ("gold",), (), _measure_detection),
+        "linkage": Measure(
+            "Who can be found by an intruder", ("subjects",), ("groups", "background"), _measure_linkage
         ),
-        "residual": Measure("What a second reading still finds", (), ("groups",), _residual),
-        "information": Measure("What was lost", (), ("labels", "subjects"), _information),
-        "downstream": Measure("Whether others can learn from it", ("labels",), (), _downstream),
-        "syntheticity": Measure("Whether a text betrays that it was changed", (), (), _syntheticity),
+        "document_risk": Measure(
+            "Which texts are at risk", (), ("subjects", "groups", "background", "review_above"), _measure_document_risk
+        ),
+        "residual": Measure("What a second reading still finds", (), ("groups",), _measure_residual),
+        "information": Measure("What was lost", (), ("labels", "subjects"), _measure_information),
+        "downstream": Measure("Whether others can learn from it", ("labels",), (), _measure_downstream),
+        "syntheticity": Measure("Whether a text betrays that it was changed", (), (), _measure_syntheticity),
     }
 )
 """Every measure by name, in the order in which a report shows them."""
 
 
-def gold_of(pairs: Pairs, records: Iterable[Record]) -> tuple[Record, ...]:
+def match_gold(pairs: Pairs, records: Iterable[Record]) -> tuple[Record, ...]:
     """The record of each original text, found by the text itself.
 
     Raises:

@@ -15,7 +15,7 @@ import numpy as np
 
 from allonym.document import Span
 from allonym.evaluate.found import found_in_plans
-from allonym.evaluate.pairs import checked
+from allonym.evaluate.pairs import check_pairs
 from allonym.labels import TAXONOMY, Taxonomy
 from allonym.plan import Plan
 from allonym.policy import Policy
@@ -90,46 +90,50 @@ def output_leaks(
         DataError: unequal lengths, no text, or a plan of another text (PlanMismatch).
         PolicyError, UnknownNameError: the policy is not valid or not known.
     """
-    n = checked(outputs, original, *(given for given in (plans, entities) if given is not None))
+    n = check_pairs(outputs, original, *(column for column in (plans, entities) if column is not None))
     placed = found_in_plans(original, plans) if plans is not None else None
     per: list[dict[Named, tuple[str, ...]]] = []
     for i, text in enumerate(original):
-        per.append(_direct(text, placed[i] if placed else None, entities[i] if entities is not None else None, policy))
+        per.append(
+            _find_direct(text, placed[i] if placed else None, entities[i] if entities is not None else None, policy)
+        )
         if advance is not None:
             advance(i + 1, n)
-    pooled = {named: forms for own in per for named, forms in own.items()} if across else {}
+    pooled = {named: forms for identifiers in per for named, forms in identifiers.items()} if across else {}
     counts: list[dict[str, tuple[int, int]]] = []
-    found: list[Shown] = []
+    leaks: list[Shown] = []
     leaky = 0
     for i, output in enumerate(outputs):
         table: dict[str, tuple[int, int]] = {}
         for (label, surface), forms in per[i].items():
-            there = _stands(forms, output)
+            there = _contains_form(forms, output)
             had, shown = table.get(label, (0, 0))
             table[label] = had + 1, shown + there
             if there:
-                found.append(Shown(i, label, surface))
-        more = [Shown(i, *named) for named, forms in pooled.items() if named not in per[i] and _stands(forms, output)]
+                leaks.append(Shown(i, label, surface))
+        more = [
+            Shown(i, *named) for named, forms in pooled.items() if named not in per[i] and _contains_form(forms, output)
+        ]
         leaky += bool(more or any(s for _, s in table.values()))
-        found += more
+        leaks += more
         counts.append(table)
     names = sorted({name for table in counts for name in table})
     cells = np.array([[table.get(name, (0, 0)) for name in names] for table in counts]).reshape(n, len(names), 2)
     return OutputLeaks(
         share(leaky, n),
-        _rate(cells.sum(axis=1), seed),
-        {name: _rate(cells[:, k], seed) for k, name in enumerate(names)},
-        tuple(found),
+        _estimate_rate(cells.sum(axis=1), seed),
+        {name: _estimate_rate(cells[:, k], seed) for k, name in enumerate(names)},
+        tuple(leaks),
     )
 
 
-def _direct(
-    text: str, placed: Sequence[Span] | None, given: Sequence[Named] | None, policy: str | Policy
+def _find_direct(
+    text: str, placed: Sequence[Span] | None, names: Sequence[Named] | None, policy: str | Policy
 ) -> dict[Named, tuple[str, ...]]:
     """Direct identifiers of a text: to the forms by which each of them is known."""
     taxonomy: Taxonomy = TAXONOMY
-    if given is not None:
-        spans = [(label, surface) for label, surface in given if surface.strip()]
+    if names is not None:
+        spans = [(label, surface) for label, surface in names if surface.strip()]
         beside = text
         for _, surface in sorted(spans, key=lambda s: -len(s[1])):
             beside = beside.replace(surface, " ")
@@ -156,21 +160,21 @@ def _direct(
     return out
 
 
-def _stands(forms: Sequence[str], output: str) -> bool:
+def _contains_form(forms: Sequence[str], output: str) -> bool:
     return any(form in output and re.search(rf"(?<!\w){re.escape(form)}(?!\w)", output) for form in forms)
 
 
-def _rate(cells: Any, seed: int) -> Estimate:
+def _estimate_rate(cells: Any, seed: int) -> Estimate:
     """Share of identifiers that show up, from (texts, 2): how many there were, and how many of them did."""
     if not cells.size or not cells[:, 0].sum():
         return none("no direct identifier")
 
-    def statistic(units: Any) -> float:
+    def compute_share(units: Any) -> float:
         had, shown = cells[units].sum(axis=0)
         return float(shown / had) if had else float("nan")
 
     had = int(cells[:, 0].sum())
-    found = bootstrap(statistic, len(cells), seed=seed)
-    if found.value in (0.0, 1.0) and found.low == found.high:  # no draw can differ
+    estimate = bootstrap(compute_share, len(cells), seed=seed)
+    if estimate.value in (0.0, 1.0) and estimate.low == estimate.high:  # no draw can differ
         return share(int(cells[:, 1].sum()), had)
-    return Estimate(found.value, found.low, found.high, had, found.method)
+    return Estimate(estimate.value, estimate.low, estimate.high, had, estimate.method)

@@ -10,7 +10,7 @@ from allonym.errors import DataError
 T = TypeVar("T")
 
 
-def checked(original: Sequence[str], anonymised: Sequence[str], *beside: Sequence[object], least: int = 1) -> int:
+def check_pairs(original: Sequence[str], anonymised: Sequence[str], *beside: Sequence[object], least: int = 1) -> int:
     """Check that columns have the same length, and return it.
 
     Args:

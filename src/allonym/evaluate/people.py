@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from allonym.errors import DataError
-from allonym.evaluate.agreement import alpha, coincidences, kappa
-from allonym.evaluate.reasons import Terms, top_terms
-from allonym.evaluate.sheets import COLLECT, JUDGE, Given, Sheets, claimed
+from allonym.evaluate.agreement import compute_alpha, compute_kappa, count_coincidences
+from allonym.evaluate.reasons import Terms, select_top_terms
+from allonym.evaluate.sheets import COLLECT, JUDGE, Given, Sheets, has_claimed
 from allonym.intruder.names import CUT, closest
 from allonym.intruder.persons import Answer
 from allonym.intruder.table import Results, Row, tabulate_rows
@@ -22,7 +22,7 @@ from allonym.serial import Serialisable
 from allonym.stats import Estimate, mean, none
 from allonym.stats.samples import average, bootstrap, share
 
-__all__ = ["CUT", "Judgement", "PeopleStudy", "Truth", "collected", "judgements_of", "people_study"]
+__all__ = ["CUT", "Judgement", "PeopleStudy", "Truth", "people_study", "read_descriptions", "read_judgements"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,28 +126,28 @@ def people_study(
     Raises:
         DataError: a text stands twice in ``truths``, a judgement is about another text, or a judge judged one twice.
     """
-    known = {t.text: t for t in truths}
-    if len(known) < len(truths):
+    truth_of = {t.text: t for t in truths}
+    if len(truth_of) < len(truths):
         raise DataError("people: the truth of a text stands twice")
     pairs = [(j.text, j.judge) for j in judgements]
     if len(set(pairs)) < len(pairs):
         raise DataError("people: a judge judged the same text twice")
-    if any(j.text not in known for j in judgements):
+    if any(j.text not in truth_of for j in judgements):
         raise DataError("people: a judgement is about a text whose truth is not given")
     more = aliases or {}
     near: list[tuple[Judgement, list[float]]] = []
     for j in judgements:
-        true = known[j.text].subject
+        true = truth_of[j.text].subject
         near.append((j, [closest(g, (true, *more.get(true, ()))) for g in j.answer.guesses]))
     by_text: dict[str, list[tuple[Judgement, list[float]]]] = {}
-    for one in near:
-        by_text.setdefault(one[0].text, []).append(one)
+    for judged in near:
+        by_text.setdefault(judged[0].text, []).append(judged)
     rows = []
     for truth in truths:
         read = by_text.get(truth.text)
         if not read:
             continue
-        similarity = sum(_first(values) for _, values in read) / len(read)
+        similarity = sum(_read_first(values) for _, values in read) / len(read)
         guesses = tuple(j.answer.guesses[0] if j.answer.guesses else "" for j, _ in read)
         rank = 0
         if len(read) == 1:  # several guesses of one judge have an order; those of several judges have none
@@ -155,17 +155,17 @@ def people_study(
             rank = next((k for k, value in enumerate(read[0][1], 1) if value >= cut), 0)
         row = Row(truth.text, truth.subject, truth.group, guesses, similarity, similarity >= cut, rank, len(read))
         rows.append(row)
-    right = [_first(values) >= cut for _, values in near]
-    said = [j.answer.claimed for j, _ in near]
+    right = [_read_first(values) >= cut for _, values in near]
+    claimed = [j.answer.claimed for j, _ in near]
     claims = {
-        "claimed_right": sum(s and r for s, r in zip(said, right, strict=True)),
-        "claimed_wrong": sum(s and not r for s, r in zip(said, right, strict=True)),
-        "denied_right": sum(r and not s for s, r in zip(said, right, strict=True)),
-        "denied_wrong": sum(not s and not r for s, r in zip(said, right, strict=True)),
+        "claimed_right": sum(s and r for s, r in zip(claimed, right, strict=True)),
+        "claimed_wrong": sum(s and not r for s, r in zip(claimed, right, strict=True)),
+        "denied_right": sum(r and not s for s, r in zip(claimed, right, strict=True)),
+        "denied_wrong": sum(not s and not r for s, r in zip(claimed, right, strict=True)),
     }
     judges = list(dict.fromkeys(j.judge for j in judgements))
-    agreement, corrected = _agreement(judges, [j.judge for j, _ in near], said, right, seed)
-    units = [[_first(values) >= cut for _, values in read] for read in by_text.values()]
+    agreement, corrected = _measure_agreement(judges, [j.judge for j, _ in near], claimed, right, seed)
+    units = [[_read_first(values) >= cut for _, values in read] for read in by_text.values()]
     return PeopleStudy(
         tabulate_rows(intruder, rows, top=(1, 2, 3, 5, 10)),
         cut,
@@ -177,19 +177,22 @@ def people_study(
         claims,
         agreement,
         corrected,
-        share(claims["claimed_right"], sum(said)) if any(said) else none("nobody claimed to know the person"),
-        _by_chance(truths, judgements, more, cut),
-        _alike(units, seed),
-        _by_subject(
-            [(known[j.text].subject, j.answer.reason) for (j, _), r in zip(near, right, strict=True) if r], top
+        share(claims["claimed_right"], sum(claimed)) if any(claimed) else none("nobody claimed to know the person"),
+        _estimate_chance(truths, judgements, more, cut),
+        _measure_judges_agreement(units, seed),
+        _list_terms_by_subject(
+            [(truth_of[j.text].subject, j.answer.reason) for (j, _), r in zip(near, right, strict=True) if r], top
         ),
-        _by_subject([(known[j.text].subject, _left(j)) for (j, _), r in zip(near, right, strict=True) if not r], top),
-        top_terms([j.answer.reason for (j, _), r in zip(near, right, strict=True) if r], top),
-        top_terms([_left(j) for (j, _), r in zip(near, right, strict=True) if not r], top),
+        _list_terms_by_subject(
+            [(truth_of[j.text].subject, _read_knowledge(j)) for (j, _), r in zip(near, right, strict=True) if not r],
+            top,
+        ),
+        select_top_terms([j.answer.reason for (j, _), r in zip(near, right, strict=True) if r], top),
+        select_top_terms([_read_knowledge(j) for (j, _), r in zip(near, right, strict=True) if not r], top),
     )
 
 
-def judgements_of(sheets: Sheets, given: Sequence[Given]) -> tuple[list[Truth], list[Judgement]]:
+def read_judgements(sheets: Sheets, answers: Sequence[Given]) -> tuple[list[Truth], list[Judgement]]:
     """The truths of a judging study, and its answers as judgements.
 
     Raises:
@@ -198,20 +201,20 @@ def judgements_of(sheets: Sheets, given: Sequence[Given]) -> tuple[list[Truth], 
     if sheets.task != JUDGE:
         raise DataError("the key of a judging study is required, got that of a collection")
     truths = [Truth(e.id, e.subject, e.group) for e in sheets.entries.values()]
-    found = []
-    for one in given:
-        name = one.said["name"]
-        answer = Answer(claimed(one), (name,) if name else (), one.said["reason"], one.said["knowledge"])
-        found.append(Judgement(sheets.entries[one.token].id, f"{one.page} {one.participant}".strip(), answer))
-    return truths, found
+    judgements = []
+    for item in answers:
+        name = item.said["name"]
+        answer = Answer(has_claimed(item), (name,) if name else (), item.said["reason"], item.said["knowledge"])
+        judgements.append(Judgement(sheets.entries[item.token].id, f"{item.page} {item.participant}".strip(), answer))
+    return truths, judgements
 
 
-def collected(sheets: Sheets, given: Sequence[Given], *, least: int = 0) -> list[dict[str, object]]:
+def read_descriptions(sheets: Sheets, answers: Sequence[Given], *, least: int = 0) -> list[dict[str, object]]:
     """The descriptions of a collection as records of a corpus: id, text, subject, group.
 
     Args:
         sheets: the study.
-        given: its answers.
+        answers: its answers.
         least: characters that a description needs.
 
     Raises:
@@ -220,48 +223,50 @@ def collected(sheets: Sheets, given: Sequence[Given], *, least: int = 0) -> list
     if sheets.task != COLLECT:
         raise DataError("the key of a collection is required, got that of a judging study")
     out: list[dict[str, object]] = []
-    for one in given:
-        entry, text = sheets.entries[one.token], one.said["text"]
+    for answer in answers:
+        entry, text = sheets.entries[answer.token], answer.said["text"]
         if len(text) < least:
-            raise DataError(f"page {one.page}, {one.token}: {least} characters at least required, got {len(text)}")
-        ending = f"-{one.participant}" if one.participant else ""
-        name = f"{sheets.study}-{one.page}-{one.token}{ending}"
+            raise DataError(
+                f"page {answer.page}, {answer.token}: {least} characters at least required, got {len(text)}"
+            )
+        ending = f"-{answer.participant}" if answer.participant else ""
+        name = f"{sheets.study}-{answer.page}-{answer.token}{ending}"
         out.append({"id": name, "text": text, "subject": entry.subject, "group": entry.group})
     return out
 
 
-def _first(values: Sequence[float]) -> float:
+def _read_first(values: Sequence[float]) -> float:
     return values[0] if values else 0.0
 
 
-def _left(judgement: Judgement) -> str:
+def _read_knowledge(judgement: Judgement) -> str:
     """What a judge who did not find the person learnt all the same."""
     return judgement.answer.knowledge or judgement.answer.reason
 
 
-def _agreement(
-    judges: Sequence[str], who: Sequence[str], said: Sequence[bool], right: Sequence[bool], seed: int
+def _measure_agreement(
+    judges: Sequence[str], judge_of: Sequence[str], claimed: Sequence[bool], right: Sequence[bool], seed: int
 ) -> tuple[Estimate, Estimate]:
     if not judges:
         return none("no judgements"), none("no judgements")
     if len(judges) == 1:
-        same = sum(s == r for s, r in zip(said, right, strict=True))
-        return share(same, len(said)), none("one judge: no interval over judges", len(said))
+        same = sum(s == r for s, r in zip(claimed, right, strict=True))
+        return share(same, len(claimed)), none("one judge: no interval over judges", len(claimed))
     place = {name: i for i, name in enumerate(judges)}
     tables = np.zeros((len(judges), 2, 2))
-    np.add.at(tables, ([place[name] for name in who], [int(s) for s in said], [int(r) for r in right]), 1)
+    np.add.at(tables, ([place[name] for name in judge_of], [int(s) for s in claimed], [int(r) for r in right]), 1)
 
-    def same_share(units: Any) -> float:
+    def share_agreeing(units: Any) -> float:
         table = tables[units].sum(axis=0)
         return float(np.trace(table) / table.sum())
 
-    def corrected(units: Any) -> float:
-        return float(kappa(tables[units].sum(axis=0)))
+    def correct_for_chance(units: Any) -> float:
+        return float(compute_kappa(tables[units].sum(axis=0)))
 
-    return bootstrap(same_share, len(judges), seed=seed), bootstrap(corrected, len(judges), seed=seed)
+    return bootstrap(share_agreeing, len(judges), seed=seed), bootstrap(correct_for_chance, len(judges), seed=seed)
 
 
-def _by_chance(
+def _estimate_chance(
     truths: Sequence[Truth], judgements: Sequence[Judgement], aliases: Mapping[str, Sequence[str]], cut: float
 ) -> Estimate:
     subject = {t.text: t.subject for t in truths}
@@ -279,19 +284,19 @@ def _by_chance(
     return average(shares)
 
 
-def _alike(units: Sequence[Sequence[bool]], seed: int) -> Estimate:
+def _measure_judges_agreement(units: Sequence[Sequence[bool]], seed: int) -> Estimate:
     several = [u for u in units if len(u) > 1]
     if not several:
         return none("no text has two judgements", len(units))
     if len({v for u in several for v in u}) < 2:
         return none("all judgements are the same", len(several))
-    tables = np.stack([coincidences([[int(v) for v in u]], 2) for u in several])
-    return bootstrap(lambda drawn: float(alpha(tables[drawn].sum(axis=0))), len(several), seed=seed)
+    tables = np.stack([count_coincidences([[int(v) for v in u]], 2) for u in several])
+    return bootstrap(lambda drawn: float(compute_alpha(tables[drawn].sum(axis=0))), len(several), seed=seed)
 
 
-def _by_subject(said: Sequence[tuple[str, str]], top: int) -> dict[str, Terms]:
-    of: dict[str, list[str]] = {}
-    for subject, text in said:
-        of.setdefault(subject, []).append(text)
-    found = {subject: top_terms(of[subject], top) for subject in sorted(of)}
-    return {subject: terms for subject, terms in found.items() if terms}
+def _list_terms_by_subject(reasons: Sequence[tuple[str, str]], top: int) -> dict[str, Terms]:
+    texts_of: dict[str, list[str]] = {}
+    for subject, text in reasons:
+        texts_of.setdefault(subject, []).append(text)
+    terms_of = {subject: select_top_terms(texts_of[subject], top) for subject in sorted(texts_of)}
+    return {subject: terms for subject, terms in terms_of.items() if terms}

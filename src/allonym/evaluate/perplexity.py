@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from allonym.errors import DataError, MissingExtra, UsageError
-from allonym.evaluate.pairs import checked
+from allonym.evaluate.pairs import check_pairs
 from allonym.evaluate.surface import Change
 from allonym.text.placeholders import find_placeholders
 
-__all__ = ["KneserNey", "perplexities", "perplexity"]
+__all__ = ["KneserNey", "measure_perplexities", "perplexity"]
 
 ORDER = 3
 FOLDS = 5
@@ -84,7 +84,7 @@ class KneserNey:
         return math.exp(-math.fsum(logs) / len(logs)) if logs else NAN
 
 
-def perplexities(
+def measure_perplexities(
     original: Sequence[str],
     anonymised: Sequence[str],
     *,
@@ -109,7 +109,7 @@ def perplexities(
         UsageError: fewer than two folds, or the model's folder does not exist.
         MissingExtra: transformers is not installed.
     """
-    n = checked(original, anonymised)
+    n = check_pairs(original, anonymised)
     if model is not None:
         return _measure_causal(Path(model), original, anonymised, advance)
     if folds < 2:
@@ -141,11 +141,11 @@ def perplexity(
     seed: int = 0,
     advance: Callable[[int, int], None] | None = None,
 ) -> Change:
-    """Return the mean perplexity before and after; arguments as of :func:`perplexities`."""
-    before, after = perplexities(
+    """Return the mean perplexity before and after; arguments as of :func:`measure_perplexities`."""
+    before, after = measure_perplexities(
         original, anonymised, model=model, order=order, folds=folds, seed=seed, advance=advance
     )
-    return Change.of(before, after, "no text has words, or there is only one text")
+    return Change.measure(before, after, "no text has words, or there is only one text")
 
 
 def _tokenise(text: str) -> list[str]:

@@ -30,15 +30,15 @@ def read_findings(path: Path | str, gold: Sequence[Record], format: str | None =
         DataError: the file is no such corpus, or its texts are not those of the gold.
     """
     path = Path(path)
-    if format is None and path.suffixes[-1:] == [".json"] and (masks := _masks(path)) is not None:
-        return _placed(masks, gold, path)
+    if format is None and path.suffixes[-1:] == [".json"] and (masks := _read_masks(path)) is not None:
+        return _place_masks(masks, gold, path)
     records = read_records(path, format)
-    order = _order([r["id"] for r in gold], [r["id"] for r in records], f"{path}")
+    order = _match_order([r["id"] for r in gold], [r["id"] for r in records], f"{path}")
     out = []
-    for number, (at, record) in enumerate(zip(order, gold, strict=True), 1):
-        if records[at]["text"] != record["text"]:
+    for number, (index, record) in enumerate(zip(order, gold, strict=True), 1):
+        if records[index]["text"] != record["text"]:
             raise DataError(f"{path}: text {number} is not that of the gold; anonymised texts go with --anonymised")
-        out.append(spans_of(records[at]))
+        out.append(spans_of(records[index]))
     return out
 
 
@@ -58,11 +58,11 @@ def read_anonymised(
         DataError: not as many texts as the gold has, or a text has no partner.
     """
     pairs = read_pairs(path, path, field=tuple(fields) or None, format=format)
-    wanted = [r["id"] for r in gold]
+    ids = [r["id"] for r in gold]
     names = list(pairs.ids)
-    if Path(path).is_dir() and not set(wanted) <= set(names):
+    if Path(path).is_dir() and not set(ids) <= set(names):
         names = [PurePath(name).stem for name in names]
-    return [pairs.original[at] for at in _order(wanted, names, str(path))]
+    return [pairs.original[index] for index in _match_order(ids, names, str(path))]
 
 
 def read_plans(path: Path | str, texts: Sequence[str]) -> list[list[Span]]:
@@ -80,7 +80,7 @@ def read_plans(path: Path | str, texts: Sequence[str]) -> list[list[Span]]:
     return found_in_plans(texts, [plans[digest(text)] for text in texts])
 
 
-def _masks(path: Path) -> dict[str, list[Any]] | None:
+def _read_masks(path: Path) -> dict[str, list[Any]] | None:
     try:
         value = json.loads(text_of(path))
     except (json.JSONDecodeError, RecursionError):
@@ -90,15 +90,15 @@ def _masks(path: Path) -> dict[str, list[Any]] | None:
     return value
 
 
-def _placed(masks: Mapping[str, list[Any]], gold: Sequence[Record], path: Path) -> list[list[Span]]:
+def _place_masks(masks: Mapping[str, list[Any]], gold: Sequence[Record], path: Path) -> list[list[Span]]:
     out = []
     for number, record in enumerate(gold, 1):
         if record["id"] not in masks:
             raise DataError(f"{path}: text {number} of the gold has no masked places there")
         spans = []
         for place in masks[record["id"]]:
-            whole = isinstance(place, list) and len(place) == 2 and all(type(at) is int for at in place)
-            if not whole or not 0 <= place[0] < place[1] <= len(record["text"]):
+            is_valid = isinstance(place, list) and len(place) == 2 and all(type(number) is int for number in place)
+            if not is_valid or not 0 <= place[0] < place[1] <= len(record["text"]):
                 raise DataError(
                     f"{path}, text {number}: [start, end] with 0 <= start < end <= {len(record['text'])} is required"
                 )
@@ -107,11 +107,11 @@ def _placed(masks: Mapping[str, list[Any]], gold: Sequence[Record], path: Path) 
     return out
 
 
-def _order(wanted: Sequence[str], there: Sequence[str], where: str) -> list[int]:
+def _match_order(ids: Sequence[str], names: Sequence[str], where: str) -> list[int]:
     """Where the partner of each wanted record is: by id where all ids are there and differ, else by order."""
-    at = {id: i for i, id in enumerate(there)}
-    if len(at) == len(there) and len(set(wanted)) == len(wanted) and all(id in at for id in wanted):
-        return [at[id] for id in wanted]
-    if len(there) != len(wanted):
-        raise DataError(f"{where}: one text for each of the gold's is required; got {len(there)} for {len(wanted)}")
-    return list(range(len(wanted)))
+    index_of = {id: i for i, id in enumerate(names)}
+    if len(index_of) == len(names) and len(set(ids)) == len(ids) and all(id in index_of for id in ids):
+        return [index_of[id] for id in ids]
+    if len(names) != len(ids):
+        raise DataError(f"{where}: one text for each of the gold's is required; got {len(names)} for {len(ids)}")
+    return list(range(len(ids)))

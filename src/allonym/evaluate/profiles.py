@@ -54,18 +54,18 @@ def fictitious_people(
     """
     base = knowledge or KnowledgeBase.open()
     rng = Random(f"profiles {seed}")
-    given = list(dict.fromkeys((*base.names("first", origin, "f"), *base.names("first", origin, "m"))))
+    given_names = list(dict.fromkeys((*base.names("first", origin, "f"), *base.names("first", origin, "m"))))
     family = list(base.names("last", origin))
     jobs = [item.label for item in base.pool("occupation")]
     countries = [base.label(item) for item in base.pool("country") if item.size >= 6]
-    if not (given and family and jobs and countries):
+    if not (given_names and family and jobs and countries):
         raise KnowledgeBaseError(f"fictitious people: names of origin {origin!r}, jobs and countries are required")
-    if not 0 <= n <= min(len(given), len(family)):
-        raise UsageError(f"fictitious people: 0 to {min(len(given), len(family))} are possible, got {n}")
-    rng.shuffle(given)
+    if not 0 <= n <= min(len(given_names), len(family)):
+        raise UsageError(f"fictitious people: 0 to {min(len(given_names), len(family))} are possible, got {n}")
+    rng.shuffle(given_names)
     rng.shuffle(family)
     out: list[Subject] = []
-    for first, last in zip(given, family, strict=False):
+    for first, last in zip(given_names, family, strict=False):
         if len(out) == n:
             break
         if base.famous(first, last):
@@ -92,25 +92,25 @@ def read_subjects(path: Path) -> list[Subject]:
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise UsageError(f"cannot read {path.name}: {getattr(error, 'strerror', None) or 'no CSV in UTF-8'}") from None
     out: list[Subject] = []
-    seen: set[str] = set()
-    for at, row in enumerate(rows, 2):
-        told = {str(k).strip(): v.strip() for k, v in row.items() if isinstance(k, str) and isinstance(v, str)}
-        if not told.get("name") or not told.get("group"):
-            raise DataError(f"{path.name}, row {at}: the columns group and name are required, and a value in both")
-        if told["name"].casefold() in seen:
-            raise DataError(f"{path.name}, row {at}: the name stands twice")
-        seen.add(told["name"].casefold())
-        link = told.get("link", "")
+    names: set[str] = set()
+    for line, row in enumerate(rows, 2):
+        cells = {str(k).strip(): v.strip() for k, v in row.items() if isinstance(k, str) and isinstance(v, str)}
+        if not cells.get("name") or not cells.get("group"):
+            raise DataError(f"{path.name}, row {line}: the columns group and name are required, and a value in both")
+        if cells["name"].casefold() in names:
+            raise DataError(f"{path.name}, row {line}: the name stands twice")
+        names.add(cells["name"].casefold())
+        link = cells.get("link", "")
         if link and not link.startswith(("https://", "http://")):
-            raise DataError(f"{path.name}, row {at}: a link must begin with https:// or http://")
-        facts = {k: v for k, v in told.items() if k not in _COLUMNS and v}
-        out.append(Subject(told["name"], told["group"], link, facts))
+            raise DataError(f"{path.name}, row {line}: a link must begin with https:// or http://")
+        facts = {k: v for k, v in cells.items() if k not in _COLUMNS and v}
+        out.append(Subject(cells["name"], cells["group"], link, facts))
     if not out:
         raise DataError(f"{path.name}: one person at least is required, got none")
     return out
 
 
-def deal(items: int, sizes: Sequence[int], rng: Random) -> list[list[int]]:
+def deal_items(items: int, sizes: Sequence[int], rng: Random) -> list[list[int]]:
     """Hands of different items each, so that no item is dealt more than once more often than any other.
 
     Args:

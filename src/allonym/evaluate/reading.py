@@ -54,10 +54,10 @@ class Pairs:
         """
         values = [value_of(meta, key) for meta in self.meta]
         if not any(values):
-            known = sorted({str(k) for m in self.meta for k, v in m.items() if isinstance(v, (str, int))})
-            if not known:
+            names = sorted({str(k) for m in self.meta for k, v in m.items() if isinstance(v, (str, int))})
+            if not names:
                 raise UsageError(f"{key!r} is asked for, and the texts have no metadata; a table may give it")
-            raise UnknownNameError("metadata key", key, known)
+            raise UnknownNameError("metadata key", key, names)
         lacking = [i for i, v in enumerate(values, 1) if not v]
         if lacking:
             raise DataError(
@@ -96,17 +96,19 @@ def read_pairs(
         raise UsageError("an anonymised version is required: another file or folder, or a field of the same records")
     paths = Path(original), Path(second)
     if all(p.exists() for p in paths) and paths[0].is_dir() != paths[1].is_dir():
-        one, other = paths if paths[0].is_dir() else paths[::-1]
-        raise UsageError(f"{one} is a folder and {other} a file; two files or two folders are required")
-    wanted = _named(field) or ((_TEXT,) if anonymised is None else ())
-    before = _read(original, wanted, format)
-    beside = None if anonymised is not None else _beside(before, _named(anonymised_field))
-    after = beside or _read(second, _named(anonymised_field) or wanted, format)
-    keys, partners = list(before), _paired(before, after, str(original), str(second))
+        folder, file = paths if paths[0].is_dir() else paths[::-1]
+        raise UsageError(f"{folder} is a folder and {file} a file; two files or two folders are required")
+    names = _list_fields(field) or ((_TEXT,) if anonymised is None else ())
+    before = _read_documents(original, names, format)
+    beside = None if anonymised is not None else _read_field_beside(before, _list_fields(anonymised_field))
+    after = beside or _read_documents(second, _list_fields(anonymised_field) or names, format)
+    keys, partners = list(before), _pair_documents(before, after, str(original), str(second))
     metas = [d.meta for d in before.values()]
     if metadata is not None:
         metas = [{**meta, **row} for meta, row in zip(metas, match_rows(metadata, keys), strict=True)]
-    return Pairs(tuple(keys), tuple(_text(d) for d in before.values()), tuple(_text(d) for d in partners), tuple(metas))
+    return Pairs(
+        tuple(keys), tuple(_join_text(d) for d in before.values()), tuple(_join_text(d) for d in partners), tuple(metas)
+    )
 
 
 def value_of(meta: Mapping[str, object], key: str) -> str:
@@ -121,36 +123,36 @@ def value_of(meta: Mapping[str, object], key: str) -> str:
     return str(value).strip() if isinstance(value, (str, int, float)) else ""
 
 
-def _named(fields: Fields) -> tuple[str, ...]:
+def _list_fields(fields: Fields) -> tuple[str, ...]:
     return () if not fields else (fields,) if isinstance(fields, str) else tuple(fields)
 
 
-def _text(document: Document) -> str:
+def _join_text(document: Document) -> str:
     """All parts of a document as lines, without the names of fields in front of them."""
     return document.text if document.turns else "\n".join(document.part_texts())
 
 
-def _read(source: str | Path, fields: tuple[str, ...], format: str | None) -> dict[str, Document]:
+def _read_documents(source: str | Path, fields: tuple[str, ...], format: str | None) -> dict[str, Document]:
     """The documents by what names them, in their order."""
     items, folder = list_items(source, _NOWHERE if Path(source).is_dir() else "-", format)
-    found: dict[str, Document] = {}
+    documents: dict[str, Document] = {}
     for item in items:
         if item.refused or item.source is None:
             raise DataError(f"{item.name}: {item.refused or 'a file or folder is required'}")
-        for name, document in _records(item.source, fields, format, item.name):
-            at = (item.name if not name else f"{item.name}:{name}") if folder else name or "1"
-            found[at] = document
-    if not found:
+        for name, document in _read_file(item.source, fields, format, item.name):
+            name_in_source = (item.name if not name else f"{item.name}:{name}") if folder else name or "1"
+            documents[name_in_source] = document
+    if not documents:
         raise DataError(f"{source}: there is no document in it")
-    if not any(d.text.strip() for d in found.values()):
-        known = {str(k) for d in found.values() for k, v in d.meta.items() if isinstance(v, str)}
-        if len(fields) == 1 and known and fields[0] not in known:
-            raise UnknownNameError("field", fields[0], known, str(source))
+    if not any(d.text.strip() for d in documents.values()):
+        names = {str(k) for d in documents.values() for k, v in d.meta.items() if isinstance(v, str)}
+        if len(fields) == 1 and names and fields[0] not in names:
+            raise UnknownNameError("field", fields[0], names, str(source))
         raise DataError(f"{source}: there is no text in it" + (f" in {', '.join(fields)}" if fields else ""))
-    return found
+    return documents
 
 
-def _records(path: Path, fields: tuple[str, ...], format: str | None, name: str) -> Iterator[tuple[str, Document]]:
+def _read_file(path: Path, fields: tuple[str, ...], format: str | None, name: str) -> Iterator[tuple[str, Document]]:
     """The documents of a file with their id or number; without a name where the file is one document."""
     documents = list(read_documents(path, fields=fields, format=format, named=False))
     if not fields and documents and all(isinstance(d.meta.get(_TEXT), str) for d in documents):
@@ -164,36 +166,38 @@ def _records(path: Path, fields: tuple[str, ...], format: str | None, name: str)
             f"{name}: {len(lacking)} of {len(ids)} records have no id, the first is number {lacking[0]}; "
             "every record needs one, or none has one"
         )
-    if twice := _repeated(ids):
+    if twice := _find_repeated(ids):
         raise DataError(f"{name}: {len(twice)} of {len(ids)} ids stand there before, the first is number {twice[0]}")
     yield from zip(ids, documents, strict=True)
 
 
-def _beside(documents: Mapping[str, Document], fields: tuple[str, ...]) -> dict[str, Document] | None:
+def _read_field_beside(documents: Mapping[str, Document], fields: tuple[str, ...]) -> dict[str, Document] | None:
     """The same records with the text of another field, where that is one plain field that all of them have."""
     texts = [d.meta.get(fields[0]) for d in documents.values()] if len(fields) == 1 else []
-    said = [text for text in texts if isinstance(text, str)]
-    if len(said) < len(documents) or not any(text.strip() for text in said):
+    strings = [text for text in texts if isinstance(text, str)]
+    if len(strings) < len(documents) or not any(text.strip() for text in strings):
         return None
-    return {key: _with_text(d, text) for (key, d), text in zip(documents.items(), said, strict=True)}
+    return {key: _with_text(d, text) for (key, d), text in zip(documents.items(), strings, strict=True)}
 
 
 def _with_text(document: Document, text: str) -> Document:
     return Document(document.id, text, document.meta)
 
 
-def _repeated(values: Sequence[str]) -> list[int]:
+def _find_repeated(values: Sequence[str]) -> list[int]:
     """The numbers, from 1, of values that stood there before."""
-    seen: set[str] = set()
+    earlier: set[str] = set()
     out = []
     for i, value in enumerate(values, 1):
-        if value in seen:
+        if value in earlier:
             out.append(i)
-        seen.add(value)
+        earlier.add(value)
     return out
 
 
-def _paired(first: Mapping[str, Document], second: Mapping[str, Document], one: str, other: str) -> list[Document]:
+def _pair_documents(
+    first: Mapping[str, Document], second: Mapping[str, Document], first_name: str, second_name: str
+) -> list[Document]:
     """The second documents in the order of the first.
 
     Raises:
@@ -203,17 +207,19 @@ def _paired(first: Mapping[str, Document], second: Mapping[str, Document], one: 
     bare = [not any(d.id for d in documents.values()) for documents in (first, second)]
     if all(bare) and all(numbered) and len(first) != len(second):
         raise DataError(
-            f"{other}: as many documents as in {one} are required, since none has an id; "
+            f"{second_name}: as many documents as in {first_name} are required, since none has an id; "
             f"got {len(second)} for {len(first)}"
         )
     missing = [i for i, key in enumerate(first, 1) if key not in second]
     more = [i for i, key in enumerate(second, 1) if key not in first]
-    said = []
+    reasons = []
     if missing:
-        said.append(f"{len(missing)} of the {len(first)} documents of {one} are missing, the first is {missing[0]}")
+        reasons.append(
+            f"{len(missing)} of the {len(first)} documents of {first_name} are missing, the first is {missing[0]}"
+        )
     if more:
-        said.append(f"{len(more)} of its {len(second)} documents are not in {one}, the first is {more[0]}")
-    if said:
+        reasons.append(f"{len(more)} of its {len(second)} documents are not in {first_name}, the first is {more[0]}")
+    if reasons:
         lacks = " (one version has ids, the other has none)" if bare[0] != bare[1] else ""
-        raise DataError(f"{other}: {'; '.join(said)}{lacks}")
+        raise DataError(f"{second_name}: {'; '.join(reasons)}{lacks}")
     return [second[key] for key in first]

@@ -32,13 +32,13 @@ Terms = tuple[tuple[str, int], ...]
 """N-gram, its words joined by ``_``, and how often it occurs."""
 
 
-def words(text: str) -> list[str]:
+def list_words(text: str) -> list[str]:
     """The words of a reason in small letters, without apostrophes and stop words."""
     flat = text.casefold().replace("'", "").replace("’", "")
     return [w for w in _WORD.findall(flat) if w not in STOP_WORDS]
 
 
-def top_terms(texts: Iterable[str], top: int = 10) -> Terms:
+def select_top_terms(texts: Iterable[str], top: int = 10) -> Terms:
     """The most frequent n-grams of 1 to 3 words; of equal ones the shorter, then the first by the alphabet.
 
     Args:
@@ -47,7 +47,7 @@ def top_terms(texts: Iterable[str], top: int = 10) -> Terms:
     """
     counts: Counter[str] = Counter()
     for text in texts:
-        said = words(text)
+        words = list_words(text)
         for n in range(1, LONGEST + 1):
-            counts.update("_".join(said[i : i + n]) for i in range(len(said) - n + 1))
+            counts.update("_".join(words[i : i + n]) for i in range(len(words) - n + 1))
     return tuple(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0].count("_"), pair[0]))[:top])

@@ -20,7 +20,7 @@ import numpy as np
 
 from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.evaluate.marking import Marked, label_of, tag_of
-from allonym.evaluate.residual import groups_of
+from allonym.evaluate.residual import read_groups
 from allonym.serial import Serialisable
 from allonym.stats import Estimate
 from allonym.stats.samples import share
@@ -161,13 +161,13 @@ def red_team_sample(conversations: Sequence[Marked], n: int = 200, *, by: str = 
         raise DataError("one conversation at least is required, got 0")
     if len({c.id for c in conversations}) < len(conversations):
         raise DataError(f"{len(conversations)} conversations need as many ids; some stand there twice")
-    strata = groups_of(conversations, by)
+    strata = read_groups(conversations, by)
     sizes = Counter(strata)
-    wanted = _allocated({name: sizes[name] for name in sorted(sizes)}, min(n, len(conversations)))
+    counts = _allocate_sample({name: sizes[name] for name in sorted(sizes)}, min(n, len(conversations)))
     rng = np.random.default_rng(seed)
     chosen: list[int] = []
-    for name, count in wanted.items():
-        members = [i for i, own in enumerate(strata) if own == name]
+    for name, count in counts.items():
+        members = [i for i, stratum in enumerate(strata) if stratum == name]
         chosen += sorted(members[j] for j in rng.permutation(len(members))[:count])
     order = [chosen[j] for j in rng.permutation(len(chosen))]
     return tuple(
@@ -222,10 +222,10 @@ def read_forms(data: str, kind: str = "md", where: str = "") -> tuple[Finding, .
     """
     if kind not in FORMS:
         raise UnknownNameError("kind of forms", kind, FORMS)
-    rows = {"md": _markdown_rows, "jsonl": _json_rows, "csv": _csv_rows}[kind](data, where)
+    rows = {"md": _read_markdown_rows, "jsonl": _read_json_rows, "csv": _read_csv_rows}[kind](data, where)
     if not rows:
         raise DataError(f"{where + ': ' if where else ''}there is no form in it")
-    return tuple(_finding(row, where) for row in rows)
+    return tuple(_read_finding(row, where) for row in rows)
 
 
 def red_team_summary(findings: Sequence[Finding]) -> RedTeam:
@@ -245,37 +245,41 @@ def red_team_summary(findings: Sequence[Finding]) -> RedTeam:
     by_id: dict[str, list[Finding]] = {}
     for finding in findings:
         by_id.setdefault(finding.id, []).append(finding)
-    filled = {id: [f for f in found if f.residual is not None] for id, found in by_id.items()}
-    done = {id: found for id, found in filled.items() if found}
-    strata = {id: found[0].stratum for id, found in done.items()}
+    filled = {id: [f for f in findings_of if f.residual is not None] for id, findings_of in by_id.items()}
+    reviewed = {id: findings_of for id, findings_of in filled.items() if findings_of}
+    strata = {id: findings_of[0].stratum for id, findings_of in reviewed.items()}
     names = sorted(dict.fromkeys(strata.values()))
-    types = Counter(t for found in done.values() for t in sorted({t for f in found for t in f.types}))
-    several = [found for found in done.values() if len(found) > 1]
-    agreed = sum(len({f.residual for f in found}) == 1 for found in several)
-    minutes = [f.minutes for found in done.values() for f in found if f.minutes == f.minutes]
-    rows = tuple(_stratum(n, [f for id, f in done.items() if strata[id] == n]) for n in names) if names != [ALL] else ()
+    types = Counter(t for findings_of in reviewed.values() for t in sorted({t for f in findings_of for t in f.types}))
+    several = [findings_of for findings_of in reviewed.values() if len(findings_of) > 1]
+    agreed = sum(len({f.residual for f in findings_of}) == 1 for findings_of in several)
+    minutes = [f.minutes for findings_of in reviewed.values() for f in findings_of if f.minutes == f.minutes]
+    rows = (
+        tuple(_summarise_stratum(n, [f for id, f in reviewed.items() if strata[id] == n]) for n in names)
+        if names != [ALL]
+        else ()
+    )
     return RedTeam(
-        _stratum("Total", list(done.values())),
+        _summarise_stratum("Total", list(reviewed.values())),
         rows,
-        len(by_id) - len(done),
-        len({f.reviewer for found in done.values() for f in found if f.reviewer}),
+        len(by_id) - len(reviewed),
+        len({f.reviewer for findings_of in reviewed.values() for f in findings_of if f.reviewer}),
         len(several),
         share(agreed, len(several)),
         tuple(sorted(types.items(), key=lambda pair: (-pair[1], pair[0]))),
         Estimate.exact(float(sum(minutes)), len(minutes)),
-        tuple(id for id, found in done.items() if any(f.identified for f in found)),
-        tuple(id for id, found in done.items() if any(f.residual for f in found)),
+        tuple(id for id, findings_of in reviewed.items() if any(f.identified for f in findings_of)),
+        tuple(id for id, findings_of in reviewed.items() if any(f.residual for f in findings_of)),
     )
 
 
-def _stratum(name: str, found: Sequence[Sequence[Finding]]) -> Stratum:
-    n = len(found)
-    left = sum(any(f.residual for f in one) for one in found)
-    seen = sum(any(f.identified for f in one) for one in found)
-    return Stratum(name, n, share(n - left, n), share(left, n), share(seen, n))
+def _summarise_stratum(name: str, conversations: Sequence[Sequence[Finding]]) -> Stratum:
+    n = len(conversations)
+    residual = sum(any(f.residual for f in findings) for findings in conversations)
+    identified = sum(any(f.identified for f in findings) for findings in conversations)
+    return Stratum(name, n, share(n - residual, n), share(residual, n), share(identified, n))
 
 
-def _allocated(sizes: Mapping[str, int], n: int) -> dict[str, int]:
+def _allocate_sample(sizes: Mapping[str, int], n: int) -> dict[str, int]:
     """Of each stratum its share of ``n``, by largest remainder, and one at least where possible."""
     total = sum(sizes.values())
     exact = {name: n * size / total for name, size in sizes.items()}
@@ -289,38 +293,38 @@ def _allocated(sizes: Mapping[str, int], n: int) -> dict[str, int]:
     return out
 
 
-def _finding(row: Mapping[str, Any], where: str) -> Finding:
+def _read_finding(row: Mapping[str, Any], where: str) -> Finding:
     id = str(row.get("id") or "")
     if not id:
         raise DataError(f"{where + ': ' if where else ''}a form without the id of its conversation")
-    at = f"{where + ': ' if where else ''}conversation {id}"
-    residual, identified = (_answer(row.get(name), f"{at}: {name}") for name in ("residual", "identified"))
-    types = tuple(dict.fromkeys(_type(t, at) for t in re.split(r"[,;\s]+", str(row.get("types") or "")) if t))
+    place = f"{where + ': ' if where else ''}conversation {id}"
+    residual, identified = (_read_answer(row.get(name), f"{place}: {name}") for name in ("residual", "identified"))
+    types = tuple(dict.fromkeys(_read_type(t, place) for t in re.split(r"[,;\s]+", str(row.get("types") or "")) if t))
     if residual is None and (types or identified):
         residual = True
     if residual is False and (types or identified):
-        raise DataError(f"{at}: something was found or somebody identified, and nothing is said to be left")
-    said = str(row.get("minutes") or "").strip().replace(",", ".")
+        raise DataError(f"{place}: something was found or somebody identified, and nothing is said to be left")
+    words = str(row.get("minutes") or "").strip().replace(",", ".")
     try:
-        minutes = float(said) if said else float("nan")
+        minutes = float(words) if words else float("nan")
     except ValueError:
         minutes = -1.0
     if minutes < 0:
-        raise DataError(f"{at}: minutes: a number is required")
+        raise DataError(f"{place}: minutes: a number is required")
     reviewer, how = str(row.get("reviewer") or "").strip(), str(row.get("how") or "").strip()
     return Finding(id, str(row.get("stratum") or ALL), residual, identified, types, minutes, reviewer, how)
 
 
-def _answer(value: object, where: str) -> bool | None:
-    said = str("" if value is None else value).strip().rstrip(".").lower()
-    if said in _YES or said in _NO:
-        return said in _YES
-    if said:
+def _read_answer(value: object, where: str) -> bool | None:
+    word = str("" if value is None else value).strip().rstrip(".").lower()
+    if word in _YES or word in _NO:
+        return word in _YES
+    if word:
         raise DataError(f"{where}: yes or no is required")
     return None
 
 
-def _type(name: str, where: str) -> str:
+def _read_type(name: str, where: str) -> str:
     try:
         label, partial = label_of(name.strip("()[]").upper().removeprefix("MISSED_"))
     except UnknownNameError:
@@ -328,7 +332,7 @@ def _type(name: str, where: str) -> str:
     return tag_of(label, partial=partial)
 
 
-def _json_rows(data: str, where: str) -> list[Mapping[str, Any]]:
+def _read_json_rows(data: str, where: str) -> list[Mapping[str, Any]]:
     out: list[Mapping[str, Any]] = []
     for number, line in enumerate(data.split("\n"), 1):
         if not line.strip():
@@ -343,7 +347,7 @@ def _json_rows(data: str, where: str) -> list[Mapping[str, Any]]:
     return out
 
 
-def _csv_rows(data: str, where: str) -> list[Mapping[str, Any]]:
+def _read_csv_rows(data: str, where: str) -> list[Mapping[str, Any]]:
     reader = csv.DictReader(io.StringIO(data.removeprefix("\ufeff"), newline=""))
     if lacking := [n for n in ("id", "residual", "identified") if n not in (reader.fieldnames or ())]:
         raise DataError(f"{where + ': ' if where else ''}a column {lacking[0]} is required")
@@ -357,27 +361,27 @@ def _csv_rows(data: str, where: str) -> list[Mapping[str, Any]]:
     return rows
 
 
-def _markdown_rows(data: str, where: str) -> list[Mapping[str, Any]]:
+def _read_markdown_rows(data: str, where: str) -> list[Mapping[str, Any]]:
     lines = data.replace("\r\n", "\n").split("\n")
     out: list[dict[str, str]] = []
     fence = name = ""
     for line in lines:
         if fence:
             fence = "" if line == fence else fence
-        elif (found := _BEGIN.fullmatch(line)) is not None:
-            out.append({"id": found[2].strip(), "stratum": ""})
+        elif (heading := _BEGIN.fullmatch(line)) is not None:
+            out.append({"id": heading[2].strip(), "stratum": ""})
             name = ""
         elif out and line.startswith("~~~") and line.endswith("text"):
             fence = line.removesuffix("text")
         elif out and line.startswith("stratum: "):
             out[-1]["stratum"] = line.removeprefix("stratum: ").strip()
-        elif out and (asked := re.match(r"- (\w+):", line)) and asked[1] in _QUESTIONS:
-            name = asked[1]
-            if said := line[asked.end() :].strip().removeprefix(_QUESTIONS[name]).strip():
-                out[-1][name] = said
+        elif out and (question := re.match(r"- (\w+):", line)) and question[1] in _QUESTIONS:
+            name = question[1]
+            if answer := line[question.end() :].strip().removeprefix(_QUESTIONS[name]).strip():
+                out[-1][name] = answer
         elif name and line.strip():
-            said = line.strip().removeprefix(">").strip()
-            out[-1][name] = f"{out[-1].get(name, '')} {said}".strip()
+            answer = line.strip().removeprefix(">").strip()
+            out[-1][name] = f"{out[-1].get(name, '')} {answer}".strip()
     if fence:
         raise DataError(f"{where + ': ' if where else ''}conversation {out[-1]['id']}: its text has no end")
     return list(out)

@@ -129,8 +129,8 @@ class ResidualRisk(Serialisable):
     @property
     def queue(self) -> tuple[tuple[Scored, str], ...]:
         """Conversations above the limit, with their groups: the highest score first, then most direct identifiers."""
-        found = [(s, g) for s, g in self.conversations if s.score > self.limit]
-        return tuple(sorted(found, key=lambda pair: (-pair[0].score, -pair[0].direct)))
+        above = [(s, g) for s, g in self.conversations if s.score > self.limit]
+        return tuple(sorted(above, key=lambda pair: (-pair[0].score, -pair[0].direct)))
 
     @property
     def histogram(self) -> tuple[tuple[int, int], ...]:
@@ -190,22 +190,22 @@ def residual_risk(
     if not conversations:
         raise DataError("one conversation at least is required, got 0")
     scoring = scoring or Scoring()
-    names = groups_of(conversations, by)
+    names = read_groups(conversations, by)
     scored = []
-    for done, marked in enumerate(conversations, 1):
+    for count, marked in enumerate(conversations, 1):
         scored.append(score_conversation(marked, scoring, proposals=proposals))
         if advance is not None:
-            advance(done, len(conversations))
+            advance(count, len(conversations))
     rows = []
     for name in sorted(dict.fromkeys(names)) if by else ():
-        rows.append(_row(name, [s for s, own in zip(scored, names, strict=True) if own == name], limit, seed))
-    total = _row("Total", scored, limit, seed)
-    other = _other(conversations, scored, scoring, proposals, seed)
+        rows.append(_make_row(name, [s for s, group in zip(scored, names, strict=True) if group == name], limit, seed))
+    total = _make_row("Total", scored, limit, seed)
+    other = _score_other_reading(conversations, scored, scoring, proposals, seed)
     pairs = tuple(zip(scored, names, strict=True))
-    return ResidualRisk(limit, by, pairs, tuple(rows), total, _types(scored), scoring, proposals, other)
+    return ResidualRisk(limit, by, pairs, tuple(rows), total, _count_types(scored), scoring, proposals, other)
 
 
-def groups_of(conversations: Sequence[Marked], by: str) -> list[str]:
+def read_groups(conversations: Sequence[Marked], by: str) -> list[str]:
     """The group of each conversation: its value of a metadata field, as text.
 
     Raises:
@@ -213,39 +213,39 @@ def groups_of(conversations: Sequence[Marked], by: str) -> list[str]:
     """
     if not by:
         return ["" for _ in conversations]
-    found = [value_of(c.meta, by) for c in conversations]
-    if not any(found):
-        known = dict.fromkeys(str(k) for c in conversations for k in c.meta if str(k) not in ("text", "marks"))
-        raise UnknownNameError("metadata field", by, known or ["(none: the conversations have no metadata)"], "by")
-    return [v or NO_VALUE for v in found]
+    values = [value_of(c.meta, by) for c in conversations]
+    if not any(values):
+        names = dict.fromkeys(str(k) for c in conversations for k in c.meta if str(k) not in ("text", "marks"))
+        raise UnknownNameError("metadata field", by, names or ["(none: the conversations have no metadata)"], "by")
+    return [v or NO_VALUE for v in values]
 
 
-def _row(name: str, scored: Sequence[Scored], limit: float, seed: int) -> Row:
+def _make_row(name: str, scored: Sequence[Scored], limit: float, seed: int) -> Row:
     x = np.array([s.score for s in scored], float)
     n = len(x)
 
-    def drawn(statistic: Callable[[NDArray[np.float64]], float]) -> Estimate:
+    def estimate(statistic: Callable[[NDArray[np.float64]], float]) -> Estimate:
         return bootstrap(lambda rows: statistic(x[rows]), n, seed=seed)
 
     alone = none("two conversations at least are required", n)
-    sd = drawn(_spread) if n > 1 else alone
-    bound = drawn(lambda v: float(v.mean()) + _spread(v)) if n > 1 else alone
+    sd = estimate(_compute_sd) if n > 1 else alone
+    bound = estimate(lambda v: float(v.mean()) + _compute_sd(v)) if n > 1 else alone
     return Row(
         name,
         n,
         average(x.tolist()),
         sd,
-        drawn(partial(_quantile, 0.95)),
+        estimate(partial(_compute_quantile, 0.95)),
         Estimate.exact(float(x.max()), n),
         bound,
         share(int((x > limit).sum()), n),
         share(sum(s.direct > 0 for s in scored), n),
         bool(bound.value < limit) if n > 1 else None,
-        normality(x.tolist(), limit),
+        measure_normality(x.tolist(), limit),
     )
 
 
-def normality(values: Sequence[float], limit: float = LIMIT) -> Normality:
+def measure_normality(values: Sequence[float], limit: float = LIMIT) -> Normality:
     """Whether values can be normally distributed, and what share above ``limit`` that would imply.
 
     Shapiro and Wilk 1965 (doi:10.1093/biomet/52.3-4.591) up to 5,000 values; D'Agostino and Pearson 1973
@@ -257,9 +257,9 @@ def normality(values: Sequence[float], limit: float = LIMIT) -> Normality:
         nothing = none("three values at least are required" if n < 3 else "all scores are the same", n)
         return Normality("", nothing, nothing, nothing, nothing, None)
     test = "Shapiro-Wilk" if n <= _SHAPIRO_MOST else "D'Agostino-Pearson"
-    found = tests.shapiro(x) if n <= _SHAPIRO_MOST else tests.normaltest(x)
-    statistic, p = float(found.statistic), float(found.pvalue)
-    tail = float(ndtr((float(x.mean()) - limit) / _spread(x)))
+    result = tests.shapiro(x) if n <= _SHAPIRO_MOST else tests.normaltest(x)
+    statistic, p = float(result.statistic), float(result.pvalue)
+    tail = float(ndtr((float(x.mean()) - limit) / _compute_sd(x)))
     return Normality(
         test,
         Estimate(statistic, statistic, statistic, n, test),
@@ -270,14 +270,14 @@ def normality(values: Sequence[float], limit: float = LIMIT) -> Normality:
     )
 
 
-def _types(scored: Sequence[Scored]) -> tuple[Missed, ...]:
+def _count_types(scored: Sequence[Scored]) -> tuple[Missed, ...]:
     items: Counter[str] = Counter()
     mentions: Counter[str] = Counter()
     holding: Counter[str] = Counter()
     risk: Counter[str] = Counter()
-    for one in scored:
-        holding.update({item.tag: 1 for item in one.items})
-        for item in one.items:
+    for conversation in scored:
+        holding.update({item.tag: 1 for item in conversation.items})
+        for item in conversation.items:
             items[item.tag] += 1
             mentions[item.tag] += len(item.marks)
             risk[item.tag] += item.score
@@ -285,7 +285,7 @@ def _types(scored: Sequence[Scored]) -> tuple[Missed, ...]:
     return tuple(Missed(t, items[t], mentions[t], holding[t], risk[t]) for t in order)
 
 
-def _other(
+def _score_other_reading(
     conversations: Sequence[Marked], scored: Sequence[Scored], scoring: Scoring, proposals: str, seed: int
 ) -> tuple[str, Estimate] | None:
     """The criterion by the other reading of a partly missed e-mail address, where any score changes by it."""
@@ -294,19 +294,19 @@ def _other(
     again = [
         score_conversation(marked, reading, proposals=proposals).score
         if any(m.label == "EMAIL_ADDRESS" and m.partial for m in marked.marks)
-        else known.score
-        for marked, known in zip(conversations, scored, strict=True)
+        else first.score
+        for marked, first in zip(conversations, scored, strict=True)
     ]
     x = np.array(again, float)
     if len(x) < 2 or again == [s.score for s in scored]:
         return None
-    return name, bootstrap(lambda rows: float(x[rows].mean()) + _spread(x[rows]), len(x), seed=seed)
+    return name, bootstrap(lambda rows: float(x[rows].mean()) + _compute_sd(x[rows]), len(x), seed=seed)
 
 
-def _spread(values: NDArray[np.float64]) -> float:
+def _compute_sd(values: NDArray[np.float64]) -> float:
     """The standard deviation with n - 1; 0 where all are the same, without what rounding leaves."""
     return 0.0 if values.min() == values.max() else math.sqrt(float(values.var(ddof=1)))
 
 
-def _quantile(level: float, values: NDArray[np.float64]) -> float:
+def _compute_quantile(level: float, values: NDArray[np.float64]) -> float:
     return float(np.quantile(values, level))

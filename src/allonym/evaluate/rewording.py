@@ -15,7 +15,7 @@ from allonym.evaluate.generalising import Word
 from allonym.plan import Edit
 from allonym.replace.context import article, removed, with_article
 
-__all__ = ["AGREE", "GENERALISE", "SUPPRESS", "reworded", "softened"]
+__all__ = ["AGREE", "GENERALISE", "SUPPRESS", "make_edits", "soften_words"]
 
 GENERALISE, SUPPRESS, AGREE = "generalise@1", "suppress@1", "agree@1"
 """Operators of words that became more general ones, of those that went, and of words that follow a changed one."""
@@ -36,12 +36,12 @@ _NOMINAL = frozenset({"NOUN", "PROPN"})
 _INSIDE = frozenset({"NOUN", "PROPN", "ADJ", "NUM"})
 
 
-def softened(words: Sequence[Word], said: Mapping[int, str] = _NOTHING) -> dict[int, str]:
+def soften_words(words: Sequence[Word], originals_at: Mapping[int, str] = _NOTHING) -> dict[int, str]:
     """Word to what stands for it: pronouns' placeholders as forms of ``they``, and the verbs that follow them.
 
     Args:
         words: of the anonymised text.
-        said: where a placeholder begins to what it stands for, as far as that is known; else the sentence tells.
+        originals_at: where a placeholder begins to what it stands for, if that is known; else the sentence tells.
     """
     out: dict[int, str] = {}
     subject = False  # whether the clause's subject became they
@@ -49,35 +49,35 @@ def softened(words: Sequence[Word], said: Mapping[int, str] = _NOTHING) -> dict[
         if word.text[:1] in _OPENING:
             subject = False
         after = words[i + 1] if i + 1 < len(words) else None
-        if (plain := _plain(words, i, said.get(word.start, "").lower())) is not None:
+        if (plain := _name_plainly(words, i, originals_at.get(word.start, "").lower())) is not None:
             out[i] = plain
         if word.label == "PRONOUN":
-            form = _FORMS.get(said.get(word.start, "").lower()) or _pronoun(words, i)
-            out[i] = form.capitalize() if _starts(words, i) else form
+            form = _FORMS.get(originals_at.get(word.start, "").lower()) or _choose_pronoun(words, i)
+            out[i] = form.capitalize() if _starts_sentence(words, i) else form
             if form == "they":
                 subject = True
-                _agree(words, i + 1, out)
+                _make_verb_agree(words, i + 1, out)
         elif subject and word.part == "CCONJ":
-            _agree(words, i + 1, out, joined=True)
+            _make_verb_agree(words, i + 1, out, joined=True)
         elif word.part in ("PRON", "SCONJ") or (word.label and word.part == "PROPN" and after and after.part == "AUX"):
             subject = False
     return out
 
 
-def _plain(words: Sequence[Word], i: int, said: str) -> str | None:
+def _name_plainly(words: Sequence[Word], i: int, original: str) -> str | None:
     """A general word for a placeholder that says no more: ``a professional``, ``a person``, ``several children``."""
     word = words[i]
     after = words[i + 1] if i + 1 < len(words) else None
     head = after is None or (after.label is None and after.part not in _NOMINAL)
     if word.label == "OCCUPATION" and head:
-        if said:
-            return "professionals" if said.endswith("s") and not said.endswith("ss") else "professional"
-        at = i - 1
-        while at >= 0 and (words[at].label is not None or words[at].part == "ADJ"):
-            at -= 1
-        return "professional" if at >= 0 and words[at].low in ("a", "an") else None
+        if original:
+            return "professionals" if original.endswith("s") and not original.endswith("ss") else "professional"
+        index = i - 1
+        while index >= 0 and (words[index].label is not None or words[index].part == "ADJ"):
+            index -= 1
+        return "professional" if index >= 0 and words[index].low in ("a", "an") else None
     if word.label == "OTHER_IDENTIFYING_ATTRIBUTE" and head:
-        return "person" if said in _ONE else "people" if said in _MANY else None
+        return "person" if original in _ONE else "people" if original in _MANY else None
     if word.label == "NUMERIC" and after is not None and after.part == "NOUN" and after.label is None:
         counted = after.low == "children" or (after.low.endswith("s") and not after.low.endswith("ss"))
         led = i > 0 and (words[i - 1].low in _MEASURES or words[i - 1].text == "-")
@@ -85,7 +85,7 @@ def _plain(words: Sequence[Word], i: int, said: str) -> str | None:
     return None
 
 
-def _pronoun(words: Sequence[Word], i: int) -> str:
+def _choose_pronoun(words: Sequence[Word], i: int) -> str:
     before = words[i - 1] if i else None
     after = words[i + 1] if i + 1 < len(words) else None
     if after is None or not (any(map(str.isalnum, after.text)) or after.text in ("'", "’")):
@@ -110,115 +110,115 @@ def _pronoun(words: Sequence[Word], i: int) -> str:
     return "they"
 
 
-def _agree(words: Sequence[Word], at: int, out: dict[int, str], *, joined: bool = False) -> None:
-    """Put the verb at ``at``, or behind adverbs there, into the plural."""
-    while at < len(words) and (words[at].part == "ADV" or words[at].low in _BESIDE):
-        at += 1
-    if at >= len(words):
+def _make_verb_agree(words: Sequence[Word], index: int, out: dict[int, str], *, joined: bool = False) -> None:
+    """Put the verb at ``index``, or behind adverbs there, into the plural."""
+    while index < len(words) and (words[index].part == "ADV" or words[index].low in _BESIDE):
+        index += 1
+    if index >= len(words):
         return
-    word, low = words[at], words[at].low
+    word, low = words[index], words[index].low
     if word.label is not None:
         return
-    if low in ("'", "’") and at + 1 < len(words) and words[at + 1].low == "s" and not joined:
-        then = words[at + 2].low if at + 2 < len(words) else ""
-        out[at + 1] = "ve" if then in ("got", "been", "had") or then.endswith("ed") else "re"
+    if low in ("'", "’") and index + 1 < len(words) and words[index + 1].low == "s" and not joined:
+        then = words[index + 2].low if index + 2 < len(words) else ""
+        out[index + 1] = "ve" if then in ("got", "been", "had") or then.endswith("ed") else "re"
     elif low in _PLURAL:
-        out[at] = _PLURAL[low]
+        out[index] = _PLURAL[low]
     elif word.part == "VERB" and low.endswith("s") and not low.endswith("ss") and len(low) > 3:
-        out[at] = _base(low)
+        out[index] = _find_base_form(low)
     elif low in ("isn", "wasn", "hasn", "doesn"):
-        out[at] = {"isn": "aren", "wasn": "weren", "hasn": "haven", "doesn": "don"}[low]
+        out[index] = {"isn": "aren", "wasn": "weren", "hasn": "haven", "doesn": "don"}[low]
 
 
-def _base(verb: str) -> str:
+def _find_base_form(verb: str) -> str:
     if verb.endswith("ies") and len(verb) > 4:
         return verb[:-3] + "y"
     return verb[:-2] if verb.endswith(("sses", "shes", "ches", "xes", "oes", "zzes")) else verb[:-1]
 
 
-def _starts(words: Sequence[Word], i: int) -> bool:
+def _starts_sentence(words: Sequence[Word], i: int) -> bool:
     """Whether a sentence begins with word ``i``."""
     while i and words[i - 1].text[0] in "\"'“‘([":
         i -= 1
     return i == 0 or words[i - 1].text[0] in _OPENING
 
 
-def reworded(text: str, words: Sequence[Word], told: Mapping[int, str], agreed: frozenset[int]) -> list[Edit]:
-    """The edits that put ``told`` in place of words; empty strings remove them.
+def make_edits(text: str, words: Sequence[Word], new_words: Mapping[int, str], agreed: frozenset[int]) -> list[Edit]:
+    """The edits that put ``new_words`` in place of words; empty strings remove them.
 
     Args:
         text: what the words stand in.
         words: all of it, see :func:`allonym.evaluate.generalising.words_of`.
-        told: number of a word to what stands for it.
+        new_words: number of a word to what stands for it.
         agreed: those that only follow another word's change.
 
     Returns:
         Sorted, disjoint edits of ``text``.
     """
     runs: list[list[int]] = []
-    for i in sorted(told):
+    for i in sorted(new_words):
         alone = i in agreed or words[i].label is not None
-        joins = runs and not alone and runs[-1][-1] == i - 1 and not _single(runs[-1], words, agreed)
+        joins = runs and not alone and runs[-1][-1] == i - 1 and not _is_single(runs[-1], words, agreed)
         if joins and _BETWEEN.fullmatch(text, words[i - 1].end, words[i].start):
             runs[-1].append(i)
             continue
         runs.append([i])
     edits: list[Edit] = []
-    done, last = 0, ""
+    position, last = 0, ""
     for n, run in enumerate(runs):
         start, end = words[run[0]].start, words[run[-1]].end
         limit = words[runs[n + 1][0]].start if n + 1 < len(runs) else len(text)
-        if _single(run, words, agreed):
+        if _is_single(run, words, agreed):
             label = words[run[0]].label
             operator = GENERALISE if label is not None else AGREE
             if label is not None:
-                edits += _article(text, start, done, told[run[0]])
-            edits.append(Edit(start, end, told[run[0]], label or LABEL, 0, operator, text[start:end]))
-            done, last = end, ""
+                edits += _fit_article(text, start, position, new_words[run[0]])
+            edits.append(Edit(start, end, new_words[run[0]], label or LABEL, 0, operator, text[start:end]))
+            position, last = end, ""
             continue
-        new = _once([told[i] for i in run])
-        if new and new == last and _LISTED.fullmatch(text, done, start) and edits:
+        new = _join_once([new_words[i] for i in run])
+        if new and new == last and _LISTED.fullmatch(text, position, start) and edits:
             old = edits.pop()
             edits.append(Edit(old.start, end, old.replacement, LABEL, 0, old.operator, text[old.start : end]))
-            done = end
+            position = end
             continue
         last = new
         if not new:
-            start, end, new = _gone(text, words, run, done, limit)
-        if new and words[run[0]].text[:1].isupper() and (_starts(words, run[0])):
+            start, end, new = _remove_run(text, words, run, position, limit)
+        if new and words[run[0]].text[:1].isupper() and (_starts_sentence(words, run[0])):
             new = new[:1].upper() + new[1:]
         first = words[run[0]].start
         if follows := new or text[end:].lstrip()[:40]:
-            edits += _article(text, first, done, follows)
+            edits += _fit_article(text, first, position, follows)
         operator = GENERALISE if last else SUPPRESS
         edits.append(Edit(start, end, new, LABEL, 0, operator, text[start:end]))
-        done = end
+        position = end
     return edits
 
 
-def _article(text: str, start: int, low: int, new: str) -> list[Edit]:
+def _fit_article(text: str, start: int, low: int, new: str) -> list[Edit]:
     """The edit that makes an indefinite article before ``start`` fit; none where it does."""
     place = article(text, start, low)
     if place is None:
         return []
-    found = text[place[0] : place[1]]
-    fitting = with_article(found, new)
-    return [] if fitting is None or fitting == found else [Edit(*place, fitting, LABEL, 0, AGREE, found)]
+    old_article = text[place[0] : place[1]]
+    fitting = with_article(old_article, new)
+    return [] if fitting is None or fitting == old_article else [Edit(*place, fitting, LABEL, 0, AGREE, old_article)]
 
 
-def _single(run: Sequence[int], words: Sequence[Word], agreed: frozenset[int]) -> bool:
+def _is_single(run: Sequence[int], words: Sequence[Word], agreed: frozenset[int]) -> bool:
     return len(run) == 1 and (run[0] in agreed or words[run[0]].label is not None)
 
 
-def _once(said: Sequence[str]) -> str:
+def _join_once(words: Sequence[str]) -> str:
     """What is left to say, each thing once."""
-    out = [word for word in dict.fromkeys(said) if word]
+    out = [word for word in dict.fromkeys(words) if word]
     if len(out) > 1 and out[-1] in ("thing", "things", "person", "people"):
         return " ".join([*out[:-2], out[-1]]) if out[-2] in ("thing", "things") else " ".join(out)
     return " ".join(out)
 
 
-def _gone(text: str, words: Sequence[Word], run: Sequence[int], low: int, high: int) -> tuple[int, int, str]:
+def _remove_run(text: str, words: Sequence[Word], run: Sequence[int], low: int, high: int) -> tuple[int, int, str]:
     """Where what is removed begins and ends, and what takes its place: the next word, where an article waits for it."""
     start, end = words[run[0]].start, words[run[-1]].end
     after = words[run[-1] + 1] if run[-1] + 1 < len(words) else None
@@ -237,5 +237,5 @@ def _gone(text: str, words: Sequence[Word], run: Sequence[int], low: int, high: 
             return start, end, ""
     if start > low and text[start - 1] == "-" and start - 1 > low:
         start -= 1
-    left = text[start - 1] if start > low else ""
-    return (*removed(text, start, end, low, high, left or (" " if start else "")), "")
+    before = text[start - 1] if start > low else ""
+    return (*removed(text, start, end, low, high, before or (" " if start else "")), "")

@@ -74,12 +74,12 @@ class Scoring(Serialisable):
             return self.own[tag]
         label, partial = label_of(tag)
         base = tag.removesuffix(PARTIAL)
-        whole = self.own.get(base, TAXONOMY.get(label).risk)
+        full = self.own.get(base, TAXONOMY.get(label).risk)
         if not partial:
-            return whole
+            return full
         if label == "EMAIL_ADDRESS" and base not in self.own:
             return EMAIL_PARTIAL[self.email_partial]
-        return (whole + 1) // 2 if whole == _MOST else whole // 2
+        return (full + 1) // 2 if full == _MOST else full // 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,11 +161,11 @@ def score_conversation(marked: Marked, scoring: Scoring | None = None, *, propos
             f"{marked.id + ': ' if marked.id else ''}{open_} proposed mark{'s' * (open_ > 1)} that no person has "
             "confirmed or rejected; do so, or count them all for an upper bound"
         )
-    kept = [m for m in marked.marks if m.confirmed or (m.confirmed is None and proposals == "count")]
-    if kept and max(m.end for m in kept) > len(marked.text):
+    marks = [m for m in marked.marks if m.confirmed or (m.confirmed is None and proposals == "count")]
+    if marks and max(m.end for m in marks) > len(marked.text):
         raise DataError(f"{marked.id + ': ' if marked.id else ''}a mark lies outside of the text")
     items = []
-    for group in _things(marked, kept):
+    for group in _group_things(marked, marks):
         best = max(group, key=lambda m: (scoring.of(m.tag), -m.start))
         items.append(Item(best.tag, scoring.of(best.tag), tuple(sorted(group))))
     items.sort(key=lambda i: i.marks[0])
@@ -173,7 +173,7 @@ def score_conversation(marked: Marked, scoring: Scoring | None = None, *, propos
     return Scored(marked.id, tuple(items), rejected, open_ if proposals == "count" else 0)
 
 
-def _things(marked: Marked, marks: Sequence[Mark]) -> list[list[Mark]]:
+def _group_things(marked: Marked, marks: Sequence[Mark]) -> list[list[Mark]]:
     """The marks of each thing."""
     if not marks:
         return []
@@ -184,20 +184,20 @@ def _things(marked: Marked, marks: Sequence[Mark]) -> list[list[Mark]]:
     out: list[list[Mark]] = []
     spelled: list[tuple[str, str, list[Mark]]] = []
     for group, family in groups:
-        known = None
+        entity = None
         if family in _NAMED:
             form = organization(plain(marked.text[group[0].start : group[0].end]))
-            known = next((g for f, other, g in spelled if f == family and _alike(form, other)), None)
-            if known is None:
+            entity = next((g for f, other, g in spelled if f == family and _are_alike(form, other)), None)
+            if entity is None:
                 spelled.append((family, form, group))
-        if known is None:
+        if entity is None:
             out.append(group)
         else:
-            known += group
-    return _settled(out)
+            entity += group
+    return _apply_items(out)
 
 
-def _settled(groups: list[list[Mark]]) -> list[list[Mark]]:
+def _apply_items(groups: list[list[Mark]]) -> list[list[Mark]]:
     """With what annotators said: marks with one item are one thing, and those with another are another."""
     named: dict[str, list[Mark]] = {}
     rest = []
@@ -206,17 +206,17 @@ def _settled(groups: list[list[Mark]]) -> list[list[Mark]]:
         for mark in group:
             if mark.item:
                 named.setdefault(mark.item, []).append(mark)
-        left = [m for m in group if not m.item]
-        if left and len(items) == 1:
-            named[next(iter(items))] += left
-        elif left:
-            rest.append(left)
+        unnamed = [m for m in group if not m.item]
+        if unnamed and len(items) == 1:
+            named[next(iter(items))] += unnamed
+        elif unnamed:
+            rest.append(unnamed)
     return [*named.values(), *rest]
 
 
-def _alike(one: str, other: str) -> bool:
+def _are_alike(first: str, second: str) -> bool:
     """Whether two plain names differ in blanks and signs only, or in one letter that does not change the sound."""
-    a, b = characters(one), characters(other)
+    a, b = characters(first), characters(second)
     if a == b:
         return True
     if min(len(a), len(b)) < _LEAST_ALIKE or any(c.isdigit() for c in a + b):

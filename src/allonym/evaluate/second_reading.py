@@ -22,7 +22,7 @@ from allonym.detect.words import word_list
 from allonym.document import Document, Interval, Span, merge, subtract
 from allonym.errors import DataError, UsageError
 from allonym.evaluate.marking import Mark, Marked, marks_to
-from allonym.evaluate.pairs import checked, report_progress
+from allonym.evaluate.pairs import check_pairs, report_progress
 from allonym.evaluate.residual import ResidualRisk, residual_risk
 from allonym.evaluate.scoring import Scoring
 from allonym.labels import TAXONOMY, Label
@@ -156,7 +156,7 @@ def second_reading(
     Raises:
         DataError: no text, unequal lengths, or a detector failed. UsageError: the policy or point is not valid.
     """
-    checked(
+    check_pairs(
         anonymised if original is None else original, anonymised, *([ids] if ids else []), *([meta] if meta else [])
     )
     chosen = Policy.load(policy) if policy is not None else reading_policy(point, wide=wide)

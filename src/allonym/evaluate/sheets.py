@@ -17,7 +17,7 @@ from random import Random
 from typing import Any
 
 from allonym.errors import DataError, UsageError
-from allonym.evaluate.profiles import Subject, deal
+from allonym.evaluate.profiles import Subject, deal_items
 
 COLLECT, JUDGE = "collect", "judge"
 FORM = "allonym intruder study"
@@ -87,7 +87,7 @@ class Given:
     said: Mapping[str, str] = field(repr=False)
 
 
-def judging(
+def make_judging_sheets(
     ids: Sequence[str],
     texts: Sequence[str],
     subjects: Sequence[str],
@@ -114,7 +114,7 @@ def judging(
         DataError: unequal lengths, no text, an empty one, or an id twice.
     """
     n = len(ids)
-    _check(ids, texts, subjects, groups)
+    _check_columns(ids, texts, subjects, groups)
     if judgements < 1 or per_page < 1 or (judges is not None and judges < 1):
         raise UsageError("judging: judges, judgements and texts of a page must be 1 or more")
     rng = Random(f"judging {seed}")
@@ -123,8 +123,8 @@ def judging(
     rng.shuffle(order)
     entries = {}
     members: dict[str, list[str]] = {}
-    for at, i in enumerate(order, 1):
-        token, group = f"t{at:0{width}}", groups[i] if groups else ""
+    for position, i in enumerate(order, 1):
+        token, group = f"t{position:0{width}}", groups[i] if groups else ""
         entries[token] = Entry(token, ids[i], subjects[i], group, text=texts[i])
         members.setdefault(group, []).append(token)
     pages: list[tuple[str, ...]] = []
@@ -140,11 +140,11 @@ def judging(
             if size * judges < len(tokens):
                 least = math.ceil(len(tokens) / size)
                 raise UsageError(f"judging: {least} judges required for {len(tokens)} texts at least, got {judges}")
-        pages += [tuple(tokens[i] for i in hand) for hand in deal(len(tokens), sizes, rng)]
-    return Sheets(JUDGE, _name(JUDGE, seed, [entries[t].text for p in pages for t in p]), entries, tuple(pages))
+        pages += [tuple(tokens[i] for i in hand) for hand in deal_items(len(tokens), sizes, rng)]
+    return Sheets(JUDGE, _make_token(JUDGE, seed, [entries[t].text for p in pages for t in p]), entries, tuple(pages))
 
 
-def collection(subjects: Sequence[Subject], writers: int, *, each: int = 1, seed: int = 0) -> Sheets:
+def make_collection_sheets(subjects: Sequence[Subject], writers: int, *, each: int = 1, seed: int = 0) -> Sheets:
     """Deal people to writers: ``each`` of every group, groups in the order of the pool, as in P3.
 
     Args:
@@ -176,9 +176,9 @@ def collection(subjects: Sequence[Subject], writers: int, *, each: int = 1, seed
     for group, tokens in members.items():
         if len(tokens) < each:
             raise UsageError(f"collection: group {group!r} has {len(tokens)} people, {each} for each writer required")
-        hands = deal(len(tokens), [each] * writers, rng)
+        hands = deal_items(len(tokens), [each] * writers, rng)
         pages = [(*page, *(tokens[i] for i in hand)) for page, hand in zip(pages, hands, strict=True)]
-    return Sheets(COLLECT, _name(COLLECT, seed, [s.name for s in subjects], writers), entries, tuple(pages))
+    return Sheets(COLLECT, _make_token(COLLECT, seed, [s.name for s in subjects], writers), entries, tuple(pages))
 
 
 def read_key(path: Path) -> Sheets:
@@ -189,17 +189,17 @@ def read_key(path: Path) -> Sheets:
         DataError: it is no key.
     """
     try:
-        found = json.loads(_content(path))
-        if found["form"] != f"{FORM}, key" or found["task"] not in FIELDS:
+        key = json.loads(_read_content(path))
+        if key["form"] != f"{FORM}, key" or key["task"] not in FIELDS:
             raise ValueError
         entries = {
             e["token"]: Entry(e["token"], e["id"], e["subject"], e["group"], facts=e.get("facts", {}))
-            for e in found["entries"]
+            for e in key["entries"]
         }
-        pages = tuple(tuple(map(str, page)) for page in found["pages"])
+        pages = tuple(tuple(map(str, page)) for page in key["pages"])
         if any(token not in entries for page in pages for token in page):
             raise ValueError
-        return Sheets(found["task"], str(found["study"]), entries, pages)
+        return Sheets(key["task"], str(key["study"]), entries, pages)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise DataError(f"{path.name}: the key of a study is required, as `intruder-study` writes it") from None
 
@@ -217,53 +217,55 @@ def read_answers(paths: Iterable[Path], sheets: Sheets) -> list[Given]:
             page, or one participant answered one thing twice. Nothing of an answer is shown.
     """
     out: list[Given] = []
-    seen: dict[tuple[int, str, str], str] = {}
+    answered: dict[tuple[int, str, str], str] = {}
     for path in paths:
-        for at, row in enumerate(_rows(path), 1):
-            where = f"{path.name}, answer {at}"
-            one = _given(row, sheets, where)
-            if one is None:
+        for number, row in enumerate(_read_rows(path), 1):
+            where = f"{path.name}, answer {number}"
+            answer = _read_answer(row, sheets, where)
+            if answer is None:
                 continue
-            key = (one.page, one.participant, one.token)
-            if key in seen:
-                raise DataError(f"{where}: the same page, participant and text are in {seen[key]} already")
-            seen[key] = path.name
-            out.append(one)
+            key = (answer.page, answer.participant, answer.token)
+            if key in answered:
+                raise DataError(f"{where}: the same page, participant and text are in {answered[key]} already")
+            answered[key] = path.name
+            out.append(answer)
     return out
 
 
-def claimed(given: Given) -> bool:
+def has_claimed(answer: Given) -> bool:
     """Whether a judge said that the person could be identified."""
-    return _SAID.get(given.said.get("identified", ""), False)
+    return _SAID.get(answer.said.get("identified", ""), False)
 
 
-def _given(row: Mapping[str, object], sheets: Sheets, where: str) -> Given | None:
-    said = {
+def _read_answer(row: Mapping[str, object], sheets: Sheets, where: str) -> Given | None:
+    values = {
         k: str(row.get(k) or "").strip() for k in ("study", "task", "page", "participant", "item", *FIELDS[sheets.task])
     }
-    if said["task"] != sheets.task:
+    if values["task"] != sheets.task:
         raise DataError(f"{where}: answers to the task {sheets.task} are required, got some to another")
-    if said["study"] != sheets.study:
+    if values["study"] != sheets.study:
         raise DataError(f"{where}: belongs to another study than the key")
-    page = int(said["page"]) if said["page"].isascii() and said["page"].isdigit() else 0
-    if not 1 <= page <= len(sheets.pages) or said["item"] not in sheets.pages[page - 1]:
+    page = int(values["page"]) if values["page"].isascii() and values["page"].isdigit() else 0
+    if not 1 <= page <= len(sheets.pages) or values["item"] not in sheets.pages[page - 1]:
         raise DataError(f"{where}: is about nothing on a page of this study")
-    if sheets.task == JUDGE and said["identified"] not in ("", *_SAID):
+    if sheets.task == JUDGE and values["identified"] not in ("", *_SAID):
         raise DataError(f"{where}: identified must be yes, no or empty")
-    told = {k: said[k] for k in FIELDS[sheets.task]}
-    empty = not told["identified"] if sheets.task == JUDGE else not told["text"]
-    return None if empty else Given(said["item"], page, said["participant"], told)
+    fields = {k: values[k] for k in FIELDS[sheets.task]}
+    empty = not fields["identified"] if sheets.task == JUDGE else not fields["text"]
+    return None if empty else Given(values["item"], page, values["participant"], fields)
 
 
-def _rows(path: Path) -> list[Mapping[str, Any]]:
-    content = _content(path)
+def _read_rows(path: Path) -> list[Mapping[str, Any]]:
+    content = _read_content(path)
     try:
         if content.lstrip().startswith("{"):
-            found = json.loads(content)
-            if found.get("form") != FORM:
+            objects = json.loads(content)
+            if objects.get("form") != FORM:
                 raise ValueError
-            beside = {k: found[k] for k in ("study", "task", "page")} | {"participant": found.get("participant", "")}
-            return [{**answer, **beside} for answer in found["answers"]]
+            beside = {k: objects[k] for k in ("study", "task", "page")} | {
+                "participant": objects.get("participant", "")
+            }
+            return [{**answer, **beside} for answer in objects["answers"]]
         rows = list(csv.DictReader(io.StringIO(content, newline="")))
         if not rows or any("item" not in row or "study" not in row for row in rows):
             raise ValueError
@@ -272,7 +274,7 @@ def _rows(path: Path) -> list[Mapping[str, Any]]:
         raise DataError(f"{path.name}: answers as a page saves them, JSON or CSV, are required") from None
 
 
-def _content(path: Path) -> str:
+def _read_content(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")
     except OSError as error:
@@ -281,7 +283,7 @@ def _content(path: Path) -> str:
         raise DataError(f"{path.name}: is not UTF-8") from None
 
 
-def _check(ids: Sequence[str], texts: Sequence[str], subjects: Sequence[str], groups: Sequence[str]) -> None:
+def _check_columns(ids: Sequence[str], texts: Sequence[str], subjects: Sequence[str], groups: Sequence[str]) -> None:
     n = len(ids)
     if len(texts) != n or len(subjects) != n or (groups and len(groups) != n):
         raise DataError(f"judging: a text, a subject and a group for each id are required; got {n} ids")
@@ -295,5 +297,5 @@ def _check(ids: Sequence[str], texts: Sequence[str], subjects: Sequence[str], gr
         raise DataError(f"judging: {bare} of {n} texts have no subject")
 
 
-def _name(*parts: object) -> str:
+def _make_token(*parts: object) -> str:
     return sha256(json.dumps(parts).encode()).hexdigest()[:10]

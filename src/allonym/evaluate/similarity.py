@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from allonym.evaluate.pairs import checked
+from allonym.evaluate.pairs import check_pairs
 from allonym.serial import Serialisable
 from allonym.stats import Estimate, none
 from allonym.stats.samples import average
 
-__all__ = ["Similarity", "similarities", "similarity"]
+__all__ = ["Similarity", "measure_similarities", "similarity"]
 
 Encode = Callable[[Sequence[str]], Any]
 _PIECE = 16  # texts between two reports of progress
@@ -32,7 +32,7 @@ class Similarity(Serialisable):
     chance: Estimate
 
 
-def similarities(
+def measure_similarities(
     original: Sequence[str],
     anonymised: Sequence[str],
     *,
@@ -54,7 +54,7 @@ def similarities(
     """
     import numpy as np
 
-    n = checked(original, anonymised)
+    n = check_pairs(original, anonymised)
     if encode is None:
         from allonym.models.encoder import load_encoder
 
@@ -62,17 +62,18 @@ def similarities(
     rows: list[Any] = []
     for texts in (original, anonymised):
         parts = []
-        for at in range(0, n, _PIECE):
-            parts.append(np.asarray(encode(texts[at : at + _PIECE]), np.float64))
+        for start in range(0, n, _PIECE):
+            parts.append(np.asarray(encode(texts[start : start + _PIECE]), np.float64))
             if advance is not None:
-                advance(len(rows) * n + min(n, at + _PIECE), 2 * n)
+                advance(len(rows) * n + min(n, start + _PIECE), 2 * n)
         rows.append(np.concatenate(parts))
     before, after = rows
-    said = [bool(b.any()) and bool(a.any()) for b, a in zip(before, after, strict=True)]
-    own = [_cosine(b, a) if ok else math.nan for b, a, ok in zip(before, after, said, strict=True)]
-    other = [_cosine(before[i], after[(i + 1) % n]) if n > 1 and said[i] and after[(i + 1) % n].any() else math.nan
-             for i in range(n)]  # fmt: skip
-    return own, other
+    have_words = [bool(b.any()) and bool(a.any()) for b, a in zip(before, after, strict=True)]
+    similar = [_compute_cosine(b, a) if ok else math.nan for b, a, ok in zip(before, after, have_words, strict=True)]
+    following = [after[(i + 1) % n] for i in range(n)]
+    both = [n > 1 and ok and other.any() for ok, other in zip(have_words, following, strict=True)]
+    unrelated = [_compute_cosine(b, a) if ok else math.nan for b, a, ok in zip(before, following, both, strict=True)]
+    return similar, unrelated
 
 
 def similarity(
@@ -83,16 +84,18 @@ def similarity(
     threads: int = 1,
     advance: Callable[[int, int], None] | None = None,
 ) -> Similarity:
-    """Semantic similarity of texts and their anonymised versions; arguments as of :func:`similarities`."""
-    return summary(*similarities(original, anonymised, encode=encode, threads=threads, advance=advance))
+    """Semantic similarity of texts and their anonymised versions; arguments as of :func:`measure_similarities`."""
+    return summarise_similarities(
+        *measure_similarities(original, anonymised, encode=encode, threads=threads, advance=advance)
+    )
 
 
-def summary(own: Sequence[float], other: Sequence[float]) -> Similarity:
-    """The means of :func:`similarities`."""
-    return Similarity(*(average(known) if (known := [v for v in values if v == v]) else
-                        none("no text has words" if values is own else "no other text", len(values))
-                        for values in (own, other)))  # fmt: skip
+def summarise_similarities(similar: Sequence[float], unrelated: Sequence[float]) -> Similarity:
+    """The means of :func:`measure_similarities`."""
+    return Similarity(*(average(numbers) if (numbers := [v for v in values if v == v]) else
+                        none("no text has words" if values is similar else "no other text", len(values))
+                        for values in (similar, unrelated)))  # fmt: skip
 
 
-def _cosine(a: Any, b: Any) -> float:
+def _compute_cosine(a: Any, b: Any) -> float:
     return max(-1.0, min(1.0, float(a @ b) / float((a @ a) ** 0.5 * (b @ b) ** 0.5)))

@@ -14,9 +14,9 @@ from types import MappingProxyType
 from typing import Any
 
 from allonym.errors import DataError, MissingExtra, UnknownNameError, UsageError
-from allonym.evaluate.headlines import headlines
-from allonym.evaluate.measures import MEASURES, NEEDS, Inputs, Measure, gold_of
-from allonym.evaluate.pairs import checked
+from allonym.evaluate.headlines import list_headlines
+from allonym.evaluate.measures import MEASURES, NEEDS, Inputs, Measure, match_gold
+from allonym.evaluate.pairs import check_pairs
 from allonym.evaluate.reading import Pairs, value_of
 from allonym.files.state import State, digest
 from allonym.serial import Serialisable
@@ -49,7 +49,7 @@ class Evaluation(Serialisable):
     @property
     def headlines(self) -> list[dict[str, Any]]:
         """The few numbers that stand for all, see :data:`allonym.evaluate.headlines.HEADLINES`."""
-        return headlines(self.measures)
+        return list_headlines(self.measures)
 
     @property
     def _reasons(self) -> list[dict[str, str]]:
@@ -105,58 +105,58 @@ def evaluate(
     Raises:
         UsageError: no such measure or metadata field; DataError: texts lack what is named, or the gold is of others.
     """
-    checked(pairs.original, pairs.anonymised)
-    wanted = _wanted(measures)
+    check_pairs(pairs.original, pairs.anonymised)
+    names = _select_measures(measures)
     inputs = Inputs(
         pairs,
-        gold=None if gold is None else gold_of(pairs, gold),
-        labels=_column(pairs, labels, "labels"),
-        subjects=_column(pairs, subjects, "subjects", partly=True),
-        groups=_column(pairs, groups, "groups"),
+        gold=None if gold is None else match_gold(pairs, gold),
+        labels=_read_column(pairs, labels, "labels"),
+        subjects=_read_column(pairs, subjects, "subjects", partly=True),
+        groups=_read_column(pairs, groups, "groups"),
         background=tuple((text, subject) for text, subject in background),
         review_above=review_above,
         seed=seed,
     )
-    kept = None if state is None or texts else State(state)
-    corpus = digest(pairs.ids, pairs.original, pairs.anonymised) if kept else ""
-    found: dict[str, Mapping[str, Any]] = {}
+    saved = None if state is None or texts else State(state)
+    corpus = digest(pairs.ids, pairs.original, pairs.anonymised) if saved else ""
+    results: dict[str, Mapping[str, Any]] = {}
     skipped: dict[str, str] = {}
     seconds: dict[str, float] = {}
-    for name in wanted:
+    for name in names:
         measure = MEASURES[name]
         lacking = [NEEDS[need] for need in measure.needs if not getattr(inputs, need)]
         if lacking:
             skipped[name] = f"needs {' and '.join(lacking)}"
             continue
-        place = f"{name}-{_key(name, measure, inputs, corpus)}" if kept else ""
-        told = kept.find(place) if kept else None
-        if told is None:
+        place = f"{name}-{_make_key(name, measure, inputs, corpus)}" if saved else ""
+        values = saved.find(place) if saved else None
+        if values is None:
             began = time.monotonic()
             try:
-                told = measure.run(inputs, texts, _stage(advance, name))
+                values = measure.run(inputs, texts, _report_stage(advance, name))
             except (DataError, MissingExtra) as error:
                 skipped[name] = str(error)
                 continue
             seconds[name] = round(time.monotonic() - began, 2)
-            if kept:
-                told = kept.keep(place, told)
-        found[name] = told
+            if saved:
+                values = saved.keep(place, values)
+        results[name] = values
         if advance is not None:
             advance(name, 1, 1)
     settings = {
-        "measures": wanted,
+        "measures": names,
         "seed": seed,
         **{
-            name: given
-            for name, given in (("labels", labels), ("subjects", subjects), ("groups", groups))
-            if isinstance(given, str)
+            name: value
+            for name, value in (("labels", labels), ("subjects", subjects), ("groups", groups))
+            if isinstance(value, str)
         },
         "gold": gold is not None,
         "background": len(background),
         "review_above": review_above,
         "texts": texts,
     }
-    return Evaluation(len(pairs), MappingProxyType(found), MappingProxyType(skipped), settings, seconds)
+    return Evaluation(len(pairs), MappingProxyType(results), MappingProxyType(skipped), settings, seconds)
 
 
 def compare(
@@ -164,7 +164,7 @@ def compare(
     *,
     human: Sequence[str] = (),
     advance: Progress | None = None,
-    **given: Any,
+    **options: Any,
 ) -> Comparison:
     """Evaluate several anonymised versions of one corpus.
 
@@ -172,7 +172,7 @@ def compare(
         versions: name to the texts before and after; the originals are the same in all.
         human: names of versions that people made: what a machine is held against (P3 section 5.4).
         advance: called with ``version: measure``, steps done, steps in all.
-        given: as for :func:`evaluate`.
+        options: as for :func:`evaluate`.
 
     Raises:
         DataError: fewer than two versions, or their originals are not the same.
@@ -187,11 +187,11 @@ def compare(
     for name, pairs in others:
         if pairs.original != first[1].original:
             raise DataError(f"{name}: the originals are not those of {first[0]}; versions of one corpus are required")
-    out = {name: evaluate(pairs, advance=_version(advance, name), **given) for name, pairs in versions.items()}
+    out = {name: evaluate(pairs, advance=_report_version(advance, name), **options) for name, pairs in versions.items()}
     return Comparison(MappingProxyType(out), tuple(human))
 
 
-def _wanted(measures: Sequence[str] | None) -> list[str]:
+def _select_measures(measures: Sequence[str] | None) -> list[str]:
     for name in measures or ():
         if name not in MEASURES:
             raise UnknownNameError("measure", name, MEASURES, "evaluate")
@@ -200,28 +200,28 @@ def _wanted(measures: Sequence[str] | None) -> list[str]:
     return [name for name in MEASURES if measures is None or name in measures]
 
 
-def _column(pairs: Pairs, given: Key | None, name: str, *, partly: bool = False) -> tuple[str, ...] | None:
-    if given is None:
+def _read_column(pairs: Pairs, key: Key | None, name: str, *, partly: bool = False) -> tuple[str, ...] | None:
+    if key is None:
         return None
-    if isinstance(given, str):
-        values = [value_of(meta, given) for meta in pairs.meta]
+    if isinstance(key, str):
+        values = [value_of(meta, key) for meta in pairs.meta]
         if not (partly and any(values)):
-            values = pairs.labels(given)
+            values = pairs.labels(key)
     else:
-        values = list(given)
+        values = list(key)
     if len(values) != len(pairs):
         raise DataError(f"{name}: one value for each text is required; got {len(values)} for {len(pairs)} texts")
     return tuple(values)
 
 
-def _key(name: str, measure: Measure, inputs: Inputs, corpus: str) -> str:
+def _make_key(name: str, measure: Measure, inputs: Inputs, corpus: str) -> str:
     read = {what: getattr(inputs, what) for what in (*measure.needs, *measure.uses)}
     return digest(name, corpus, inputs.seed, read)
 
 
-def _stage(advance: Progress | None, name: str) -> Callable[[int, int], None] | None:
-    return None if advance is None else lambda done, total: advance(name, done, total)
+def _report_stage(advance: Progress | None, name: str) -> Callable[[int, int], None] | None:
+    return None if advance is None else lambda count, total: advance(name, count, total)
 
 
-def _version(advance: Progress | None, name: str) -> Progress | None:
-    return None if advance is None else lambda measure, done, total: advance(f"{name}: {measure}", done, total)
+def _report_version(advance: Progress | None, name: str) -> Progress | None:
+    return None if advance is None else lambda measure, count, total: advance(f"{name}: {measure}", count, total)

@@ -26,7 +26,7 @@ from sklearn.linear_model import LogisticRegression
 from allonym.stats.samples import average
 from allonym.text.words import IDENTIFIER
 
-__all__ = ["ROUGE", "Read", "Summariser", "oracle", "read", "rouge", "words_of"]
+__all__ = ["ROUGE", "Read", "Summariser", "average_length", "measure_rouge", "read_text", "select_best_sentences"]
 
 ROUGE = ("rouge1", "rouge2", "rougeL")
 _END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?\w)|\n+")
@@ -61,7 +61,7 @@ class Read:
         return f"Read({len(self.sentences)} sentences)"
 
 
-def read(text: str, *, model: str = "linear") -> Read:
+def read_text(text: str, *, model: str = "linear") -> Read:
     """A text cut into sentences; at line ends too, since a turn of a conversation is one.
 
     >>> read("Ann will write to the board. No. Then we shall all meet again.")
@@ -70,33 +70,35 @@ def read(text: str, *, model: str = "linear") -> Read:
     cut: list[str] = []
     for piece in _END.split(text):
         words = list(IDENTIFIER.finditer(piece))
-        for at in range(0, len(words), _LONGEST):
-            some = words[at : at + _LONGEST]
+        for start in range(0, len(words), _LONGEST):
+            some = words[start : start + _LONGEST]
             if len(some) >= _SHORTEST:
-                cut.append(piece[some[0].start() if at else 0 : some[-1].end() if at + _LONGEST < len(words) else None])
-    found = [tuple(IDENTIFIER.findall(s.lower())) for s in cut]
+                cut.append(
+                    piece[some[0].start() if start else 0 : some[-1].end() if start + _LONGEST < len(words) else None]
+                )
+    words_of_sentences = [tuple(IDENTIFIER.findall(s.lower())) for s in cut]
     vectors = None
     if model == "encoder":
         from allonym.models.encoder import encode
 
         vectors = encode(cut)
-    return Read(tuple(cut), tuple(found), _facts(cut, found), vectors)
+    return Read(tuple(cut), tuple(words_of_sentences), _describe_sentences(cut, words_of_sentences), vectors)
 
 
-def _facts(sentences: Sequence[str], words: Sequence[tuple[str, ...]]) -> Any:
+def _describe_sentences(sentences: Sequence[str], words: Sequence[tuple[str, ...]]) -> Any:
     out = np.zeros((len(sentences), _PLACES))
-    whole = Counter(w for own in words for w in own)
-    norm = math.sqrt(sum(c * c for c in whole.values())) or 1.0
-    for i, (text, own) in enumerate(zip(sentences, words, strict=True)):
-        mine = Counter(own)
-        central = sum(c * whole[w] for w, c in mine.items()) / norm / math.sqrt(sum(c * c for c in mine.values()))
+    counts = Counter(w for sentence_words in words for w in sentence_words)
+    norm = math.sqrt(sum(c * c for c in counts.values())) or 1.0
+    for i, (text, sentence_words) in enumerate(zip(sentences, words, strict=True)):
+        mine = Counter(sentence_words)
+        central = sum(c * counts[w] for w, c in mine.items()) / norm / math.sqrt(sum(c * c for c in mine.values()))
         place = i / len(sentences)
         out[i] = (
             place,
             place < 0.1,
-            min(len(own), _LONGEST) / _LONGEST,
+            min(len(sentence_words), _LONGEST) / _LONGEST,
             any(c.isdigit() for c in text),
-            sum(w[:1].isupper() for w in IDENTIFIER.findall(text)) / len(own),
+            sum(w[:1].isupper() for w in IDENTIFIER.findall(text)) / len(sentence_words),
             central,
         )
     return out
@@ -118,22 +120,22 @@ class Summariser:
         self.length = 0
         """Words of a summary: the mean of the references' first ones."""
 
-    def fit(self, texts: Sequence[Read], taken: Sequence[Sequence[int]], length: int) -> Summariser:
-        """Learn from texts and the sentences to take of each (see :func:`oracle`)."""
+    def fit(self, texts: Sequence[Read], best: Sequence[Sequence[int]], length: int) -> Summariser:
+        """Learn from texts and the sentences to take of each (see :func:`select_best_sentences`)."""
         self.length = length
         rng = np.random.default_rng(self._seed)
         chosen: list[list[int]] = []
-        for one, some in zip(texts, taken, strict=True):
-            rest = [i for i in range(len(one.sentences)) if i not in set(some)]
+        for text, some in zip(texts, best, strict=True):
+            rest = [i for i in range(len(text.sentences)) if i not in set(some)]
             against = min(len(rest), _AGAINST * max(1, len(some)))
             chosen.append([*some, *(rest[i] for i in sorted(rng.permutation(len(rest))[:against].tolist()))])
-        y = np.array([i < len(some) for some, own in zip(taken, chosen, strict=True) for i in range(len(own))])
+        y = np.array([i < len(some) for some, indices in zip(best, chosen, strict=True) for i in range(len(indices))])
         if y.any() and not y.all():
-            x = self._features(texts, chosen, learn=True)
+            x = self._make_features(texts, chosen, learn=True)
             self._fitted = LogisticRegression(C=1.0, solver="liblinear", random_state=0).fit(x, y)
         return self
 
-    def summary(self, text: Read) -> str:
+    def summarise(self, text: Read) -> str:
         """The best sentences, as many as make a summary, in the order of the text; the first ones where nothing was
         learnt."""
         n = len(text.sentences)
@@ -142,107 +144,108 @@ class Summariser:
         if self._fitted is None:
             scores = -np.arange(n, dtype=float)
         else:
-            scores = self._fitted.decision_function(self._features([text], [range(n)]))
-        return " ".join(text.sentences[i] for i in sorted(_best(text, scores, self.length)))
+            scores = self._fitted.decision_function(self._make_features([text], [range(n)]))
+        return " ".join(text.sentences[i] for i in sorted(_select_best(text, scores, self.length)))
 
-    def _features(self, texts: Sequence[Read], chosen: Sequence[Sequence[int]], *, learn: bool = False) -> Any:
-        facts = np.concatenate([t.facts[list(own)] for t, own in zip(texts, chosen, strict=True)])
+    def _make_features(self, texts: Sequence[Read], chosen: Sequence[Sequence[int]], *, learn: bool = False) -> Any:
+        facts = np.concatenate([t.facts[list(indices)] for t, indices in zip(texts, chosen, strict=True)])
         if self._model == "encoder":
             return np.hstack(
                 [facts, *[np.concatenate([t.vectors[list(o)] for t, o in zip(texts, chosen, strict=True)])]]
             )
-        words = [t.words[i] for t, own in zip(texts, chosen, strict=True) for i in own]
+        words = [t.words[i] for t, indices in zip(texts, chosen, strict=True) for i in indices]
         if learn:
             self._weights = TfidfVectorizer(analyzer=list, sublinear_tf=True).fit(words)
         return hstack([csr_matrix(facts), self._weights.transform(words)], "csr")
 
 
-def oracle(text: Read, references: Sequence[str], length: int) -> list[int]:
+def select_best_sentences(text: Read, references: Sequence[str], length: int) -> list[int]:
     """The sentences that greedily raise ROUGE-1 + ROUGE-2 most, until none does or a summary is long enough."""
-    wanted = [_grams(tuple(IDENTIFIER.findall(r.lower()))) for r in references]
-    if not text.sentences or not any(one for one, _ in wanted):
+    reference_grams = [_count_grams(tuple(IDENTIFIER.findall(r.lower()))) for r in references]
+    if not text.sentences or not any(words for words, _ in reference_grams):
         return []
-    grams = [_grams(words) for words in text.words]
+    grams = [_count_grams(words) for words in text.words]
     best: list[int] = []
     most = 0.0
-    for reference in wanted:  # the best reference is the one that a summary can come nearest to
-        taken, score = _greedy(grams, reference, length)
+    for reference in reference_grams:  # the best reference is the one that a summary can come nearest to
+        selected, score = _select_greedily(grams, reference, length)
         if score > most:
-            best, most = taken, score
+            best, most = selected, score
     return best
 
 
-def _grams(words: Sequence[str]) -> tuple[_Counts, _Counts]:
+def _count_grams(words: Sequence[str]) -> tuple[_Counts, _Counts]:
     return Counter(words), Counter(pairwise(words))
 
 
-def _greedy(
-    grams: Sequence[tuple[_Counts, _Counts]], wanted: tuple[_Counts, _Counts], length: int
+def _select_greedily(
+    grams: Sequence[tuple[_Counts, _Counts]], reference: tuple[_Counts, _Counts], length: int
 ) -> tuple[list[int], float]:
     """Places taken, and the sum of the two F1."""
-    sizes = [tuple(g.total() for g in own) for own in grams]
-    whole = tuple(w.total() for w in wanted)
-    taken: list[int] = []
-    own: tuple[_Counts, _Counts] = (Counter(), Counter())
+    sizes = [tuple(g.total() for g in covered) for covered in grams]
+    totals = tuple(w.total() for w in reference)
+    selected: list[int] = []
+    covered: tuple[_Counts, _Counts] = (Counter(), Counter())
     both, size, score = [0, 0], [0, 0], 0.0
 
-    def more(i: int, k: int) -> int:
+    def count_gain(i: int, k: int) -> int:
         """What a sentence adds to the words, or pairs, that are in summary and reference."""
-        have, target = own[k], wanted[k]
+        have, target = covered[k], reference[k]
         return sum(min(have[g] + c, target[g]) - min(have[g], target[g]) for g, c in grams[i][k].items() if g in target)
 
-    def raised(i: int) -> float:
+    def score_with(i: int) -> float:
         """The score with one more sentence."""
         return sum(
-            2 * (both[k] + more(i, k)) / total if (total := size[k] + sizes[i][k] + whole[k]) else 0.0 for k in (0, 1)
+            2 * (both[k] + count_gain(i, k)) / total if (total := size[k] + sizes[i][k] + totals[k]) else 0.0
+            for k in (0, 1)
         )
 
-    first = sorted(range(len(grams)), key=lambda i: (-raised(i), i))[:_CANDIDATES]
+    first = sorted(range(len(grams)), key=lambda i: (-score_with(i), i))[:_CANDIDATES]
     while first and size[0] < length:
-        best, back = max((raised(i), -i) for i in first)
+        best, back = max((score_with(i), -i) for i in first)
         if best <= score:
             break
-        score, at = best, -back
+        score, index = best, -back
         for k in (0, 1):
-            both[k] += more(at, k)
-            size[k] += sizes[at][k]
-            own[k].update(grams[at][k])
-        taken.append(at)
-        first.remove(at)
-    return taken, score
+            both[k] += count_gain(index, k)
+            size[k] += sizes[index][k]
+            covered[k].update(grams[index][k])
+        selected.append(index)
+        first.remove(index)
+    return selected, score
 
 
-def _best(text: Read, scores: Any, length: int) -> list[int]:
+def _select_best(text: Read, scores: Any, length: int) -> list[int]:
     """Places of the sentences to take, none much like another."""
-    taken: list[int] = []
-    seen: list[set[str]] = []
+    selected: list[int] = []
+    word_sets: list[set[str]] = []
     size = 0
     for i in np.argsort(-scores, kind="stable").tolist():
-        own = set(text.words[i])
-        if any(len(own & other) > _LIKE * min(len(own), len(other)) for other in seen):
+        words = set(text.words[i])
+        if any(len(words & other) > _LIKE * min(len(words), len(other)) for other in word_sets):
             continue
-        taken.append(i)
-        seen.append(own)
+        selected.append(i)
+        word_sets.append(words)
         size += len(text.words[i])
         if size >= length:
             break
-    return taken
+    return selected
 
 
-def words_of(references: Sequence[Sequence[str]]) -> int:
+def average_length(references: Sequence[Sequence[str]]) -> int:
     """How long a summary is: the mean number of words of the first references."""
     return max(1, round(average([len(IDENTIFIER.findall(r[0])) for r in references if r] or [1]).value))
 
 
-def rouge(summary: str, references: Sequence[str]) -> tuple[float, float, float]:
+def measure_rouge(summary: str, references: Sequence[str]) -> tuple[float, float, float]:
     """ROUGE-1, ROUGE-2 and ROUGE-L (F1, 0 to 1, with stems), each of the reference that it is best for."""
-    scored = [_scorer().score(reference, summary) for reference in references]
-    one, two, long = (max((s[name].fmeasure for s in scored), default=0.0) for name in ROUGE)
-    return one, two, long
+    scored = [_load_scorer().score(reference, summary) for reference in references]
+    rouge_1, rouge_2, rouge_l = (max((s[name].fmeasure for s in scored), default=0.0) for name in ROUGE)
+    return rouge_1, rouge_2, rouge_l
 
 
 @cache
-def _scorer() -> Any:
+def _load_scorer() -> Any:
     from rouge_score.rouge_scorer import RougeScorer
 
     return RougeScorer(list(ROUGE), use_stemmer=True)

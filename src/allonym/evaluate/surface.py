@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 
 from allonym.errors import DataError
-from allonym.evaluate.pairs import checked
+from allonym.evaluate.pairs import check_pairs
 from allonym.serial import Serialisable
 from allonym.stats import Estimate, none
 from allonym.stats.samples import average, difference
@@ -56,7 +56,7 @@ class Change(Serialisable):
     difference: Estimate
 
     @classmethod
-    def of(cls, before: Sequence[float], after: Sequence[float], reason: str) -> Change:
+    def measure(cls, before: Sequence[float], after: Sequence[float], reason: str) -> Change:
         """Compare one value per text; texts without a value in either version are left out."""
         pairs = [(b, a) for b, a in zip(before, after, strict=True) if b == b and a == a]
         if not pairs:
@@ -102,7 +102,7 @@ def removed(original: Sequence[str], anonymised: Sequence[str]) -> list[float]:
     Raises:
         DataError: unequal lengths.
     """
-    checked(original, anonymised, least=0)
+    check_pairs(original, anonymised, least=0)
     return [
         1 - len(list_words(a)) / n if (n := len(list_words(o))) else NAN
         for o, a in zip(original, anonymised, strict=True)
@@ -152,12 +152,12 @@ def reading_ease(text: str) -> float:
     Placeholders count as words of mean length, so that removing names alone does not make sentences look short.
     Syllables are counted by rule: groups of vowels, less a silent e. English only.
     """
-    return _Read.of(text).ease
+    return _Read.read(text).ease
 
 
 def grade_level(text: str) -> float:
     """Return the Flesch-Kincaid grade: 0.39 words per sentence + 11.8 syllables per word - 15.59; NaN without words."""
-    return _Read.of(text).grade
+    return _Read.read(text).grade
 
 
 def surface(original: Sequence[str], anonymised: Sequence[str], *, ranks: Mapping[str, int] | None = None) -> Surface:
@@ -170,15 +170,15 @@ def surface(original: Sequence[str], anonymised: Sequence[str], *, ranks: Mappin
     Raises:
         DataError: unequal lengths, or no texts.
     """
-    n = checked(original, anonymised)
+    n = check_pairs(original, anonymised)
     ranks = ranks_of() if ranks is None else ranks
-    before, after = [_Read.of(t) for t in original], [_Read.of(t) for t in anonymised]
+    before, after = [_Read.read(t) for t in original], [_Read.read(t) for t in anonymised]
     shares = [1 - len(a.words) / len(b.words) for b, a in zip(before, after, strict=True) if b.words]
     total = sum(len(b.words) for b in before)
     overall = 1 - sum(len(a.words) for a in after) / total if total else NAN
 
     def measure_change(value: Callable[[_Read], float], reason: str = "no text has words") -> Change:
-        return Change.of([value(b) for b in before], [value(a) for a in after], reason)
+        return Change.measure([value(b) for b in before], [value(a) for a in after], reason)
 
     return Surface(
         n,
@@ -200,7 +200,7 @@ class _Read:
     syllables: float
 
     @classmethod
-    def of(cls, text: str) -> _Read:
+    def read(cls, text: str) -> _Read:
         listed = list_words(text)
         if not listed:
             return cls(listed, NAN, NAN)

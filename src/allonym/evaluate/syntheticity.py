@@ -18,7 +18,7 @@ from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 from sklearn.svm import LinearSVC
 
 from allonym.errors import UsageError
-from allonym.evaluate.pairs import checked
+from allonym.evaluate.pairs import check_pairs
 from allonym.serial import Serialisable
 from allonym.stats import Estimate, none
 from allonym.stats.samples import bootstrap
@@ -114,7 +114,7 @@ def syntheticity(
         DataError: unequal lengths, or no text.
         UsageError: fewer than two folds.
     """
-    checked(original, anonymised)
+    check_pairs(original, anonymised)
     if folds < 2:
         raise UsageError(f"syntheticity: 2 folds at least are required, got {folds}")
     changed = [i for i, (a, b) in enumerate(zip(original, anonymised, strict=True)) if a != b]

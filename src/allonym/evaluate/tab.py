@@ -20,7 +20,7 @@ import numpy as np
 
 from allonym.document import Interval, merge, subtract
 from allonym.errors import DataError, MissingExtra
-from allonym.evaluate.matching import Mention, referents, touching
+from allonym.evaluate.matching import Mention, group_referents, select_touching
 from allonym.serial import Serialisable
 from allonym.stats import Estimate
 from allonym.stats.resampling import Draws
@@ -91,26 +91,26 @@ def unigram_bits(language: str = "en") -> Weights:
         raise DataError(f"no word frequencies of language {language!r}")
 
     @lru_cache(maxsize=1 << 16)
-    def bits(word: str) -> float:
+    def weigh_word(word: str) -> float:
         return -math.log2(max(wordfreq.word_frequency(word, language), MINIMUM))
 
-    return lambda text, places: [bits(text[a:b].casefold()) for a, b in places]
+    return lambda text, places: [weigh_word(text[a:b].casefold()) for a, b in places]
 
 
-def masked(text: str, place: Interval, cover: Sequence[Interval]) -> bool:
+def is_masked(text: str, place: Interval, cover: Sequence[Interval]) -> bool:
     """Whether a mention is masked wholly but for what may be skipped; ``cover`` is sorted and disjoint."""
-    left = list(subtract(place, touching(place, cover)))
-    if not left:
+    gaps = list(subtract(place, select_touching(place, cover)))
+    if not gaps:
         return True
     start = place[0]
     free = merge((start + m.start(), start + m.end()) for m in _SKIPPED.finditer(text[start : place[1]]))
-    return not any(True for gap in left for _ in subtract(gap, free))
+    return not any(True for gap in gaps for _ in subtract(gap, free))
 
 
-def counts(
+def count_masked(
     text: str,
     annotators: Sequence[Sequence[Mention]],
-    found: Iterable[Interval],
+    findings: Iterable[Interval],
     weights: Weights,
 ) -> Any:
     """What one text adds, ``(3 kinds, 3 units, 2)`` of masked and all, then masked words in four more columns.
@@ -118,38 +118,38 @@ def counts(
     Returns:
         A flat array: the table, then for precision right and all, plain and weighted; ``(22,)``.
     """
-    cover = merge(found)
+    cover = merge(findings)
     table = np.zeros((3, 3, 2))
     marked: list[list[Interval]] = []
     for mentions in annotators:
         marked.append([(m.start, m.end) for m in mentions if m.kind != "none"])
-        for same in referents(text, mentions).values():
+        for same in group_referents(text, mentions).values():
             kinds = {m.kind for m in same}
             if kinds == {"none"}:
                 continue
             rows = [0 if "direct" in kinds else 1, 2]
-            hidden = [masked(text, (m.start, m.end), cover) for m in same]
-            whole = all(h or m.kind == "none" for h, m in zip(hidden, same, strict=True))
+            hidden = [is_masked(text, (m.start, m.end), cover) for m in same]
+            is_whole = all(h or m.kind == "none" for h, m in zip(hidden, same, strict=True))
             words = [
-                masked(text, (m.start + w.start(), m.start + w.end()), cover)
+                is_masked(text, (m.start + w.start(), m.start + w.end()), cover)
                 for m in same
                 for w in IDENTIFIER.finditer(text[m.start : m.end])
             ]
-            table[rows] += [[whole, 1], [sum(hidden), len(hidden)], [sum(words), len(words)]]
+            table[rows] += [[is_whole, 1], [sum(hidden), len(hidden)], [sum(words), len(words)]]
     places = [(a + w.start(), a + w.end()) for a, b in cover for w in IDENTIFIER.finditer(text[a:b])]
     heavy = np.asarray(weights(text, places), float)
     if heavy.shape != (len(places),) or not np.all(heavy >= 0):
         raise DataError(f"weights: one number of 0 or above for each of {len(places)} words is required")
     right = np.zeros(len(places))
-    for own in marked:
-        right += _within(places, own)
+    for spans in marked:
+        right += _lie_within(places, spans)
     several = float(len(annotators))
     return np.array(
         [*table.ravel(), right.sum(), several * len(places), float(right @ heavy), several * float(heavy.sum())]
     )
 
 
-def _within(places: Sequence[Interval], marked: Sequence[Interval]) -> Any:
+def _lie_within(places: Sequence[Interval], marked: Sequence[Interval]) -> Any:
     """Which places lie wholly in one of the marked ones, which may overlap: bool ``(len(places),)``."""
     order = sorted(marked)
     starts = [a for a, _ in order]
@@ -157,22 +157,22 @@ def _within(places: Sequence[Interval], marked: Sequence[Interval]) -> Any:
     return np.array([y <= furthest[bisect_right(starts, x)] for x, y in places], bool)
 
 
-def scores(table: Any, draws: Draws, *, weights: str, kinds: str, entities: str) -> TabScores:
-    """The benchmark's figures from :func:`counts` of all texts, ``(n, 22)``."""
+def estimate_scores(table: Any, draws: Draws, *, weights: str, kinds: str, entities: str) -> TabScores:
+    """The benchmark's figures from :func:`count_masked` of all texts, ``(n, 22)``."""
     sums = draws.sums(table)
     cells = sums[:, :18].reshape(-1, 3, 3, 2)
 
-    def ratio(values: Any, reason: str, words: float | None = None) -> Estimate:
+    def estimate_ratio(values: Any, reason: str, words: float | None = None) -> Estimate:
         with np.errstate(invalid="ignore", divide="ignore"):
             share = values[:, 0] / values[:, 1]
         return draws.estimate(share, int(values[0, 1] if words is None else words), reason, share=words is None)
 
     recall = {
         kind: BenchmarkRecall(
-            *(ratio(cells[:, i, k], f"no {'' if kind == 'all' else kind + ' '}identifier") for k in range(3))
+            *(estimate_ratio(cells[:, i, k], f"no {'' if kind == 'all' else kind + ' '}identifier") for k in range(3))
         )
         for i, kind in enumerate(KINDS)
     }
     nothing = "nothing was masked"
-    precision, weighted = ratio(sums[:, 18:20], nothing), ratio(sums[:, 20:22], nothing, sums[0, 19])
+    precision, weighted = estimate_ratio(sums[:, 18:20], nothing), estimate_ratio(sums[:, 20:22], nothing, sums[0, 19])
     return TabScores(recall, precision, weighted, weights, kinds, entities)

@@ -26,7 +26,7 @@ from allonym.labels import Taxonomy
 from allonym.pipeline import Anonymized, AnyPolicy, detect
 from allonym.plan import Edit, Plan, apply
 from allonym.policy import Policy
-from allonym.report.families import FAMILIES, family, readable
+from allonym.report.families import FAMILIES, find_family, format_label
 from allonym.resolve import resolve
 
 SENSITIVE = "This page holds the original text. Keep it as safe as the text itself."
@@ -39,12 +39,12 @@ _SEEN |= dict.fromkeys(range(0xD800, 0xE000), 0xFFFD)
 
 @dataclass(frozen=True, slots=True)
 class _Mark:
-    """A stretch that is set off; ``told`` is the label behind the words, ``hint`` what it says when pointed at."""
+    """A stretch that is set off; ``label`` is the label behind the words, ``hint`` what it says when pointed at."""
 
     start: int
     end: int
     family: str
-    told: str
+    label: str
     hint: str
 
 
@@ -68,12 +68,12 @@ class Display:
         return f"Display({len(self.document.text)} characters, {what})"
 
     def _repr_html_(self) -> str:
-        return f"<style>{_style()}</style>\n{self._view()}"
+        return f"<style>{_read_style()}</style>\n{self._draw_view()}"
 
     @property
     def html(self) -> str:
         """A whole page that stands alone: it loads nothing, follows the system's light or dark, and can be printed."""
-        return page([self])
+        return draw_page([self])
 
     def save(self, path: str | Path) -> None:
         """Write :attr:`html` into a file that only its owner may read; it replaces what was there.
@@ -81,85 +81,92 @@ class Display:
         Raises:
             UsageError: the name does not end in ``.html`` or ``.htm``, or the file cannot be written.
         """
-        save([self], path)
+        save_page([self], path)
 
     @property
     def title(self) -> str:
         """What is shown, and the document's id where it has one."""
         return f"{'Findings' if self.plan is None else 'Before and after'}: {self.document.id}".rstrip(": ")
 
-    def _view(self) -> str:
+    def _draw_view(self) -> str:
         text = self.document.text
-        rows = _rows(self.document)
-        speakers = _speakers(self.document, rows)
+        rows = _split_rows(self.document)
+        speakers = _find_speakers(self.document, rows)
         edits = self.plan.edits if self.plan is not None else ()
-        marks = [_planned(e, self.taxonomy) for e in edits if e.end > e.start] if edits else self._found()
-        before = _before(text, rows, marks, speakers)
+        marks = [_mark_edit(e, self.taxonomy) for e in edits if e.end > e.start] if edits else self._mark_findings()
+        before = _draw_before(text, rows, marks, speakers)
         body = []
         if self.plan is None:
             body = [f'<div class="row"><div class="cell" dir="auto">{cell}</div></div>' for cell in before]
         else:
             body.append('<div class="row heads"><div class="cell before">Before</div>'
                         '<div class="cell after">After</div></div>')  # fmt: skip
-            for cell, made in zip(before, self._after(rows, speakers), strict=True):
+            for cell, after in zip(before, self._draw_after(rows, speakers), strict=True):
                 body.append(
                     f'<div class="row"><div class="cell before" dir="auto">{cell}</div>'
-                    f'<div class="cell after" dir="auto">{made}</div></div>'
+                    f'<div class="cell after" dir="auto">{after}</div></div>'
                 )
         kind = ("" if self.plan is None else " pair") + (" turns" if self.document.turns else "")
         return (
-            f'<section class="allonym" aria-label="{escape(self._summary())}">\n'
-            f'<div class="top"><p class="sum">{self._summary()}</p>{"" if self.plan is None else _CHOICE}</div>\n'
-            f'{self._legend()}<div class="lines{kind}" lang="und">\n'
+            f'<section class="allonym" aria-label="{escape(self._write_summary())}">\n'
+            f'<div class="top"><p class="sum">{self._write_summary()}</p>{"" if self.plan is None else _CHOICE}</div>\n'
+            f'{self._draw_legend()}<div class="lines{kind}" lang="und">\n'
             + "\n".join(body)
-            + f"\n</div>\n{self._table()}</section>"
+            + f"\n</div>\n{self._draw_table()}</section>"
         )
 
-    def _summary(self) -> str:
+    def _write_summary(self) -> str:
         size = f"{len(self.document.text):,} characters"
         if self.plan is None:
-            return f"{_count(len(self.spans), 'finding')} in {size}"
+            return f"{_count_noun(len(self.spans), 'finding')} in {size}"
         real = [e for e in self.plan.edits if not e.operator.startswith(_ARTICLE)]
         named = len({e.entity for e in real if e.entity})
-        return f"{_count(len(real), 'replacement')} for {_count(named, 'entity', 'entities')} in {size}"
+        return f"{_count_noun(len(real), 'replacement')} for {_count_noun(named, 'entity', 'entities')} in {size}"
 
-    def _found(self) -> list[_Mark]:
+    def _mark_findings(self) -> list[_Mark]:
         shown = self.spans
         if any(a.overlaps(b) for a, b in pairwise(shown)):
             shown = resolve(shown, self.taxonomy)
-        return [_Mark(s.start, s.end, family(s.label, self.taxonomy), readable(s.label), _hint(s)) for s in shown]
+        return [
+            _Mark(s.start, s.end, find_family(s.label, self.taxonomy), format_label(s.label), _describe_finding(s))
+            for s in shown
+        ]
 
-    def _after(self, rows: list[Interval], speakers: list[Interval]) -> Iterator[str]:
+    def _draw_after(self, rows: list[Interval], speakers: list[Interval]) -> Iterator[str]:
         assert self.plan is not None
         text, edits = self.document.text, self.plan.edits
-        i, done = 0, 0  # the next edit, and how far the text is written or gone
+        i, position = 0, 0  # the next edit, and how far the text is written or gone
         for number, (start, end) in enumerate(rows):
             pieces = []
-            done = max(done, start)
+            position = max(position, start)
             last = number == len(rows) - 1
             while i < len(edits) and (edits[i].start < end or last):
                 edit = edits[i]
-                pieces += [_plain(text, done, edit.start, speakers[number]), _replaced(edit, self.taxonomy)]
-                done = edit.end
+                pieces += [
+                    _draw_plain(text, position, edit.start, speakers[number]),
+                    _draw_replacement(edit, self.taxonomy),
+                ]
+                position = edit.end
                 i += 1
-            pieces.append(_plain(text, done, end, speakers[number]) if done < end else "")
+            pieces.append(_draw_plain(text, position, end, speakers[number]) if position < end else "")
             yield "".join(pieces)
 
-    def _legend(self) -> str:
+    def _draw_legend(self) -> str:
         labels = [s.label for s in self.spans] if self.plan is None else [
             e.label for e in self.plan.edits if not e.operator.startswith(_ARTICLE)
         ]  # fmt: skip
         counted = Counter(labels)
         if not counted:
             return ""
-        order = sorted(counted, key=lambda x: (FAMILIES.index(family(x, self.taxonomy)), -counted[x], x))
+        order = sorted(counted, key=lambda x: (FAMILIES.index(find_family(x, self.taxonomy)), -counted[x], x))
         items = "".join(
-            f'<li class="f-{family(label, self.taxonomy)}">{_safe(readable(label))} <b>{counted[label]:,}</b></li>'
+            f'<li class="f-{find_family(label, self.taxonomy)}">{_escape_text(format_label(label))} '
+            f"<b>{counted[label]:,}</b></li>"
             for label in order
         )
         return f'<ul class="legend" aria-label="Kinds">{items}</ul>\n'
 
-    def _table(self) -> str:
+    def _draw_table(self) -> str:
         if self.plan is None:
             head = ("Where", "Label", "Score", "Found by")
             rows = [(f"{s.start}–{s.end}", s.label, f"{s.score:.2f}", s.source) for s in self.spans]
@@ -169,7 +176,7 @@ class Display:
         if not rows:
             return ""
         heads = "".join(f'<th scope="col">{name}</th>' for name in head)
-        body = "\n".join("<tr>" + "".join(f"<td>{_safe(c)}</td>" for c in row) + "</tr>" for row in rows)
+        body = "\n".join("<tr>" + "".join(f"<td>{_escape_text(c)}</td>" for c in row) + "</tr>" for row in rows)
         name = "All findings" if self.plan is None else "All edits"
         return (
             f'<details><summary>{name}</summary>\n<div class="scroll" tabindex="0" role="region" aria-label="{name}">'
@@ -218,13 +225,16 @@ def display(
     return Display(document, spans, None, loaded.taxonomy)
 
 
-def page(views: Sequence[Display], title: str = "") -> str:
+def draw_page(views: Sequence[Display], title: str = "") -> str:
     """One page of several documents, as :attr:`Display.html` is of one; ``title`` is by default the first one's."""
-    style = _style()
+    style = _read_style()
     digest = b64encode(sha256(style.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
-    title = _safe(title or next((view.title for view in views), "Findings"))
-    parts = [f"<h2>{_safe(view.title)}</h2>\n{view._view()}" if len(views) > 1 else view._view() for view in views]
+    title = _escape_text(title or next((view.title for view in views), "Findings"))
+    parts = [
+        f"<h2>{_escape_text(view.title)}</h2>\n{view._draw_view()}" if len(views) > 1 else view._draw_view()
+        for view in views
+    ]
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{escape(policy)}">\n'
@@ -233,12 +243,12 @@ def page(views: Sequence[Display], title: str = "") -> str:
         f'<meta name="robots" content="noindex">\n<title>{title}</title>\n<style>{style}</style>\n</head>\n'
         f'<body class="allonym-page">\n<main>\n<h1>{title}</h1>\n<p class="care">{SENSITIVE}</p>\n'
         + "\n".join(parts)
-        + f"\n<footer>{_footer()}</footer>\n</main>\n</body>\n</html>\n"
+        + f"\n<footer>{_write_footer()}</footer>\n</main>\n</body>\n</html>\n"
     )
 
 
-def save(views: Sequence[Display], path: str | Path, title: str = "") -> None:
-    """Write :func:`page` into a file that only its owner may read; it replaces what was there.
+def save_page(views: Sequence[Display], path: str | Path, title: str = "") -> None:
+    """Write :func:`draw_page` into a file that only its owner may read; it replaces what was there.
 
     Raises:
         UsageError: the name does not end in ``.html`` or ``.htm``, or the file cannot be written.
@@ -251,7 +261,7 @@ def save(views: Sequence[Display], path: str | Path, title: str = "") -> None:
         part = PartFile(path)
         try:
             part.path.chmod(0o600)
-            part.write(page(views, title).encode("utf-8"))
+            part.write(draw_page(views, title).encode("utf-8"))
             part.finish()
         finally:
             part.close(remove=True)
@@ -275,7 +285,7 @@ _CHOICE = (
 )
 
 
-def _rows(document: Document) -> list[Interval]:
+def _split_rows(document: Document) -> list[Interval]:
     """Where the text is cut into rows: before each turn, or after each line."""
     text = document.text
     if document.turns:
@@ -284,74 +294,74 @@ def _rows(document: Document) -> list[Interval]:
     return [m.span() for m in _LINE.finditer(text) if m.end() > m.start()] or [(0, 0)]
 
 
-def _speakers(document: Document, rows: list[Interval]) -> list[Interval]:
+def _find_speakers(document: Document, rows: list[Interval]) -> list[Interval]:
     """Where each row's speaker stands; nowhere: (0, 0)."""
-    known = {turn.speaker[0]: turn.speaker for turn in document.turns if turn.speaker}
-    return [known.get(start, (0, 0)) for start, _ in rows]
+    speaker_at = {turn.speaker[0]: turn.speaker for turn in document.turns if turn.speaker}
+    return [speaker_at.get(start, (0, 0)) for start, _ in rows]
 
 
-def _before(text: str, rows: list[Interval], marks: list[_Mark], speakers: list[Interval]) -> Iterator[str]:
+def _draw_before(text: str, rows: list[Interval], marks: list[_Mark], speakers: list[Interval]) -> Iterator[str]:
     """The rows' HTML with the marks in it, which are sorted and disjoint."""
     i = 0
-    for (start, end), who in zip(rows, speakers, strict=True):
-        pieces, at = [], start
-        while at < end and i < len(marks) and marks[i].start < end:
+    for (start, end), speaker in zip(rows, speakers, strict=True):
+        pieces, position = [], start
+        while position < end and i < len(marks) and marks[i].start < end:
             mark = marks[i]
             a, b = max(mark.start, start), min(mark.end, end)
-            pieces += [_plain(text, at, a, who), _marked(text[a:b], mark, whole=mark.end <= end)]
-            at = b
+            pieces += [_draw_plain(text, position, a, speaker), _draw_marked(text[a:b], mark, is_whole=mark.end <= end)]
+            position = b
             if mark.end > end:
                 break
             i += 1
-        pieces.append(_plain(text, at, end, who))
+        pieces.append(_draw_plain(text, position, end, speaker))
         yield "".join(pieces)
 
 
-def _plain(text: str, start: int, end: int, who: Interval) -> str:
-    a, b = max(start, who[0]), min(end, who[1])
+def _draw_plain(text: str, start: int, end: int, speaker: Interval) -> str:
+    a, b = max(start, speaker[0]), min(end, speaker[1])
     if a >= b:
-        return _safe(text[start:end])
-    return f'{_safe(text[start:a])}<span class="who">{_safe(text[a:b])}</span>{_safe(text[b:end])}'
+        return _escape_text(text[start:end])
+    return f'{_escape_text(text[start:a])}<span class="who">{_escape_text(text[a:b])}</span>{_escape_text(text[b:end])}'
 
 
-def _marked(words: str, mark: _Mark, *, whole: bool) -> str:
-    told = f"<small>{_safe(mark.told)}</small>" if whole and mark.told else ""
-    return f'<mark class="f-{mark.family}" title="{_safe(mark.hint)}">{_safe(words)}{told}</mark>'
+def _draw_marked(words: str, mark: _Mark, *, is_whole: bool) -> str:
+    label = f"<small>{_escape_text(mark.label)}</small>" if is_whole and mark.label else ""
+    return f'<mark class="f-{mark.family}" title="{_escape_text(mark.hint)}">{_escape_text(words)}{label}</mark>'
 
 
-def _planned(edit: Edit, taxonomy: Taxonomy) -> _Mark:
+def _mark_edit(edit: Edit, taxonomy: Taxonomy) -> _Mark:
     if edit.operator.startswith(_ARTICLE):
         return _Mark(edit.start, edit.end, "other", "", "article that follows the next word")
-    told = f"{readable(edit.label)} {edit.entity or ''}".rstrip()
-    return _Mark(edit.start, edit.end, family(edit.label, taxonomy), told, f"{told}, {edit.operator}")
+    label = f"{format_label(edit.label)} {edit.entity or ''}".rstrip()
+    return _Mark(edit.start, edit.end, find_family(edit.label, taxonomy), label, f"{label}, {edit.operator}")
 
 
-def _replaced(edit: Edit, taxonomy: Taxonomy) -> str:
-    mark = _planned(edit, taxonomy)
-    number = f"<small>{edit.entity}</small>" if edit.entity and mark.told else ""
+def _draw_replacement(edit: Edit, taxonomy: Taxonomy) -> str:
+    mark = _mark_edit(edit, taxonomy)
+    number = f"<small>{edit.entity}</small>" if edit.entity and mark.label else ""
     gone = "" if edit.replacement.strip() else " gone"
-    words = _safe(edit.replacement) or "∅" * bool(gone)
-    return f'<mark class="f-{mark.family}{gone}" title="{_safe(mark.hint)}">{words}{number}</mark>'
+    words = _escape_text(edit.replacement) or "∅" * bool(gone)
+    return f'<mark class="f-{mark.family}{gone}" title="{_escape_text(mark.hint)}">{words}{number}</mark>'
 
 
-def _hint(span: Span) -> str:
-    return f"{readable(span.label)}, score {span.score:.2f}" + (f", {span.source}" if span.source else "")
+def _describe_finding(span: Span) -> str:
+    return f"{format_label(span.label)}, score {span.score:.2f}" + (f", {span.source}" if span.source else "")
 
 
-def _safe(text: str) -> str:
+def _escape_text(text: str) -> str:
     return escape(text.translate(_SEEN))
 
 
-def _count(number: int, one: str, more: str = "") -> str:
-    return f"{number:,} {one if number == 1 else more or one + 's'}"
+def _count_noun(number: int, singular: str, plural: str = "") -> str:
+    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
 
 
 @cache
-def _style() -> str:
+def _read_style() -> str:
     return files("allonym").joinpath("report", "templates", "display.css").read_text(encoding="utf-8")
 
 
-def _footer() -> str:
+def _write_footer() -> str:
     from allonym import __version__
 
     return f"Made by allonym {__version__}. This file asks no other computer for anything."

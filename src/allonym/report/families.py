@@ -38,7 +38,7 @@ _FAMILY_OF = {label: name for name, labels in ROOTS.items() for label in labels}
 _SHORT = frozenset("ID IP URL IBAN SSN VIN UUID US UK DE API MAC IMEI IMSI PIN CVV VAT NHS AWS SWIFT HTTP ABA".split())
 
 
-def family(label: str, taxonomy: Taxonomy = TAXONOMY) -> str:
+def find_family(label: str, taxonomy: Taxonomy = TAXONOMY) -> str:
     """The family of a label; ``other`` for one that is not known.
 
     >>> family("US_SSN")
@@ -47,13 +47,13 @@ def family(label: str, taxonomy: Taxonomy = TAXONOMY) -> str:
     return next((_FAMILY_OF[name] for name in taxonomy.lineage(label) if name in _FAMILY_OF), "other")
 
 
-def readable(label: str) -> str:
+def format_label(label: str) -> str:
     """A label for people.
 
     >>> readable("EMAIL_ADDRESS"), readable("US_SSN")
     ('Email address', 'US SSN')
     """
     words = label.split("_")
-    kept = [w if w in _SHORT or (i == 0 and len(w) == 2) else w.lower() for i, w in enumerate(words)]
-    joined = " ".join(kept)
+    parts = [w if w in _SHORT or (i == 0 and len(w) == 2) else w.lower() for i, w in enumerate(words)]
+    joined = " ".join(parts)
     return joined[:1].upper() + joined[1:]

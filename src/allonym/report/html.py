@@ -16,13 +16,13 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from allonym.errors import MissingExtra
-from allonym.report.bars import bars_svg
-from allonym.report.bubbles import LEVELS, bubbles_svg, step
-from allonym.report.charts import chart_svg
-from allonym.report.numbers import column_digits, methods, show, write
+from allonym.report.bars import draw_bars
+from allonym.report.bubbles import LEVELS, draw_bubbles, find_step
+from allonym.report.charts import draw_chart
+from allonym.report.numbers import format_cell, format_number, list_digits, list_methods
 from allonym.report.page import Block, Key, Mark, Page, Reader, Section
 from allonym.report.plots import Bars, Bubbles, Chart
-from allonym.report.svg import colour, shape, tag
+from allonym.report.svg import draw_shape, draw_tag, name_colour
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -35,67 +35,67 @@ def html(page: Page) -> str:
     Raises:
         MissingExtra: Jinja2 is not installed.
     """
-    environment = _environment()
-    anchors = _anchors(page)
+    environment = _load_environment()
+    anchors = _assign_anchors(page)
     numbers = count(1)
     macros: dict[str, Callable[[Block, int], Markup]] = {}
 
-    def draw(block: Block, level: int = 2) -> Markup:
+    def draw_block(block: Block, level: int = 2) -> Markup:
         return macros[block.kind](block, level)
 
-    own = {"draw": draw, "ident": lambda: f"b{next(numbers)}", "anchor": lambda section: anchors[id(section)]}
-    module = environment.get_template("blocks.html").make_module(own)
-    macros |= {name: getattr(module, f"draw_{name}") for name in _kinds()}
-    style, script = _resource("style.css"), _resource("page.js")
+    context = {"draw": draw_block, "ident": lambda: f"b{next(numbers)}", "anchor": lambda section: anchors[id(section)]}
+    module = environment.get_template("blocks.html").make_module(context)
+    macros |= {name: getattr(module, f"draw_{name}") for name in _list_kinds()}
+    style, script = _read_resource("style.css"), _read_resource("page.js")
     safe = environment.globals["safe"]
     return environment.get_template("page.html").render(
-        **own,
+        **context,
         page=page,
-        footer=page.footer or _footer(),
+        footer=page.footer or _write_footer(),
         style=safe(style),  # type: ignore[operator]
         script=safe(script),  # type: ignore[operator]
-        policy=f"default-src 'none'; style-src {_digest(style)}; script-src {_digest(script)}; "
+        policy=f"default-src 'none'; style-src {_hash_content(style)}; script-src {_hash_content(script)}; "
         "base-uri 'none'; form-action 'none'",
     )
 
 
-def pieces(text: str, marks: Sequence[Mark]) -> Iterator[tuple[str, Mark | None]]:
+def split_passage(text: str, marks: Sequence[Mark]) -> Iterator[tuple[str, Mark | None]]:
     """A passage cut at its marks; marks that reach beyond the text or into one another are cut short."""
-    at = 0
+    position = 0
     for mark in sorted(marks, key=lambda m: (m.start, m.end)):
-        start, end = max(at, min(mark.start, len(text))), min(mark.end, len(text))
+        start, end = max(position, min(mark.start, len(text))), min(mark.end, len(text))
         if end <= start:
             continue
-        if start > at:
-            yield text[at:start], None
+        if start > position:
+            yield text[position:start], None
         yield text[start:end], mark
-        at = end
-    if at < len(text):
-        yield text[at:], None
+        position = end
+    if position < len(text):
+        yield text[position:], None
 
 
-def legend(charts: Sequence[Chart]) -> list[Key]:
+def list_series(charts: Sequence[Chart]) -> list[Key]:
     """The series of charts, each once, in the order of their slots."""
-    seen = {(s.slot, s.name): Key(s.name, s.slot) for c in charts for s in c.series if s.name}
-    return [seen[k] for k in sorted(seen)]
+    keys = {(s.slot, s.name): Key(s.name, s.slot) for c in charts for s in c.series if s.name}
+    return [keys[k] for k in sorted(keys)]
 
 
-def choices(reader: Reader) -> list[tuple[str, list[str]]]:
+def list_filters(reader: Reader) -> list[tuple[str, list[str]]]:
     """The reader's filters: trait to its values, numbers by size, values that do not choose left out."""
     out: dict[str, dict[str, None]] = {}
     for passage in reader.passages:
         for name, value in passage.traits.items():
             out.setdefault(name, {})[value] = None
-    return [(name, sorted(values, key=_natural)) for name, values in out.items() if len(values) > 1]
+    return [(name, sorted(values, key=_sort_naturally)) for name, values in out.items() if len(values) > 1]
 
 
-def orders(reader: Reader) -> list[str]:
+def list_orders(reader: Reader) -> list[str]:
     """What the reader's passages can be sorted by."""
     return list(dict.fromkeys(name for p in reader.passages for name in p.orders))
 
 
 @cache
-def _environment() -> Environment:
+def _load_environment() -> Environment:
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined
         from markupsafe import Markup
@@ -110,33 +110,33 @@ def _environment() -> Environment:
         keep_trailing_newline=True,
     )
 
-    def picture(block: Block, ident: str) -> Markup:
+    def draw_picture(block: Block, ident: str) -> Markup:
         if isinstance(block, Chart):
-            return Markup(chart_svg(block, ident))
+            return Markup(draw_chart(block, ident))
         if isinstance(block, Bars):
-            return Markup(bars_svg(block, ident))
+            return Markup(draw_bars(block, ident))
         assert isinstance(block, Bubbles)
-        return Markup(bubbles_svg(block, ident))
+        return Markup(draw_bubbles(block, ident))
 
-    def swatch(slot: int) -> Markup:
-        drawing = tag("path", d=shape(slot, 7, 7, 4.6), class_=f"mark {colour(slot)}")
-        return Markup(tag("svg", drawing, class_="swatch", viewBox="0 0 14 14", aria_hidden="true"))
+    def draw_swatch(slot: int) -> Markup:
+        drawing = draw_tag("path", d=draw_shape(slot, 7, 7, 4.6), class_=f"mark {name_colour(slot)}")
+        return Markup(draw_tag("svg", drawing, class_="swatch", viewBox="0 0 14 14", aria_hidden="true"))
 
     environment.globals |= {
         "safe": Markup,
-        "picture": picture,
-        "swatch": swatch,
-        "show": show,
-        "write": write,
-        "step": step,
+        "picture": draw_picture,
+        "swatch": draw_swatch,
+        "show": format_cell,
+        "write": format_number,
+        "step": find_step,
         "steps": range(1, LEVELS + 1),
-        "legend": legend,
-        "digits": column_digits,
-        "methods": methods,
+        "legend": list_series,
+        "digits": list_digits,
+        "methods": list_methods,
         "exactly": lambda value: f"{value:.12g}",
-        "pieces": pieces,
-        "choices": choices,
-        "orders": orders,
+        "pieces": split_passage,
+        "choices": list_filters,
+        "orders": list_orders,
         "compact": lambda value: json.dumps(value, ensure_ascii=False, separators=(",", ":")),
         "is_key": lambda v: isinstance(v, Key),
         "is_tag": lambda v: hasattr(v, "tone"),
@@ -144,40 +144,40 @@ def _environment() -> Environment:
     return environment
 
 
-def _kinds() -> list[str]:
-    found, waiting = [], [Block]
+def _list_kinds() -> list[str]:
+    kinds, waiting = [], [Block]
     while waiting:
         kind = waiting.pop(0)
         waiting += kind.__subclasses__()
-        found += [kind.kind] if kind.kind else []
-    return found
+        kinds += [kind.kind] if kind.kind else []
+    return kinds
 
 
-def _anchors(page: Page) -> dict[int, str]:
-    taken: set[str] = set()
+def _assign_anchors(page: Page) -> dict[int, str]:
+    names: set[str] = set()
     out = {}
     for block in page.blocks():
         if isinstance(block, Section):
             letters = "".join(c if c.isascii() and c.isalnum() else "-" for c in (block.anchor or block.title).lower())
             name = stem = "-".join(filter(None, letters.split("-"))) or "section"
             tries = count(2)
-            while name in taken:
+            while name in names:
                 name = f"{stem}-{next(tries)}"
-            taken.add(name)
+            names.add(name)
             out[id(block)] = name
     return out
 
 
 @cache
-def _resource(name: str) -> str:
+def _read_resource(name: str) -> str:
     return files("allonym").joinpath("report", "templates", name).read_text(encoding="utf-8")
 
 
-def _digest(content: str) -> str:
+def _hash_content(content: str) -> str:
     return f"'sha256-{b64encode(sha256(content.encode()).digest()).decode()}'"
 
 
-def _footer() -> str:
+def _write_footer() -> str:
     from allonym import __version__
 
     return (
@@ -185,6 +185,6 @@ def _footer() -> str:
     )
 
 
-def _natural(value: str) -> tuple[int, float, str]:
+def _sort_naturally(value: str) -> tuple[int, float, str]:
     digits = value.replace(".", "", 1)
     return (0, float(value), "") if digits.isascii() and digits.isdigit() else (1, 0.0, value)

@@ -28,7 +28,7 @@ class Shown(NamedTuple):
         return f"{self.text} {self.interval}" if self.interval else self.text
 
 
-def show(value: Cell, kind: Kind = "number", digits: int | None = None) -> Shown:
+def format_cell(value: Cell, kind: Kind = "number", digits: int | None = None) -> Shown:
     """A value of a table, an axis or a key figure as a report shows it.
 
     Args:
@@ -43,53 +43,55 @@ def show(value: Cell, kind: Kind = "number", digits: int | None = None) -> Shown
     if isinstance(value, bool):
         return Shown("yes" if value else "no", order=float(value))
     if isinstance(value, Estimate):
-        return _estimate(value, kind, digits)
+        return _format_estimate(value, kind, digits)
     if value is None or value != value:
         return Shown(NOTHING)
-    return Shown(write(float(value), kind, digits), order=_sortable(float(value)))
+    return Shown(format_number(float(value), kind, digits), order=_make_sortable(float(value)))
 
 
-def column_digits(table: Table) -> list[int | None]:
+def list_digits(table: Table) -> list[int | None]:
     """The decimals of each column: its own, else what its numbers need in common."""
     return [
-        c.digits if c.digits is not None or c.number != "number" else _common(r.cells[i] for r in table.rows)
+        c.digits
+        if c.digits is not None or c.number != "number"
+        else _find_common_digits(r.cells[i] for r in table.rows)
         for i, c in enumerate(table.columns)
     ]
 
 
-def methods(table: Table) -> list[str]:
+def list_methods(table: Table) -> list[str]:
     """Per column, how its estimates came about where all say the same, else nothing: each cell says it then."""
     out = []
     for i, column in enumerate(table.columns):
-        said = {show(r.cells[i], column.number).hint for r in table.rows if isinstance(r.cells[i], Estimate)}
-        out.append(said.pop() if len(said) == 1 else "")
+        hints = {format_cell(r.cells[i], column.number).hint for r in table.rows if isinstance(r.cells[i], Estimate)}
+        out.append(hints.pop() if len(hints) == 1 else "")
     return out
 
 
-def write(value: float, kind: Kind = "number", digits: int | None = None) -> str:
+def format_number(value: float, kind: Kind = "number", digits: int | None = None) -> str:
     """A bare number as text."""
     if value != value:
         return NOTHING
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
     if kind == "share":
-        return f"{_fixed(100 * value, 1 if digits is None else digits)}{PERCENT}"
+        return f"{_format_fixed(100 * value, 1 if digits is None else digits)}{PERCENT}"
     if kind == "power":
-        return power(value)
+        return format_power(value)
     if kind == "p":
-        return _p(value)
+        return _format_p(value)
     if kind == "count" and digits is None:
         digits = 0 if value == round(value) else 1
     if digits is not None and abs(value) < 1e9:
-        return _fixed(value, digits)
-    return _significant(value)
+        return _format_fixed(value, digits)
+    return _format_significant(value)
 
 
-def power(value: float) -> str:
+def format_power(value: float) -> str:
     """10⁶ for 1e6, 2.5 × 10⁷ for 2.5e7; numbers from 0.001 to a million that are no power of ten in full."""
     if value <= 0 or value != value:
-        return _significant(value)
-    digits, exponent = _scientific(value)
+        return _format_significant(value)
+    digits, exponent = _split_scientific(value)
     raised = str(exponent).translate(_RAISED)
     if abs(exponent) >= 3 and math.isclose(value, 10.0**exponent):
         return f"10{raised}"
@@ -98,47 +100,47 @@ def power(value: float) -> str:
     return f"{digits}\u00a0×\u00a010{raised}"
 
 
-def _estimate(value: Estimate, kind: Kind, digits: int | None) -> Shown:
+def _format_estimate(value: Estimate, kind: Kind, digits: int | None) -> Shown:
     if value.value != value.value:
         return Shown(NOTHING, hint=value.method)
     if digits is None and kind == "number":
-        digits = _needed(value)
-    text = write(value.value, kind, digits)
-    order = _sortable(value.value)
+        digits = _count_needed_digits(value)
+    text = format_number(value.value, kind, digits)
+    order = _make_sortable(value.value)
     hint = value.method if value.n <= 1 else f"{value.method}; n = {value.n:,}"
     if value.low == value.high or value.low != value.low or value.high != value.high:
         return Shown(text, "", hint, order)
     if "SD" in value.method:
-        spread = _spread((value.high - value.low) / 2, kind, digits)
+        spread = _format_spread((value.high - value.low) / 2, kind, digits)
         return Shown(text, f"±\u00a0{spread}", hint, order)
-    low, high = (write(v, kind, digits).removesuffix(PERCENT) for v in (value.low, value.high))
+    low, high = (format_number(v, kind, digits).removesuffix(PERCENT) for v in (value.low, value.high))
     return Shown(text, f"[{low}, {high}]", hint, order)
 
 
-def _common(values: Iterable[Cell]) -> int | None:
+def _find_common_digits(values: Iterable[Cell]) -> int | None:
     # Values of very different sizes would lose their digits to common decimals: each keeps its own then.
-    needed = [d for v in values if (d := _digits(v)) is not None]
+    needed = [d for v in values if (d := _count_digits(v)) is not None]
     return max(needed) if needed and max(needed) - min(needed) <= 2 and max(needed) <= 6 else None
 
 
-def _spread(size: float, kind: Kind, digits: int | None) -> str:
+def _format_spread(size: float, kind: Kind, digits: int | None) -> str:
     if kind == "number" and digits and size < 0.5 * 10.0**-digits:
         return f"<\u00a0{10.0**-digits:.{digits}f}"
-    return write(size, kind, digits).removesuffix(PERCENT)
+    return format_number(size, kind, digits).removesuffix(PERCENT)
 
 
-def _digits(value: Cell) -> int | None:
+def _count_digits(value: Cell) -> int | None:
     if isinstance(value, Estimate):
-        found = _needed(value)
+        digits = _count_needed_digits(value)
         value = value.value
-        if found is not None:
-            return found
+        if digits is not None:
+            return digits
     if isinstance(value, (bool, str, Tag, Key)) or value is None or not math.isfinite(value) or value == round(value):
         return None
     return max(0, 3 - math.floor(math.log10(abs(value))))
 
 
-def _needed(value: Estimate) -> int | None:
+def _count_needed_digits(value: Estimate) -> int | None:
     # As many decimals as leave two digits of the interval's width, for value and limits alike; not where that is many.
     width = (value.high - value.low) / 2
     if not (0 < width < math.inf) or abs(value.value) >= 1e6:
@@ -148,39 +150,39 @@ def _needed(value: Estimate) -> int | None:
     return digits if digits <= 6 and (value.value == 0 or abs(value.value) >= 5 * 10.0**-digits) else None
 
 
-def _fixed(value: float, digits: int) -> str:
+def _format_fixed(value: float, digits: int) -> str:
     text = f"{value:,.{digits}f}"
     if text.startswith("-") and not text.strip("-0.,"):
         text = text[1:]
     return text.replace("-", "−")
 
 
-def _significant(value: float) -> str:
+def _format_significant(value: float) -> str:
     size = abs(value)
     if value == 0:
         return "0"
     if size >= 1e6 or size < 1e-4:
-        digits, exponent = _scientific(value)
+        digits, exponent = _split_scientific(value)
         return f"{digits}\u00a0×\u00a010{str(exponent).translate(_RAISED)}"
     if value == round(value):
-        return _fixed(value, 0)
-    return _fixed(value, max(0, min(6, 3 - math.floor(math.log10(size)))))
+        return _format_fixed(value, 0)
+    return _format_fixed(value, max(0, min(6, 3 - math.floor(math.log10(size)))))
 
 
-def _p(value: float) -> str:
+def _format_p(value: float) -> str:
     if value <= 0:
         return f"<\u00a010{'-300'.translate(_RAISED)}"
     if value >= 0.001:
-        return _fixed(value, 3)
+        return _format_fixed(value, 3)
     digits, exponent = f"{value:.1e}".split("e")
     return f"{digits}\u00a0×\u00a010{str(int(exponent)).translate(_RAISED)}"
 
 
-def _scientific(value: float) -> tuple[str, int]:
+def _split_scientific(value: float) -> tuple[str, int]:
     """Three significant digits, and the power of ten."""
     digits, exponent = f"{value:.2e}".split("e")
     return f"{float(digits):g}".replace("-", "−"), int(exponent)
 
 
-def _sortable(value: float) -> float | None:
+def _make_sortable(value: float) -> float | None:
     return value if math.isfinite(value) else None

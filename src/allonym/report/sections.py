@@ -4,7 +4,7 @@ Columns of tables, key figures and bars are written as tables themselves, one in
 
     name | source | kind and digits | note | when
 
-A source is a path into the result or the row (:func:`allonym.report.values.read`); the kind is one of
+A source is a path into the result or the row (:func:`allonym.report.values.read_path`); the kind is one of
 :data:`allonym.report.page.Kind`, with digits as in ``share.1``; what is empty at the end may be left out. A field with
 ``when`` is left out where that path has no value; ``texts`` before the path asks for words of documents to be allowed.
 A part that needs more than paths is a function of the result, which yields blocks and stands among the parts.
@@ -32,7 +32,18 @@ from allonym.report.page import (
     Tone,
 )
 from allonym.report.plots import Axis, Bar, Bars, Group
-from allonym.report.values import Plain, Source, Template, estimate, fill, has_value, known, read, read_cell, read_rows
+from allonym.report.values import (
+    Plain,
+    Source,
+    Template,
+    fill_template,
+    has_estimate,
+    has_value,
+    read_cell,
+    read_estimate,
+    read_path,
+    read_rows,
+)
 
 RowMark = Literal["", "frontier", "chosen"]
 
@@ -105,7 +116,7 @@ class Paragraph(Part):
 
     def draw(self, result: Plain, texts: bool = False) -> Block:
         """Its block."""
-        return Text(fill(self.text, result), self.tone)
+        return Text(fill_template(self.text, result), self.tone)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +128,7 @@ class Warn(Part):
 
     def draw(self, result: Plain, texts: bool = False) -> Block:
         """Its block."""
-        return Notice(fill(self.text, result), self.tone)
+        return Notice(fill_template(self.text, result), self.tone)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +148,7 @@ class KeyFigures(Part):
         for f in select_fields(self.fields, result, texts):
             tone = self.tones[f.name](result) if f.name in self.tones else ""
             before = read_cell(result, self.before[f.name]) if f.name in self.before else None
-            label, note = fill(f.name, result), fill(f.note, result)
+            label, note = fill_template(f.name, result), fill_template(f.note, result)
             figures.append(Figure(label, read_cell(result, f.source), note, f.kind, f.digits, tone, before))
         return Figures(tuple(figures))
 
@@ -163,9 +174,13 @@ class ValueTable(Part):
     def draw(self, result: Plain, texts: bool = False) -> Table:
         """Its block."""
         fields = select_fields(self.fields, result, texts)
-        columns = tuple(Column(fill(f.name, result), f.kind, f.digits, fill(f.note, result)) for f in fields)
+        columns = tuple(
+            Column(fill_template(f.name, result), f.kind, f.digits, fill_template(f.note, result)) for f in fields
+        )
         body = (Row(tuple(read_cell(r, f.source) for f in fields), self.mark(r)) for r in read_rows(result, self.rows))
-        return Table(fill(self.title, result), columns, tuple(body), fill(self.note, result), self.shown)
+        return Table(
+            fill_template(self.title, result), columns, tuple(body), fill_template(self.note, result), self.shown
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,11 +208,11 @@ class BarChart(Part):
         groups = []
         fields = select_fields(self.bars, result, texts)
         for row in read_rows(result, self.rows):
-            bars = tuple(Bar(f.name, estimate(read(row, f.source)), f.digits or 0) for f in fields)
-            reference = read(row, self.reference) if self.reference else None
-            value = estimate(reference).value if known(reference) else None
-            groups.append(Group(str(read(row, "name") or ""), bars, value))
-        title = fill(self.title, result)
+            bars = tuple(Bar(f.name, read_estimate(read_path(row, f.source)), f.digits or 0) for f in fields)
+            reference = read_path(row, self.reference) if self.reference else None
+            value = read_estimate(reference).value if has_estimate(reference) else None
+            groups.append(Group(str(read_path(row, "name") or ""), bars, value))
+        title = fill_template(self.title, result)
         return Bars(title, self.axis, tuple(groups), self.reference_name, self.description, self.note, self.guides)
 
 
@@ -211,8 +226,8 @@ class Folded(Part):
 
     def draw(self, result: Plain, texts: bool = False) -> Block:
         """Its block."""
-        values = read(result, self.below) if self.below else result
-        return Details(fill(self.title, result), tuple(draw_parts(self.parts, values, texts=texts)))
+        values = read_path(result, self.below) if self.below else result
+        return Details(fill_template(self.title, result), tuple(draw_parts(self.parts, values, texts=texts)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +270,7 @@ class SectionSpec:
             return None
         result = {**self.defaults, **result}
         blocks = tuple(draw_parts(self.parts, result, texts=texts))
-        return Section(fill(self.title, result), blocks, fill(self.anchor, result))
+        return Section(fill_template(self.title, result), blocks, fill_template(self.anchor, result))
 
 
 def draw_parts(parts: Parts, result: Plain, *, texts: bool = False) -> Iterator[Block]:

@@ -5,73 +5,73 @@ from __future__ import annotations
 from collections.abc import Callable
 from html import escape
 
-from allonym.report.numbers import show
+from allonym.report.numbers import format_cell
 from allonym.report.page import Facts
 
 COLOURS = 8
 """Colours of series in the style sheet: classes ``s0`` to ``s7``."""
 
 
-def tag(name: str, body: str = "", **attributes: object) -> str:
+def draw_tag(name: str, body: str = "", **attributes: object) -> str:
     """An element. ``class_`` and ``stroke_width`` become ``class`` and ``stroke-width``; what is None is left out."""
-    told = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{escape(_value(value))}"'
+    text_of_attributes = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{escape(_format_value(value))}"'
         for key, value in attributes.items()
         if value is not None
     )
-    return f"<{name}{told}>{body}</{name}>" if body else f"<{name}{told}/>"
+    return f"<{name}{text_of_attributes}>{body}</{name}>" if body else f"<{name}{text_of_attributes}/>"
 
 
-def text(content: str, x: float, y: float, class_: str, anchor: str = "start", **more: object) -> str:
+def draw_text(content: str, x: float, y: float, class_: str, anchor: str = "start", **more: object) -> str:
     """A line of text."""
-    return tag(
+    return draw_tag(
         "text", escape(content), x=x, y=y, class_=class_, text_anchor=None if anchor == "start" else anchor, **more
     )
 
 
-def colour(slot: int) -> str:
+def name_colour(slot: int) -> str:
     """The class of a series' colour."""
     return f"s{slot % COLOURS}"
 
 
-def shape(slot: int, x: float, y: float, r: float) -> str:
+def draw_shape(slot: int, x: float, y: float, r: float) -> str:
     """The outline of a series' mark around (x, y): from the ninth series on, colours come with other shapes."""
     return _SHAPES[(slot + slot // COLOURS) % len(_SHAPES)](x, y, r)
 
 
-def said(label: str, facts: Facts) -> str:
+def draw_title(label: str, facts: Facts) -> str:
     """What a mark says: a ``title`` of one line per fact, which the page's script turns into its tooltip."""
-    lines = [label, *(f"{name}: {show(value).line}" for name, value in facts)]
-    return tag("title", escape("\n".join(line for line in lines if line)))
+    lines = [label, *(f"{name}: {format_cell(value).line}" for name, value in facts)]
+    return draw_tag("title", escape("\n".join(line for line in lines if line)))
 
 
-def number(value: float) -> str:
+def format_coordinate(value: float) -> str:
     """A coordinate with one decimal at most."""
     return f"{value:.1f}".removesuffix(".0") if value else "0"
 
 
-def path(points: list[tuple[float, float]]) -> str:
+def draw_path(points: list[tuple[float, float]]) -> str:
     """A line through points, as the ``d`` of a path."""
-    return "M" + "L".join(f"{number(x)} {number(y)}" for x, y in points)
+    return "M" + "L".join(f"{format_coordinate(x)} {format_coordinate(y)}" for x, y in points)
 
 
-def _value(value: object) -> str:
-    return number(value) if isinstance(value, float) else str(value)
+def _format_value(value: object) -> str:
+    return format_coordinate(value) if isinstance(value, float) else str(value)
 
 
-def _polygon(*corners: tuple[float, float]) -> Callable[[float, float, float], str]:
-    def draw(x: float, y: float, r: float) -> str:
-        return path([(x + a * r, y + b * r) for a, b in corners]) + "Z"
+def _make_polygon(*corners: tuple[float, float]) -> Callable[[float, float, float], str]:
+    def draw_polygon(x: float, y: float, r: float) -> str:
+        return draw_path([(x + a * r, y + b * r) for a, b in corners]) + "Z"
 
-    return draw
+    return draw_polygon
 
 
-def _circle(x: float, y: float, r: float) -> str:
-    n = number
+def _draw_circle(x: float, y: float, r: float) -> str:
+    n = format_coordinate
     return f"M{n(x - r)} {n(y)}a{n(r)} {n(r)} 0 1 0 {n(2 * r)} 0a{n(r)} {n(r)} 0 1 0 {n(-2 * r)} 0Z"
 
 
-def _plus(x: float, y: float, r: float) -> str:
+def _draw_plus(x: float, y: float, r: float) -> str:
     a, b = 1.1, 0.38
     corners = [
         (b, -a),
@@ -87,22 +87,22 @@ def _plus(x: float, y: float, r: float) -> str:
         (-b, -b),
         (-b, -a),
     ]
-    return path([(x + p * r, y + q * r) for p, q in corners]) + "Z"
+    return draw_path([(x + p * r, y + q * r) for p, q in corners]) + "Z"
 
 
-def _cross(x: float, y: float, r: float) -> str:
+def _draw_cross(x: float, y: float, r: float) -> str:
     a, b = 1.0, 0.5
     corners = [(0, -b), (b, -a), (a, -b), (b, 0), (a, b), (b, a), (0, b), (-b, a), (-a, b), (-b, 0), (-a, -b), (-b, -a)]
-    return path([(x + p * r, y + q * r) for p, q in corners]) + "Z"
+    return draw_path([(x + p * r, y + q * r) for p, q in corners]) + "Z"
 
 
 _SHAPES = (
-    _circle,
-    _polygon((-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)),
-    _polygon((0, -1.15), (1.1, 0.85), (-1.1, 0.85)),
-    _polygon((0, -1.25), (1.25, 0), (0, 1.25), (-1.25, 0)),
-    _polygon((0, 1.15), (1.1, -0.85), (-1.1, -0.85)),
-    _plus,
-    _polygon((0.6, -1.05), (1.15, 0), (0.6, 1.05), (-0.6, 1.05), (-1.15, 0), (-0.6, -1.05)),
-    _cross,
+    _draw_circle,
+    _make_polygon((-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)),
+    _make_polygon((0, -1.15), (1.1, 0.85), (-1.1, 0.85)),
+    _make_polygon((0, -1.25), (1.25, 0), (0, 1.25), (-1.25, 0)),
+    _make_polygon((0, 1.15), (1.1, -0.85), (-1.1, -0.85)),
+    _draw_plus,
+    _make_polygon((0.6, -1.05), (1.15, 0), (0.6, 1.05), (-0.6, 1.05), (-1.15, 0), (-0.6, -1.05)),
+    _draw_cross,
 )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from string import Formatter
 from typing import Any
 
-from allonym.report.numbers import power, write
+from allonym.report.numbers import format_number, format_power
 from allonym.report.page import Cell, Facts
 from allonym.stats import Estimate
 
@@ -17,14 +17,14 @@ Source = str | Callable[[Any], Any]
 """Where a value is: a path with dots such as ``total.mean``, or a function of the result."""
 
 Template = str | Callable[[Any], str]
-"""A text with paths in braces (:func:`fill`), or a function of the result that returns the text."""
+"""A text with paths in braces (:func:`fill_template`), or a function of the result that returns the text."""
 
 NAN = float("nan")
 _KINDS = {"number", "count", "share", "p", "power"}
 _FORMS = {"s": ("", "s"), "was": ("was", "were")}
 
 
-def read(result: Any, source: Source) -> Any:
+def read_path(result: Any, source: Source) -> Any:
     """The value at a source; None where any part of the path is missing. Digits in a path index sequences."""
     if not isinstance(source, str):
         return source(result)
@@ -41,7 +41,7 @@ def read(result: Any, source: Source) -> Any:
 def read_rows(result: Any, source: Source) -> list[Any]:
     """A list of rows. Of a mapping, a row is made of each item: its key as ``name``, with the members of its value, or
     with a value that has none as ``value``."""
-    value = read(result, source)
+    value = read_path(result, source)
     if isinstance(value, Mapping):
         return [{"name": key, **(item if _has_members(item) else {"value": item})} for key, item in value.items()]
     return list(value or ())
@@ -49,9 +49,9 @@ def read_rows(result: Any, source: Source) -> list[Any]:
 
 def read_cell(result: Any, source: Source) -> Cell:
     """A value as a table or key figure shows it; a mapping is an estimate."""
-    value = read(result, source)
+    value = read_path(result, source)
     if isinstance(value, Mapping):
-        return estimate(value)
+        return read_estimate(value)
     if isinstance(value, (list, tuple)):
         return ", ".join(str(item) for item in value)
     return value  # type: ignore[no-any-return]
@@ -59,45 +59,45 @@ def read_cell(result: Any, source: Source) -> Cell:
 
 def has_value(result: Any, source: Source) -> bool:
     """Whether there is a value: an estimate that is a number, a mapping or sequence with members, text, not 0."""
-    value = read(result, source)
-    return known(value) if isinstance(value, Mapping) and not _has_members(value) else bool(value)
+    value = read_path(result, source)
+    return has_estimate(value) if isinstance(value, Mapping) and not _has_members(value) else bool(value)
 
 
-def rows(result: Plain, name: str) -> list[Plain]:
+def list_rows(result: Plain, name: str) -> list[Plain]:
     """A list of mappings; empty where it is missing."""
     return [row for row in result.get(name) or () if isinstance(row, Mapping)]
 
 
-def part(result: Plain, path: str) -> Plain:
+def read_part(result: Plain, path: str) -> Plain:
     """A mapping; empty where it is missing."""
-    value = read(result, path)
+    value = read_path(result, path)
     return value if isinstance(value, Mapping) else {}
 
 
-def estimate(value: object) -> Estimate:
+def read_estimate(value: object) -> Estimate:
     """An estimate from its dictionary; a bare number is exact; anything else has no value."""
     if isinstance(value, Estimate):
         return value
     if isinstance(value, Mapping):
-        middle = _number(value.get("value"))
-        low, high = _number(value.get("low", middle)), _number(value.get("high", middle))
+        middle = _read_number(value.get("value"))
+        low, high = _read_number(value.get("low", middle)), _read_number(value.get("high", middle))
         return Estimate(middle, low, high, int(value.get("n") or 0), str(value.get("method", "")))
-    number = _number(value)
+    number = _read_number(value)
     return Estimate.exact(number) if number == number else Estimate(NAN, NAN, NAN, 0, "not computed")
 
 
-def known(value: object) -> bool:
+def has_estimate(value: object) -> bool:
     """Whether there is an estimate."""
-    middle = estimate(value).value
+    middle = read_estimate(value).value
     return middle == middle
 
 
 def missing_reason(value: object) -> str:
     """Why an estimate has no value, as its method says."""
-    return estimate(value).method.removeprefix("none: ")
+    return read_estimate(value).method.removeprefix("none: ")
 
 
-def fill(template: Template, result: Any) -> str:
+def fill_template(template: Template, result: Any) -> str:
     """Put values into a template: ``{total.mean:share.1}`` is the share under that path with one decimal.
 
     A format is a kind of number with decimals where they are fixed, one of Python's own, or ``s`` or ``was``: the
@@ -108,20 +108,20 @@ def fill(template: Template, result: Any) -> str:
 
 class _Filler(Formatter):
     def get_field(self, field_name: str, args: Any, kwargs: Any) -> tuple[Any, str]:
-        return read(kwargs[""], field_name), field_name
+        return read_path(kwargs[""], field_name), field_name
 
     def format_field(self, value: Any, format_spec: str) -> str:
         kind, _, digits = format_spec.partition(".")
         if kind in _KINDS:
-            return write(estimate(value).value, kind, int(digits) if digits else None)  # type: ignore[arg-type]
+            return format_number(read_estimate(value).value, kind, int(digits) if digits else None)  # type: ignore[arg-type]
         if format_spec in _FORMS:
             return _FORMS[format_spec][value != 1]
         return format(value or 0, format_spec) if format_spec else str("" if value is None else value)
 
 
-def flatten(value: object) -> Facts:
+def flatten_settings(value: object) -> Facts:
     """Nested plain values as names with dots and texts."""
-    return tuple(_flatten("", value))
+    return tuple(_flatten_values("", value))
 
 
 def format_setting(value: object) -> str:
@@ -131,17 +131,17 @@ def format_setting(value: object) -> str:
     if value is None or value in ("", [], (), {}):
         return "–"
     if isinstance(value, float):
-        return power(value) if value >= 1e6 else f"{value:g}"
+        return format_power(value) if value >= 1e6 else f"{value:g}"
     if isinstance(value, (list, tuple)):
         return ", ".join(format_setting(v) for v in value)
     return str(value)
 
 
-def _flatten(stem: str, value: object) -> list[tuple[str, Estimate | str]]:
+def _flatten_values(stem: str, value: object) -> list[tuple[str, Estimate | str]]:
     if isinstance(value, Mapping) and not _has_members(value):
-        return [(stem, estimate(value))]
+        return [(stem, read_estimate(value))]
     if isinstance(value, Mapping) and value:
-        return [pair for k, v in value.items() for pair in _flatten(f"{stem}.{k}" if stem else str(k), v)]
+        return [pair for k, v in value.items() for pair in _flatten_values(f"{stem}.{k}" if stem else str(k), v)]
     return [(stem, format_setting(value))] if stem else []
 
 
@@ -149,5 +149,5 @@ def _has_members(value: object) -> bool:
     return isinstance(value, Mapping) and not {"value", "low", "high"} <= set(value)
 
 
-def _number(value: object) -> float:
+def _read_number(value: object) -> float:
     return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else NAN

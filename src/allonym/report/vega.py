@@ -13,13 +13,13 @@ from types import MappingProxyType
 from typing import Any, Protocol
 
 from allonym.errors import UsageError
-from allonym.report.charts import middle
+from allonym.report.charts import read_middle
 from allonym.report.evaluate.page import compare_page, evaluation_page
-from allonym.report.numbers import show
+from allonym.report.numbers import format_cell
 from allonym.report.page import Block, Facts, Kind, Page, Tabs
 from allonym.report.plots import Axis, Bar, Bars, Chart, Group, Multiples, Point, Series
 from allonym.report.swap import swap_page
-from allonym.report.values import Plain, estimate, known, part
+from allonym.report.values import Plain, has_estimate, read_estimate, read_part
 from allonym.stats import Estimate
 
 MIME = "application/vnd.vegalite.v5+json"
@@ -99,16 +99,16 @@ def vega(result: Result | Plain | Page) -> dict[str, Plot]:
         UsageError: the values are of neither.
     """
     if isinstance(result, Page):
-        return dict(_named(result))
-    values: Plain = result if isinstance(result, Mapping) else _plain(result)
+        return dict(_name_plots(result))
+    values: Plain = result if isinstance(result, Mapping) else _read_values(result)
     values = next(({"measures": {name: values}} for key, name in _ALONE.items() if key in values), values)
     for key, page in _PAGES.items():
         if key in values:
-            plots = dict(_named(page(values)))
+            plots = dict(_name_plots(page(values)))
             if key == "versions":
                 return dict(zip(("versions",), plots.values(), strict=False))
-            bars = _recall(part(part(values, "measures"), "detection"))
-            return plots | ({"recall": _whole(_bars(bars), bars.title)} if bars is not None else {})
+            bars = _make_recall_bars(read_part(read_part(values, "measures"), "detection"))
+            return plots | ({"recall": _make_plot(_specify_bars(bars), bars.title)} if bars is not None else {})
     raise UsageError(f"these are values of no swap, evaluation or comparison: none of {', '.join(_PAGES)} is there")
 
 
@@ -123,58 +123,58 @@ _PAGES: Mapping[str, Callable[[Plain], Page]] = {
 }
 
 
-def _plain(result: Any) -> Plain:
+def _read_values(result: Any) -> Plain:
     values = result.to_dict() if hasattr(result, "to_dict") else None
     if not isinstance(values, Mapping):
         raise UsageError(f"plots need a result with to_dict(), or its plain values, got {type(result).__name__}")
     return values
 
 
-def _named(page: Page) -> Iterator[tuple[str, Plot]]:
-    taken: set[str] = set()
+def _name_plots(page: Page) -> Iterator[tuple[str, Plot]]:
+    names: set[str] = set()
     for block in (*page.lead, *page.sections):
-        for title, label, spec in _drawn(block, ""):
+        for title, label, spec in _list_pictures(block, ""):
             name = NAMES.get(title) or "-".join("".join(c if c.isalnum() else " " for c in title.lower()).split())
             stem = name = f"{name} {label}".strip()
             number = 2
-            while name in taken:
+            while name in names:
                 name, number = f"{stem} {number}", number + 1
-            taken.add(name)
-            yield name, _whole(spec, title + (f", {label}" if label else ""))
+            names.add(name)
+            yield name, _make_plot(spec, title + (f", {label}" if label else ""))
 
 
-def _drawn(block: Block, label: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
+def _list_pictures(block: Block, label: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Title, label of the tab unless it is the chosen one, and specification of each picture, in reading order."""
     if isinstance(block, Chart):
-        yield block.title, label, _chart(block)
+        yield block.title, label, _specify_chart(block)
     elif isinstance(block, Bars):
-        yield block.title, label, _bars(block)
+        yield block.title, label, _specify_bars(block)
     elif isinstance(block, Multiples):
-        charts = [{"title": chart.title, **_chart(chart)} for chart in block.charts]
+        charts = [{"title": chart.title, **_specify_chart(chart)} for chart in block.charts]
         # Series of one name look the same in all charts of a report, so they may share a legend.
         yield block.title.partition(", N")[0], label, {"concat": charts, "columns": 3}
     elif isinstance(block, Tabs):
         for number, (name, blocks) in enumerate(block.options):
-            said = "" if number == block.chosen else f"N = {name}" if block.title.endswith(" N") else name
+            tab = "" if number == block.chosen else f"N = {name}" if block.title.endswith(" N") else name
             for inner in blocks:
-                yield from _drawn(inner, f"{label} {said}".strip())
+                yield from _list_pictures(inner, f"{label} {tab}".strip())
     else:
         for inner in block.inside:
-            yield from _drawn(inner, label)
+            yield from _list_pictures(inner, label)
 
 
-def _whole(spec: dict[str, Any], title: str) -> Plot:
+def _make_plot(spec: dict[str, Any], title: str) -> Plot:
     return Plot({"$schema": SCHEMA, "title": title, **spec})
 
 
-def _chart(chart: Chart) -> dict[str, Any]:
+def _specify_chart(chart: Chart) -> dict[str, Any]:
     small = chart.size == "small"
     named = tuple(s for s in chart.series if s.points)
-    colours = _by_series([(s.name, s.slot) for s in named])
-    both = {"x": _channel("x", chart.x), "y": _channel("y", chart.y)}
+    colours = _specify_series([(s.name, s.slot) for s in named])
+    both = {"x": _specify_channel("x", chart.x), "y": _specify_channel("y", chart.y)}
     layers: list[dict[str, Any]] = []
     for guide in chart.guides:
-        values = [{"x": _number(x), "y": _number(y), "guide": guide.name} for x, y in guide.points]
+        values = [{"x": _read_finite(x), "y": _read_finite(y), "guide": guide.name} for x, y in guide.points]
         colour = _LIMIT if guide.style == "limit" else _INK
         mark = {"type": "line", "color": colour, "strokeDash": _DASHES[guide.style], "opacity": 0.8, "tooltip": True}
         layers.append({"data": {"values": values}, "mark": mark, "encoding": both | {"tooltip": {"field": "guide"}}})
@@ -191,7 +191,7 @@ def _chart(chart: Chart) -> dict[str, Any]:
     for end, across in (("x", True), ("y", False)):
         if any(isinstance(p.x if across else p.y, Estimate) and p.mark == "chosen" for s in named for p in s.points):
             other = "y" if across else "x"
-            ends = {end: _channel(f"{end}_low", getattr(chart, end)), f"{end}2": {"field": f"{end}_high"}}
+            ends = {end: _specify_channel(f"{end}_low", getattr(chart, end)), f"{end}2": {"field": f"{end}_high"}}
             layers.append({
                 "transform": [{"filter": "datum.mark === 'chosen'"}],
                 "mark": {"type": "rule", "color": _INK, "opacity": 0.75},
@@ -215,7 +215,7 @@ def _chart(chart: Chart) -> dict[str, Any]:
                 "encoding": both,
             }
         )
-    rows = [_row(series, point, number) for series in named for number, point in enumerate(series.points)]
+    rows = [_make_row(series, point, number) for series in named for number, point in enumerate(series.points)]
     return {
         "width": 260 if small else 560,
         "height": 190 if small else 340,
@@ -224,70 +224,72 @@ def _chart(chart: Chart) -> dict[str, Any]:
     }
 
 
-def _row(series: Series, point: Point, number: int) -> dict[str, Any]:
+def _make_row(series: Series, point: Point, number: int) -> dict[str, Any]:
     row: dict[str, Any] = {"series": series.name, "order": number, "mark": point.mark}
     for name, value in (("x", point.x), ("y", point.y)):
-        row[name] = _number(middle(value))
+        row[name] = _read_finite(read_middle(value))
         if isinstance(value, Estimate):
-            row |= {f"{name}_low": _number(value.low), f"{name}_high": _number(value.high)}
+            row |= {f"{name}_low": _read_finite(value.low), f"{name}_high": _read_finite(value.high)}
     if point.label:
         row["label"] = point.label
-    return row | _told(point.facts)
+    return row | _list_facts(point.facts)
 
 
-def _bars(bars: Bars) -> dict[str, Any]:
+def _specify_bars(bars: Bars) -> dict[str, Any]:
     rows = []
     for group in bars.groups:
         for bar in group.bars:
-            value = {"group": group.name, "series": bar.series, "value": _number(middle(bar.value))}
+            value = {"group": group.name, "series": bar.series, "value": _read_finite(read_middle(bar.value))}
             if isinstance(bar.value, Estimate):
-                value |= {"low": _number(bar.value.low), "high": _number(bar.value.high)}
-            rows.append(value | _told(bar.facts))
-    seen = dict.fromkeys((b.series, b.slot) for g in bars.groups for b in g.bars)
+                value |= {"low": _read_finite(bar.value.low), "high": _read_finite(bar.value.high)}
+            rows.append(value | _list_facts(bar.facts))
+    pairs = dict.fromkeys((b.series, b.slot) for g in bars.groups for b in g.bars)
     beside = {} if all(len(g.bars) < 2 for g in bars.groups) else {"yOffset": {"field": "series", "sort": None}}
-    across = _channel("value", bars.axis) | {"stack": None}
+    across = _specify_channel("value", bars.axis) | {"stack": None}
     place = {"y": {"field": "group", "type": "nominal", "sort": None, "title": None, "axis": {"labelLimit": 260}}}
     layers: list[dict[str, Any]] = [{
         "mark": {"type": "bar", "tooltip": {"content": "data"}},
-        "encoding": place | beside | {"x": across, "color": _by_series(list(seen))["color"]},
+        "encoding": place | beside | {"x": across, "color": _specify_series(list(pairs))["color"]},
     }]  # fmt: skip
     if any(row.get("low") != row.get("high") for row in rows):
-        ends = {"x": _channel("low", bars.axis), "x2": {"field": "high"}}
+        ends = {"x": _specify_channel("low", bars.axis), "x2": {"field": "high"}}
         layers.append({"mark": {"type": "rule", "color": _INK}, "encoding": place | beside | ends})
     known_references = [
-        {"group": g.name, "value": _number(g.reference), bars.reference or "reference": _number(g.reference)}
+        {"group": g.name, "value": _read_finite(g.reference), bars.reference or "reference": _read_finite(g.reference)}
         for g in bars.groups
         if g.reference is not None
     ]
     if known_references:
         mark = {"type": "tick", "color": _INK, "thickness": 2, "tooltip": {"content": "data"}}
         data = {"values": known_references}
-        layers.append({"data": data, "mark": mark, "encoding": place | {"x": _channel("value", bars.axis)}})
-    for name, at in bars.guides:
+        layers.append({"data": data, "mark": mark, "encoding": place | {"x": _specify_channel("value", bars.axis)}})
+    for name, position in bars.guides:
         mark = {"type": "rule", "color": _INK, "strokeDash": _DASHES["reference"], "tooltip": {"content": "data"}}
         layers.append({
-            "data": {"values": [{"value": _number(at), "guide": name}]},
+            "data": {"values": [{"value": _read_finite(position), "guide": name}]},
             "mark": mark,
-            "encoding": {"x": _channel("value", bars.axis)},
+            "encoding": {"x": _specify_channel("value", bars.axis)},
         })  # fmt: skip
     return {"width": 480, "data": {"values": rows}, "layer": layers}
 
 
-def _recall(detection: Plain) -> Bars | None:
+def _make_recall_bars(detection: Plain) -> Bars | None:
     """Entities found, by label, the most frequent first."""
-    labels = part(part(part(detection, "levels"), "entity"), "labels")
-    scored = [(n, s) for n, s in labels.items() if isinstance(s, Mapping) and known(s.get("recall")) and s.get("gold")]
+    labels = read_part(read_part(read_part(detection, "levels"), "entity"), "labels")
+    scored = [
+        (n, s) for n, s in labels.items() if isinstance(s, Mapping) and has_estimate(s.get("recall")) and s.get("gold")
+    ]
     if not scored:
         return None
-    scored.sort(key=lambda one: (-int(one[1]["gold"]), one[0]))
+    scored.sort(key=lambda scored_label: (-int(scored_label[1]["gold"]), scored_label[0]))
     groups = tuple(
-        Group(name, (Bar("entities found", estimate(s["recall"]), 0, (("gold", int(s["gold"])),)),))
+        Group(name, (Bar("entities found", read_estimate(s["recall"]), 0, (("gold", int(s["gold"])),)),))
         for name, s in scored
     )
     return Bars("Recall by label", Axis("Share of the entities that were found", "share", 0, 1), groups)
 
 
-def _channel(field: str, axis: Axis) -> dict[str, Any]:
+def _specify_channel(field: str, axis: Axis) -> dict[str, Any]:
     scale: dict[str, Any] = {"zero": False} if not axis.log else {"type": "log"}
     scale |= {name: v for name, v in (("domainMin", axis.low), ("domainMax", axis.high)) if v is not None}
     drawn: dict[str, Any] = {"format": form} if (form := _FORMS.get("power" if axis.log else axis.number)) else {}
@@ -300,7 +302,7 @@ def _channel(field: str, axis: Axis) -> dict[str, Any]:
 _FORMS: Mapping[Kind, str] = {"share": ".0%", "count": ",.0f", "power": "~e", "p": "~g"}
 
 
-def _by_series(series: list[tuple[str, int]]) -> dict[str, Any]:
+def _specify_series(series: list[tuple[str, int]]) -> dict[str, Any]:
     """Colour and, so that nobody needs to tell colours, shape of each series."""
     names = list(dict.fromkeys(name for name, _ in series))
     slots = dict(reversed(series))
@@ -313,13 +315,13 @@ def _by_series(series: list[tuple[str, int]]) -> dict[str, Any]:
     return out
 
 
-def _told(facts: Facts) -> dict[str, Any]:
+def _list_facts(facts: Facts) -> dict[str, Any]:
     # A dot or a bracket in a field's name would be read as a path.
-    return {name.translate(_PATH): show(value).line for name, value in facts}
+    return {name.translate(_PATH): format_cell(value).line for name, value in facts}
 
 
 _PATH = str.maketrans(".[]\\'\"", "      ")
 
 
-def _number(value: float) -> float | None:
+def _read_finite(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None

@@ -41,7 +41,7 @@ class Studies:
         return "Studies()"
 
     def make_study(self, body: wire.NewStudy, owner: str) -> wire.StudyOut:
-        """Deal texts to pages, one for each person, as :func:`allonym.evaluate.sheets.judging` does.
+        """Deal texts to pages, one for each person, as :func:`allonym.evaluate.sheets.make_judging_sheets` does.
 
         Raises:
             MissingExtra: the extra ``evaluate`` is not installed.
@@ -54,7 +54,7 @@ class Studies:
             from allonym.evaluate import sheets
         except ImportError as error:
             raise MissingExtra("an intruder study", "evaluate") from error
-        dealt = sheets.judging(
+        dealt = sheets.make_judging_sheets(
             [t.id for t in body.texts],
             [t.text for t in body.texts],
             [t.subject for t in body.texts],

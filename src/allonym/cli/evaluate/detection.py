@@ -191,12 +191,12 @@ def _format_scores(name: str, scores: Scores) -> list[str]:
 
 
 def _format_number(estimate: Estimate) -> str:
-    from allonym.report.numbers import show
+    from allonym.report.numbers import format_cell
 
-    return break_number(show(estimate, "number", 3).line)
+    return break_number(format_cell(estimate, "number", 3).line)
 
 
 def _format_share(estimate: Estimate) -> str:
-    from allonym.report.numbers import show
+    from allonym.report.numbers import format_cell
 
-    return break_number(show(estimate, "share", 1).line)
+    return break_number(format_cell(estimate, "share", 1).line)

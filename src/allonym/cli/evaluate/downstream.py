@@ -188,7 +188,7 @@ def _convert_value(value: object, kind: str) -> Any:
 
 
 def _print_downstream(result: Downstream) -> None:
-    from allonym.report.numbers import show
+    from allonym.report.numbers import format_cell
 
     rows = []
     for name, task in result.tasks.items():
@@ -196,6 +196,6 @@ def _print_downstream(result: Downstream) -> None:
             if score.original.value != score.original.value:
                 rows.append([name, _NAMES[measure], "-", "-", "-", score.original.method.removeprefix("none: ")])
                 continue
-            a, b, d = (show(e, "share", 1) for e in (score.original, score.anonymised, score.difference))
+            a, b, d = (format_cell(e, "share", 1) for e in (score.original, score.anonymised, score.difference))
             rows.append([name, _NAMES[measure], *map(break_number, (a.text, b.text, d.text, d.interval))])
     print_table(["task", "measure", "originals", "anonymised", "difference", "interval"], rows, right=(2, 3, 4))

@@ -131,7 +131,7 @@ def attributes(
     from allonym.intruder.attributes import ATTRIBUTES
     from allonym.intruder.persons import language_model
     from allonym.report.evaluate.intruders import attributes_section
-    from allonym.report.numbers import show
+    from allonym.report.numbers import format_cell
 
     keys = {name: field or name for name, _, field in (option.partition("=") for option in wanted)}
     for name in keys:
@@ -153,7 +153,7 @@ def attributes(
     output.write(
         {"guess_attributes": data}, lambda: section_page("Attributes inferred", [attributes_section(data["after"])])
     )
-    write: Callable[[Any], str] = lambda e: break_number(show(e, "share", 1).text)  # noqa: E731
+    write: Callable[[Any], str] = lambda e: break_number(format_cell(e, "share", 1).text)  # noqa: E731
     rows = []
     for rate in (*result.after.attributes, result.after.all):
         numbers = (rate.guessed, rate.first, rate.first_less, rate.any, rate.any_less)

@@ -178,20 +178,20 @@ def _print_information(result: Information, *, quiet: bool) -> None:
 
 
 def _print_word_classes(construct: Construct) -> None:
-    from allonym.report.numbers import write
+    from allonym.report.numbers import format_number
 
     def format_log(value: float) -> str:
-        return break_number(write(value, "number", 2))
+        return break_number(format_number(value, "number", 2))
 
     print_heading(f"parts of speech per text: {construct.test}, JZS scale {construct.scale:.4g}, {construct.tagger}")
     body = [
         [
             c.part.lower() if c.part == "WORDS" else c.part,
-            break_number(write(c.before.value, "number", 2)),
-            break_number(write(c.after.value, "number", 2)),
+            break_number(format_number(c.before.value, "number", 2)),
+            break_number(format_number(c.after.value, "number", 2)),
             format_log(c.bayes.log10),
             c.bayes.reading,
-            break_number(write(c.mapped.value, "number", 2)),
+            break_number(format_number(c.mapped.value, "number", 2)),
             format_log(c.mapped_bayes.log10),
             c.mapped_bayes.reading,
         ]
@@ -202,14 +202,14 @@ def _print_word_classes(construct: Construct) -> None:
 
 
 def _print_contrasts(contrasts: tuple[Contrast, ...]) -> None:
-    from allonym.report.numbers import show
+    from allonym.report.numbers import format_cell
 
     print_heading("identified texts against the others")
     body = [
         [
             c.name,
-            *(break_number(show(e).text) for e in (c.hidden, c.hidden_sd, c.found, c.found_sd)),
-            break_number(show(c.d).line),
+            *(break_number(format_cell(e).text) for e in (c.hidden, c.hidden_sd, c.found, c.found_sd)),
+            break_number(format_cell(c.d).line),
         ]
         for c in contrasts
     ]

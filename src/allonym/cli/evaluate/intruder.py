@@ -107,16 +107,16 @@ def intruder(
     output.write(
         {"linkage": data}, lambda: section_page("Record linkage", [linkage_section(data, texts=output.with_text)])
     )
-    from allonym.report.numbers import show
+    from allonym.report.numbers import format_cell
 
     rows = []
     for row in (*result.groups, result.all):
-        shares = [break_number(show(e, "share").line) for e in (row.before, row.after, row.change)]
+        shares = [break_number(format_cell(e, "share").line) for e in (row.before, row.after, row.change)]
         blind, ranks = (
-            break_number(show(row.chance, "share").text),
-            break_number(show(row.reciprocal[1], "number", 3).text),
+            break_number(format_cell(row.chance, "share").text),
+            break_number(format_cell(row.reciprocal[1], "number", 3).text),
         )
-        p = "" if row.test is None else break_number(show(row.test.exact, "p").text)
+        p = "" if row.test is None else break_number(format_cell(row.test.exact, "p").text)
         rows.append([row.name or "all texts", f"{row.texts:,}", f"{row.subjects:,}", *shares, blind, ranks, p])
     head = [group or "", "texts", "subjects", "before", "after", "change", "blind", "1/rank", "p"]
     print_table(head, rows, right=(1, 2, 6, 7, 8))

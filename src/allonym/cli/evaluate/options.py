@@ -257,11 +257,11 @@ def output_options(command: Command) -> Command:
 
 def show_estimates(rows: Iterable[tuple[str, Estimate] | tuple[str, Estimate, Kind]], head: str = "") -> None:
     """A table of measured numbers: name, value, interval, how many they rest on; why where there is no value."""
-    from allonym.report.numbers import show
+    from allonym.report.numbers import format_cell
 
     cells = []
     for name, estimate, *kind in rows:
-        shown = show(estimate, kind[0] if kind else "number")
+        shown = format_cell(estimate, kind[0] if kind else "number")
         interval = estimate.method.removeprefix("none: ") if estimate.value != estimate.value else shown.interval
         cells.append([name, break_number(shown.text), break_number(interval), f"{estimate.n:,}" if estimate.n else ""])
     print_table([head, "value", "interval", "n"], cells, right=(1, 3))

@@ -80,11 +80,11 @@ def collect(
       allonym evaluate intruder-study collect study/ --pool people.csv --fictitious 10 --writers 20
     """
     from allonym.evaluate import profiles
-    from allonym.evaluate.sheets import collection
+    from allonym.evaluate.sheets import make_collection_sheets
 
     subjects = profiles.read_subjects(pool) if pool else []
     subjects += profiles.fictitious_people(fictitious, seed=seed)
-    sheets = collection(subjects, writers, each=each, seed=seed)
+    sheets = make_collection_sheets(subjects, writers, each=each, seed=seed)
     read = [path for path in (pool, consent) if path is not None]
     more = {"least": least, "consent": _read_consent(consent), "fictitious": profiles.FICTITIOUS}
     _write_pages(folder, sheets, read, overwrite, more)
@@ -105,12 +105,12 @@ def gather(key: Path, answers: tuple[Path, ...], output: Path, least: int, overw
     Example:
       allonym evaluate intruder-study gather study/key.json answers/ -o original.jsonl
     """
-    from allonym.evaluate.people import collected
+    from allonym.evaluate.people import read_descriptions
     from allonym.evaluate.sheets import read_answers, read_key
 
     check_outputs([output], [key, *answers], overwrite)
     sheets = read_key(key)
-    records = collected(sheets, read_answers(_list_answers(answers), sheets), least=least)
+    records = read_descriptions(sheets, read_answers(_list_answers(answers), sheets), least=least)
     _write_private(output, "".join(f"{json_line(r)}\n" for r in records))
     print_note(f"{output}, {len(records)} descriptions", label="written:")
 
@@ -148,11 +148,11 @@ def judge(
     Example:
       allonym evaluate intruder-study judge original.jsonl safe.jsonl --pages judging/ --subject subject --group group
     """
-    from allonym.evaluate.sheets import judging
+    from allonym.evaluate.sheets import make_judging_sheets
 
     pairs = source.read()
     groups = pairs.labels(group) if group else []
-    sheets = judging(
+    sheets = make_judging_sheets(
         pairs.ids, pairs.anonymised, pairs.labels(subject), groups,
         judgements=judgements, judges=judges, per_page=per_page, seed=seed,
     )  # fmt: skip
@@ -184,7 +184,7 @@ def analyse(
 
     output.check([key, *answers])
     sheets = read_key(key)
-    truths, judgements = people.judgements_of(sheets, read_answers(_list_answers(answers), sheets))
+    truths, judgements = people.read_judgements(sheets, read_answers(_list_answers(answers), sheets))
     names = read_aliases(aliases)
     result = people.people_study(truths, judgements, aliases=names, cut=cut, top=top, seed=seed)
     data = result.to_dict(texts=output.with_text)
@@ -218,13 +218,19 @@ def show_people(result: Any) -> None:
 def show_results(results: Any) -> None:
     """The result table of an intruder on the terminal: groups and all texts; subjects are in the outputs."""
     from allonym.cli.evaluate.options import break_number
-    from allonym.report.numbers import show, write
+    from allonym.report.numbers import format_cell, format_number
 
     rows = []
     for rate in (*results.groups, results.all):
-        hit = show(rate.identified, "share", 2)
-        similarity, spread = rate.similarity.value, write(rate.spread, "number", 2)
-        cells = (write(similarity, "number", 2), spread, hit.text, hit.interval, write(rate.error, "share", 2))
+        hit = format_cell(rate.identified, "share", 2)
+        similarity, spread = rate.similarity.value, format_number(rate.spread, "number", 2)
+        cells = (
+            format_number(similarity, "number", 2),
+            spread,
+            hit.text,
+            hit.interval,
+            format_number(rate.error, "share", 2),
+        )
         rows.append((rate.name or "all texts", str(rate.texts), *map(break_number, cells)))
     print_table(("group", "texts", "M", "SD", "identified", "interval", "SE"), rows, right=(1, 2, 3, 4, 6))
     if results.ranks:

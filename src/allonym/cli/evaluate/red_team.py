@@ -83,7 +83,7 @@ def summary_command(forms: tuple[Path, ...], output: Output) -> None:
     """
     from allonym.cli.reading import decode_text
     from allonym.evaluate.red_team import read_forms, red_team_summary
-    from allonym.report.numbers import show
+    from allonym.report.numbers import format_cell
 
     output.check(forms)
     if output.with_text:
@@ -100,7 +100,7 @@ def summary_command(forms: tuple[Path, ...], output: Output) -> None:
         raise DataError(f"none of the {result.open:,} forms is filled in")
 
     def format_line(estimate: Any) -> str:
-        return show(estimate, "share", 1).line.replace("\u00a0", " ").replace("–", "-")
+        return format_cell(estimate, "share", 1).line.replace("\u00a0", " ").replace("–", "-")
 
     head = ["", "reviewed", "fully anonymised", "something left", "somebody identified"]
     rows = [

@@ -80,7 +80,7 @@ def residual(
       allonym evaluate residual annotated.jsonl --queue review.jsonl --report risk.html
       allonym evaluate residual annotated.jsonl --email-partial table --score URL=1
     """
-    from allonym.evaluate.annotated import read_annotated, surfaces
+    from allonym.evaluate.annotated import list_surfaces, read_annotated
     from allonym.evaluate.residual import residual_risk
     from allonym.evaluate.scoring import Scoring
 
@@ -98,7 +98,7 @@ def residual(
     if output.with_text:
         conversation_of = {c.id: c for c in conversations}
         for row in data["queue"]:
-            row["missed"] = surfaces(conversation_of[row["id"]])
+            row["missed"] = list_surfaces(conversation_of[row["id"]])
     show_residual(result)
 
     def make_page() -> Any:
@@ -166,11 +166,11 @@ def show_residual(result: ResidualRisk) -> None:
         word = "holds" if total.passes else "does not hold"
         click.echo(f"\nmean + SD < {limit} (P2's criterion) {word}.")
     if total.normality.off:
-        from allonym.report.numbers import write
+        from allonym.report.numbers import format_number
 
         click.echo(
             f"Scores are not normally distributed, as P2 assumes ({total.normality.test}, p = "
-            f"{break_number(write(total.normality.p.value, 'p'))}): a normal distribution would have "
+            f"{break_number(format_number(total.normality.p.value, 'p'))}): a normal distribution would have "
             f"{total.normality.implied.value:.1%} above {limit}; {total.above.value:.1%} are."
         )
     if result.other is not None:

@@ -59,7 +59,7 @@ def second_reading(
       allonym evaluate second-reading safe.jsonl --original calls.jsonl -o marked.jsonl
       allonym evaluate residual marked.jsonl --proposals count
     """
-    from allonym.evaluate.annotated import annotated_lines
+    from allonym.evaluate.annotated import write_annotated_lines
     from allonym.evaluate.reading import read_pairs
     from allonym.evaluate.second_reading import second_reading as read_again
 
@@ -80,7 +80,7 @@ def second_reading(
             capitals=capitals,
             advance=None if advance is None else lambda count, total: advance("reading", count, total),
         )
-    write_file(output, "".join(line + "\n" for line in annotated_lines(result.conversations, notation=notation)),
+    write_file(output, "".join(line + "\n" for line in write_annotated_lines(result.conversations, notation=notation)),
                private=True)  # fmt: skip
     counts = Counter(m.tag for c in result.conversations for m in c.marks)
     conversations_by_tag = Counter(t for c in result.conversations for t in {m.tag for m in c.marks})

@@ -241,15 +241,15 @@ def _open_state(output: Output, read: Sequence[Path], *, resume: bool) -> Iterat
 
 def _print_headlines(versions: Mapping[str, Mapping[str, Any]]) -> None:
     """The headlines as a table, a column for each version."""
-    from allonym.report.evaluate.verdict import kind_of
-    from allonym.report.numbers import show
-    from allonym.report.values import estimate
+    from allonym.report.evaluate.verdict import choose_kind
+    from allonym.report.numbers import format_cell
+    from allonym.report.values import read_estimate
 
     rows: dict[str, list[str]] = {}
     for number, version in enumerate(versions.values()):
         for line in version["headlines"]:
             cells = rows.setdefault(line["key"], [line["side"], line["name"], line["better"], *[""] * len(versions)])
-            shown = show(estimate(line["value"]), kind_of(line), line["digits"])
+            shown = format_cell(read_estimate(line["value"]), choose_kind(line), line["digits"])
             cells[3 + number] = break_number(shown.line) if shown.order is not None else "none"
     if rows:
         print_table(["side", "measure", "better", *(name or "value" for name in versions)], rows.values())

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from allonym.report.numbers import write
+from allonym.report.numbers import format_number
 from allonym.report.page import Block, Matrix, Notice, Square, Tabs, Text, Tone
 from allonym.report.plots import Axis
 from allonym.report.sections import BarChart, Folded, KeyFigures, RowMark, SectionSpec, ValueTable
-from allonym.report.values import Plain, estimate, part, read, read_rows
+from allonym.report.values import Plain, read_estimate, read_part, read_path, read_rows
 
 LEVELS = {
     "token": ("Words", "Word by word; punctuation marks do not count."),
@@ -90,7 +90,7 @@ _ENTITIES = {
 
 def _draw_figures(result: Plain) -> Iterator[Block]:
     typed = result.get("typed")
-    f1 = read(result, f"levels.strict.{'micro' if typed else 'any'}.f1")
+    f1 = read_path(result, f"levels.strict.{'micro' if typed else 'any'}.f1")
     meaning = "borders and label right" if typed else "borders right; the findings have no types"
     yield KeyFigures(
         _FIGURES,
@@ -102,7 +102,7 @@ def _draw_figures(result: Plain) -> Iterator[Block]:
 
 
 def _colour_leak(result: Plain, path: str) -> Tone:
-    value = estimate(read(result, path)).value
+    value = read_estimate(read_path(result, path)).value
     return "" if value != value else "good" if value <= 0.02 else "warn" if value <= 0.1 else "bad"
 
 
@@ -119,7 +119,7 @@ def _draw_notices(result: Plain) -> Iterator[Block]:
         ("unmapped", "The gold has labels that the taxonomy does not know: only findings of the same name fit them."),
         ("left_out", "Gold spans that do not count: the label map or the annotators leave them out."),
     ):
-        if counts := part(result, name):
+        if counts := read_part(result, name):
             order = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
             yield Notice(text, "note", tuple(f"{label}: {count:,}" for label, count in order))
 
@@ -127,7 +127,7 @@ def _draw_notices(result: Plain) -> Iterator[Block]:
 def _draw_scores(result: Plain) -> Iterator[Block]:
     options = []
     for level, (name, meaning) in LEVELS.items():
-        table = ValueTable("", _list_scores, _SCORES, mark=_mark_average).draw(part(result, f"levels.{level}"))
+        table = ValueTable("", _list_scores, _SCORES, mark=_mark_average).draw(read_part(result, f"levels.{level}"))
         options.append((name, (Text(meaning, "muted"), table)))
     yield Tabs("Precision, recall and F1", tuple(options), 1)
 
@@ -138,11 +138,11 @@ def _list_scores(level: Plain) -> list[Plain]:
 
 def _list_leaks(result: Plain) -> list[Plain]:
     averages = {"mean": "mean of the types", "all": "all mentions"}
-    return [*read_rows(result, "leaks.types"), *_list_averages(part(result, "leaks"), averages)]
+    return [*read_rows(result, "leaks.types"), *_list_averages(read_part(result, "leaks"), averages)]
 
 
 def _list_averages(values: Plain, names: Plain) -> list[Plain]:
-    return [{**part(values, key), "name": name, "average": True} for key, name in names.items()]
+    return [{**read_part(values, key), "name": name, "average": True} for key, name in names.items()]
 
 
 def _mark_average(row: Plain) -> RowMark:
@@ -150,7 +150,7 @@ def _mark_average(row: Plain) -> RowMark:
 
 
 def _draw_confusion(result: Plain) -> Iterator[Block]:
-    if matrices := part(result, "confusion"):
+    if matrices := read_part(result, "confusion"):
         options = ((name, (_draw_matrix(matrices[unit], unit),)) for unit, name in UNITS.items() if unit in matrices)
         yield Tabs("What was taken for what", tuple(options))
 
@@ -170,7 +170,7 @@ def _draw_matrix(matrix: Plain, unit: str) -> Matrix:
         for c in shown:
             outside = name == names[-1] and c == last
             share = row[c] / total if total and not outside else 0.0
-            hint = "" if outside else f"{write(share, 'share')} of {name}: taken for {columns[c]}"
+            hint = "" if outside else f"{format_number(share, 'share')} of {name}: taken for {columns[c]}"
             cells.append(Square(None if outside and unit == "span" else row[c], min(share, 1.0), None, hint))
         body.append((name, tuple(cells)))
     note = "Rows are the gold, columns what was found. The darker, the larger the share of the row."
@@ -180,17 +180,17 @@ def _draw_matrix(matrix: Plain, unit: str) -> Matrix:
 
 
 def _draw_benchmark(result: Plain) -> Iterator[Block]:
-    tab = part(result, "tab")
-    if recall := part(tab, "recall"):
+    tab = read_part(result, "tab")
+    if recall := read_part(tab, "recall"):
         names = {"kinds": _KINDS.get(str(tab.get("kinds"))), "entities": _ENTITIES.get(str(tab.get("entities")))}
-        lines = [{**part(recall, name), "name": name} for name in ("direct", "quasi", "all")]
+        lines = [{**read_part(recall, name), "name": name} for name in ("direct", "quasi", "all")]
         title = "Recall as in the Text Anonymization Benchmark"
         yield ValueTable(title, lambda _: lines, _RECALL, _BENCHMARK_NOTE).draw({**tab, **names})
         yield KeyFigures(_PRECISION).draw(result)
 
 
 def _list_agreement(result: Plain) -> list[Plain]:
-    return [{"name": name, "value": read(result, f"agreement.{key}")} for key, name in _AGREEMENT.items()]
+    return [{"name": name, "value": read_path(result, f"agreement.{key}")} for key, name in _AGREEMENT.items()]
 
 
 detection_section = SectionSpec(

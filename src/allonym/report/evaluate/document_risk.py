@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from allonym.report.page import Block
 from allonym.report.plots import Axis, Bar, Bars, Chart, Group, Guide, Point, Series
 from allonym.report.sections import Folded, KeyFigures, Paragraph, SectionSpec, ValueTable, Warn
-from allonym.report.values import Plain, estimate, part, rows
+from allonym.report.values import Plain, list_rows, read_estimate, read_part
 
 _RISKY, _REST = 3, 0
 _LEAD = (
@@ -50,12 +50,12 @@ def _draw_reliability(result: Plain) -> Iterator[Block]:
     points = tuple(
         Point(
             float(b["predicted"]),
-            estimate(b.get("observed")),
-            f"{estimate(b.get('observed')).n:,} documents",
-            (("predicted", float(b["predicted"])), ("found", estimate(b.get("observed")))),
+            read_estimate(b.get("observed")),
+            f"{read_estimate(b.get('observed')).n:,} documents",
+            (("predicted", float(b["predicted"])), ("found", read_estimate(b.get("observed")))),
             "frontier",
         )
-        for b in rows(result, "bins")
+        for b in list_rows(result, "bins")
     )
     yield Chart(
         "Reliability: predicted and true rates",
@@ -70,7 +70,7 @@ def _draw_reliability(result: Plain) -> Iterator[Block]:
 
 def _draw_histogram(result: Plain) -> Iterator[Block]:
     counts, calibrated = result["histogram"], bool(result.get("calibrated"))
-    above = part(result, "review").get("above")
+    above = read_part(result, "review").get("above")
     limit = float(above) if isinstance(above, (int, float)) else None
     width = 1 / len(counts)
     groups = []
@@ -89,12 +89,12 @@ def _draw_histogram(result: Plain) -> Iterator[Block]:
 
 
 def _list_review(result: Plain) -> list[Plain]:
-    review = part(result, "review")
+    review = read_part(result, "review")
     return [{"name": name, "value": review.get(key)} for key, name in _REVIEW.items()]
 
 
 def _list_traits(result: Plain) -> list[Plain]:
-    order = sorted(rows(result, "traits"), key=lambda trait: -abs(float(trait.get("weight") or 0)))
+    order = sorted(list_rows(result, "traits"), key=lambda trait: -abs(float(trait.get("weight") or 0)))
     return [{**trait, "meaning": str(trait.get("meaning") or trait.get("name"))} for trait in order]
 
 

@@ -6,7 +6,16 @@ from collections.abc import Iterator
 
 from allonym.report.page import Block, Notice, Tag
 from allonym.report.sections import Folded, KeyFigures, Paragraph, SectionSpec, ValueTable
-from allonym.report.values import Plain, estimate, known, missing_reason, part, read, read_rows, rows
+from allonym.report.values import (
+    Plain,
+    has_estimate,
+    list_rows,
+    missing_reason,
+    read_estimate,
+    read_part,
+    read_path,
+    read_rows,
+)
 
 _MEASURES = {"f1": "F1 (macro)", "rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L"}
 _LEAD = "What a model that learns from the anonymised texts is worth on original ones (P4, 4.1)."
@@ -43,37 +52,40 @@ _IDENTIFIERS = """
 """
 
 
-def _introduce(result: Plain) -> str:
+def _write_lead(result: Plain) -> str:
     return f"{_LEAD} The model: {result['model']}." if result.get("model") else _LEAD
 
 
 def _list_scores(result: Plain) -> Iterator[Plain]:
-    for task, values in part(result, "tasks").items():
+    for task, values in read_part(result, "tasks").items():
         for score in read_rows(values, "scores"):
-            if known(score.get("original")):
-                ends = {end: read(values, f"{end}.{score['name']}") for end in ("floor", "ceiling")}
+            if has_estimate(score.get("original")):
+                ends = {end: read_path(values, f"{end}.{score['name']}") for end in ("floor", "ceiling")}
                 measure = _MEASURES.get(score["name"], score["name"])
                 reading = _read_difference(score.get("difference"))
                 yield {**score, **ends, "task": task, "measure": measure, "reading": reading}
 
 
 def _read_difference(difference: object) -> Tag:
-    change = estimate(difference)
+    change = read_estimate(difference)
     if change.high < 0:
         return Tag("worse", "bad")
     return Tag("better", "good") if change.low > 0 else Tag("not shown", "muted")
 
 
 def _explain_missing(result: Plain) -> Iterator[Block]:
-    for task, values in part(result, "tasks").items():
+    for task, values in read_part(result, "tasks").items():
         missing = (score.get("original") for score in read_rows(values, "scores"))
-        reason = next((missing_reason(score) for score in missing if not known(score)), "")
+        reason = next((missing_reason(score) for score in missing if not has_estimate(score)), "")
         if reason:
             yield Notice(f"{task}: not measured: {reason}.")
 
 
 def _number_outputs(result: Plain) -> list[Plain]:
-    return [{**row, "output": str(int(row.get("output") or 0) + 1)} for row in rows(part(result, "leaks"), "found")]
+    return [
+        {**row, "output": str(int(row.get("output") or 0) + 1)}
+        for row in list_rows(read_part(result, "leaks"), "found")
+    ]
 
 
 def _is_written(result: Plain) -> bool:
@@ -85,7 +97,7 @@ downstream_section = SectionSpec(
     "downstream",
     lambda result: result.get("tasks") or result.get("leaks"),
     (
-        Paragraph(_introduce, "lead", when="tasks"),
+        Paragraph(_write_lead, "lead", when="tasks"),
         ValueTable(
             "Learnt from originals and from anonymised texts, judged on originals", _list_scores, _SCORES, when="tasks"
         ),

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from allonym.report.page import Tag, Tone
 from allonym.report.sections import Folded, KeyFigures, Paragraph, RowMark, SectionSpec, ValueTable, Warn
-from allonym.report.values import Plain, part, read, rows
+from allonym.report.values import Plain, list_rows, read_part, read_path
 
 _SHOWN = 25
 _FORMS = {
@@ -57,11 +57,11 @@ _READING = (
 
 
 def _colour_count(path: str) -> Callable[[Plain], Tone]:
-    return lambda result: "bad" if read(result, path) else "good"
+    return lambda result: "bad" if read_path(result, path) else "good"
 
 
 def _list_labels(result: Plain) -> list[Plain]:
-    lines = [*rows(result, "labels"), part(result, "direct"), {**part(result, "all"), "total": True}]
+    lines = [*list_rows(result, "labels"), read_part(result, "direct"), {**read_part(result, "all"), "total": True}]
     return [row if row.get("originals") else {**row, "leaked": None, "outputs": None} for row in lines]
 
 
@@ -70,23 +70,24 @@ def _mark_total(row: Plain) -> RowMark:
 
 
 def _list_forms(result: Plain) -> list[Plain]:
-    counts = part(result, "all.kinds")
+    counts = read_part(result, "all.kinds")
     return [{"name": name, "count": counts[form]} for form, name in _FORMS.items() if counts.get(form)]
 
 
 def _list_places(result: Plain) -> list[Plain]:
     return [
-        {**row, "form": _FORMS.get(str(row.get("kind")), ""), "tag": _tag_place(row)} for row in rows(result, "places")
+        {**row, "form": _FORMS.get(str(row.get("kind")), ""), "tag": _tag_place(row)}
+        for row in list_rows(result, "places")
     ]
 
 
 def _tag_place(row: Plain) -> Tag:
-    apart = row.get("common") or row.get("kind") == "initials"
-    return Tag("counted apart", "muted") if apart else Tag("leak", "bad")
+    is_separate = row.get("common") or row.get("kind") == "initials"
+    return Tag("counted apart", "muted") if is_separate else Tag("leak", "bad")
 
 
 def _count_unlisted(result: Plain) -> str:
-    more = int(result.get("found") or 0) - len(rows(result, "places"))
+    more = int(result.get("found") or 0) - len(list_rows(result, "places"))
     return f"{more:,} more are not listed." if more > 0 else ""
 
 
@@ -103,7 +104,7 @@ generations_section = SectionSpec(
                 "With one that identifies alone": _colour_count("direct.occurrences"),
             },
         ),
-        Warn(_NONE, when=lambda result: not read(result, "all.occurrences")),
+        Warn(_NONE, when=lambda result: not read_path(result, "all.occurrences")),
         ValueTable("By label", _list_labels, _LABELS, shown=_SHOWN, mark=_mark_total),
         ValueTable(
             "In which form",

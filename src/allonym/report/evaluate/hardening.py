@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from allonym.report.page import Block
 from allonym.report.plots import Axis, Chart, Point, Series
 from allonym.report.sections import Folded, KeyFigures, Paragraph, SectionSpec, ValueTable, Warn
-from allonym.report.values import Plain, estimate, known, part, rows
+from allonym.report.values import Plain, has_estimate, list_rows, read_estimate, read_part
 
 _LEAD = (
     "Words that give the subject away were made general or removed, until the subject is not among the attacker's "
@@ -62,31 +62,31 @@ def _draw_lead(result: Plain) -> Iterator[Block]:
 
 
 def _list_groups(result: Plain) -> list[Plain]:
-    return [{**part(group, "chosen"), "name": name} for name, group in part(result, "groups").items()]
+    return [{**read_part(group, "chosen"), "name": name} for name, group in read_part(result, "groups").items()]
 
 
 def _list_levels(result: Plain) -> list[Plain]:
     levels = [
         {**level, "lead": "" if level.get("lead") is None else f"{level['lead']:.2f}"}
-        for level in rows(result, "levels")
+        for level in list_rows(result, "levels")
     ]
     return [{**levels[0], "lead": "as anonymised"}, *levels[1:]]
 
 
 def _draw_curve(result: Plain) -> Iterator[Block]:
-    levels, chosen = rows(result, "levels")[1:], part(result, "chosen")
+    levels, chosen = list_rows(result, "levels")[1:], read_part(result, "chosen")
     series = []
     for slot, (name, title) in enumerate((("judge", "Judge"), ("attacker", "Attacker"))):
         points = (
             Point(
-                estimate(level.get("weighted")).value,
-                estimate(level.get(name)).value,
+                read_estimate(level.get("weighted")).value,
+                read_estimate(level.get(name)).value,
                 f"lead {level.get('lead')}",
-                (("Similarity", estimate(level.get("similarity"))),),
+                (("Similarity", read_estimate(level.get("similarity"))),),
                 "chosen" if level.get("lead") == chosen.get("lead") else "",
             )
             for level in levels
-            if known(level.get(name))
+            if has_estimate(level.get(name))
         )
         series.append(Series(title, tuple(points), slot, "full"))
     yield Chart(

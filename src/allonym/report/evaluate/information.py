@@ -5,11 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from allonym.report.numbers import write
+from allonym.report.numbers import format_number
 from allonym.report.page import Block, Cell, Notice, Tag, Tone
 from allonym.report.plots import Axis, Bar, Bars, Group
 from allonym.report.sections import BarChart, KeyFigures, Paragraph, SectionSpec, ValueTable
-from allonym.report.values import NAN, Plain, estimate, known, missing_reason, part, read, rows
+from allonym.report.values import (
+    NAN,
+    Plain,
+    has_estimate,
+    list_rows,
+    missing_reason,
+    read_estimate,
+    read_part,
+    read_path,
+)
 from allonym.stats import Estimate
 
 BEFORE, AFTER, MAPPED = 7, 0, 1
@@ -89,34 +98,34 @@ _CONTRASTS = """
 
 
 def _is_measured(result: Plain) -> bool:
-    return any(part(result, name) for name in ("surface", "similarity", "perplexity", "construct", "utility"))
+    return any(read_part(result, name) for name in ("surface", "similarity", "perplexity", "construct", "utility"))
 
 
 def _draw_figures(result: Plain) -> Iterator[Block]:
-    counts = [c for c in rows(part(result, "construct"), "counts") if c.get("part") != "WORDS"]
+    counts = [c for c in list_rows(read_part(result, "construct"), "counts") if c.get("part") != "WORDS"]
     unchanged = sum(_read_log(count, "mapped_bayes") <= -_EVIDENCE for count in counts)
-    points = _to_percent(read(result, "utility.loss"))
+    points = _to_percent(read_path(result, "utility.loss"))
     values = {"points": points, "unchanged": f"{unchanged} of {len(counts)}"}
     yield KeyFigures(_FIGURES, {"Utility loss": _colour_loss}).draw({**result, **values})
 
 
 def _to_percent(share: object) -> Estimate:
-    value = estimate(share)
+    value = read_estimate(share)
     return Estimate(100 * value.value, 100 * value.low, 100 * value.high, value.n, value.method)
 
 
 def _colour_loss(result: Plain) -> Tone:
-    return "bad" if estimate(read(result, "utility.loss")).low > 0 else ""
+    return "bad" if read_estimate(read_path(result, "utility.loss")).low > 0 else ""
 
 
 def _list_skipped(result: Plain) -> Iterator[Block]:
-    if skipped := part(result, "skipped"):
+    if skipped := read_part(result, "skipped"):
         yield Notice("Not measured", "note", tuple(f"{name}: {reason}" for name, reason in skipped.items()))
 
 
 def _draw_utility(result: Plain) -> Iterator[Block]:
-    utility = part(result, "utility")
-    if utility and not known(utility.get("loss")):
+    utility = read_part(result, "utility")
+    if utility and not has_estimate(utility.get("loss")):
         yield Notice(f"Utility loss was not measured: {missing_reason(utility.get('loss'))}")
     elif utility:
         reading = str(utility.get("reading", ""))
@@ -145,11 +154,11 @@ def _name_part(row: Plain) -> str:
 
 
 def _draw_evidence(result: Plain) -> Iterator[Block]:
-    counts = rows(part(result, "construct"), "counts")
+    counts = list_rows(read_part(result, "construct"), "counts")
     if not counts:
         return
     bars = [("bayes", "as the tagger reads them", AFTER)]
-    if read(result, "construct.placeholders"):
+    if read_path(result, "construct.placeholders"):
         bars.append(("mapped_bayes", "mapped back", MAPPED))
     groups = (
         Group(
@@ -164,13 +173,13 @@ def _draw_evidence(result: Plain) -> Iterator[Block]:
         Axis("log₁₀ BF10", "number", -_EDGE if least < -_EDGE else None, _EDGE + 1),
         tuple(groups),
         description="To the right: changed. To the left: unchanged. Between the lines: undecided.",
-        note=f"Bars end at {write(_EDGE)}: for {write(_EDGE)} read that or more. 0: as likely changed as not.",
+        note=f"Bars end at {_EDGE:g}: for {_EDGE:g} read that or more. 0: as likely changed as not.",
         guides=(("3 to 1 for a change", _EVIDENCE), ("3 to 1 for none", -_EVIDENCE)),
     )
 
 
 def _read_log(row: Plain, name: str) -> float:
-    value = part(row, name).get("log10_bf10")
+    value = read_part(row, name).get("log10_bf10")
     return float(value) if isinstance(value, (int, float)) else NAN
 
 
@@ -180,27 +189,27 @@ def _clip_log(row: Plain, name: str) -> float:
 
 
 def _list_facts(row: Plain, name: str) -> tuple[tuple[str, Cell], ...]:
-    factor = part(row, name)
+    factor = read_part(row, name)
     return (("log₁₀ BF10", _read_log(row, name)), ("t", factor.get("t")), ("reading", str(factor.get("reading", ""))))
 
 
 def _list_counts(result: Plain) -> Iterator[Plain]:
-    for row in rows(part(result, "construct"), "counts"):
+    for row in list_rows(read_part(result, "construct"), "counts"):
         cells: dict[str, Cell] = {"name": _name_part(row)}
         for key, stem in (("bayes", ""), ("mapped_bayes", "mapped_")):
             cells[f"{stem}bf10"] = _format_factor(row, key, 1)
             cells[f"{stem}bf01"] = _format_factor(row, key, -1)
-            cells[f"{stem}reading"] = _tag_reading(part(row, key))
+            cells[f"{stem}reading"] = _tag_reading(read_part(row, key))
         yield {**row, **cells}
 
 
 def _format_factor(row: Plain, name: str, sign: int) -> float | str | None:
     """BF10 or BF01; beyond what a number can hold, as a power of ten."""
-    value = part(row, name).get("bf10" if sign > 0 else "bf01")
+    value = read_part(row, name).get("bf10" if sign > 0 else "bf01")
     if isinstance(value, (int, float)) and value > 0:
         return float(f"{value:.3g}")
     size = sign * _read_log(row, name)
-    return f"10^{write(size, 'number', 0)}" if size == size else None
+    return f"10^{format_number(size, 'number', 0)}" if size == size else None
 
 
 def _tag_reading(factor: Plain) -> Tag:
@@ -214,7 +223,7 @@ def _tag_reading(factor: Plain) -> Tag:
 def _list_wording(result: Plain) -> list[Plain]:
     lines: list[Plain] = []
     for path, name in _WORDING.items():
-        if change := part(result, path):
+        if change := read_part(result, path):
             if name.endswith("%"):
                 change = {key: _to_percent(value) for key, value in change.items()}
             if path == "perplexity":
@@ -225,10 +234,10 @@ def _list_wording(result: Plain) -> list[Plain]:
 
 def _list_contrasts(result: Plain) -> list[Plain]:
     lines: list[Plain] = []
-    for row in rows(result, "contrasts"):
-        d = estimate(row.get("d"))
+    for row in list_rows(result, "contrasts"):
+        d = read_estimate(row.get("d"))
         differ = d.low > 0 or d.high < 0
-        reading = Tag("apart", "warn") if differ else Tag("not apart" if known(d) else d.method, "muted")
+        reading = Tag("apart", "warn") if differ else Tag("not apart" if has_estimate(d) else d.method, "muted")
         lines.append({**row, "reading": reading})
     return lines
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from allonym.report.plots import Axis
 from allonym.report.sections import BarChart, Folded, Paragraph, Parts, SectionSpec, ValueTable
-from allonym.report.values import Plain, part, read_rows, rows
+from allonym.report.values import Plain, list_rows, read_part, read_rows
 
 _RATES = """
     Texts      | texts      | count
@@ -29,11 +29,11 @@ _ATTRIBUTES_LEAD = (
 
 
 def _list_groups(result: Plain) -> list[Plain]:
-    return [{**group, "name": str(group.get("name") or "no group")} for group in rows(result, "groups")]
+    return [{**group, "name": str(group.get("name") or "no group")} for group in list_rows(result, "groups")]
 
 
 def _list_groups_and_all(result: Plain) -> list[Plain]:
-    return [*_list_groups(result), {**part(result, "all"), "name": "all texts"}]
+    return [*_list_groups(result), {**read_part(result, "all"), "name": "all texts"}]
 
 
 def _list_ranks(result: Plain) -> list[Plain]:
@@ -42,7 +42,7 @@ def _list_ranks(result: Plain) -> list[Plain]:
 
 
 def _list_attributes(result: Plain) -> list[Plain]:
-    lines = [*rows(result, "attributes"), *filter(None, [part(result, "all")])]
+    lines = [*list_rows(result, "attributes"), *filter(None, [read_part(result, "all")])]
     return [{**row, "name": str(row.get("attribute") or "all")} for row in lines]
 
 

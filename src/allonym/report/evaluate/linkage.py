@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from allonym.report.evaluate.intruders import RATES, SUBJECTS
-from allonym.report.numbers import write
+from allonym.report.numbers import format_number
 from allonym.report.page import Block
 from allonym.report.plots import Axis, Chart, Guide, Point, Series
 from allonym.report.sections import BarChart, Folded, Paragraph, SectionSpec, ValueTable
-from allonym.report.values import Plain, estimate, known, missing_reason, part, read, rows
+from allonym.report.values import Plain, has_estimate, list_rows, missing_reason, read_estimate, read_part, read_path
 
 BEFORE, AFTER = 7, 0
 _KNOWS = {
@@ -53,7 +53,7 @@ _TERMS = """
 """
 
 
-def _introduce(result: Plain) -> str:
+def _write_lead(result: Plain) -> str:
     source = (
         f"other people's {_KNOWS.get(str(result.get('knows')), 'texts')} about the same subjects; it never learns from "
         "a text that it judges, nor from a copy"
@@ -69,26 +69,31 @@ def _introduce(result: Plain) -> str:
 
 
 def _list_groups(result: Plain) -> list[Plain]:
-    groups = [*rows(result, "groups"), part(result, "all")]
+    groups = [*list_rows(result, "groups"), read_part(result, "all")]
     return [{**group, "name": str(group.get("name") or "all texts")} for group in groups]
 
 
 def _draw_rates(result: Plain) -> Iterator[Block]:
-    ks = sorted({int(k) for group in _list_groups(result) for k in part(group, "top")} - {1})
+    ks = sorted({int(k) for group in _list_groups(result) for k in read_part(group, "top")} - {1})
     fields = _RATES + "".join(_TOP.format(k=k) for k in ks) + _RANKS
     table = ValueTable("Found before and after", _list_groups, fields, "Below each value: its 95 % interval.")
-    if known(read(result, "all.after")):
+    if has_estimate(read_path(result, "all.after")):
         yield table.draw(result)
 
 
 def _draw_curve(result: Plain) -> Iterator[Block]:
-    curve = rows(part(result, "all"), "curve")
-    if len(curve) < 2 or not known(read(result, "all.after")):
+    curve = list_rows(read_part(result, "all"), "curve")
+    if len(curve) < 2 or not has_estimate(read_path(result, "all.after")):
         return
     series = []
     for name, slot in (("before", BEFORE), ("after", AFTER)):
         points = (
-            Point(float(p["k"]), estimate(p.get(name)).value, f"first {p['k']}", ((name, estimate(p.get(name))),))
+            Point(
+                float(p["k"]),
+                read_estimate(p.get(name)).value,
+                f"first {p['k']}",
+                ((name, read_estimate(p.get(name))),),
+            )
             for p in curve
         )
         series.append(Series(name.capitalize(), tuple(points), slot, "full"))
@@ -99,7 +104,7 @@ def _draw_curve(result: Plain) -> Iterator[Block]:
         Axis("Texts whose subject is among them", "share", 0, 1),
         tuple(series),
         (Guide("blind order", ((1.0, 1 / most), (most, 1.0))),),
-        f"Share of texts whose subject is among the first k, up to all {write(most, 'count')} candidates.",
+        f"Share of texts whose subject is among the first k, up to all {format_number(most, 'count')} candidates.",
         "lower right",
     )
 
@@ -107,12 +112,13 @@ def _draw_curve(result: Plain) -> Iterator[Block]:
 def _list_terms(result: Plain) -> list[Plain]:
     lists = ("found", "missed")
     return [
-        {**row, **{name: [term for term, _ in row.get(name) or ()] for name in lists}} for row in rows(result, "terms")
+        {**row, **{name: [term for term, _ in row.get(name) or ()] for name in lists}}
+        for row in list_rows(result, "terms")
     ]
 
 
 def _explain_missing(result: Plain) -> str:
-    return missing_reason(read(result, "all.after")).capitalize() + "."
+    return missing_reason(read_path(result, "all.after")).capitalize() + "."
 
 
 linkage_section = SectionSpec(
@@ -120,7 +126,7 @@ linkage_section = SectionSpec(
     "linkage",
     "all",
     (
-        Paragraph(_introduce),
+        Paragraph(_write_lead),
         Paragraph(_RELEASED, when="released.all.after"),
         Paragraph(_UNJUDGED, "muted", when="unjudged"),
         BarChart(
@@ -136,7 +142,7 @@ linkage_section = SectionSpec(
         ),
         _draw_rates,
         _draw_curve,
-        Paragraph(_explain_missing, "muted", when=lambda result: not known(read(result, "all.after"))),
+        Paragraph(_explain_missing, "muted", when=lambda result: not has_estimate(read_path(result, "all.after"))),
         Folded(
             "The table that all intruders share, anonymised texts",
             (*RATES, replace(SUBJECTS, texts=True)),

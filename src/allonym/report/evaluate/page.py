@@ -13,11 +13,11 @@ from allonym.report.evaluate.information import information_section
 from allonym.report.evaluate.linkage import linkage_section
 from allonym.report.evaluate.residual import residual_section
 from allonym.report.evaluate.syntheticity import syntheticity_section
-from allonym.report.evaluate.verdict import kind_of, limits_section, lower_first, skipped_section, verdict
+from allonym.report.evaluate.verdict import choose_kind, limits_section, lower_first, skipped_section, verdict
 from allonym.report.page import Block, Cell, Column, Facts, Notice, Page, Row, Section, Settings, Table, Tag, Text
 from allonym.report.plots import Axis, Chart, Multiples, Point, Series
 from allonym.report.sections import SectionSpec
-from allonym.report.values import Plain, estimate, flatten, known, part, rows
+from allonym.report.values import Plain, flatten_settings, has_estimate, list_rows, read_estimate, read_part
 from allonym.stats import Estimate
 
 SECTIONS: Mapping[str, SectionSpec] = {
@@ -52,7 +52,7 @@ def compare_page(result: Plain, *, texts: bool = False) -> Page:
         result: plain values, as ``Comparison.to_dict()`` gives them.
         texts: whether words of the texts may show, where the values hold them.
     """
-    versions = part(result, "versions")
+    versions = read_part(result, "versions")
     human = {str(name) for name in result.get("human") or ()}
     headlines = _list_headlines(versions)
     charts = tuple(_draw_charts(versions, headlines))
@@ -65,7 +65,7 @@ def compare_page(result: Plain, *, texts: bool = False) -> Page:
         numbered = (replace(s, anchor=f"{s.anchor}-{number}") if s.anchor else s for s in parts)
         sections.append(Section(name, (*verdict(version), *numbered), f"version-{number}"))
     sections += [*(_draw_settings(version) for version in list(versions.values())[:1]), limits_section()]
-    lead = Text(" ".join(_compare(versions, headlines, human)), "lead")
+    lead = Text(" ".join(_compare_versions(versions, headlines, human)), "lead")
     return _make_page(result, "Versions compared", [lead], sections, texts)
 
 
@@ -78,15 +78,15 @@ def _make_page(
 
 
 def _draw_measures(result: Plain, texts: bool) -> Iterator[Section | None]:
-    measures = part(result, "measures")
+    measures = read_part(result, "measures")
     return (draw(measures[name], texts=texts) for name, draw in SECTIONS.items() if name in measures)
 
 
 def _draw_settings(result: Plain) -> Section | None:
     groups: list[tuple[str, Facts]] = []
-    if settings := flatten(part(result, "settings")):
+    if settings := flatten_settings(read_part(result, "settings")):
         groups.append(("", settings))
-    if seconds := part(result, "seconds"):
+    if seconds := read_part(result, "seconds"):
         groups.append(("Seconds", tuple((str(k), f"{float(v):,.1f}") for k, v in seconds.items())))
     return Section("Settings", (Settings(tuple(groups)),), "settings") if groups else None
 
@@ -95,25 +95,27 @@ def _list_headlines(versions: Plain) -> list[Plain]:
     """Every number that a version has, once, in the order of the first that has it; risk first."""
     headlines: dict[str, Plain] = {}
     for version in versions.values():
-        for row in rows(version, "headlines"):
-            if known(row.get("value")):
+        for row in list_rows(version, "headlines"):
+            if has_estimate(row.get("value")):
                 headlines.setdefault(str(row.get("key")), row)
     return sorted(headlines.values(), key=lambda row: row.get("side") != "risk")
 
 
 def _read_headline(version: Plain, headline: Plain) -> Estimate:
-    same = (row.get("value") for row in rows(version, "headlines") if row.get("key") == headline.get("key"))
-    return estimate(next(same, None))
+    same = (row.get("value") for row in list_rows(version, "headlines") if row.get("key") == headline.get("key"))
+    return read_estimate(next(same, None))
 
 
 def _draw_table(versions: Plain, headlines: list[Plain], human: set[str]) -> Table:
     columns = [Column("", hint="which of them"), Column("made by")]
     for row in headlines:
         hint = f"{row.get('note')} ({row.get('side')}; {row.get('better')} is better)"
-        columns.append(Column(str(row.get("name")), kind_of(row), row.get("digits"), hint))
+        columns.append(Column(str(row.get("name")), choose_kind(row), row.get("digits"), hint))
     body = []
-    if any(known(row.get("before")) for row in headlines):
-        cells: list[Cell] = [estimate(row["before"]) if known(row.get("before")) else None for row in headlines]
+    if any(has_estimate(row.get("before")) for row in headlines):
+        cells: list[Cell] = [
+            read_estimate(row["before"]) if has_estimate(row.get("before")) else None for row in headlines
+        ]
         body.append(Row(("original texts", "", *cells)))
     for name, version in versions.items():
         values = (_read_headline(version, row) for row in headlines)
@@ -129,13 +131,13 @@ def _draw_charts(versions: Plain, headlines: list[Plain]) -> Iterator[Chart]:
         series = []
         for slot, (name, version) in enumerate(versions.items()):
             x, y = _read_headline(version, utility), _read_headline(version, risk)
-            if known(x) and known(y):
+            if has_estimate(x) and has_estimate(y):
                 series.append(Series(name, (Point(x, y, name, (), "chosen"),), slot))
         if len(series) > 1:
             yield Chart(
                 f"{risk.get('name')} against {lower_first(utility.get('name'))}",
-                Axis(str(utility.get("name")), kind_of(utility)),
-                Axis(str(risk.get("name")), kind_of(risk)),
+                Axis(str(utility.get("name")), choose_kind(utility)),
+                Axis(str(risk.get("name")), choose_kind(risk)),
                 tuple(series),
                 description="One point for each version, with intervals.",
                 better="lower right" if utility.get("better") == "high" else "lower left",
@@ -143,12 +145,14 @@ def _draw_charts(versions: Plain, headlines: list[Plain]) -> Iterator[Chart]:
             )
 
 
-def _compare(versions: Plain, headlines: list[Plain], human: set[str]) -> Iterator[str]:
+def _compare_versions(versions: Plain, headlines: list[Plain], human: set[str]) -> Iterator[str]:
     yield f"{len(versions)} anonymised versions of the same texts."
     for row in headlines:
         values = {name: _read_headline(version, row) for name, version in versions.items()}
         sign = 1 if row.get("better") == "low" else -1
-        order = sorted((name for name in values if known(values[name])), key=lambda name: sign * values[name].value)
+        order = sorted(
+            (name for name in values if has_estimate(values[name])), key=lambda name: sign * values[name].value
+        )
         if len(order) < 2:
             continue
         best, second = values[order[0]], values[order[1]]

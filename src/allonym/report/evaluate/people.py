@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from allonym.report.evaluate.intruders import RATES, SUBJECTS
 from allonym.report.page import Block, Matrix, Square
 from allonym.report.sections import Folded, KeyFigures, Paragraph, SectionSpec, SideBySide, ValueTable, Warn, draw_parts
-from allonym.report.values import Plain, part, read
+from allonym.report.values import Plain, read_part, read_path
 
 _METHOD = (
     "A guess counts by the cosine of its characters with those of the true name; the judgements of a text are "
@@ -36,19 +36,19 @@ _SENSITIVE = "The following words are from what people wrote, and may identify s
 
 
 def _are_people(result: Plain) -> bool:
-    return bool(read(result, "results.intruder") == "people")
+    return bool(read_path(result, "results.intruder") == "people")
 
 
 def _draw_results(result: Plain) -> Iterator[Block]:
-    yield from draw_parts((*RATES, SUBJECTS), part(result, "results"))
+    yield from draw_parts((*RATES, SUBJECTS), read_part(result, "results"))
 
 
 def _count_claims(result: Plain) -> int:
-    return sum(int(count) for count in part(result, "claims").values())
+    return sum(int(count) for count in read_part(result, "claims").values())
 
 
 def _draw_claims(result: Plain) -> Iterator[Block]:
-    claims, total = part(result, "claims"), _count_claims(result)
+    claims, total = read_part(result, "claims"), _count_claims(result)
 
     def draw_line(name: str) -> tuple[Square, ...]:
         counts = (int(claims.get(f"{name}_{truth}") or 0) for truth in ("right", "wrong"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from allonym.report.page import Tone
 from allonym.report.sections import KeyFigures, Paragraph, SectionSpec, ValueTable, Warn
-from allonym.report.values import Plain, part, rows
+from allonym.report.values import Plain, list_rows, read_part
 
 
 def _colour_identified(result: Plain) -> Tone:
@@ -40,7 +40,7 @@ red_team_section = SectionSpec(
         Paragraph(_LEAD, "lead"),
         KeyFigures(_FIGURES, {"Somebody identified": _colour_identified}),
         Warn(_OPEN, "warning", when="open"),
-        ValueTable("By stratum", lambda r: [*rows(r, "strata"), part(r, "total")], _STRATA, when="strata"),
+        ValueTable("By stratum", lambda r: [*list_rows(r, "strata"), read_part(r, "total")], _STRATA, when="strata"),
         ValueTable("What was found", "types", "Left | 0 \n Conversations | 1 | count", shown=25, when="types"),
         KeyFigures(_AGREEMENT, when="twice"),
         Paragraph(_READING, "muted"),

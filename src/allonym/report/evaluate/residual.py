@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterator
 from itertools import pairwise
 
-from allonym.report.numbers import write
+from allonym.report.numbers import format_number
 from allonym.report.page import Block, Tag, Tone
 from allonym.report.plots import Axis, Chart, Guide, Point, Series
 from allonym.report.sections import Folded, KeyFigures, Paragraph, RowMark, SectionSpec, ValueTable, Warn
-from allonym.report.values import Plain, estimate, part, read, rows
+from allonym.report.values import Plain, list_rows, read_estimate, read_part, read_path
 
 _SHOWN = 25
 _LEAD = (
@@ -72,34 +72,34 @@ _QUEUE = """
 
 
 def _draw_figures(result: Plain) -> Iterator[Block]:
-    passes = read(result, "total.passes")
+    passes = read_path(result, "total.passes")
     verdict = "holds" if passes else "fails" if passes is False else "cannot be told"
     yield KeyFigures(_FIGURES, {"Mean + SD": _colour_criterion}).draw({**result, "verdict": verdict})
 
 
 def _colour_criterion(result: Plain) -> Tone:
-    passes = read(result, "total.passes")
+    passes = read_path(result, "total.passes")
     return "good" if passes else "bad" if passes is False else ""
 
 
 def _is_near_limit(result: Plain) -> bool:
-    total = part(result, "total")
-    return bool(total.get("passes")) and estimate(total.get("bound")).high >= float(result["limit"])
+    total = read_part(result, "total")
+    return bool(total.get("passes")) and read_estimate(total.get("bound")).high >= float(result["limit"])
 
 
 def _explain_other_scoring(result: Plain) -> str:
-    other = part(result, "other")
+    other = read_part(result, "other")
     by_table = other.get("email_partial") == "table"
     return (
         "Partly missed e-mail addresses are scored differently by "
         f"{'Table 6 (score 4, half 2)' if by_table else 'the text of P2 (score 3, half 1)'}: mean + SD would be "
-        f"{write(estimate(other.get('bound')).value, 'number', 2)}."
+        f"{format_number(read_estimate(other.get('bound')).value, 'number', 2)}."
     )
 
 
 def _list_groups(result: Plain) -> list[Plain]:
     tags: dict[object, Tag] = {True: Tag("yes", "good"), False: Tag("no", "bad")}
-    groups = [*rows(result, "groups"), {**part(result, "total"), "all": True}]
+    groups = [*list_rows(result, "groups"), {**read_part(result, "total"), "all": True}]
     return [{**group, "passes": tags.get(group.get("passes"), Tag("–", "muted"))} for group in groups]
 
 
@@ -108,17 +108,19 @@ def _mark_total(row: Plain) -> RowMark:
 
 
 def _draw_spread(result: Plain) -> Iterator[Block]:
-    total, limit = part(result, "total"), float(result["limit"])
+    total, limit = read_part(result, "total"), float(result["limit"])
     counts = [(int(score), int(count)) for score, count in result.get("histogram") or ()]
     highest = counts[-1][0] if counts else 0
     n = sum(count for _, count in counts) or 1
     points = tuple(
-        Point(score, count, f"Score {score}", (("Conversations", count), ("Share", write(count / n, "share", 1))))
+        Point(
+            score, count, f"Score {score}", (("Conversations", count), ("Share", format_number(count / n, "share", 1)))
+        )
         for score, count in counts
     )
     series = [Series("conversations", points, 0, "full")]
     top = max((count for _, count in counts), default=1)
-    mean, sd = estimate(total.get("mean")), estimate(total.get("sd"))
+    mean, sd = read_estimate(total.get("mean")), read_estimate(total.get("sd"))
     if sd.value > 0:
         expected = [n * mass for mass in _normal_masses(mean.value, sd.value, highest)]
         bell = (Point(score, count, f"Normal at {score}", (), "hollow") for score, count in enumerate(expected))
@@ -142,17 +144,19 @@ def _normal_masses(mean: float, sd: float, highest: int) -> list[float]:
 
 def _list_queue(result: Plain) -> list[Plain]:
     def name_tags(row: Plain) -> str:
-        return ", ".join(f"{item.get('tag')} ({item.get('score')})" for item in rows(row, "items") if item.get("score"))
+        return ", ".join(
+            f"{item.get('tag')} ({item.get('score')})" for item in list_rows(row, "items") if item.get("score")
+        )
 
     return [
         {**row, "tags": name_tags(row), "missed": "; ".join(map(str, row.get("missed") or ()))}
-        for row in rows(result, "queue")
+        for row in list_rows(result, "queue")
     ]
 
 
 def _describe_queue(result: Plain) -> str:
     limit = f"{result['limit']:g}"
-    if rows(result, "queue"):
+    if list_rows(result, "queue"):
         return f"Conversations above {limit}, the worst first."
     return f"No conversation is above {limit}."
 

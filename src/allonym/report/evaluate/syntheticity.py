@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from allonym.report.page import Block, Notice
 from allonym.report.sections import Folded, KeyFigures, Paragraph, SectionSpec, ValueTable
-from allonym.report.values import Plain, known, missing_reason, part
+from allonym.report.values import Plain, has_estimate, missing_reason, read_part
 
 _READING = (
     "A linear model learns from other texts of the corpus which version of a text is the pseudonymised one; "
@@ -34,12 +34,12 @@ _SIGNS = """
 
 
 def _list_kinds(result: Plain) -> list[tuple[str, float]]:
-    kinds = ((name, float(share)) for name, share in part(result, "kinds").items())
+    kinds = ((name, float(share)) for name, share in read_part(result, "kinds").items())
     return sorted(kinds, key=lambda kind: (-kind[1], kind[0]))
 
 
 def _explain_missing(result: Plain) -> Iterator[Block]:
-    if not known(result["f1"]):
+    if not has_estimate(result["f1"]):
         yield Notice(f"Not measured: {missing_reason(result['f1']) or 'no value'}.")
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from allonym.report.numbers import NOTHING, show, write
+from allonym.report.numbers import NOTHING, format_cell, format_number
 from allonym.report.page import Block, Figure, Figures, Kind, Notice, Section, Text, Tone
 from allonym.report.plots import Axis, Bar, Bars, Group
-from allonym.report.values import Plain, estimate, known, part, read, rows
+from allonym.report.values import Plain, has_estimate, list_rows, read_estimate, read_part, read_path
 
 LIMITS = (
     "An evaluation shows what these intruders and these readers find, not what nobody can find. An intruder who knows "
@@ -36,15 +36,15 @@ def verdict(result: Plain) -> Iterator[Block]:
     yield from _draw_bars(lines)
 
 
-def tone_of(row: Plain, result: Plain) -> Tone:
+def choose_tone(row: Plain, result: Plain) -> Tone:
     """The colour of a number, by chance or by its own criterion; none where there is neither."""
-    value, chance = estimate(row.get("value")), estimate(row.get("chance"))
+    value, chance = read_estimate(row.get("value")), read_estimate(row.get("chance"))
     if row.get("measure") == "residual":
-        passes = read(result, "measures.residual.total.passes")
+        passes = read_path(result, "measures.residual.total.passes")
         return "" if passes is None else "good" if passes else "warn"
     if row.get("measure") == "detection":
         return "warn" if value.value > 0 else "good"
-    if row.get("side") != "risk" or not known(chance):
+    if row.get("side") != "risk" or not has_estimate(chance):
         return ""
     if value.low > chance.value or (row.get("measure") == _INTRUDER and _find_exposed_groups(row, result)):
         return "bad"
@@ -58,7 +58,7 @@ def limits_section() -> Section:
 
 def skipped_section(result: Plain) -> Section | None:
     """What was not measured, and why."""
-    items = tuple(f"{row.get('title')}: {row.get('reason')}" for row in rows(result, "skipped"))
+    items = tuple(f"{row.get('title')}: {row.get('reason')}" for row in list_rows(result, "skipped"))
     if not items:
         return None
     return Section("What was not measured", (Notice("Nothing is known of these", "note", items),), "skipped")
@@ -69,13 +69,13 @@ def lower_first(name: object) -> str:
     return str(name)[:1].lower() + str(name)[1:]
 
 
-def kind_of(row: Plain) -> Kind:
+def choose_kind(row: Plain) -> Kind:
     """How a headline is written."""
     return "share" if row.get("kind") == "share" else "number"
 
 
 def _list_measured(result: Plain) -> list[Plain]:
-    return [row for row in rows(result, "headlines") if known(row.get("value"))]
+    return [row for row in list_rows(result, "headlines") if has_estimate(row.get("value"))]
 
 
 def _find_exposed_groups(row: Plain, result: Plain) -> list[str]:
@@ -85,25 +85,25 @@ def _find_exposed_groups(row: Plain, result: Plain) -> list[str]:
     """
     from allonym.stats.samples import share  # SciPy: not needed by the pages of a text or a swap
 
-    values = part(result, f"measures.{_INTRUDER}")
-    values = part(values, "released") if row.get("key") == _RELEASED else values
-    groups = [g for g in rows(values, "groups") if known(g.get("after")) and known(g.get("chance"))]
+    values = read_part(result, f"measures.{_INTRUDER}")
+    values = read_part(values, "released") if row.get("key") == _RELEASED else values
+    groups = [g for g in list_rows(values, "groups") if has_estimate(g.get("after")) and has_estimate(g.get("chance"))]
     exposed = []
     for group in groups:
-        after, chance = estimate(group.get("after")), estimate(group.get("chance"))
+        after, chance = read_estimate(group.get("after")), read_estimate(group.get("chance"))
         if share(round(after.value * after.n), after.n, 1 - 0.05 / len(groups)).low > chance.value:
             exposed.append(str(group.get("name")))
     return exposed
 
 
 def _count_unjudged(result: Plain) -> int:
-    return int(read(result, f"measures.{_INTRUDER}.unjudged") or 0)
+    return int(read_path(result, f"measures.{_INTRUDER}.unjudged") or 0)
 
 
 def _write_sentences(result: Plain, lines: list[Plain]) -> Iterator[str]:
     risks = [row for row in lines if row.get("side") == "risk"]
     linked = [row for row in risks if row.get("measure") == _INTRUDER]
-    tones = {str(row.get("key")): tone_of(row, result) for row in risks}
+    tones = {str(row.get("key")): choose_tone(row, result) for row in risks}
     yield f"{int(result.get('texts') or 0):,} texts, before and after."
     yield _judge_safety(tones, linked)
     exposed = list(dict.fromkeys(name for row in linked for name in _find_exposed_groups(row, result)))
@@ -113,14 +113,14 @@ def _write_sentences(result: Plain, lines: list[Plain]) -> Iterator[str]:
         yield "A second reading proposes more left-overs than P2's limit allows; a person must look at them."
     if tones.get("missed") == "warn":
         missed = next(row for row in risks if row.get("key") == "missed")
-        yield f"Of what people marked, {_format(missed, 'value')} still stands."
+        yield f"Of what people marked, {_format_value(missed, 'value')} still stands."
     for row in linked:
         yield _describe_intruder(row, result)
     for row in lines:
         if row.get("key") == "similarity":
             yield (
-                f"Their meaning stays at {_format(row, 'value')} of 1 to what it was (unrelated texts: "
-                f"{_format(row, 'chance')})."
+                f"Their meaning stays at {_format_value(row, 'value')} of 1 to what it was (unrelated texts: "
+                f"{_format_value(row, 'chance')})."
             )
         if row.get("key") == "loss":
             yield _describe_loss(row)
@@ -139,20 +139,20 @@ def _judge_safety(tones: dict[str, Tone], linked: list[Plain]) -> str:
 
 
 def _describe_intruder(row: Plain, result: Plain) -> str:
-    value, chance = _format(row, "value"), _format(row, "chance")
+    value, chance = _format_value(row, "value"), _format_value(row, "chance")
     if row.get("key") == _RELEASED:
         return f"An intruder who has other released texts about them names {value} (by guessing {chance})."
     unjudged = _count_unjudged(result)
     texts = f"the {int(result.get('texts') or 0) - unjudged:,} that could be tried" if unjudged else "them"
     return (
         f"An intruder who knows other texts about the same subjects names the subject of {value} of {texts} "
-        f"({_format(row, 'before')} before; by guessing {chance})."
+        f"({_format_value(row, 'before')} before; by guessing {chance})."
     )
 
 
 def _describe_loss(row: Plain) -> str:
-    loss = estimate(row.get("value"))
-    value, low, high = (write(100 * number, "number", 1) for number in (loss.value, loss.low, loss.high))
+    loss = read_estimate(row.get("value"))
+    value, low, high = (format_number(100 * number, "number", 1) for number in (loss.value, loss.low, loss.high))
     if loss.low > 0:
         return f"A classifier that learns from them loses {value} points."
     if loss.high < _SMALL:
@@ -162,44 +162,58 @@ def _describe_loss(row: Plain) -> str:
 
 def _list_warnings(result: Plain, lines: list[Plain]) -> Iterator[str]:
     for row in lines:
-        if row.get("side") == "risk" and tone_of(row, result) in ("bad", "warn"):
-            chance = f", by guessing {_format(row, 'chance')}" if known(row.get("chance")) else ""
-            yield f"{row.get('name')}: {_format(row, 'value')}{chance}: {row.get('note')}."
+        if row.get("side") == "risk" and choose_tone(row, result) in ("bad", "warn"):
+            chance = f", by guessing {_format_value(row, 'chance')}" if has_estimate(row.get("chance")) else ""
+            yield f"{row.get('name')}: {_format_value(row, 'value')}{chance}: {row.get('note')}."
     if unjudged := _count_unjudged(result):
         yield f"No intruder was tried on {unjudged:,} texts: nothing else is known about their subjects."
-    for row in rows(result, "skipped"):
+    for row in list_rows(result, "skipped"):
         yield f"Not measured: {lower_first(row.get('title'))} ({row.get('reason')})."
 
 
 def _is_above_chance(row: Plain) -> bool:
-    return known(row.get("chance")) and estimate(row.get("value")).low > estimate(row.get("chance")).value
+    return (
+        has_estimate(row.get("chance")) and read_estimate(row.get("value")).low > read_estimate(row.get("chance")).value
+    )
 
 
-def _format(row: Plain, name: str) -> str:
+def _format_value(row: Plain, name: str) -> str:
     value = row.get(name)
-    return write(estimate(value).value, kind_of(row), row.get("digits")) if known(value) else NOTHING
+    return (
+        format_number(read_estimate(value).value, choose_kind(row), row.get("digits"))
+        if has_estimate(value)
+        else NOTHING
+    )
 
 
 def _draw_figure(row: Plain, result: Plain) -> Figure:
     note = str(row.get("note") or "")
-    if known(row.get("chance")):
-        note += f"; chance {_format(row, 'chance')}"
-    before = estimate(row.get("before")).value if known(row.get("before")) else None
+    if has_estimate(row.get("chance")):
+        note += f"; chance {_format_value(row, 'chance')}"
+    before = read_estimate(row.get("before")).value if has_estimate(row.get("before")) else None
     name = f"{_SIDES.get(str(row.get('side')), '')}: {lower_first(row.get('name'))}"
-    return Figure(name, estimate(row.get("value")), note, kind_of(row), row.get("digits"), tone_of(row, result), before)
+    return Figure(
+        name,
+        read_estimate(row.get("value")),
+        note,
+        choose_kind(row),
+        row.get("digits"),
+        choose_tone(row, result),
+        before,
+    )
 
 
 def _draw_bars(lines: list[Plain]) -> Iterator[Bars]:
     """The numbers that lie between 0 and 1, risk first."""
     groups = []
     for row in lines:
-        value = estimate(row.get("value"))
+        value = read_estimate(row.get("value"))
         if value.low < 0 or value.high > 1:
             continue
-        bars = [Bar("anonymised", value, 0, (("interval", show(value, kind_of(row)).line),))]
-        if known(row.get("before")):
-            bars.insert(0, Bar("original", estimate(row.get("before")), 7))
-        chance = estimate(row.get("chance")).value if known(row.get("chance")) else None
+        bars = [Bar("anonymised", value, 0, (("interval", format_cell(value, choose_kind(row)).line),))]
+        if has_estimate(row.get("before")):
+            bars.insert(0, Bar("original", read_estimate(row.get("before")), 7))
+        chance = read_estimate(row.get("chance")).value if has_estimate(row.get("chance")) else None
         side = _SIDES.get(str(row.get("side")), "")
         name = f"{side}: {lower_first(row.get('name'))} ({row.get('better')} is better)"
         groups.append(Group(name, tuple(bars), chance))

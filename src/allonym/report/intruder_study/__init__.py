@@ -69,9 +69,9 @@ def study_page(
         MissingExtra: Jinja2 is not installed.
     """
     shown = ("token", "text") if task == "judge" else ("token", "subject", "group", "link", "facts")
-    environment = _environment()
+    environment = _load_environment()
     safe = environment.globals["safe"]
-    style, script = _shared("style.css") + _own("study.css"), _own("study.js")
+    style, script = _read_shared("style.css") + _read_template("study.css"), _read_template("study.js")
     return environment.get_template("study.html").render(
         form=FORM,
         task=task,
@@ -87,13 +87,13 @@ def study_page(
         footer="This file holds everything it shows and asks no other computer for anything.",
         style=safe(style),  # type: ignore[operator]
         script=safe(script),  # type: ignore[operator]
-        policy=f"default-src 'none'; style-src {_digest(style)}; script-src {_digest(script)}; "
+        policy=f"default-src 'none'; style-src {_hash_content(style)}; script-src {_hash_content(script)}; "
         "base-uri 'none'; form-action 'none'",
     )
 
 
 @cache
-def _environment() -> Environment:
+def _load_environment() -> Environment:
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined
         from markupsafe import Markup
@@ -112,14 +112,14 @@ def _environment() -> Environment:
 
 
 @cache
-def _own(name: str) -> str:
+def _read_template(name: str) -> str:
     return files("allonym").joinpath("report", "intruder_study", "templates", name).read_text(encoding="utf-8")
 
 
 @cache
-def _shared(name: str) -> str:
+def _read_shared(name: str) -> str:
     return files("allonym").joinpath("report", "templates", name).read_text(encoding="utf-8")
 
 
-def _digest(content: str) -> str:
+def _hash_content(content: str) -> str:
     return f"'sha256-{b64encode(sha256(content.encode()).digest()).decode()}'"

@@ -12,7 +12,7 @@ from allonym.report.swap.summary import draw_summary
 from allonym.report.swap.uniqueness import uniqueness_section
 from allonym.report.swap.values import shorten_powers
 from allonym.report.swap.written_release import written_section
-from allonym.report.values import Plain, flatten, part
+from allonym.report.values import Plain, flatten_settings, read_part
 
 LIMITS = (
     "Named entity swapping hides which entities occur together. It does not change how somebody writes, what a "
@@ -58,13 +58,13 @@ def swap_page(result: Plain, *, texts: bool = True, passages: int = 400) -> Page
 def _draw_settings(result: Plain) -> Section | None:
     groups: list[tuple[str, Facts]] = []
     loose: list[Facts] = []
-    for name, value in part(result, "settings").items():
-        if facts := flatten(value):
+    for name, value in read_part(result, "settings").items():
+        if facts := flatten_settings(value):
             groups.append((str(name), facts))
         else:
-            loose.append(flatten({name: value}))
+            loose.append(flatten_settings({name: value}))
     if loose:
         groups.insert(0, ("", tuple(fact for facts in loose for fact in facts)))
-    if timings := part(result, "timings"):
+    if timings := read_part(result, "timings"):
         groups.append(("Seconds per stage", tuple((str(k), f"{float(v):,.1f}") for k, v in timings.items())))
     return Section("Settings", (Settings(tuple(groups)),), "settings") if groups else None

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from allonym.report.numbers import write
+from allonym.report.numbers import format_number
 from allonym.report.page import Block, Cell, Facts, Notice, Section, Tag, Text
 from allonym.report.plots import Axis, Bubble, Bubbles, Chart, Point, Series
 from allonym.report.sections import ValueTable
-from allonym.report.values import Plain, part, read, rows
+from allonym.report.values import Plain, list_rows, read_part, read_path
 
 FAMILIES = {"pkbd": "Poisson kernel-based", "spcauchy": "spherical Cauchy"}
 SHORT = {"pkbd": "PKB", "spcauchy": "spherical Cauchy"}
@@ -26,29 +26,29 @@ _FACTS = {"size": "Chunks", "documents": "Documents", "weight": "Weight", "rho":
 
 def clusters_section(result: Plain, *, texts: bool = True) -> Section | None:
     """Clusters as a map and as a table; words of the corpus may be left out."""
-    mixture = part(result, "mixture")
-    clusters, fits = rows(mixture, "clusters"), rows(mixture, "selection")
+    mixture = read_part(result, "mixture")
+    clusters, fits = list_rows(mixture, "clusters"), list_rows(mixture, "selection")
     if not texts:
         clusters = [{**cluster, "words": ()} for cluster in clusters]
     blocks: list[Block] = []
     if clusters:
         fields = _FIELDS + ("Words that stand out | words" if texts else "")
         table = ValueTable("Clusters", lambda _: _list_clusters(clusters), fields, shown=25)
-        blocks += [_describe(result, mixture), *_warn_copies(clusters), _draw_map(clusters), table.draw(result)]
+        blocks += [_describe_mixture(result, mixture), *_warn_copies(clusters), _draw_map(clusters), table.draw(result)]
     if fits:
-        criterion = str(read(result, "settings.mixture.criterion") or "bic")
+        criterion = str(read_path(result, "settings.mixture.criterion") or "bic")
         blocks.append(_draw_criteria(mixture, fits, len(clusters), criterion))
     return Section("Clusters", tuple(blocks), "clusters") if blocks else None
 
 
-def _describe(result: Plain, mixture: Plain) -> Text:
+def _describe_mixture(result: Plain, mixture: Plain) -> Text:
     text = "Entities move between chunks of one cluster, so that they land among texts on the same topic"
-    if read(result, "settings.exchange.beyond"):
+    if read_path(result, "settings.exchange.beyond"):
         text += "; those that find no partner there look in all clusters"
     family = FAMILIES.get(str(mixture.get("family")), str(mixture.get("family", "")))
-    text += f". A {family} mixture has {len(rows(mixture, 'clusters'))} clusters"
+    text += f". A {family} mixture has {len(list_rows(mixture, 'clusters'))} clusters"
     if isinstance(likelihood := mixture.get("log_likelihood"), (int, float)):
-        text += f"; its log-likelihood is {write(float(likelihood), 'number', 1)}"
+        text += f"; its log-likelihood is {format_number(float(likelihood), 'number', 1)}"
     return Text(f"{text}.")
 
 
@@ -98,7 +98,7 @@ def _list_clusters(clusters: list[Plain]) -> list[Plain]:
     return lines
 
 
-def _draw_criteria(mixture: Plain, fits: list[Plain], left: int, criterion: str) -> Chart:
+def _draw_criteria(mixture: Plain, fits: list[Plain], remaining: int, criterion: str) -> Chart:
     index = mixture.get("chosen")
     usable = (fit for fit in fits if _is_usable(fit, criterion))
     best = fits[index] if isinstance(index, int) else min(usable, key=lambda fit: float(fit[criterion]), default=None)
@@ -130,7 +130,7 @@ def _draw_criteria(mixture: Plain, fits: list[Plain], left: int, criterion: str)
         ),
         description="BIC weighs fit against the number of parameters; ICL asks for clusters that are distinct as well. "
         "Hollow marks did not converge, or have clusters at the cap of concentration.",
-        note=f"The mixture that was used has {left} clusters." if left else "",
+        note=f"The mixture that was used has {remaining} clusters." if remaining else "",
     )
 
 

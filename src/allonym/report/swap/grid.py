@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from allonym.report.numbers import power
+from allonym.report.numbers import format_power
 from allonym.report.page import Block, Matrix, Square, Tabs, Tag
 from allonym.report.plots import Axis, Chart, Multiples, Point, Series
 from allonym.report.sections import Folded, Paragraph, SectionSpec, ValueTable
 from allonym.report.swap.clusters import SHORT
 from allonym.report.swap.values import Categories, assign_slots, mark_categories, name_categories, read_categories
-from allonym.report.values import Plain, format_setting, rows
+from allonym.report.values import Plain, format_setting, list_rows
 
 _NAMES = {
     "threshold": "threshold",
@@ -26,12 +26,12 @@ _TITLE = "Risk and utility at each setting"
 
 
 def _list_varied(result: Plain) -> list[str]:
-    grid = rows(result, "grid")
+    grid = list_rows(result, "grid")
     return [name for name in _NAMES if len({format_setting(row.get(name)) for row in grid if name in row}) > 1]
 
 
-def _describe(result: Plain) -> str:
-    grid = rows(result, "grid")
+def _describe_settings(result: Plain) -> str:
+    grid = list_rows(result, "grid")
     failed = sum(not row.get("converged", True) or bool(row.get("reason")) for row in grid)
     text = f"{len(grid)} settings were tried; {len(grid) - failed} of them give a choice. "
     if choices := [choice for row in grid if (choice := _read_choice(row))]:
@@ -54,7 +54,7 @@ def _read_reason(row: Plain) -> str:
 def _format_value(row: Plain, name: str) -> str:
     value = row.get(name)
     if name == "population" and isinstance(value, (int, float)):
-        return power(float(value))
+        return format_power(float(value))
     if name == "family":
         return SHORT.get(str(value), str(value))
     return format_setting(value)
@@ -67,7 +67,7 @@ def _format_label(row: Plain, names: Sequence[str]) -> str:
 
 
 def _draw_map(result: Plain) -> Iterator[Block]:
-    grid, slots, names = rows(result, "grid"), assign_slots(result), _list_varied(result)
+    grid, slots, names = list_rows(result, "grid"), assign_slots(result), _list_varied(result)
     across = [name for name in names if name in _ACROSS] or names[-1:]
     down = [name for name in names if name not in across]
     columns = list(dict.fromkeys(_format_label(row, across) for row in grid))
@@ -90,7 +90,7 @@ def _draw_square(row: Plain | None, slots: dict[Categories, int]) -> Square:
 
 
 def _draw_planes(result: Plain) -> Iterator[Block]:
-    grid, names = rows(result, "grid"), _list_varied(result)
+    grid, names = list_rows(result, "grid"), _list_varied(result)
     if not any(row.get("releases") for row in grid):
         return
     if "population" not in names:
@@ -101,7 +101,7 @@ def _draw_planes(result: Plain) -> Iterator[Block]:
     options = []
     for size in sizes:
         charts = _draw_charts(result, [row for row in grid if float(row["population"]) == size], others)
-        options.append((power(size), (Multiples(f"{_TITLE}, N\u00a0=\u00a0{power(size)}", charts),)))
+        options.append((format_power(size), (Multiples(f"{_TITLE}, N\u00a0=\u00a0{format_power(size)}", charts),)))
     yield Tabs("Population size N", tuple(options), len(sizes) // 2)
 
 
@@ -110,7 +110,7 @@ def _draw_charts(result: Plain, grid: list[Plain], names: list[str]) -> tuple[Ch
     charts = []
     for row in grid:
         points: dict[Categories, list[Point]] = {}
-        for release in rows(row, "releases"):
+        for release in list_rows(row, "releases"):
             categories = read_categories(release)
             points.setdefault(categories, []).extend(_draw_point(release, name_categories(categories)))
         series = tuple(Series(name_categories(c), tuple(points[c]), slots[c], "thin") for c in points)
@@ -129,7 +129,7 @@ def _draw_point(release: Plain, name: str) -> Iterator[Point]:
 
 
 def _draw_table(result: Plain) -> Iterator[Block]:
-    grid, names = rows(result, "grid"), _list_varied(result)
+    grid, names = list_rows(result, "grid"), _list_varied(result)
     fields = [f"{_NAMES[name]} | {name}" for name in names]
     fields += [f"{title} | {name} | count" for name, title in _COUNTS.items() if any(name in row for row in grid)]
     fields += ["Chosen | key", "Share of the frontier | share | share.0", "Remarks | remark"]
@@ -140,7 +140,7 @@ def _draw_table(result: Plain) -> Iterator[Block]:
 def _list_settings(result: Plain, names: list[str]) -> list[Plain]:
     slots = assign_slots(result)
     lines: list[Plain] = []
-    for row in rows(result, "grid"):
+    for row in list_rows(result, "grid"):
         choice, reason = _read_choice(row), _read_reason(row)
         cells = {
             "key": mark_categories(choice, slots) if choice else None,
@@ -154,9 +154,9 @@ def _list_settings(result: Plain, names: list[str]) -> list[Plain]:
 def _read_share(row: Plain, choice: Categories) -> float | None:
     if isinstance(row.get("share"), (int, float)):
         return float(row["share"])
-    return next((float(s["share"]) for s in rows(row, "shares") if read_categories(s) == choice), None)
+    return next((float(s["share"]) for s in list_rows(row, "shares") if read_categories(s) == choice), None)
 
 
 grid_section = SectionSpec(
-    "Other settings", "grid", "grid", (Paragraph(_describe), _draw_map, _draw_planes, _draw_table)
+    "Other settings", "grid", "grid", (Paragraph(_describe_settings), _draw_map, _draw_planes, _draw_table)
 )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from allonym.report.numbers import write
+from allonym.report.numbers import format_number
 from allonym.report.page import Beside, Block, Matrix, Section, Settings, Square
 from allonym.report.plots import Axis, Bar, Bars, Group
 from allonym.report.sections import Folded, Paragraph, ValueTable
-from allonym.report.values import Plain, estimate, fill, known, part, rows
+from allonym.report.values import Plain, fill_template, has_estimate, list_rows, read_estimate, read_part
 
 BEFORE, AFTER, SECOND = 7, 0, 5
 _STAGE_SLOTS = (1, 4, 3)
@@ -42,7 +42,7 @@ _TERMS = """
 
 
 def _list_stages(result: Plain) -> list[str]:
-    return sorted({str(stage) for attack in rows(result, "attacks") for stage in part(attack, "told")})
+    return sorted({str(stage) for attack in list_rows(result, "attacks") for stage in read_part(attack, "told")})
 
 
 def _name_stage(stage: str) -> str:
@@ -52,15 +52,15 @@ def _name_stage(stage: str) -> str:
 def _draw_bars(result: Plain) -> Iterator[Block]:
     groups = []
     slots = {stage: _STAGE_SLOTS[i % len(_STAGE_SLOTS)] for i, stage in enumerate(_list_stages(result))}
-    for attack in rows(result, "attacks"):
+    for attack in list_rows(result, "attacks"):
         bars = [
-            Bar("Before", estimate(attack.get("before")), BEFORE),
-            Bar("After", estimate(attack.get("after")), AFTER),
+            Bar("Before", read_estimate(attack.get("before")), BEFORE),
+            Bar("After", read_estimate(attack.get("after")), AFTER),
         ]
-        if known(attack.get("second")):
-            bars.append(Bar("After, in two guesses", estimate(attack.get("second")), SECOND))
-        stages = part(attack, "told").items()
-        bars += [Bar(_name_stage(str(stage)), estimate(value), slots[str(stage)]) for stage, value in stages]
+        if has_estimate(attack.get("second")):
+            bars.append(Bar("After, in two guesses", read_estimate(attack.get("second")), SECOND))
+        stages = read_part(attack, "told").items()
+        bars += [Bar(_name_stage(str(stage)), read_estimate(value), slots[str(stage)]) for stage, value in stages]
         chance = attack.get("chance") if isinstance(attack.get("chance"), (int, float)) else None
         groups.append(Group(str(attack.get("intruder", "")), tuple(bars), chance))
     yield Bars(
@@ -73,14 +73,16 @@ def _draw_bars(result: Plain) -> Iterator[Block]:
 
 
 def _draw_accuracy(result: Plain) -> Iterator[Block]:
-    attacks = rows(result, "attacks")
+    attacks = list_rows(result, "attacks")
     stages = (
         f"{_name_stage(stage)} | told.{stage} | number.3 | Accuracy after it was told so (P1 3.2.3)\n"
         for stage in _list_stages(result)
     )
-    second = _SECOND if any(known(attack.get("second")) for attack in attacks) else ""
+    second = _SECOND if any(has_estimate(attack.get("second")) for attack in attacks) else ""
     p = "McNemar p | exact | p | Exact; before and after as paired answers of all runs, as in P1"
-    lines = [{**a, "change": estimate(a.get("after")).value - estimate(a.get("before")).value} for a in attacks]
+    lines = [
+        {**a, "change": read_estimate(a.get("after")).value - read_estimate(a.get("before")).value} for a in attacks
+    ]
     fields = _ACCURACY + second + "".join(stages) + p
     yield ValueTable("Accuracy, mean and SD over the runs", lambda _: lines, fields).draw(result)
 
@@ -103,34 +105,34 @@ def _draw_outcomes(attack: Plain) -> Iterator[Block]:
         ("right before", (Square(both, both / total), Square(lost, lost / total))),
         ("wrong before", (Square(won, won / total), Square(never, never / total))),
     )
-    note = fill(_TABLE_NOTE, {"lost": lost, "won": won, "total": total, "share": both / total})
+    note = fill_template(_TABLE_NOTE, {"lost": lost, "won": won, "total": total, "share": both / total})
     columns = ("right after", "wrong after")
     yield Matrix("Right before, right after", columns, lines, "Chunks over all runs", "count", None, note)
 
 
 def _draw_tests(attack: Plain) -> Iterator[Block]:
     facts = [
-        (label, write(float(attack[key]), kind))  # type: ignore[arg-type]
+        (label, format_number(float(attack[key]), kind))  # type: ignore[arg-type]
         for key, (label, kind) in _TESTS.items()
         if isinstance(attack.get(key), (int, float))
     ]
     if facts:
-        runs = estimate(attack.get("before")).n
+        runs = read_estimate(attack.get("before")).n
         if runs > 1:
             facts.append(("p values", f"over {runs:,} runs, which share chunks: too small, as in the paper"))
         yield Settings((("McNemar's test", tuple(facts)),))
 
 
 def _draw_attacks(result: Plain, words: bool) -> Iterator[Block]:
-    for attack in rows(result, "attacks"):
+    for attack in list_rows(result, "attacks"):
         if blocks := tuple(_draw_attack(attack, words)):
             yield Section(f"Intruder: {attack.get('intruder', '')}", blocks)
 
 
 def intruders_section(result: Plain, *, texts: bool = True) -> Section | None:
     """One part per intruder; the terms that gave a class away are text of the corpus, and may be left out."""
-    if not rows(result, "attacks"):
+    if not list_rows(result, "attacks"):
         return None
-    lead = Paragraph(_LEAD).draw({"class": part(result, "corpus").get("protect") or "class"})
+    lead = Paragraph(_LEAD).draw({"class": read_part(result, "corpus").get("protect") or "class"})
     blocks = (lead, *_draw_bars(result), *_draw_accuracy(result), *_draw_attacks(result, texts))
     return Section("Intruders", blocks, "intruders")

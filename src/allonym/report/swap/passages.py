@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from allonym.report.numbers import write
+from allonym.report.numbers import format_number
 from allonym.report.page import Cell, Key, Mark, Notice, Passage, Reader, Section, Tag, Text, Tone
-from allonym.report.values import Plain, rows
+from allonym.report.values import Plain, list_rows
 
 SENSITIVE = (
     "This report shows texts: the corpus after direct identifiers were suppressed, and before anything was "
@@ -22,7 +22,7 @@ _OTHER_SLOT = 7
 
 def passages_section(result: Plain, *, most: int = 400) -> Section | None:
     """Up to ``most`` passages; where there are more, those that are still recognised come first."""
-    outcomes = [outcome for outcome in rows(result, "outcomes") if "before" in outcome and "after" in outcome]
+    outcomes = [outcome for outcome in list_rows(result, "outcomes") if "before" in outcome and "after" in outcome]
     if not outcomes:
         return None
     shown = _select_outcomes(outcomes, most)
@@ -63,7 +63,7 @@ def _draw_passage(outcome: Plain, slots: Mapping[str, int]) -> Passage:
     for name, label, order, digits in (("cosine", "Cosine", "cosine", 3), ("distance", "D, nats", "D", 2)):
         value = outcome.get(name)
         if isinstance(value, (int, float)):
-            facts.append((label, write(float(value), "number", digits)))
+            facts.append((label, format_number(float(value), "number", digits)))
             orders[order] = float(value)
     facts.append(("Replaced", len(marks)))
     traits = {"Document": str(document + 1), "Cluster": str(cluster + 1)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 
-from allonym.report.numbers import power, show
+from allonym.report.numbers import format_cell, format_power
 from allonym.report.page import Block, Cell, Facts, Section, Table, Tabs, Tag, Text
 from allonym.report.plots import Axis, Chart, Guide, Point, Series
 from allonym.report.sections import Folded, Paragraph, RowMark, SectionSpec, ValueTable
@@ -24,7 +24,7 @@ from allonym.report.swap.values import (
     read_risks,
     shorten_powers,
 )
-from allonym.report.values import Plain, estimate, known, rows
+from allonym.report.values import Plain, has_estimate, list_rows, read_estimate
 from allonym.stats import Estimate
 
 STAND_IN = "U = exp(D / (n d))"
@@ -67,17 +67,17 @@ _DROPPED = """
 """
 
 
-def _describe(result: Plain) -> str:
+def _describe_plane(result: Plain) -> str:
     p = "the bounded p*" if name_risk(result) == "bounded" else "p of (2.15)"
     u = "(2.19)"
-    if any(STAND_IN in str(flag) for release in rows(result, "releases") for flag in release.get("flags") or ()):
+    if any(STAND_IN in str(flag) for release in list_rows(result, "releases") for flag in release.get("flags") or ()):
         u = "exp(D / (n d)) for all of them, since the ratio of (2.19) misleads for some"
     return _LEAD.format(p=p, u=u)
 
 
 def _draw_planes(result: Plain) -> Iterator[Block]:
     sizes = list_populations(result)
-    options = tuple((power(size), (draw_plane(result, size),)) for size in sizes)
+    options = tuple((format_power(size), (draw_plane(result, size),)) for size in sizes)
     yield Tabs("Population size N", options, _find_tab(sizes, result))
 
 
@@ -91,7 +91,7 @@ def _draw_reasons(result: Plain) -> Iterator[Block]:
 def _draw_frontiers(result: Plain) -> Iterator[Block]:
     sizes = [size for size in list_populations(result) if find_frontier(result, size)]
     if sizes:
-        options = tuple((power(size), (_draw_frontier(result, size),)) for size in sizes)
+        options = tuple((format_power(size), (_draw_frontier(result, size),)) for size in sizes)
         yield Section("The frontier", (Tabs("Population size N", options, _find_tab(sizes, result)),))
 
 
@@ -105,24 +105,24 @@ def draw_plane(result: Plain, size: float) -> Chart:
     slots, frontier, chosen = assign_slots(result), find_frontier(result, size), find_chosen(result)
     shown = [
         (release, read_risks(release, result)[size])
-        for release in rows(result, "releases")
-        if known(read_risks(release, result).get(size)) and known(release.get("utility"))
+        for release in list_rows(result, "releases")
+        if has_estimate(read_risks(release, result).get(size)) and has_estimate(release.get("utility"))
     ]
     lift, axis = _scale_risk([risk for _, risk in shown])
     points: dict[Categories, list[Point]] = {}
     for release, risk in sorted(shown, key=lambda pair: (pair[0].get("swaps") or 0, pair[0].get("index") or 0)):
         label = f"{name_categories(read_categories(release))}, {release.get('swaps', 0):,} swaps"
         mark = _mark_release(release, chosen, frontier)
-        point = Point(estimate(release["utility"]), lift(risk), label, _list_facts(release, result, size), mark)
+        point = Point(read_estimate(release["utility"]), lift(risk), label, _list_facts(release, result, size), mark)
         points.setdefault(read_categories(release), []).append(point)
     series = [
         Series(name_categories(c), tuple(points[c]), slots[c], "thin") for c in sorted(points, key=slots.__getitem__)
     ]
-    places = [(estimate(r["utility"]).value, lift(risk).value) for r, risk in shown if r.get("index") in frontier]
+    places = [(read_estimate(r["utility"]).value, lift(risk).value) for r, risk in shown if r.get("index") in frontier]
     guides = []
     if len(places) > 1:
         guides.append(Guide("frontier", tuple(sorted(places, key=lambda p: (min(p[0], 1.0), p[1]))), "frontier"))
-    if any(estimate(release["utility"]).value > 1 for release, _ in shown):
+    if any(read_estimate(release["utility"]).value > 1 for release, _ in shown):
         heights = [lift(risk).value for _, risk in shown]
         guides.append(Guide("U = 1; what lies beyond counts as 1", ((1.0, min(heights)), (1.0, max(heights)))))
     return Chart(
@@ -131,7 +131,7 @@ def draw_plane(result: Plain, size: float) -> Chart:
         axis,
         tuple(series),
         tuple(guides),
-        f"Population size N = {power(size)}. Point at a mark, or press Tab and the arrow keys, to see its numbers.",
+        f"Population size N = {format_power(size)}. Point at a mark, or press Tab and arrow keys, to see its numbers.",
         "lower right",
     )
 
@@ -143,10 +143,10 @@ def _scale_risk(risks: Sequence[Estimate]) -> tuple[Callable[[Estimate], Estimat
         return (lambda e: e), Axis("Risk R")
     unit = 10.0 ** math.floor(math.log10(below))
 
-    def lift(e: Estimate) -> Estimate:
+    def scale_estimate(e: Estimate) -> Estimate:
         return Estimate((e.value - 1) / unit, (e.low - 1) / unit, (e.high - 1) / unit, e.n, e.method)
 
-    return lift, Axis(f"Risk R − 1, in units of {power(unit)}")
+    return scale_estimate, Axis(f"Risk R − 1, in units of {format_power(unit)}")
 
 
 def _mark_release(release: Plain, chosen: Plain | None, frontier: set[int]) -> RowMark:
@@ -156,29 +156,29 @@ def _mark_release(release: Plain, chosen: Plain | None, frontier: set[int]) -> R
 def _list_facts(release: Plain, result: Plain, size: float) -> Facts:
     """What a mark of the plane says when it is pointed at."""
     facts: list[tuple[str, Cell]] = [
-        ("Chunks changed", estimate(release.get("changed"))),
-        ("Share of chunks", show(estimate(release.get("share")), "share", 1).line),
-        ("Uniques changed", estimate(release.get("uniques"))),
-        ("Utility U", estimate(release.get("utility"))),
+        ("Chunks changed", read_estimate(release.get("changed"))),
+        ("Share of chunks", format_cell(read_estimate(release.get("share")), "share", 1).line),
+        ("Uniques changed", read_estimate(release.get("uniques"))),
+        ("Utility U", read_estimate(release.get("utility"))),
     ]
     for name, label in (("risk", "Risk R with p"), ("bounded", "Risk R with p*"), ("remaining", "Uniques left at N")):
         risks = read_risks(release, result) if name == name_risk(result) else by_population(release.get(name))
-        facts.append((label, estimate(risks.get(size))))
+        facts.append((label, read_estimate(risks.get(size))))
     for name, label in (("distance", "D, nats"), ("distance_per_chunk", "D per changed chunk"), ("cosine", "Cosine")):
-        facts.append((label, estimate(release.get(name))))
+        facts.append((label, read_estimate(release.get(name))))
     if release.get("flags"):
         facts.append(("Remarks", ", ".join(str(flag) for flag in release["flags"])))
-    return tuple((name, value) for name, value in facts if not isinstance(value, Estimate) or known(value))
+    return tuple((name, value) for name, value in facts if not isinstance(value, Estimate) or has_estimate(value))
 
 
 def _draw_frontier(result: Plain, size: float) -> Table:
     """The releases that none beats in both risk and utility, the most useful first."""
     frontier = find_frontier(result, size)
     releases = [release for release in _list_releases(result, size) if release.get("index") in frontier]
-    releases.sort(key=lambda release: -estimate(release.get("utility")).value)
+    releases.sort(key=lambda release: -read_estimate(release.get("utility")).value)
     has_chosen = any(release["mark"] == "chosen" for release in releases)
     return ValueTable(
-        f"Releases on the frontier at N = {power(size)}",
+        f"Releases on the frontier at N = {format_power(size)}",
         lambda _: releases,
         _FRONTIER,
         "The chosen release is set off." if has_chosen else "",
@@ -192,7 +192,7 @@ def _list_releases(result: Plain, size: float | None) -> list[Plain]:
     slots, chosen, sizes = assign_slots(result), find_chosen(result), list_populations(result)
     frontier = find_frontier(result, size) if size is not None else set()
     lines: list[Plain] = []
-    for release in rows(result, "releases"):
+    for release in list_rows(result, "releases"):
         risks, bounded, remaining = (by_population(release.get(name)) for name in ("risk", "bounded", "remaining"))
         cells = {
             "key": mark_categories(read_categories(release), slots),
@@ -208,7 +208,7 @@ def _list_releases(result: Plain, size: float | None) -> list[Plain]:
 
 
 def _draw_every_release(result: Plain) -> Iterator[Block]:
-    sizes = list(enumerate(map(power, list_populations(result))))
+    sizes = list(enumerate(map(format_power, list_populations(result))))
     fields = [_EVERY.rstrip()]
     fields += [f"R, N = {name} | risk.{i} | number.4 | (2.16) with p of (2.15)" for i, name in sizes]
     fields += [f"R*, N = {name} | bounded.{i} | number.4 | (2.16) with the bounded p*" for i, name in sizes]
@@ -222,7 +222,7 @@ def _list_dropped(result: Plain) -> list[Plain]:
     slots = assign_slots(result)
     return [
         {"key": mark_categories(read_categories(row), slots), "reason": shorten_powers(row.get("reason", ""))}
-        for row in rows(result, "dropped")
+        for row in list_rows(result, "dropped")
     ]
 
 
@@ -231,7 +231,7 @@ releases_section = SectionSpec(
     "releases",
     "releases",
     (
-        Paragraph(_describe),
+        Paragraph(_describe_plane),
         _draw_planes,
         _draw_reasons,
         _draw_frontiers,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from allonym.report.numbers import power, write
+from allonym.report.numbers import format_number, format_power
 from allonym.report.page import Block, Column, Row, Section, Table, Tag, Text
 from allonym.report.plots import Axis, Chart, Point, Series
 from allonym.report.sections import Paragraph, SectionSpec, ValueTable
@@ -18,7 +18,7 @@ from allonym.report.swap.values import (
     read_categories,
     shorten_powers,
 )
-from allonym.report.values import Plain, part, rows
+from allonym.report.values import Plain, list_rows, read_part
 
 _LEAD = (
     "For every set of categories the chunks are counted by the entities they hold. How many cells hold a single chunk, "
@@ -49,7 +49,7 @@ def _list_fits(result: Plain) -> list[Plain]:
             "key": mark_categories(read_categories(table), slots),
             "fit": Tag(str(table.get("status", "")), "good" if table.get("status") == "interior" else "warn"),
         }
-        for table in rows(result, "tables")
+        for table in list_rows(result, "tables")
     ]
 
 
@@ -64,12 +64,12 @@ def _draw_shares(result: Plain) -> Iterator[Block]:
     names = {"p": "p", "bounded": "p*", "population": "E S₁"}
     sizes = _list_sizes(result)
     columns = [
-        Column(f"{names[key]}, N = {power(size)}", "number", None, hint)
+        Column(f"{names[key]}, N = {format_power(size)}", "number", None, hint)
         for size in sizes
         for key, hint in values.items()
     ]
     body = []
-    for table in rows(result, "tables"):
+    for table in list_rows(result, "tables"):
         estimates = {key: by_population(table.get(key)) for key in values}
         cells = (estimates[key].get(size) for size in sizes for key in values)
         body.append(Row((mark_categories(read_categories(table), slots), *cells)))
@@ -77,7 +77,7 @@ def _draw_shares(result: Plain) -> Iterator[Block]:
 
 
 def _list_sizes(result: Plain) -> list[float]:
-    return sorted({size for table in rows(result, "tables") for size in by_population(table.get("p"))})
+    return sorted({size for table in list_rows(result, "tables") for size in by_population(table.get("p"))})
 
 
 def _draw_curves(result: Plain) -> Iterator[Block]:
@@ -86,11 +86,11 @@ def _draw_curves(result: Plain) -> Iterator[Block]:
     slots = assign_slots(result)
     series = []
     values = []
-    for table in rows(result, "tables"):
+    for table in list_rows(result, "tables"):
         categories, bounded = read_categories(table), by_population(table.get("bounded"))
         name, shares = name_categories(categories), by_population(table.get("p"))
         points = (
-            Point(size, p, f"{name}, N = {power(size)}", (("p", p), ("p*", bounded.get(size))))
+            Point(size, p, f"{name}, N = {format_power(size)}", (("p", p), ("p*", bounded.get(size))))
             for size, p in shares.items()
         )
         series.append(Series(name, tuple(points), slots[categories], "full"))
@@ -106,7 +106,7 @@ def _draw_curves(result: Plain) -> Iterator[Block]:
 
 
 def _draw_stability(result: Plain) -> Iterator[Block]:
-    if sentences := tuple(_describe_stability(part(result, "stability"))):
+    if sentences := tuple(_describe_stability(read_part(result, "stability"))):
         p = "p*" if name_risk(result) == "bounded" else "p"
         first = f"The sets of categories, in the order of {p}, the share of their uniques that stay unique:"
         yield Section("How firm the order is", (Text(first), *(Text(s) for s in sentences)))
@@ -117,10 +117,10 @@ def _describe_stability(stability: Plain) -> Iterator[str]:
         yield from map(shorten_powers, sentences)
         return
     if isinstance(agree := stability.get("agree"), (int, float)):
-        yield f"{write(float(agree), 'share', 0)} of the pairs have the same order at every population size."
+        yield f"{format_number(float(agree), 'share', 0)} of the pairs have the same order at every population size."
     for size, order in zip(stability.get("populations") or (), stability.get("orders") or (), strict=False):
         names = ", ".join(name_categories(categories) for categories in order)
-        yield f"At N = {power(float(size))}, from the highest p to the lowest: {names}."
+        yield f"At N = {format_power(float(size))}, from the highest p to the lowest: {names}."
 
 
 uniqueness_section = SectionSpec(

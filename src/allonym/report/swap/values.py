@@ -6,9 +6,9 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 
-from allonym.report.numbers import power
+from allonym.report.numbers import format_power
 from allonym.report.page import Key
-from allonym.report.values import Plain, estimate, read, rows
+from allonym.report.values import Plain, list_rows, read_estimate, read_path
 from allonym.stats import Estimate
 
 Categories = tuple[str, ...]
@@ -18,13 +18,13 @@ def by_population(value: object) -> dict[float, Estimate]:
     """Population size to estimate, sizes ascending; JSON has the sizes as strings."""
     if not isinstance(value, Mapping):
         return {}
-    return {size: estimate(risk) for size, risk in sorted((float(k), v) for k, v in value.items())}
+    return {size: read_estimate(risk) for size, risk in sorted((float(k), v) for k, v in value.items())}
 
 
 def list_populations(result: Plain) -> list[float]:
     """The population sizes of a search, ascending."""
     sizes = {float(n) for n in result.get("populations") or ()}
-    for release in rows(result, "releases"):
+    for release in list_rows(result, "releases"):
         sizes |= set(by_population(release.get("risk")))
     return sorted(sizes)
 
@@ -42,10 +42,10 @@ def name_categories(categories: Sequence[str]) -> str:
 def assign_slots(result: Plain) -> dict[Categories, int]:
     """Which colour and mark each set of categories has, the same in every chart and table of the page."""
     slots: dict[Categories, int] = {}
-    for row in (*rows(result, "releases"), *rows(result, "tables"), *rows(result, "grid")):
+    for row in (*list_rows(result, "releases"), *list_rows(result, "tables"), *list_rows(result, "grid")):
         if categories := read_categories(row):
             slots.setdefault(categories, len(slots))
-        for release in rows(row, "releases"):
+        for release in list_rows(row, "releases"):
             slots.setdefault(read_categories(release), len(slots))
     return slots
 
@@ -59,12 +59,12 @@ def mark_categories(categories: Sequence[str], slots: Mapping[Categories, int]) 
 
 def name_risk(result: Plain) -> str:
     """Which risk the releases are judged by: ``risk`` with p of (2.15), or ``bounded`` with p*."""
-    return "bounded" if read(result, "settings.search.risk") == "bounded" else "risk"
+    return "bounded" if read_path(result, "settings.search.risk") == "bounded" else "risk"
 
 
 def is_asymptotic(result: Plain) -> bool:
     """Whether population uniques were estimated by (2.14), as in the paper."""
-    return bool(read(result, "settings.search.risk") == "paper")
+    return bool(read_path(result, "settings.search.risk") == "paper")
 
 
 def read_risks(release: Plain, result: Plain) -> dict[float, Estimate]:
@@ -77,7 +77,7 @@ def find_chosen(result: Plain) -> Plain | None:
     index = result.get("chosen")
     if index is None:
         return None
-    return next((r for r in rows(result, "releases") if r.get("index") == index), None)
+    return next((r for r in list_rows(result, "releases") if r.get("index") == index), None)
 
 
 def find_population(result: Plain) -> float | None:
@@ -98,4 +98,4 @@ def find_frontier(result: Plain, size: float) -> set[int]:
 
 def shorten_powers(sentence: object) -> str:
     """A sentence with its round population sizes as powers of ten: 1e+06 becomes 10⁶."""
-    return re.sub(r"\b\d(?:\.\d+)?e\+\d+\b", lambda m: power(float(m[0])), str(sentence))
+    return re.sub(r"\b\d(?:\.\d+)?e\+\d+\b", lambda m: format_power(float(m[0])), str(sentence))

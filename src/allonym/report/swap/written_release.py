@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from allonym.report.numbers import power, show
+from allonym.report.numbers import format_cell, format_power
 from allonym.report.page import Block, Facts, Figure, Figures, Settings
 from allonym.report.plots import Axis, Bar, Bars, Group
 from allonym.report.sections import Paragraph, SectionSpec, ValueTable
 from allonym.report.swap.values import by_population, find_population
-from allonym.report.values import Plain, estimate, flatten, known, part, read
+from allonym.report.values import Plain, flatten_settings, has_estimate, read_estimate, read_part, read_path
 
 _ENTITIES = """
     Category           | name
@@ -26,7 +26,7 @@ _TASK = (
 
 
 def _draw_figures(result: Plain) -> Iterator[Block]:
-    if figures := tuple(_list_figures(part(result, "released"), find_population(result))):
+    if figures := tuple(_list_figures(read_part(result, "released"), find_population(result))):
         yield Figures(figures)
 
 
@@ -40,19 +40,19 @@ def _list_figures(released: Plain, size: float | None) -> Iterator[Figure]:
     for name, label in (("risk", "Risk R"), ("remaining", "Population uniques left")):
         values = by_population(released.get(name))
         if size is not None and size in values:
-            yield Figure(label, values[size], f"N\u00a0=\u00a0{power(size)}")
+            yield Figure(label, values[size], f"N\u00a0=\u00a0{format_power(size)}")
     flags = ", ".join(str(flag) for flag in released.get("flags") or ())
     for name, label, note, digits in (
         ("utility", "Utility U", flags, 4),
         ("distance", "D, nats", "change of the log density, all chunks", 2),
         ("cosine", "Mean cosine", "of changed chunks", 4),
     ):
-        if known(released.get(name)):
-            yield Figure(label, estimate(released[name]), note, "number", digits)
+        if has_estimate(released.get(name)):
+            yield Figure(label, read_estimate(released[name]), note, "number", digits)
 
 
 def _list_entities(result: Plain) -> list[Plain]:
-    entities, moved = part(result, "released.entities"), part(result, "released.moved")
+    entities, moved = read_part(result, "released.entities"), read_part(result, "released.moved")
     return [
         {
             "name": name,
@@ -67,7 +67,9 @@ def _list_entities(result: Plain) -> list[Plain]:
 
 def _draw_counts(result: Plain) -> Iterator[Block]:
     names = {"fallback": "Replaced otherwise", "leftover": "Chunks left without a partner, by reason"}
-    groups = tuple((name, _list_counts(part(result, key))) for key, name in names.items() if part(result, key))
+    groups = tuple(
+        (name, _list_counts(read_part(result, key))) for key, name in names.items() if read_part(result, key)
+    )
     if groups:
         yield Settings(groups)
 
@@ -75,17 +77,19 @@ def _draw_counts(result: Plain) -> Iterator[Block]:
 def _list_counts(values: Plain) -> Facts:
     order = sorted(values.items(), key=lambda item: (-item[1] if isinstance(item[1], int) else 0, str(item[0])))
     return tuple(
-        (str(name), show(value, "count").text if isinstance(value, (int, float)) else str(value))
+        (str(name), format_cell(value, "count").text if isinstance(value, (int, float)) else str(value))
         for name, value in order
     )
 
 
 def _draw_task(result: Plain) -> Iterator[Block]:
-    task = part(result, "task")
-    bars = tuple(Bar(label, estimate(task[name]), slot) for name, label, slot in _TASK if known(task.get(name)))
+    task = read_part(result, "task")
+    bars = tuple(
+        Bar(label, read_estimate(task[name]), slot) for name, label, slot in _TASK if has_estimate(task.get(name))
+    )
     if not bars:
         if task:
-            yield Settings((("Task utility", flatten(task)),))
+            yield Settings((("Task utility", flatten_settings(task)),))
         return
     name = str(task.get("label") or task.get("labels") or "task")
     chance = float(task["chance"]) if isinstance(task.get("chance"), (int, float)) else None
@@ -102,7 +106,7 @@ def _draw_task(result: Plain) -> Iterator[Block]:
 written_section = SectionSpec(
     "What was written",
     "written",
-    lambda result: any(read(result, name) for name in ("released", "fallback", "leftover", "task")),
+    lambda result: any(read_path(result, name) for name in ("released", "fallback", "leftover", "task")),
     (
         Paragraph(
             "The draw that was written, fall-backs included; every figure above is a mean over draws.", when="released"
