@@ -30,23 +30,6 @@ if TYPE_CHECKING:
     from allonym.vault.records import AuditEntry, Known, Merged, Purged, ScopeInfo, VaultInfo
     from allonym.vault.vault import Vault
 
-# SQLAlchemy is imported when a vault is used, not before.
-_HOMES = {
-    "book": ("Book",),
-    "digests": ("Digests", "read_digests"),
-    "keys": (
-        "Secret",
-        "new_secret",
-        "read_secret",
-        "secret_from_environment",
-        "secret_from_file",
-        "secret_from_keyring",
-    ),
-    "records": ("AuditEntry", "Known", "Merged", "Purged", "ScopeInfo", "VaultInfo"),
-    "vault": ("Vault",),
-}
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
-
 __all__ = [
     "AuditEntry",
     "Book",
@@ -68,10 +51,15 @@ __all__ = [
 ]
 
 
+_HOMES = ("records", "keys", "book", "digests", "vault")
+"""Modules of the public names; those that import SQLAlchemy last, so that it is imported only when it is needed."""
+
+
 def check_vault(value: object, needs: str = "book") -> None:
-    """See that what was given as a vault is one, or keeps book as one does; None passes.
+    """Check that a value is a vault, or has the method that is needed; None passes.
 
     Args:
+        value: the argument ``vault`` of a public function.
         needs: the method that will be called.
 
     Raises:
@@ -82,8 +70,10 @@ def check_vault(value: object, needs: str = "book") -> None:
 
 
 def __getattr__(name: str) -> object:
-    if name not in _HOME_OF:
+    if name not in __all__:
         raise AttributeError(f"module 'allonym.vault' has no attribute {name!r}")
-    value = getattr(import_module(f"allonym.vault.{_HOME_OF[name]}"), name)
-    globals()[name] = value
-    return value
+    for home in _HOMES:
+        if hasattr(module := import_module(f"allonym.vault.{home}"), name):
+            globals()[name] = getattr(module, name)
+            break
+    return globals()[name]
