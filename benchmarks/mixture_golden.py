@@ -28,9 +28,9 @@ from typing import Any
 import numpy as np
 
 from allonym.swap.density import log_density
-from allonym.swap.em import Parameters, expect
+from allonym.swap.em import Parameters, compute_sums
 from allonym.swap.mixture import SphericalMixture
-from allonym.swap.points import unit_rows
+from allonym.swap.rows import to_unit_rows
 
 TOLERANCES = {
     "points": 1e-10,
@@ -53,7 +53,7 @@ def points(name: str, data: Path, golden: Path) -> Any:
     stem, _, cut = name.partition("[:")
     path = golden / f"{stem}_X.npy" if stem.startswith("sim_") else data / f"{stem}.npy"
     X = np.load(path)
-    return unit_rows(X[: int(cut[:-1])] if cut else X)[0]
+    return to_unit_rows(X[: int(cut[:-1])] if cut else X)[0]
 
 
 def off(found: float, expected: float) -> float:
@@ -89,7 +89,7 @@ def checks(data: Path, golden: Path) -> Iterator[tuple[str, str, float]]:
         X = points(row["data"], data, golden)
         key = f"mix_{row['data']}_{row['family']}_K{row['K']}_ma{row['min_alpha']}"
         mu, rho = means[f"{key}_mu"], np.array(row["rho"])
-        found = expect(X, Parameters(np.array(row["weights"]), mu, rho), row["family"])
+        found = compute_sums(X, Parameters(np.array(row["weights"]), mu, rho), row["family"])
         yield "known: log-likelihood", case, off(found.log_likelihood, row["best_loglik"])
         labels = means[f"{key}_label"]
         cosine = np.einsum("ij,ij->i", X, mu[labels])

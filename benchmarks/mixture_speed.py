@@ -37,8 +37,8 @@ from typing import Any
 
 import numpy as np
 
-from allonym.swap.density import sample
-from allonym.swap.em import LEAST, Limits, Parameters, climb, expect, maximise, too_small
+from allonym.swap.density import sample_component
+from allonym.swap.em import LEAST, Limits, Parameters, compute_sums, maximise, run_em, select_large_components
 from allonym.swap.mixture import NEAR_ONE, SphericalMixture
 
 D = 384
@@ -75,7 +75,7 @@ def drawn(n: int, k: int, family: str, dtype: Any, seed: int = 0) -> Any:
     X = np.empty((n, D), dtype)
     means = rng.standard_normal((k, D))
     for part in np.array_split(np.arange(n), max(1, n // 10_000)):
-        X[part[0] : part[-1] + 1] = sample(len(part), means[int(part[0]) * k // n], RHO[family], family, rng)
+        X[part[0] : part[-1] + 1] = sample_component(len(part), means[int(part[0]) * k // n], RHO[family], family, rng)
     return X
 
 
@@ -87,7 +87,7 @@ def mixed(n: int, k: int, family: str, seed: int = 0) -> Any:
     X = np.empty((n, D))
     for j in range(k):
         mine = labels == j
-        X[mine] = sample(int(mine.sum()), means[j], RHO[family], family, rng)
+        X[mine] = sample_component(int(mine.sum()), means[j], RHO[family], family, rng)
     return X
 
 
@@ -105,8 +105,8 @@ def iterations(X: Any, start: Parameters, family: str, steps: int) -> float:
     def work() -> None:
         now = start
         for _ in range(steps):
-            sums = expect(X, now, family)
-            now = maximise(sums.take(too_small(sums.size, smallest)), family, NEAR_ONE[X.dtype.name])
+            sums = compute_sums(X, now, family)
+            now = maximise(sums.take(select_large_components(sums.size, smallest)), family, NEAR_ONE[X.dtype.name])
 
     return timed(work)[0] / steps
 
@@ -116,7 +116,7 @@ def until(X: Any, start: Parameters, family: str, target: float) -> tuple[float,
     limits = Limits(1, 0, max(LEAST_SHARE * len(X), LEAST), NEAR_ONE[X.dtype.name])
     now, reached, steps, seconds = start, -np.inf, 0, 0.0
     while steps < 500:
-        took, run = timed(lambda: climb(X, now, family, limits))  # noqa: B023
+        took, run = timed(lambda: run_em(X, now, family, limits))  # noqa: B023
         seconds, steps = seconds + took, steps + 1
         settled = steps > 1 and abs(run.trace[0] - reached) <= 1e-12 * abs(reached) and not run.dropped
         reached, now = run.trace[0], run.parameters
@@ -189,7 +189,7 @@ def large(n: int, rounds: int) -> dict[str, Any]:
     seconds, limits = [], []
     rate = product_rate()
     for _ in range(rounds):
-        took, now = timed(lambda: maximise(expect(X, now, "spcauchy"), "spcauchy", NEAR_ONE["float32"]))  # noqa: B023
+        took, now = timed(lambda: maximise(compute_sums(X, now, "spcauchy"), "spcauchy", NEAR_ONE["float32"]))  # noqa: B023
         after = product_rate()
         seconds.append(took)
         limits.append(work / max(rate, after))

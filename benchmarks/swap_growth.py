@@ -42,18 +42,18 @@ import numpy as np
 from allonym import swap
 from allonym.document import Document, Entity, Span
 from allonym.plan import Plan, apply_edits, apply_edits_to_parts, digest
-from allonym.swap.alike import words_of
 from allonym.swap.categories import category_of
-from allonym.swap.checks import Changed, check
-from allonym.swap.clusters import summaries
+from allonym.swap.checks import Changed, check_runs
+from allonym.swap.clusters import summarise_clusters
 from allonym.swap.corpus import Chunk, Corpus, Value
 from allonym.swap.embedding import open_embedder
 from allonym.swap.exchange import Ground, exchange
-from allonym.swap.fitting import embed, fit_mixtures, make_space, rules
-from allonym.swap.making import changed_words
-from allonym.swap.sampling import Grid, draw, evaluate, measured, moved
-from allonym.swap.search import tables
-from allonym.swap.selection import chosen
+from allonym.swap.fitting import embed_corpus, fit_mixtures, make_rules, make_space
+from allonym.swap.making import estimate_changed_words
+from allonym.swap.related_names import split_name_words
+from allonym.swap.sampling import Grid, draw_sequence, embed_changes, measure_prefixes, measure_utility
+from allonym.swap.search import list_candidates
+from allonym.swap.selection import choose_fit
 from allonym.swap.settings import Settings
 from allonym.swap.writing import write
 from allonym.text.names import plain
@@ -118,7 +118,9 @@ def varied(corpus: Corpus) -> Varied:
     homes: dict[str, set[str]] = {}
     for name, d in named(corpus):
         homes.setdefault(name, set()).add(corpus.classes[d])
-    words = {name: sorted(w for w in words_of(name) - SMALL if len(w) > 1 and not w.isdigit()) for name in homes}
+    words = {
+        name: sorted(w for w in split_name_words(name) - SMALL if len(w) > 1 and not w.isdigit()) for name in homes
+    }
     protected = {plain(label) for label in corpus.classes}
     common = {w for name, known in homes.items() if len(known) >= COMMON and name not in protected for w in words[name]}
     holders = Counter(w for some in words.values() for w in some)
@@ -388,28 +390,29 @@ def measure(real: Corpus, size: int, limit: float, before: Mapping[str, tuple[in
     base = peak()
     watch = Watch(n, limit, before)
     settings = Settings.load("default").with_({"embed.name": "lsa"})
-    embedded = watch("embed (lsa)", lambda: embed(corpus, settings))
+    embedded = watch("embed (lsa)", lambda: embed_corpus(corpus, settings))
     fits = watch("mixture, all candidates", lambda: fit_mixtures(embedded.vectors, settings.mixture, seed=1))
-    best = chosen(fits, settings.mixture.criterion)
-    found = watch("tables and fits", lambda: tables(corpus, settings)[0])
+    best = choose_fit(fits, settings.mixture.criterion)
+    found = watch("tables and fits", lambda: list_candidates(corpus, settings)[0])
     ground = watch("ground of exchanges", lambda: Ground.of(corpus))
     space = watch("space of exchanges", lambda: make_space(corpus, embedded, best.mixture, settings))
     every = corpus.swapped
-    paper = replace(rules(Settings.load("p1").exchange, ("Organization", "Product")), max_swaps=None)
+    paper = replace(make_rules(Settings.load("p1").exchange, ("Organization", "Product")), max_swaps=None)
     watch.leaf("sequence, pairs as in P1", lambda: exchange(corpus, space.labels, paper, 1, ground=ground))
-    sequence = watch("sequence, default", lambda: draw(space, every, 1))
-    uniques, grid = found[every][0].uniques(), Grid(settings.exchange.swaps, settings.search.points)
-    watch.leaf("utility, 240 chunks drawn", lambda: evaluate(space, sequence, uniques, grid, sample=240))
-    watch.leaf("utility, all chunks", lambda: evaluate(space, sequence, uniques, grid, sample=0))
+    sequence = watch("sequence, default", lambda: draw_sequence(space, every, 1))
+    table_ = next(c.table for c in found if c.categories == every)
+    uniques, grid = table_.uniques(), Grid(settings.exchange.swaps, settings.search.points)
+    watch.leaf("utility, 240 chunks drawn", lambda: measure_prefixes(space, sequence, uniques, grid, sample=240))
+    watch.leaf("utility, all chunks", lambda: measure_prefixes(space, sequence, uniques, grid, sample=0))
     placed, fallback = sequence.placed(), {c: settings.fallback_for(c) for c in every}
     written = watch("write", lambda: write(corpus, placed, fallback=fallback, key=KEY))
     texts = {i: t.text for i, t in enumerate(written.chunk_texts) if t.text != corpus.chunks[i].text}
-    watch.leaf("U and D of the release", lambda: measured(space, moved(space, texts)))
-    watch.leaf("words changed", lambda: changed_words(corpus, texts))
-    watch.leaf("summaries of clusters", lambda: summaries(corpus, best.mixture, space.labels))
+    watch.leaf("U and D of the release", lambda: measure_utility(space, embed_changes(space, texts)))
+    watch.leaf("words changed", lambda: estimate_changed_words(corpus, texts))
+    watch.leaf("summaries of clusters", lambda: summarise_clusters(corpus, best.mixture, space.labels))
     run = Changed(texts, placed, {i: written.chunk_texts[i].marks for i in texts})
-    watch.leaf("check by entities", lambda: check(corpus, [run], ("entities",), seed=1))
-    watch.leaf("check by words", lambda: check(corpus, [run], ("words",), seed=1))
+    watch.leaf("check by entities", lambda: check_runs(corpus, [run], ("entities",), seed=1))
+    watch.leaf("check by words", lambda: check_runs(corpus, [run], ("words",), seed=1))
     values = [v for c in corpus.chunks for v in c.values]
     return {
         "n": n,

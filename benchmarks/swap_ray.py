@@ -34,14 +34,14 @@ from allonym.scale import swap_workers
 from allonym.scale.cluster import connected
 from allonym.swap.corpus import Chunk, Corpus, Value
 from allonym.swap.density import sample_mixture
-from allonym.swap.em import Limits, climb, from_labels
+from allonym.swap.em import Limits, run_em, start_from_labels
 from allonym.swap.embedding import open_embedder
 from allonym.swap.exchange import Ground, exchange
-from allonym.swap.fitting import rules
+from allonym.swap.fitting import make_rules
 from allonym.swap.mixture import NEAR_ONE, SphericalMixture
+from allonym.swap.rows import Rows, Spread, ThisProcess, one_thread
 from allonym.swap.selection import fit_all
 from allonym.swap.settings import Settings
-from allonym.swap.shards import Here, Rows, Spread, one_thread
 
 STEPS = 10
 FAMILY = "spcauchy"
@@ -117,17 +117,17 @@ def main() -> int:
 
     def iterations(rows: Rows, start: Any) -> Any:
         with one_thread():
-            return climb(rows, start, FAMILY, limits)
+            return run_em(rows, start, FAMILY, limits)
 
     def fit(spread: Spread) -> Any:
         numbers = (given.clusters // 2, given.clusters)
         return fit_all(X, numbers, (FAMILY,), restarts=2, max_iter=20, seed=1, spread=spread)
 
     with one_thread():
-        start = from_labels(X, np.arange(given.n) % given.clusters, given.clusters, FAMILY, NEAR_ONE["float32"])
+        start = start_from_labels(X, np.arange(given.n) % given.clusters, given.clusters, FAMILY, NEAR_ONE["float32"])
     corpus, near = named(given.chunks), drawn(given.chunks, given.d, given.clusters)
     ground, labels = Ground.of(corpus), np.arange(given.chunks) % given.clusters
-    how = rules(Settings.load("default").exchange, corpus.swapped)
+    how = make_rules(Settings.load("default").exchange, corpus.swapped)
     ground.likeness()
 
     def sequence(spread: Spread | None) -> Any:
@@ -164,7 +164,7 @@ def main() -> int:
     with connected(max(counts), store=0):
         starting = time.perf_counter() - began
         for _ in range(given.rounds):
-            measure("here", Here(1), expected)
+            measure("here", ThisProcess(1), expected)
             for count in counts:
                 with swap_workers(count) as spread:
                     list(spread.each(_warm, None, range(4 * count)))

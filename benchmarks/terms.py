@@ -30,7 +30,7 @@ from sklearn.svm import LinearSVC
 
 from allonym import detect
 from allonym.document import Document, Span
-from allonym.swap.terms import TermOptions, choose, phrases
+from allonym.swap.terms import TermOptions, choose_terms, find_phrases
 
 SHARES = (0.01, 0.02, 0.03, 0.04, 0.05, 0.06)
 NEAREST = 5
@@ -123,7 +123,7 @@ def main() -> None:
     names: Edits = [[(s.start, s.end, f"x{s.label}") for s in spans if NAMES.match(s.label)] for *_, spans in calls]
     before = render(texts, bounds, names)
     start = time.perf_counter()
-    nouns = [phrases(Document(company, text), spans) for company, text, spans in calls]
+    nouns = [find_phrases(Document(company, text), spans) for company, text, spans in calls]
     spent = time.perf_counter() - start
     base = accuracy(before, before, truth)
     print(f"{len(calls)} documents, {len(truth)} chunks, names out: {base:.3f}; noun phrases in {spent:.1f} s")
@@ -131,7 +131,7 @@ def main() -> None:
     rows = []
     for share in SHARES:
         start = time.perf_counter()
-        terms = choose(nouns, [company for company, *_ in calls], bounds, TermOptions(share=share))
+        terms = choose_terms(nouns, [company for company, *_ in calls], bounds, TermOptions(share=share))
         spent = time.perf_counter() - start
         said = []
         for text, some, spans in zip(texts, bounds, terms.spans, strict=True):

@@ -346,12 +346,12 @@ def python_of(head: str, modules: Sequence[ModuleType]) -> str:
 def swapping() -> str:
     made = {name: swap_settings.Settings.load(name) for name in swap_settings.presets()}
     rows = []
-    for name, default, says in swap_settings.described():
+    for name, default, says in swap_settings.describe_settings():
         group, _, key = name.partition(".")
         others = [f"{preset} {toml(getattr(getattr(s, group), key))}" for preset, s in made.items()]
         differs = [o for o, s in zip(others, made.values(), strict=True) if getattr(getattr(s, group), key) != default]
         rows.append([code(name), code(toml(default)), allowed(group, key), inline(says), "; ".join(map(code, differs))])
-    groups = dict.fromkeys(name.partition(".")[0] for name, _, _ in swap_settings.described())
+    groups = dict.fromkeys(name.partition(".")[0] for name, _, _ in swap_settings.describe_settings())
     out = [
         "# Settings of swapping\n\nA file of settings is TOML, with tables as below; `extends` names a preset or "
         "another file. Unknown keys are errors. Presets: "

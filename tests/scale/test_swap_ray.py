@@ -17,8 +17,8 @@ from allonym.scale.swap_ray import AHEAD, Workers
 from allonym.swap.density import sample_mixture
 from allonym.swap.embedding import open_embedder
 from allonym.swap.mixture import SphericalMixture
+from allonym.swap.rows import Rows
 from allonym.swap.selection import fit_all
-from allonym.swap.shards import Rows
 
 TEXT = "Zaphrandel"
 

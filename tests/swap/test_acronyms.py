@@ -9,8 +9,8 @@ from tests.test_link import unmark
 
 from allonym.document import Document
 from allonym.link import link
-from allonym.swap.acronyms import initials_fit, is_acronym, join, spelled_out
-from allonym.swap.categories import values_of
+from allonym.swap.acronyms import are_initials, is_acronym, is_spelled_out, join_acronyms
+from allonym.swap.categories import group_values
 
 LONG = "{Cache Coherent Interconnect for Accelerators|PRODUCT}"
 
@@ -21,7 +21,7 @@ def joined(*marked):
         plain, spans = unmark(text)
         documents.append(Document(str(i), plain))
         entities.append(link(documents[-1], spans).entities)
-    return documents, join(documents, entities)
+    return documents, join_acronyms(documents, entities)
 
 
 def shown(documents, entities):
@@ -40,7 +40,7 @@ def test_a_bare_acronym_beside_its_long_form_is_found():
     assert second == {}
     assert [len(some) for some in out.added] == [2, 0]
     assert {s.label for s in out.added[0]} == {"PRODUCT"}
-    [values] = values_of(documents[0], out.entities[0], [(0, len(documents[0].text))], ["Product"])
+    [values] = group_values(documents[0], out.entities[0], [(0, len(documents[0].text))], ["Product"])
     assert [v.forms for v in values] == [("Cache Coherent Interconnect for Accelerators", "CCIX")]
 
 
@@ -136,19 +136,19 @@ def test_what_is_found_stays_found():
     ],
 )
 def test_initials(acronym, words, fits):
-    assert initials_fit(acronym, words.split()) is fits
+    assert are_initials(acronym, words.split()) is fits
 
 
 def test_letters_of_a_definition():
-    assert spelled_out("XML", "Xtensible Markup Language")
-    assert spelled_out("EBITDA", "earnings before interest, taxes, depreciation and amortisation")
-    assert not spelled_out("EBITDA", "earnings")
-    assert not spelled_out("KPI", "cost indicators")
+    assert is_spelled_out("XML", "Xtensible Markup Language")
+    assert is_spelled_out("EBITDA", "earnings before interest, taxes, depreciation and amortisation")
+    assert not is_spelled_out("EBITDA", "earnings")
+    assert not is_spelled_out("KPI", "cost indicators")
 
 
 @given(st.text("ACHKxyz &.-19é(", max_size=12))
 def test_no_surface_breaks_the_tests_of_an_acronym(surface):
     if is_acronym(surface):
         assert sum(c.isupper() for c in surface) >= 2 and " " not in surface
-    assert not initials_fit(surface, [])
-    assert not spelled_out(surface, "")
+    assert not are_initials(surface, [])
+    assert not is_spelled_out(surface, "")

@@ -12,14 +12,14 @@ from allonym.link import link
 from allonym.swap.categories import (
     CATEGORIES,
     DEFAULT,
-    canonical,
     category_of,
-    checked,
-    key_for,
-    labels_of,
-    values_of,
-    without_common,
-    without_possessive,
+    check_categories,
+    group_values,
+    list_labels,
+    make_key,
+    normalise_key,
+    remove_common,
+    remove_possessive,
 )
 from allonym.swap.corpus import STATES, Chunk, Value
 
@@ -28,11 +28,11 @@ def values(marked, categories=CATEGORIES, bounds=None):
     text, spans = unmark(marked)
     document = Document("", text)
     entities = link(document, spans).entities
-    return document, values_of(document, entities, bounds or [(0, len(text))], categories)
+    return document, group_values(document, entities, bounds or [(0, len(text))], categories)
 
 
 def test_the_default_is_what_p1_did():
-    assert checked() == dict(DEFAULT)
+    assert check_categories() == dict(DEFAULT)
     assert DEFAULT["Event"] == "change" and DEFAULT["Date"] == "fixed"
     assert [c for c, state in DEFAULT.items() if state == "swap"] == [
         "Organization",
@@ -44,13 +44,13 @@ def test_the_default_is_what_p1_did():
 
 
 def test_names_alone_are_swapped_and_their_case_does_not_matter():
-    assert checked(["organization", "TERM"]) == {"Organization": "swap", "Term": "swap"}
+    assert check_categories(["organization", "TERM"]) == {"Organization": "swap", "Term": "swap"}
 
 
 def test_a_label_is_a_category_by_its_own_name():
-    assert checked({"WORK_OF_ART": "swap"}) == {"WORK_OF_ART": "swap"}
+    assert check_categories({"WORK_OF_ART": "swap"}) == {"WORK_OF_ART": "swap"}
     own = TAXONOMY.extended([Label("SHIP", None, "quasi", 2)])
-    assert checked(["SHIP"], own) == {"SHIP": "swap"}
+    assert check_categories(["SHIP"], own) == {"SHIP": "swap"}
     assert category_of("SHIP", ["SHIP"], own) == "SHIP"
 
 
@@ -65,7 +65,7 @@ def test_a_label_is_a_category_by_its_own_name():
 )
 def test_wrong_categories_are_told(given, error, says):
     with pytest.raises(error, match=says):
-        checked(given)
+        check_categories(given)
 
 
 def test_the_narrowest_category_takes_a_label():
@@ -76,7 +76,7 @@ def test_the_narrowest_category_takes_a_label():
 
 
 def test_labels_to_look_for_are_those_that_fall_into_a_category():
-    names = labels_of(CATEGORIES)
+    names = list_labels(CATEGORIES)
     assert {"CITY", "TICKER", "DURATION", "TERM"} <= set(names)
     assert all(category_of(name, CATEGORIES) for name in names)
     assert not [a.name for a in TAXONOMY if a.name not in names and category_of(a.name, CATEGORIES)]
@@ -84,7 +84,7 @@ def test_labels_to_look_for_are_those_that_fall_into_a_category():
 
 def test_every_state_is_allowed():
     for state in STATES:
-        assert checked({"Product": state}) == {"Product": state}
+        assert check_categories({"Product": state}) == {"Product": state}
 
 
 def test_values_of_a_chunk():
@@ -109,7 +109,7 @@ def test_keys_are_the_same_in_every_document():
     _, [a] = values("{The Harrow Group, Inc.|ORGANIZATION} of {Tallow Bay|CITY}")
     _, [b] = values("{TALLOW BAY|CITY} and {Harrow Group|ORGANIZATION}")
     assert {v.key for v in a} == {v.key for v in b} == {"harrow group", "tallow bay"}
-    assert key_for("ORGANIZATION", " The Harrow Group Ltd. ") == "harrow group"
+    assert make_key("ORGANIZATION", " The Harrow Group Ltd. ") == "harrow group"
 
 
 def test_values_are_cut_at_the_chunks_borders():
@@ -143,12 +143,12 @@ def test_nothing_shows_in_a_repr():
     ],
 )
 def test_possessive_endings_are_no_part_of_a_form(surface, bare):
-    assert without_possessive(surface) == bare
+    assert remove_possessive(surface) == bare
 
 
 def test_a_name_that_is_all_determiners_keeps_a_key():
-    assert canonical("PRODUCT:the") == "the"
-    assert canonical("PERSON:the rock") == "the rock"
+    assert normalise_key("PRODUCT:the") == "the"
+    assert normalise_key("PERSON:the rock") == "the rock"
 
 
 @given(
@@ -164,7 +164,7 @@ def test_every_mention_inside_a_chunk_is_in_one_value(words, size):
         text += f"{word} "
     document = Document("", text)
     bounds = [(a, min(a + 2 * size, len(text))) for a in range(0, len(text), 2 * size)]
-    found = values_of(document, link(document, spans).entities, bounds, CATEGORIES)
+    found = group_values(document, link(document, spans).entities, bounds, CATEGORIES)
     assert len(found) == len(bounds)
     told = sorted(s for chunk in found for v in chunk for s in v.spans)
     assert told == [s for s in spans if category_of(s.label, CATEGORIES)]
@@ -182,7 +182,7 @@ def test_what_everybody_speaks_of_stays():
     chunks += [chunk(i, "four") for i in range(1, 4)] + [chunk(i, "q3", category="Date") for i in range(1, 10)]
     classes = [str(i) for i in range(10)]
     states = {"Organization": "swap", "Date": "fixed"}
-    left = without_common(chunks, classes, states, 0.3)
+    left = remove_common(chunks, classes, states, 0.3)
     assert {v.key for c in left for v in c.values} == {"four", "q3", *(f"own {i}" for i in range(10))}
-    assert without_common(chunks, classes, states, 1.0) == tuple(chunks)
-    assert without_common(chunks[:4], classes[:4], states, 0.0) == tuple(chunks[:4])
+    assert remove_common(chunks, classes, states, 1.0) == tuple(chunks)
+    assert remove_common(chunks[:4], classes[:4], states, 0.0) == tuple(chunks[:4])

@@ -6,7 +6,7 @@ from allonym.document import Document, Span
 from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.intruder import Item
 from allonym.plan import Plan, digest
-from allonym.swap.checks import Changed, check, item_after, item_before
+from allonym.swap.checks import Changed, check_runs, make_item
 from allonym.swap.corpus import Chunk, Corpus, Slot, Value
 
 FIRMS = {
@@ -58,11 +58,11 @@ def exchanged(corpus, pairs):
 
 def test_what_an_intruder_sees():
     corpus = firm_corpus()
-    assert item_before(corpus, 0) == Item(
+    assert make_item(corpus, 0) == Item(
         corpus.chunks[0].text, ("slatewing", "norhaven port"), ("Slatewing", "Norhaven Port")
     )
     run = exchanged(corpus, [(0, 12)])
-    assert item_after(corpus, 0, run) == Item(
+    assert make_item(corpus, 0, run) == Item(
         run.texts[0], ("butterlane", "norhaven port"), ("Butterlane", "Norhaven Port")
     )
 
@@ -72,15 +72,15 @@ def test_what_a_fall_back_took_does_not_stand_there():
     gone = corpus.chunks[0].text.replace("Slatewing", "Zephyrblade").replace("Norhaven Port", "Norhaven Portal")
     at_ = gone.index("Zephyrblade")
     run = Changed({0: gone}, {}, {0: ((at_, at_ + 11, "Product", "pseudonym"),)})
-    assert item_after(corpus, 0, run) == Item(gone, (), ("Zephyrblade",))
+    assert make_item(corpus, 0, run) == Item(gone, (), ("Zephyrblade",))
     kept = Changed({0: corpus.chunks[0].text.upper()}, {})
-    assert item_after(corpus, 0, kept).entities == ("slatewing", "norhaven port")
+    assert make_item(corpus, 0, kept).entities == ("slatewing", "norhaven port")
 
 
 def test_checks():
     corpus = firm_corpus()
     runs = [exchanged(corpus, [(k, 12 + k) for k in range(n)]) for n in (12, 6)]
-    made = check(corpus, runs, folds=4, seed=2)
+    made = check_runs(corpus, runs, folds=4, seed=2)
     assert [a.intruder for a in made.attacks] == ["entities", "words"]
     for attack in made.attacks:
         assert attack.before.value == 1 and attack.before.n == 2
@@ -102,7 +102,7 @@ def test_checks():
 def test_whoever_is_told_where_terms_went_finds_them():
     firms = {name: ("goods", product, "Norhaven Port") for name, (_, product, _) in FIRMS.items()}
     corpus = firm_corpus(firms)
-    made = check(corpus, [exchanged(corpus, [(k, 12 + k) for k in range(12)])])
+    made = check_runs(corpus, [exchanged(corpus, [(k, 12 + k) for k in range(12)])])
     for attack in made.attacks:
         assert attack.before.value == 1 and attack.after.value == 0
         assert attack.told["interchanged"].value == 1
@@ -113,8 +113,8 @@ def test_a_chunk_that_is_what_it_was_does_not_count():
     corpus = firm_corpus()
     run = exchanged(corpus, [(0, 12)])
     idle = Changed({**run.texts, 5: corpus.chunks[5].text}, run.placed)
-    assert sorted(check(corpus, [idle]).guessed()) == [0, 12]
-    nothing = check(corpus, [Changed({}, {})])
+    assert sorted(check_runs(corpus, [idle]).guessed()) == [0, 12]
+    nothing = check_runs(corpus, [Changed({}, {})])
     assert nothing.guessed() == {}
     assert [a.table for a in nothing.attacks] == [(0, 0, 0, 0)] * 2
 
@@ -123,7 +123,7 @@ def test_progress_and_repr():
     corpus = firm_corpus()
     steps = []
     run = exchanged(corpus, [(k, 12 + k) for k in range(12)])
-    made = check(corpus, [run], ["words"], folds=3, progress=lambda *step: steps.append(step))
+    made = check_runs(corpus, [run], ["words"], folds=3, progress=lambda *step: steps.append(step))
     assert steps == [("words", 1, 3), ("words", 2, 3), ("words", 3, 3)]
     assert "granite" not in repr(made) and "Slatewing" not in repr([made, run])
 
@@ -132,19 +132,19 @@ def test_outside_texts_are_learnt_from_too():
     corpus = firm_corpus()
     run = exchanged(corpus, [(0, 12)])
     outside = [(Item("butterlane butterlane butterlane", ("butterlane",)), "Quarrystone")] * 30
-    before = check(corpus, [run], ["entities"]).studies[0].stages["after"]
-    after = check(corpus, [run], ["entities"], background=outside).studies[0].stages["after"]
+    before = check_runs(corpus, [run], ["entities"]).studies[0].stages["after"]
+    after = check_runs(corpus, [run], ["entities"], background=outside).studies[0].stages["after"]
     assert before.scores.tolist() != after.scores.tolist()
 
 
 def test_calls_that_make_no_sense():
     corpus = firm_corpus()
     with pytest.raises(DataError, match="all documents have the same 'company'"):
-        check(firm_corpus(same=True), [])
+        check_runs(firm_corpus(same=True), [])
     with pytest.raises(UnknownNameError, match="did you mean: entities"):
-        check(corpus, [], ["entitys"])
+        check_runs(corpus, [], ["entitys"])
     with pytest.raises(UsageError, match="settings for llm, which is none"):
-        check(corpus, [], ["words"], most={"llm": 1})
+        check_runs(corpus, [], ["words"], most={"llm": 1})
 
 
 def test_a_language_model_judges_some_of_the_runs(server):  # noqa: F811
@@ -153,7 +153,7 @@ def test_a_language_model_judges_some_of_the_runs(server):  # noqa: F811
     corpus = firm_corpus()
     runs = [exchanged(corpus, [(k, 12 + k)]) for k in range(3)]
     options = {"llm": {"settings": {"url": server.url, "model": "m"}}}
-    made = check(corpus, runs, ["llm", "entities"], options=options, most={"llm": 1})
+    made = check_runs(corpus, runs, ["llm", "entities"], options=options, most={"llm": 1})
     assert [sum(a.table) for a in made.attacks] == [2, 6]
     assert made.attacks[0].after.value == 0.5 and made.attacks[0].second.value == 1
     assert made.attacks[0].told.keys() == {"altered", "interchanged"}

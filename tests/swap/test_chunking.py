@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 
 from allonym.document import Interval
 from allonym.errors import UsageError
-from allonym.swap.chunking import chunk, distances, sentences, without_cuts
+from allonym.swap.chunking import compute_distances, join_cut_tiles, split_chunks, split_sentences
 
 texts = st.text(alphabet=st.sampled_from("aBc. ?!\n,12'”…Mr。\t"), max_size=300)
 
 
 def said(text: str) -> list[str]:
-    return [text[a:b].strip() for a, b in sentences(text)]
+    return [text[a:b].strip() for a, b in split_sentences(text)]
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_sentences(text: str, expected: list[str]) -> None:
 @given(texts, st.integers(0, 40), st.integers(0, 40))
 def test_sentences_tile_their_stretch(text: str, skip: int, drop: int) -> None:
     start, end = min(skip, len(text)), max(min(skip, len(text)), len(text) - drop)
-    tiles = sentences(text, start, end)
+    tiles = split_sentences(text, start, end)
     assert "".join(text[a:b] for a, b in tiles) == text[start:end]
     assert all(a < b for a, b in tiles)
     assert all(text[a:b].strip() for a, b in tiles[1:])
@@ -72,10 +72,10 @@ def spans(draw: st.DrawFn, length: int) -> list[Interval]:
 @settings(max_examples=150, deadline=None)
 def test_chunks_tile_and_cut_no_finding(data: st.DataObject, text: str, seed: int, breakpoint: float) -> None:
     taken = data.draw(spans(len(text)))
-    tiles = without_cuts(sentences(text), taken)
+    tiles = join_cut_tiles(split_sentences(text), taken)
     low = data.draw(st.integers(1, 40))
     high = data.draw(st.integers(low, 90))
-    made = chunk(
+    made = split_chunks(
         text,
         tiles,
         _vectors(len(tiles), seed),
@@ -97,15 +97,15 @@ def test_borders_stand_above_the_percentile() -> None:
     text = "".join(f"Sentence number {i} is here. " for i in range(8))
     angles = np.array([0.0, 0.1, 0.2, 1.6, 1.7, 1.8, 1.9, 2.0])
     vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1)
-    assert np.argmax(distances(vectors)) == 2
-    made = chunk(text, sentences(text), vectors, breakpoint=99, min_chars=1, max_chars=10_000)
+    assert np.argmax(compute_distances(vectors)) == 2
+    made = split_chunks(text, split_sentences(text), vectors, breakpoint=99, min_chars=1, max_chars=10_000)
     assert [text[a:b].count("Sentence") for a, b in made] == [3, 5]
 
 
 def test_short_chunks_join_the_nearer_neighbour() -> None:
     text = "A long first sentence that goes on for a while. Hm. Another long sentence that goes on as well."
     vectors = np.array([[1.0, 0.0], [0.0, 1.0], [0.1, 0.99498744]])
-    made = chunk(text, sentences(text), vectors, breakpoint=0, min_chars=10, max_chars=500)
+    made = split_chunks(text, split_sentences(text), vectors, breakpoint=0, min_chars=10, max_chars=500)
     assert [text[a:b][:3] for a, b in made] == ["A l", "Hm."]
 
 
@@ -113,13 +113,13 @@ def test_long_chunks_are_cut_where_the_topic_changes_most() -> None:
     text = "".join(f"Sentence {i} has thirty signs now. " for i in range(6))
     angles = np.array([0.0, 0.1, 0.2, 1.0, 1.1, 1.2])
     vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1)
-    made = chunk(text, sentences(text), vectors, breakpoint=100, min_chars=10, max_chars=150)
+    made = split_chunks(text, split_sentences(text), vectors, breakpoint=100, min_chars=10, max_chars=150)
     assert [text[a:b].count("Sentence") for a, b in made] == [3, 3]
 
 
 def test_a_sentence_too_long_is_cut_at_a_blank() -> None:
     text = "word " * 40
-    made = chunk(text, sentences(text), np.ones((1, 1)), min_chars=5, max_chars=23)
+    made = split_chunks(text, split_sentences(text), np.ones((1, 1)), min_chars=5, max_chars=23)
     assert all(b - a <= 23 for a, b in made)
     assert all(text[a:b].startswith("word") for a, b in made)
 
@@ -134,9 +134,9 @@ def test_a_sentence_too_long_is_cut_at_a_blank() -> None:
 )
 def test_wrong_sizes_are_told(options: dict[str, float], told: str) -> None:
     with pytest.raises(UsageError, match=told):
-        chunk("One. Two.", sentences("One. Two."), np.ones((2, 1)), **options)  # type: ignore[arg-type]
+        split_chunks("One. Two.", split_sentences("One. Two."), np.ones((2, 1)), **options)  # type: ignore[arg-type]
 
 
 def test_each_sentence_needs_a_vector() -> None:
     with pytest.raises(UsageError, match="2 sentences need as many vectors, got 1"):
-        chunk("One. Two.", sentences("One. Two."), np.ones((1, 1)))
+        split_chunks("One. Two.", split_sentences("One. Two."), np.ones((1, 1)))

@@ -9,7 +9,7 @@ import pytest
 
 from allonym.document import Document, Span
 from allonym.plan import Plan, digest
-from allonym.swap.clusters import place, standing_out, summaries
+from allonym.swap.clusters import find_distinctive_words, project_means, summarise_clusters
 from allonym.swap.corpus import Chunk, Corpus, Value
 
 TOPICS = ("revenue grew and margin expanded at Quill", "new chip design for the fabric at Farrow")
@@ -44,7 +44,7 @@ def corpus():
 
 def test_words_that_stand_out_name_nobody(corpus):
     labels = [0, 1] * 4
-    revenue, chips = standing_out(corpus, labels, 2)
+    revenue, chips = find_distinctive_words(corpus, labels, 2)
     assert {"revenue", "margin", "grew", "expanded"} <= set(revenue)
     assert {"chip", "design", "fabric"} <= set(chips)
     told = {*revenue, *chips}
@@ -56,7 +56,7 @@ def test_summaries_count_chunks_and_documents(corpus):
     mixture = SimpleNamespace(
         weights_=np.array([0.5, 0.5]), means_=means, rhos_=np.array([0.4, 0.9]), degenerate_=np.array([False, True])
     )
-    first, second = summaries(corpus, mixture, np.array([0, 1, 0, 1, 0, 1, 0, 0]))
+    first, second = summarise_clusters(corpus, mixture, np.array([0, 1, 0, 1, 0, 1, 0, 0]))
     assert (first.size, first.documents, second.size, second.documents) == (5, 4, 3, 3)
     assert (first.rho, second.degenerate, first.degenerate) == (0.4, True, False)
 
@@ -65,12 +65,12 @@ def test_the_map_keeps_distances_of_a_plane_and_settles_signs():
     rng = np.random.default_rng(3)
     plane = rng.normal(size=(6, 2)) @ np.linalg.qr(rng.normal(size=(8, 2)))[0].T
     weights = np.full(6, 1 / 6)
-    at = place(plane, weights)
+    at = project_means(plane, weights)
     want = np.linalg.norm(plane[:, None] - plane[None], axis=2)
     assert np.allclose(np.linalg.norm(at[:, None] - at[None], axis=2), want)
-    assert np.allclose(place(plane, weights), at)
+    assert np.allclose(project_means(plane, weights), at)
     assert (at[np.abs(at).argmax(axis=0), (0, 1)] > 0).all()
 
 
 def test_one_cluster_lies_at_the_origin():
-    assert place(np.eye(4)[:1], np.array([1.0])).tolist() == [[0.0, 0.0]]
+    assert project_means(np.eye(4)[:1], np.array([1.0])).tolist() == [[0.0, 0.0]]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from allonym.document import Document
 from allonym.errors import UnknownNameError, UsageError
 from allonym.swap.corpus import Chunk, Corpus, Value
-from allonym.swap.covariates import design, donor_groups, fit_residual, residualise
+from allonym.swap.covariates import build_design, fit_residual, group_donors
 
 
 def corpus():
@@ -44,41 +44,41 @@ def corpus():
 
 
 def test_a_category_has_a_column_per_value():
-    assert design(corpus(), ["industry"]).tolist() == [[0, 1, 0], [0, 1, 0], [0, 1, 0], [0, 0, 1], [1, 0, 0]]
+    assert build_design(corpus(), ["industry"]).tolist() == [[0, 1, 0], [0, 1, 0], [0, 1, 0], [0, 0, 1], [1, 0, 0]]
 
 
 def test_numbers_and_what_is_missing():
-    found = design(corpus(), ["revenue", "founded"])
+    found = build_design(corpus(), ["revenue", "founded"])
     assert found.tolist() == [[12.5, 0, 1990], [12.5, 0, 1990], [10, 1, 2001], [7.5, 0, 1950], [10, 0, 1990]]
-    assert design(corpus(), ["sic"]).tolist() == [[3674], [3674], [3674], [2000], [3674]]
-    assert design(corpus(), ["sic:category"]).tolist() == [[0, 1], [0, 1], [0, 1], [1, 0], [0, 1]]
-    assert design(corpus(), ["founded:number"]).shape == (5, 1)
+    assert build_design(corpus(), ["sic"]).tolist() == [[3674], [3674], [3674], [2000], [3674]]
+    assert build_design(corpus(), ["sic:category"]).tolist() == [[0, 1], [0, 1], [0, 1], [1, 0], [0, 1]]
+    assert build_design(corpus(), ["founded:number"]).shape == (5, 1)
     with pytest.raises(UsageError, match="industry:number"):
-        design(corpus(), ["industry:number"])
+        build_design(corpus(), ["industry:number"])
 
 
 def test_the_protected_class_and_entity_counts():
-    assert design(corpus(), ["protected"]).tolist() == [[0, 0, 1], [0, 0, 1], [1, 0, 0], [0, 1, 0], [0, 0, 1]]
-    counts = design(corpus(), ["entity counts"])
+    assert build_design(corpus(), ["protected"]).tolist() == [[0, 0, 1], [0, 0, 1], [1, 0, 0], [0, 1, 0], [0, 0, 1]]
+    counts = build_design(corpus(), ["entity counts"])
     assert counts == pytest.approx(np.log1p([[2, 0, 1], [0, 0, 0], [0, 1, 0], [0, 0, 0], [0, 0, 0]]))
-    both = design(corpus(), ["protected", "entity counts"])
+    both = build_design(corpus(), ["protected", "entity counts"])
     assert both.shape == (5, 6)
 
 
 def test_donor_groups():
-    assert donor_groups(corpus(), "industry") == ("chips", "chips", "chips", "food", "")
+    assert group_donors(corpus(), "industry") == ("chips", "chips", "chips", "food", "")
     for key in ("company", "protected", "entity counts"):
         with pytest.raises(UsageError, match="donors"):
-            donor_groups(corpus(), key)
+            group_donors(corpus(), key)
     with pytest.raises(UnknownNameError, match="industry"):
-        donor_groups(corpus(), "industri")
+        group_donors(corpus(), "industri")
 
 
 def test_unknown_covariates():
     with pytest.raises(UnknownNameError, match="industry"):
-        design(corpus(), ["protected", "industri"])
+        build_design(corpus(), ["protected", "industri"])
     with pytest.raises(UsageError, match="at least one"):
-        design(corpus(), [])
+        build_design(corpus(), [])
 
 
 @given(st.integers(0, 10**6), st.sampled_from(["float32", "float64"]))
@@ -97,7 +97,7 @@ def test_nothing_of_the_covariates_is_left(seed, dtype):
     other = X.astype(float) - centred @ np.linalg.lstsq(centred / 1e4, X.astype(float), rcond=1e-9)[0] / 1e4
     assert rest == pytest.approx(other, abs=1e-4)
     assert rest.mean(axis=0) == pytest.approx(X.mean(axis=0, dtype=float), abs=1e-6)
-    assert (residualise(X, Z) == out).all()
+    assert (fit_residual(X, Z)(X) == out).all()
 
 
 def test_a_class_can_no_longer_be_told_from_the_vectors():
@@ -111,7 +111,7 @@ def test_a_class_can_no_longer_be_told_from_the_vectors():
         return ((vectors @ means.T).argmax(axis=1) == classes).mean()
 
     assert right(X) > 0.9
-    assert right(residualise(X, np.eye(3)[classes])) < 0.55
+    assert right(fit_residual(X, np.eye(3)[classes])(X)) < 0.55
 
 
 def test_later_vectors_lose_the_same():
@@ -134,4 +134,4 @@ def test_what_cannot_be_regressed():
         fit_residual(X, np.ones((3, 1)))
     with pytest.raises(UsageError, match="finite"):
         fit_residual(X, [[1.0], [2.0], [np.nan], [0.0]])
-    assert residualise(X, np.ones((4, 1))).tolist() == X.tolist()  # a constant explains nothing
+    assert fit_residual(X, np.ones((4, 1)))(X).tolist() == X.tolist()  # a constant explains nothing

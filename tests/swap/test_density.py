@@ -7,7 +7,15 @@ import numpy as np
 import pytest
 
 from allonym.errors import UnknownNameError, UsageError
-from allonym.swap.density import FAMILIES, exponents, log_area, log_density, mean_cosine, sample, sample_mixture
+from allonym.swap.density import (
+    FAMILIES,
+    get_exponents,
+    log_area,
+    log_density,
+    mean_cosine,
+    sample_component,
+    sample_mixture,
+)
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "mixture.json").read_text())
 
@@ -57,7 +65,7 @@ def test_draws_have_the_densitys_moments(family, d, rho):
     rng = np.random.default_rng(d)
     mu = np.zeros(d)
     mu[-1] = -2.0  # any length
-    X = sample(20_000, mu, rho, family, rng)
+    X = sample_component(20_000, mu, rho, family, rng)
     assert X.shape == (20_000, d)
     assert np.abs(np.linalg.norm(X, axis=1) - 1).max() < 1e-12
     t = -X[:, -1]
@@ -82,6 +90,6 @@ def test_a_mixtures_draws():
 
 def test_what_does_not_exist():
     with pytest.raises(UnknownNameError, match="spcauchy"):
-        exponents("spcauch", 3)
+        get_exponents("spcauch", 3)
     with pytest.raises(UsageError, match="2 dimensions"):
-        exponents("pkbd", 1)
+        get_exponents("pkbd", 1)

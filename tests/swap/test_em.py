@@ -8,24 +8,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allonym.swap import points
-from allonym.swap.density import FAMILIES, exponents, log_density, sample_mixture
+from allonym.swap import rows
+from allonym.swap.density import FAMILIES, get_exponents, log_density, sample_mixture
 from allonym.swap.em import (
     Limits,
     Parameters,
     Sums,
-    climb,
-    concentration,
-    duplicates,
-    expect,
-    from_labels,
-    joint,
+    compute_sums,
+    draw_kmeans_labels,
+    draw_random_labels,
+    find_duplicates,
+    iterate_log_joint,
     maximise,
-    merged,
-    soft_labels,
-    spread_labels,
-    stepwise,
-    too_small,
+    run_em,
+    run_stepwise_em,
+    select_large_components,
+    solve_concentration,
+    start_from_labels,
 )
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "mixture.json").read_text())
@@ -42,10 +41,10 @@ def some(family="spcauchy", n=700, d=6, seed=3):
 def test_weighted_points(case):
     X, weight = np.array(case["X"]), np.array(case["weights"])
     now = Parameters(np.ones(1), np.array([case["start_mu"]], float), np.array([case["start_rho"]]))
-    now = maximise(expect(X, now, case["family"], weight), case["family"], CAP)
+    now = maximise(compute_sums(X, now, case["family"], weight), case["family"], CAP)
     assert now.means[0] == pytest.approx(case["one_mm_step"]["mu"], rel=1e-9)
     assert now.rhos[0] == pytest.approx(case["one_mm_step"]["rho"], rel=1e-9)
-    end = climb(X, now, case["family"], Limits(500, 1e-15, 0, CAP), weight)
+    end = run_em(X, now, case["family"], Limits(500, 1e-15, 0, CAP), weight)
     assert end.parameters.means[0] == pytest.approx(case["mle"]["mu"], rel=1e-6)
     assert end.parameters.rhos[0] == pytest.approx(case["mle"]["rho"], rel=1e-6)
     assert end.trace[-1] == pytest.approx(case["mle"]["wloglik"], rel=1e-8)
@@ -60,20 +59,20 @@ def test_an_expectation_step_is_what_it_says(family):
     total = np.logaddexp.reduce(logs, axis=1)
     share = np.exp(logs - total[:, None]) * weight[:, None]
     v = share / (1 + now.rhos**2 - 2 * now.rhos * t)
-    sums = expect(X, now, family, weight)
+    sums = compute_sums(X, now, family, weight)
     assert sums.log_likelihood == pytest.approx(total @ weight, rel=1e-12)
     assert sums.size == pytest.approx(share.sum(axis=0), rel=1e-12)
     assert sums.shrunk == pytest.approx(v.sum(axis=0), rel=1e-12)
     assert sums.pull == pytest.approx(v.T @ X, rel=1e-9, abs=1e-9)
-    for part, log in joint(X, now, family):
+    for part, log in iterate_log_joint(X, now, family):
         assert pytest.approx(logs[part], rel=1e-10, abs=1e-10) == log.T
 
 
 def test_the_length_of_a_stretch_changes_nothing(monkeypatch):
     X, z, now = some()
-    whole, labelled = expect(X, now, "spcauchy"), expect(X, now, "spcauchy", None, z)
-    monkeypatch.setattr(points, "ROOM", 1)
-    parts, labelled_parts = expect(X, now, "spcauchy"), expect(X, now, "spcauchy", None, z)
+    whole, labelled = compute_sums(X, now, "spcauchy"), compute_sums(X, now, "spcauchy", None, z)
+    monkeypatch.setattr(rows, "ROOM", 1)
+    parts, labelled_parts = compute_sums(X, now, "spcauchy"), compute_sums(X, now, "spcauchy", None, z)
     for a, b in ((whole, parts), (labelled, labelled_parts)):
         assert a.log_likelihood == pytest.approx(b.log_likelihood, rel=1e-12)
         assert a.pull == pytest.approx(b.pull, rel=1e-9, abs=1e-9)
@@ -82,7 +81,7 @@ def test_the_length_of_a_stretch_changes_nothing(monkeypatch):
 
 def test_sums_are_additive():
     X, _, now = some()
-    whole, left, right = (expect(x, now, "pkbd") for x in (X, X[:200], X[200:]))
+    whole, left, right = (compute_sums(x, now, "pkbd") for x in (X, X[:200], X[200:]))
     assert whole.log_likelihood == pytest.approx(left.log_likelihood + right.log_likelihood)
     assert whole.pull == pytest.approx(left.pull + right.pull)
 
@@ -95,10 +94,10 @@ def test_sums_are_additive():
     st.floats(-3, 9).map(lambda e: 10**e),
 )
 def test_the_concentration_is_the_root(family, d, size, share, spread):
-    a, b = exponents(family, d)
+    a, b = get_exponents(family, d)
     shrunk = size * spread
     length = share * shrunk
-    rho = float(concentration(np.array([size]), np.array([shrunk]), np.array([length]), (a, b), CAP)[0])
+    rho = float(solve_concentration(np.array([size]), np.array([shrunk]), np.array([length]), (a, b), CAP)[0])
 
     def g(r):
         return a * size * r / (1 - r**2) + b * (shrunk * r - length)
@@ -115,8 +114,8 @@ def test_the_likelihood_never_falls(family, seed, k, d):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((60, d)) + rng.standard_normal(d)
     X /= np.linalg.norm(X, axis=1, keepdims=True)
-    start = from_labels(X, soft_labels(60, k, rng), k, family, CAP)
-    run = climb(X, start, family, Limits(25, 0.0, 1e-3, CAP))
+    start = start_from_labels(X, draw_random_labels(60, k, rng), k, family, CAP)
+    run = run_em(X, start, family, Limits(25, 0.0, 1e-3, CAP))
     if not run.dropped and not run.merged:
         assert (np.diff(run.trace) >= -1e-9 * (1 + np.abs(run.trace[1:]))).all()
     assert run.parameters.weights.sum() == pytest.approx(1)
@@ -125,34 +124,34 @@ def test_the_likelihood_never_falls(family, seed, k, d):
 
 def test_opposite_points_have_no_direction():
     X = np.array([[1.0, 0, 0], [-1.0, 0, 0], [0, 1.0, 0], [0, -1.0, 0]])
-    start = from_labels(X, np.zeros(4, int), 1, "pkbd", CAP)
+    start = start_from_labels(X, np.zeros(4, int), 1, "pkbd", CAP)
     assert start.rhos[0] == pytest.approx(0, abs=1e-12)
-    run = climb(X, start, "pkbd", Limits(50, 1e-12, 1e-3, CAP))
+    run = run_em(X, start, "pkbd", Limits(50, 1e-12, 1e-3, CAP))
     assert run.converged and run.trace[-1] == pytest.approx(0, abs=1e-9)
 
 
 def test_dropping_is_gradual_and_leaves_one():
-    assert too_small(np.array([5.0, 6, 7]), 2).all()
-    keep = too_small(np.arange(1.0, 9), 100)
+    assert select_large_components(np.array([5.0, 6, 7]), 2).all()
+    keep = select_large_components(np.arange(1.0, 9), 100)
     assert keep.tolist() == [False, False] + [True] * 6
-    assert too_small(np.array([1.0]), 100).tolist() == [True]
-    assert too_small(np.array([0.0, 0, 0, 50]), 2).tolist() == [False, False, False, True]
+    assert select_large_components(np.array([1.0]), 100).tolist() == [True]
+    assert select_large_components(np.array([0.0, 0, 0, 50]), 2).tolist() == [False, False, False, True]
 
 
 def test_a_high_least_size_does_not_end_in_one_component():
     """30 components of at least 5 %: dropping all that are too small at once would leave none."""
     X, _ = sample_mixture(2000, np.ones(8), np.eye(16)[:8], [0.7] * 8, "spcauchy", 1)
-    start = from_labels(X, spread_labels(X, 30, np.random.default_rng(0)), 30, "spcauchy", CAP)
-    run = climb(X, start, "spcauchy", Limits(300, 1e-7, 0.05 * 2000, CAP))
+    start = start_from_labels(X, draw_kmeans_labels(X, 30, np.random.default_rng(0)), 30, "spcauchy", CAP)
+    run = run_em(X, start, "spcauchy", Limits(300, 1e-7, 0.05 * 2000, CAP))
     assert 6 <= len(run.parameters.rhos) <= 12
 
 
 def test_equal_components_are_found_and_merged():
     means = np.eye(4)[[0, 1, 0, 2, 1]]
     now = Parameters(np.full(5, 0.2), means, np.array([0.5, 0.5, 0.5 + 1e-4, 0.5, 0.9]))
-    assert duplicates(now).tolist() == [0, 1, 0, 3, 4]
-    sums = Sums(np.arange(5.0), np.arange(5.0) + 1, np.outer(np.arange(5.0), np.ones(4)), -1.0)
-    one = merged(sums, duplicates(now))
+    assert find_duplicates(now).tolist() == [0, 1, 0, 3, 4]
+    sums = Sums(-1.0, np.arange(5.0), np.arange(5.0) + 1, np.outer(np.arange(5.0), np.ones(4)))
+    one = sums.merge(find_duplicates(now))
     assert one.size.tolist() == [2, 1, 3, 4]
     assert one.shrunk.tolist() == [4, 2, 4, 5]
     assert one.pull[:, 0].tolist() == [2, 1, 3, 4]
@@ -161,22 +160,22 @@ def test_equal_components_are_found_and_merged():
 def test_equal_starts_are_merged():
     X, _, _ = some()
     now = Parameters(np.full(2, 0.5), np.eye(6)[[0, 0]], np.array([0.5, 0.5]))
-    run = climb(X, now, "spcauchy", Limits(300, 1e-10, 1e-3, CAP))
-    alone = climb(X, now.take(np.array([0])), "spcauchy", Limits(300, 1e-10, 1e-3, CAP))
+    run = run_em(X, now, "spcauchy", Limits(300, 1e-10, 1e-3, CAP))
+    alone = run_em(X, now.take(np.array([0])), "spcauchy", Limits(300, 1e-10, 1e-3, CAP))
     assert run.merged == 1 and len(run.parameters.rhos) == 1
     assert run.trace[-1] == pytest.approx(alone.trace[-1], rel=1e-9)
 
 
 def test_starts():
     rng = np.random.default_rng(0)
-    assert np.bincount(soft_labels(10, 4, rng), minlength=4).tolist() == [3, 3, 2, 2]
+    assert np.bincount(draw_random_labels(10, 4, rng), minlength=4).tolist() == [3, 3, 2, 2]
     X, z, _ = some(n=300)
-    labels = spread_labels(X, 3, rng)
+    labels = draw_kmeans_labels(X, 3, rng)
     assert set(labels.tolist()) == {0, 1, 2}
     weight = (z == 1).astype(float)  # rows that count for nothing are no centres
-    centred = spread_labels(X, 2, rng, weight)
+    centred = draw_kmeans_labels(X, 2, rng, weight)
     assert set(centred.tolist()) == {0, 1}
-    assert set(spread_labels(np.tile(X[:1], (5, 1)), 4, rng).tolist()) == {0}
+    assert set(draw_kmeans_labels(np.tile(X[:1], (5, 1)), 4, rng).tolist()) == {0}
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -184,9 +183,9 @@ def test_batches_come_to_the_same_maximum(family):
     X, z, _ = some(family, n=6000)
     limits = Limits(60, 1e-7, 2, CAP)
     rough = np.where(np.random.default_rng(1).random(6000) < 0.6, z, (z + 1) % 3)
-    start = from_labels(X, rough, 3, family, CAP)
-    full = climb(X, start, family, limits)
-    batched = stepwise(X, start, family, limits, np.random.default_rng(0), 500)
+    start = start_from_labels(X, rough, 3, family, CAP)
+    full = run_em(X, start, family, limits)
+    batched = run_stepwise_em(X, start, family, limits, np.random.default_rng(0), 500)
     assert batched.converged
     assert len(batched.parameters.rhos) == 3
     assert batched.trace[-1] == pytest.approx(full.trace[-1], rel=2e-3)
@@ -194,9 +193,9 @@ def test_batches_come_to_the_same_maximum(family):
 
 def test_batches_drop_and_merge():
     X, _, _ = some(n=4000)
-    start = from_labels(X, soft_labels(4000, 8, np.random.default_rng(0)), 8, "spcauchy", CAP)
-    run = stepwise(X, start, "spcauchy", Limits(40, 1e-7, 400, CAP), np.random.default_rng(0), 300)
+    start = start_from_labels(X, draw_random_labels(4000, 8, np.random.default_rng(0)), 8, "spcauchy", CAP)
+    run = run_stepwise_em(X, start, "spcauchy", Limits(40, 1e-7, 400, CAP), np.random.default_rng(0), 300)
     assert run.dropped >= 3
     assert (run.parameters.weights * 4000 > 300).all()
     same = Parameters(np.full(3, 1 / 3), np.eye(6)[[0, 0, 1]], np.full(3, 0.5))
-    assert stepwise(X, same, "spcauchy", Limits(5, 1e-7, 2, CAP), np.random.default_rng(0), 300).merged == 1
+    assert run_stepwise_em(X, same, "spcauchy", Limits(5, 1e-7, 2, CAP), np.random.default_rng(0), 300).merged == 1

@@ -20,7 +20,7 @@ from allonym.document import Document
 from allonym.errors import UnknownNameError, UsageError
 from allonym.plan import Plan, digest
 from allonym.swap.corpus import Chunk, Corpus, Slot, Value
-from allonym.swap.exchange import Ground, Rules, Sequence, exchange, valid_pairs
+from allonym.swap.exchange import Ground, Rules, Sequence, exchange, list_valid_pairs
 from allonym.swap.table import tabulate
 
 A = ("Organization", "Product")
@@ -177,7 +177,7 @@ def test_what_is_left_by_the_paper_cannot_be_traded(seed: int) -> None:
     sequence = drawn(corpus, rules, seed)
     labels = [i % 2 for i in range(len(corpus.chunks))]
     used = set(sequence.changed())
-    for i, j in valid_pairs(corpus, labels, rules):
+    for i, j in list_valid_pairs(corpus, labels, rules):
         if i not in used and j not in used:
             for c in A:  # one side holds nothing that the other does not hold
                 mine, theirs = corpus.chunks[i].keys(c), corpus.chunks[j].keys(c)

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from allonym.errors import DataError, UsageError
-from allonym.swap.frontier import best, explain, frontier
+from allonym.swap.frontier import best, explain, find_frontier
 
 few = settings(max_examples=150, deadline=None)
 # A coarse grid, so that ties come up.
@@ -42,8 +42,8 @@ def dominates(one, other):
 
 def test_the_known_frontier(known, points):
     want = [i for i, k in enumerate(k for k in known if k["kind"] == "point") if k["frontier"]]
-    assert sorted(frontier(points)) == want
-    drawn = [points[i] for i in frontier(points)]
+    assert sorted(find_frontier(points)) == want
+    drawn = [points[i] for i in find_frontier(points)]
     assert drawn == sorted(drawn, reverse=True)
 
 
@@ -87,7 +87,7 @@ def test_floors_offsets_and_limits_together(points, names):
 @few
 @given(POINTS)
 def test_the_frontier_is_what_nothing_dominates(points):
-    kept = set(frontier(points))
+    kept = set(find_frontier(points))
     for i, point in enumerate(points):
         assert (i in kept) == (not any(dominates(other, point) for other in points))
 
@@ -112,11 +112,11 @@ def test_choices_keep_the_limits_and_are_best_within(points, cap, floor, slope):
             best(points, **limits)
         return
     choice = best(points, **limits)
-    assert choice in frontier(points)
+    assert choice in find_frontier(points)
     assert (min(points[choice][0], 1), points[choice][1]) in inside
     assert min(points[choice][0], 1) == max(u for u, _ in inside)
     choice = best(points, slope=slope, **limits)
-    assert choice in frontier(points)
+    assert choice in find_frontier(points)
     lowest = min(r - slope * u for u, r in inside)
     assert points[choice][1] - slope * min(points[choice][0], 1) == pytest.approx(lowest, abs=1e-12)
 
@@ -137,15 +137,15 @@ def test_every_choice_has_its_reasons(points, cap, slope):
 
 
 def test_a_utility_above_1_is_no_merit():
-    assert frontier([(1.3, 0.9), (1.0, 0.8), (1.2, 0.8)]) == [1, 2]
+    assert find_frontier([(1.3, 0.9), (1.0, 0.8), (1.2, 0.8)]) == [1, 2]
     assert best([(1.3, 0.9), (1.0, 0.8)], slope=5) == 1
 
 
 def test_what_was_not_measured_is_left_out():
     points = [(math.nan, 0.1), (0.9, 0.5), (0.8, math.nan)]
-    assert frontier(points) == [1] and best(points, slope=1) == 1
+    assert find_frontier(points) == [1] and best(points, slope=1) == 1
     for nothing in ([], [(math.nan, 0.1)]):
-        assert frontier(nothing) == []
+        assert find_frontier(nothing) == []
         with pytest.raises(DataError, match="no release to choose from"):
             best(nothing, slope=1)
 

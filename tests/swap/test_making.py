@@ -21,7 +21,7 @@ from tests.swap.elsewhere import Elsewhere
 import allonym
 from allonym.errors import UnknownNameError
 from allonym.plan import apply
-from allonym.swap.making import changed_words, own_key
+from allonym.swap.making import derive_key, estimate_changed_words
 from allonym.swap.settings import Settings
 from allonym.swap.utility import STAND_IN
 
@@ -148,9 +148,9 @@ def test_changed_words_are_a_share_of_all():
     one = corpus()
     texts = {0: one.chunks[0].text, 1: "", 2: one.chunks[2].text.replace("opened", "closed")}
     words = [len(re.findall(r"\w+|[^\w\s]", c.text)) for c in one.chunks]
-    share = changed_words(one, texts)
+    share = estimate_changed_words(one, texts)
     assert share.value == pytest.approx((words[1] + ("opened" in one.chunks[2].text)) / sum(words))
-    assert changed_words(one, {}).value == 0
+    assert estimate_changed_words(one, {}).value == 0
 
 
 def test_another_draw_is_another_release_of_the_same_size(found, made):
@@ -178,10 +178,10 @@ def test_who_draws_does_not_count(found):
 
 
 def test_keys_of_fall_backs_follow_from_the_corpus_and_the_seed():
-    keys = {own_key(corpus(), 1), own_key(corpus(), 2), own_key(corpus(seed=9), 1)}
+    keys = {derive_key(corpus(), 1), derive_key(corpus(), 2), derive_key(corpus(seed=9), 1)}
     assert len(keys) == 3
     assert all(len(k) == 32 for k in keys)
-    assert own_key(corpus(), 1) in keys
+    assert derive_key(corpus(), 1) in keys
 
 
 def test_pseudonyms_without_a_key_are_the_same_every_time(found):

@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.swap.density import FAMILIES, log_density, mean_cosine, sample_mixture
-from allonym.swap.mixture import SphericalMixture, criteria
+from allonym.swap.mixture import SphericalMixture, compute_criteria
 
 FOLDER = Path(__file__).parent / "golden"
 GOLDEN = json.loads((FOLDER / "mixture.json").read_text())
@@ -104,7 +104,7 @@ def test_criteria():
     assert fit.n_parameters == 3 * 8 + 2
     assert fit.bic(X) == pytest.approx(-2 * fit.log_likelihood_ + 26 * np.log(len(X)))
     assert fit.icl(X) == pytest.approx(fit.bic(X) + 2 * entropy)
-    assert criteria(fit, X) == pytest.approx((fit.log_likelihood_, fit.bic(X), fit.icl(X)))
+    assert compute_criteria(fit, X) == pytest.approx((fit.log_likelihood_, fit.bic(X), fit.icl(X)))
 
 
 def test_seeds_and_scikit_learns_manner():

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from allonym.swap import partners
-from allonym.swap.partners import Bag, Dice, Nearest, Pairs
+from allonym.swap.partners import Bag, Candidates, Dice, Pairs
+from allonym.swap.validity import Rules
 
 
 def dice(seed: int = 0) -> Dice:
@@ -17,9 +18,9 @@ def dice(seed: int = 0) -> Dice:
 
 def test_dice() -> None:
     one = dice(1)
-    assert Counter(one.below(3) for _ in range(3000)).keys() == {0, 1, 2}
-    assert sorted(one.shuffled(range(50))) == list(range(50))
-    assert dice(2).shuffled(range(50)) == dice(2).shuffled(range(50)) != dice(3).shuffled(range(50))
+    assert Counter(one.draw_below(3) for _ in range(3000)).keys() == {0, 1, 2}
+    assert sorted(one.shuffle(range(50))) == list(range(50))
+    assert dice(2).shuffle(range(50)) == dice(2).shuffle(range(50)) != dice(3).shuffle(range(50))
 
 
 @given(st.lists(st.integers(0, 20), unique=True), st.lists(st.integers(0, 20)))
@@ -86,40 +87,40 @@ def test_every_valid_pair_is_as_likely(misses: int, monkeypatch: pytest.MonkeyPa
     assert sum((k - expected) ** 2 / expected for k in found.values()) < 20.5  # chi squared, 5 degrees, 0.001
 
 
-def nearest(n: int = 400, weighted: bool = True, **more: float) -> tuple[Nearest, np.ndarray]:
+def nearest(n: int = 400, weighted: bool = True, **more: float) -> tuple[Candidates, np.ndarray]:
     rng = np.random.default_rng(0)
     rows = rng.standard_normal((n, 6))
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     how = {"temperature": 0.05, "min_cosine": -1.0, "count_penalty": 0.0} | more
-    made = Nearest(list(range(n)), rows, np.arange(n) % 3, np.arange(n) % 5, weighted=weighted, generator=rng, **how)
-    return made, rows
+    rules = Rules(("Person",), weights="cosine" if weighted else "uniform", **how)
+    return Candidates(list(range(n)), rules, rows, np.arange(n) % 3, np.arange(n) % 5, rng), rows
 
 
 def test_candidates_are_of_other_classes_and_mostly_near() -> None:
     one, rows = nearest()
     pool = one.pool(range(400))
-    found = one.of(0, pool, dice())
+    found = one.list_for(0, pool, dice())
     assert len(found) == partners.TRIES
     assert all(j % 3 != 0 for j in found)
     assert np.mean(rows[found] @ rows[0]) > 0.5 > np.mean(rows @ rows[0])
     pool.discard(found[0])
-    assert found[0] not in one.of(0, pool, dice())
+    assert found[0] not in one.list_for(0, pool, dice())
 
 
 def test_candidates_keep_the_least_cosine_and_the_number_of_entities() -> None:
     one, rows = nearest(weighted=False, min_cosine=0.7)
-    found = one.of(0, one.pool(range(400)), dice())
+    found = one.list_for(0, one.pool(range(400)), dice())
     assert found
     assert min(rows[found] @ rows[0]) >= 0.7
-    assert one.near(0, found[0])
-    assert not one.near(0, int(np.argmin(rows @ rows[0])))
+    assert one.are_near(0, found[0])
+    assert not one.are_near(0, int(np.argmin(rows @ rows[0])))
     like, _ = nearest(weighted=False, count_penalty=50.0)
-    assert all(j % 5 == 0 for j in like.of(0, like.pool(range(400)), dice())[:20])
+    assert all(j % 5 == 0 for j in like.list_for(0, like.pool(range(400)), dice())[:20])
 
 
 def test_many_candidates_are_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(partners, "SAMPLE", 100)
     one, _ = nearest()
-    found = one.of(0, one.pool(range(400)), dice())
+    found = one.list_for(0, one.pool(range(400)), dice())
     assert 0 < len(found) <= partners.TRIES
     assert len(set(found)) == len(found)

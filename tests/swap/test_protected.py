@@ -5,11 +5,11 @@ import pytest
 from allonym.document import Document, Span
 from allonym.policy import Policy
 from allonym.replace import make_plan
-from allonym.swap.protected import bare, kind_of, mentions, policy_for, with_protected
+from allonym.swap.protected import add_protected_rule, find_protected, get_kind, insert_protected, strip_name
 
 
 def named(text: str, value: str, *aliases: str, kind: str = "COMPANY") -> list[str]:
-    return [text[s.start : s.end] for s in mentions(Document("d", text), value, kind, "COMPANY", aliases)]
+    return [text[s.start : s.end] for s in find_protected(Document("d", text), value, kind, "COMPANY", aliases)]
 
 
 @pytest.mark.parametrize(
@@ -110,29 +110,29 @@ def test_other_values_are_found_as_they_are() -> None:
     ],
 )
 def test_the_key_tells_the_kind(key: str, kind: str) -> None:
-    assert kind_of(key) == kind
+    assert get_kind(key) == kind
 
 
 def test_bare_names() -> None:
-    assert bare("The Travelling Companies, Inc.") == ["travelling"]
-    assert bare("Inc") == ["inc"]
+    assert strip_name("The Travelling Companies, Inc.") == ["travelling"]
+    assert strip_name("Inc") == ["inc"]
 
 
 def test_tags_come_from_the_key() -> None:
     base = Policy.load("swap")
-    same, label = policy_for(base, "company")
+    same, label = add_protected_rule(base, "company")
     assert (same, label) == (base, "COMPANY")
-    policy, label = policy_for(base, "treating hospital")
+    policy, label = add_protected_rule(base, "treating hospital")
     assert label == "PROTECTED_TREATING_HOSPITAL"
     assert policy.taxonomy.lineage(label) == (label, "ORGANIZATION")
     assert policy.taxonomy.get(label).kind == "direct"
     text = "Seen at Saint Orlo's."
-    spans = mentions(Document("d", text), "Saint Orlo", "ORGANIZATION", label)
+    spans = find_protected(Document("d", text), "Saint Orlo", "ORGANIZATION", label)
     from allonym.link import link
 
     plan = make_plan(Document("d", text), link(Document("d", text), spans, policy.taxonomy), policy)
     assert [e.replacement for e in plan.edits] == ["[Treating Hospital]"]
-    assert policy_for(policy, "treating hospital") == (policy, label)
+    assert add_protected_rule(policy, "treating hospital") == (policy, label)
 
 
 @pytest.mark.parametrize(
@@ -156,5 +156,5 @@ def test_findings_beside_the_protected_value(
 ) -> None:
     spans = [Span(a, b, label, 0.9) for a, b, label in found]
     protected = [Span(a, b, "COMPANY", 0.99) for a, b in own]
-    out = with_protected(text, spans, protected)
+    out = insert_protected(text, spans, protected)
     assert [(s.start, s.end, s.label) for s in out] == expected

@@ -16,7 +16,7 @@ from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.plan import Plan, apply, apply_parts
 from allonym.policy import Policy
 from allonym.swap.corpus import Corpus
-from allonym.swap.documents import read, value_of, with_fields
+from allonym.swap.documents import get_metadata, list_fields, read_corpus_documents
 from allonym.swap.reading import load, rewrite
 from allonym.swap.writing import write
 
@@ -406,14 +406,14 @@ def test_the_default_policy_finds_names(tmp_path: Path) -> None:
     ],
 )
 def test_values(meta: dict[str, object], key: str, value: str) -> None:
-    assert value_of(Document("d", "x", meta), key) == value
+    assert get_metadata(Document("d", "x", meta), key) == value
 
 
 def test_reading_alone(calls: Path) -> None:
-    fields = with_fields(calls, "company", ["text"])
+    fields = list_fields(calls, "company", ["text"])
     assert fields == ("text", "company")
-    documents = read(calls, "company", fields=fields)
+    documents = read_corpus_documents(calls, "company", fields=fields)
     assert [d.id for d in documents] == ["c1", "c2"]
-    assert with_fields(calls, "company", None) is None
+    assert list_fields(calls, "company", None) is None
     corpus = loaded(calls)
     assert apply(corpus.documents[0], corpus.plans[0])

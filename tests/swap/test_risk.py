@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from allonym.errors import DataError, UsageError
 from allonym.stats import Estimate
 from allonym.stats.partition import Partition, fit_partition, frequencies
-from allonym.swap.risk import assess, rank_stability
+from allonym.swap.risk import assess_risk, compute_rank_stability
 
 few = settings(max_examples=50, deadline=None)
 SIZES = st.lists(st.one_of(st.just(1), st.integers(1, 4), st.integers(1, 60)), min_size=1, max_size=60).filter(
@@ -39,7 +39,7 @@ def test_known_risks(cases):
     clipped = 0
     for case in cases("swap_risk"):
         fit = fitted(case)
-        risk = assess(fit, case["population"], asymptotic=True)
+        risk = assess_risk(fit, case["population"], asymptotic=True)
         assert risk.uniques.value == pytest.approx(case["uniques"], rel=1e-9), case
         assert risk.raw == pytest.approx(case["p"], rel=1e-9), case
         assert risk.bounded.value == pytest.approx(case["bounded"], rel=1e-9), case
@@ -53,7 +53,7 @@ def test_known_risks(cases):
             assert risk.bounded_after(int(m)).value == pytest.approx(bounded, rel=1e-9), case
             left = (case["singles"] - int(m)) * min(case["p"], 1)
             assert risk.remaining(int(m)).value == pytest.approx(left, rel=1e-9), case
-        exact = assess(fit, case["population"])
+        exact = assess_risk(fit, case["population"])
         assert exact.uniques.value == pytest.approx(case["uniques"], rel=1e-2)
     assert clipped  # parameters of one table with the n of another one
 
@@ -61,18 +61,18 @@ def test_known_risks(cases):
 def test_the_papers_example():
     """P1 2.4.3: 2 of 100 sample uniques swapped; half of them are unique in the population: 0.98 becomes 0.99."""
     fit = fitted({"theta": 20.0, "alpha": 0.8, "n": 300, "singles": 100})
-    population = next(n for n in range(300, 10**6) if assess(fit, n, asymptotic=True).raw <= 0.5)
-    risk = assess(fit, population, asymptotic=True)
+    population = next(n for n in range(300, 10**6) if assess_risk(fit, n, asymptotic=True).raw <= 0.5)
+    risk = assess_risk(fit, population, asymptotic=True)
     assert risk.p.value == pytest.approx(0.5, abs=0.001)
     assert risk.after(2).value == pytest.approx(0.99, abs=2e-5)
     assert risk.after(100).value == pytest.approx(0.5, abs=0.001)  # not 0
 
 
 def test_a_fitted_table():
-    risk = assess(TABLE, 10**6)
+    risk = assess_risk(TABLE, 10**6)
     assert risk.fit == fit_partition(TABLE)
     assert risk.raw == pytest.approx(0.0015493405, rel=1e-3)
-    assert assess(TABLE, 10**6, asymptotic=True).uniques.value == pytest.approx(505.219736, rel=1e-6)
+    assert assess_risk(TABLE, 10**6, asymptotic=True).uniques.value == pytest.approx(505.219736, rel=1e-6)
     assert risk.after(7).value == pytest.approx(0.99981924, rel=1e-6)
     assert risk.flags == ()
 
@@ -87,7 +87,7 @@ def test_a_fitted_table():
 @example([2, 2, 5], 10**6)
 def test_risk_falls_with_every_unique_that_is_swapped(sizes, more):
     table = frequencies(sizes)
-    risk = assess(table, sum(sizes) + more)
+    risk = assess_risk(table, sum(sizes) + more)
     singles = table.get(1, 0)
     for after in (risk.after, risk.bounded_after):
         values = [after(m) for m in range(singles + 1)]
@@ -109,7 +109,7 @@ def test_risk_falls_with_every_unique_that_is_swapped(sizes, more):
 @given(SIZES.filter(lambda sizes: 1 in sizes))
 def test_a_larger_population_makes_uniques_rarer(sizes):
     table = fit_partition(frequencies(sizes))
-    risks = [assess(table, sum(sizes) * 10.0**e) for e in range(0, 16, 3)]
+    risks = [assess_risk(table, sum(sizes) * 10.0**e) for e in range(0, 16, 3)]
     assert risks[0].bounded.value == pytest.approx(1)  # a sample that is the population
     assert all(a.bounded.value >= b.bounded.value * (1 - 1e-12) for a, b in pairwise(risks))
 
@@ -117,14 +117,14 @@ def test_a_larger_population_makes_uniques_rarer(sizes):
 def test_a_fit_serves_every_population():
     fit = fit_partition(TABLE)
     for population in (184, 10**6, 1e18):
-        assert assess(fit, population) == assess(TABLE, population)
+        assert assess_risk(fit, population) == assess_risk(TABLE, population)
 
 
 # Tables at the edge
 
 
 def test_no_sample_unique_leaves_nothing_to_protect():
-    risk = assess({2: 10, 3: 1}, 10**6)
+    risk = assess_risk({2: 10, 3: 1}, 10**6)
     assert math.isnan(risk.p.value) and not risk.clipped
     assert risk.after(0).value == risk.bounded_after(0).value == 1
     assert "no sample uniques" in risk.after(0).method and "no sample uniques" in risk.flags[0]
@@ -134,13 +134,13 @@ def test_no_sample_unique_leaves_nothing_to_protect():
 
 
 def test_one_block_has_no_unique_at_all():
-    risk = assess({10: 1}, 10**6)
+    risk = assess_risk({10: 1}, 10**6)
     assert risk.uniques.value == 0 and risk.after(0).value == 1
     assert "no fit: one-block" in risk.flags
 
 
 def test_nothing_but_uniques():
-    risk = assess({1: 40}, 10**6)
+    risk = assess_risk({1: 40}, 10**6)
     assert risk.p.value == risk.bounded.value == 1 and risk.uniques.value == 10**6
     assert 0 < risk.p.low < 0.1  # 40 uniques say little about a million
     assert risk.after(40).value == 0 and risk.after(40).high > 0.9
@@ -148,7 +148,7 @@ def test_nothing_but_uniques():
 
 
 def test_the_boundary_is_named():
-    assert assess({1: 7, 2: 3, 3: 1, 4: 1}, 1000).flags == ("alpha on its boundary",)
+    assert assess_risk({1: 7, 2: 3, 3: 1, 4: 1}, 1000).flags == ("alpha on its boundary",)
 
 
 @pytest.mark.parametrize(
@@ -163,12 +163,12 @@ def test_the_boundary_is_named():
 )
 def test_wrong_calls(table, population, error, said):
     with pytest.raises(error, match=said):
-        assess(table, population)
+        assess_risk(table, population)
 
 
 @pytest.mark.parametrize("m", [-1, 61, math.nan])
 def test_impossible_numbers_of_swapped_uniques(m):
-    risk = assess(TABLE, 10**6)
+    risk = assess_risk(TABLE, 10**6)
     for call in (risk.after, risk.bounded_after, risk.remaining):
         with pytest.raises(UsageError, match="between 0 and the table's 60 sample uniques"):
             call(m)
@@ -179,7 +179,7 @@ def test_impossible_numbers_of_swapped_uniques(m):
 
 def test_ranks_over_population_sizes():
     a, b, c = ("Organization", "Product"), ("Location", "Person"), ("Person", "Product")
-    found = rank_stability(
+    found = compute_rank_stability(
         {
             a: {1e6: estimate(0.5, 0.05), 1e12: estimate(0.1, 0.05)},
             b: {1e12: estimate(0.2, 0.05), 1e6: estimate(0.4, 0.05)},
@@ -202,13 +202,13 @@ def test_ranks_over_population_sizes():
 
 def test_a_difference_within_the_intervals_is_not_settled():
     near = {("A",): {10.0: estimate(0.5, 0.2)}, ("B",): {10.0: estimate(0.4, 0.01)}}
-    assert rank_stability(near).settled == (0.0,)
+    assert compute_rank_stability(near).settled == (0.0,)
     # Only the sides that face each other count.
     sided = {
         ("A",): {10.0: Estimate(0.5, 0.49, 0.9, 1, "test")},
         ("B",): {10.0: Estimate(0.4, 0.0, 0.41, 1, "test")},
     }
-    assert rank_stability(sided).settled == (1.0,)
+    assert compute_rank_stability(sided).settled == (1.0,)
 
 
 @few
@@ -217,18 +217,18 @@ def test_a_difference_within_the_intervals_is_not_settled():
 )
 def test_the_order_of_tables_does_not_matter(values, shuffled):
     rows = [((f"C{i}",), {100.0: estimate(v, far), 1000.0: estimate(1 - v, far)}) for i, (v, far) in enumerate(values)]
-    want = rank_stability(dict(rows))
+    want = compute_rank_stability(dict(rows))
     shuffled.shuffle(rows)
-    assert rank_stability(dict(rows)) == want
+    assert compute_rank_stability(dict(rows)) == want
     assert want.tau[0] in (1.0, pytest.approx(want.tau[0])) and all(-1 <= t <= 1 for t in want.tau)
     assert all(0 <= s <= 1 for s in want.settled)
 
 
 def test_tables_without_uniques_are_left_out():
-    nothing = assess({2: 10, 3: 1}, 10**6).p
-    found = rank_stability({("A",): {1e6: estimate(0.5)}, ("B",): {1e6: nothing}})
+    nothing = assess_risk({2: 10, 3: 1}, 10**6).p
+    found = compute_rank_stability({("A",): {1e6: estimate(0.5)}, ("B",): {1e6: nothing}})
     assert found.highest == found.lowest == (("A",),) and found.agree == 1
     with pytest.raises(UsageError, match="at least one table with sample uniques"):
-        rank_stability({("B",): {1e6: nothing}})
+        compute_rank_stability({("B",): {1e6: nothing}})
     with pytest.raises(UsageError, match="same population sizes"):
-        rank_stability({("A",): {1e6: estimate(0.5)}, ("B",): {1e6: estimate(0.5), 1e7: estimate(0.5)}})
+        compute_rank_stability({("A",): {1e6: estimate(0.5)}, ("B",): {1e6: estimate(0.5), 1e7: estimate(0.5)}})

@@ -23,10 +23,10 @@ import allonym
 from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.stats import Estimate
 from allonym.swap.corpus import Slot
-from allonym.swap.making import sequence_of
-from allonym.swap.sampling import Grid, Point, _drawn
+from allonym.swap.making import draw_release
+from allonym.swap.sampling import Grid, Point, _draw_sample
 from allonym.swap.settings import Settings
-from allonym.swap.writing import chunk_text
+from allonym.swap.writing import write_chunk
 
 HERE = Path(__file__).resolve().parent
 searching = importlib.import_module("allonym.swap.search")  # the module; the name is the function's
@@ -61,7 +61,7 @@ def paper():
 
 
 def test_the_papers_space_is_all_pairs_at_every_number_of_swaps_that_can_be_reached(paper):
-    asked = searching.subsets(corpus(), PAPER)
+    asked = searching.list_subsets(corpus(), PAPER)
     assert len(asked) == math.comb(4, 2)
     kinds = dict.fromkeys(r.categories for r in paper.releases)
     assert set(kinds) | set(paper.dropped) == set(asked)
@@ -118,10 +118,10 @@ def test_every_number_of_a_release_is_what_a_plain_count_gives(ours):
     assert uniques == ours.uniques[release.categories]
     seen = {"changed": [], "uniques": [], "distance": [], "cosine": [], "utility": []}
     for number in range(2):
-        swaps, sequence = sequence_of(ours, release, number)
+        swaps, sequence = draw_release(ours, release, number)
         placed = sequence.placed(swaps)
         chunks = sorted({slot.chunk for slot in placed})
-        _, after = space.embed([chunk_text(ours.corpus, i, placed) for i in chunks], chunks)
+        _, after = space.embed([write_chunk(ours.corpus, i, placed) for i in chunks], chunks)
         labels = space.labels[chunks]
         gain = space.mixture.component_log_density(after, labels) - space.before[chunks]
         seen["changed"].append(len(chunks))
@@ -149,7 +149,7 @@ def test_entities_only_change_places(ours, beyond):
     if not beyond:
         ours = allonym.swap.search(corpus(), OURS.with_({"exchange.beyond": False}), seed=1)
     release = ours.best()
-    swaps, sequence = sequence_of(ours, release, 0)
+    swaps, sequence = draw_release(ours, release, 0)
     placed = sequence.placed(swaps)
     assert sorted(placed) == sorted(placed.values())
     for slot, donor in placed.items():
@@ -186,7 +186,7 @@ def test_two_hash_seeds_give_the_same_numbers(ours):
 
 def test_an_interrupted_search_goes_on_and_gives_the_same_numbers(ours, tmp_path, monkeypatch):
     calls = []
-    real = searching.draw
+    real = searching.draw_sequence
 
     def stopping(space, categories, seed, spread=None):
         calls.append(categories)
@@ -194,7 +194,7 @@ def test_an_interrupted_search_goes_on_and_gives_the_same_numbers(ours, tmp_path
             raise KeyboardInterrupt
         return real(space, categories, seed, spread)
 
-    monkeypatch.setattr(searching, "draw", stopping)
+    monkeypatch.setattr(searching, "draw_sequence", stopping)
     with pytest.raises(KeyboardInterrupt):
         allonym.swap.search(corpus(), OURS, seed=1, state=tmp_path / "state")
     assert len(list((tmp_path / "state").glob("sequence-*.json"))) == 5
@@ -324,7 +324,7 @@ def test_covariates_are_taken_out_of_the_vectors_or_restrict_donors():
     assert gap(made) < gap(plain) / 2
     changes = {"embed.covariates": ("sector",), "embed.use": "donors"}
     apart = allonym.swap.search(corpus(), OURS.with_(changes), seed=1)
-    swaps, sequence = sequence_of(apart, apart.releases[-1], 0)
+    swaps, sequence = draw_release(apart, apart.releases[-1], 0)
     placed = sequence.placed(swaps)
     assert placed
     assert all(sector[a.chunk] == sector[b.chunk] for a, b in placed.items())
@@ -343,7 +343,7 @@ def test_clusters_of_low_concentration_take_no_part():
     least = float(np.median(cosines))
     made = allonym.swap.search(corpus(), OURS.with_({"exchange.min_concentration": least}), seed=1)
     weak = {k for k, c in enumerate(made.chosen_fit.mixture.cosines_) if c < least}
-    swaps, sequence = sequence_of(made, made.releases[-1], 0)
+    swaps, sequence = draw_release(made, made.releases[-1], 0)
     assert weak
     assert not weak & {int(made.space.labels[slot.chunk]) for slot in sequence.placed(swaps)}
 
@@ -468,26 +468,25 @@ def test_a_sample_of_changed_chunks_estimates_what_all_give(ours):
 def test_drawn_chunks_stand_for_all_of_their_stratum(sizes, sample, seed):
     edges = [0, *accumulate(sizes)]
     added = [list(range(a, b)) for a, b in pairwise(edges)]
-    drawn, weights = _drawn(added, sample, seed)
-    assert drawn == set(weights)
-    assert len(drawn) <= max(sample, sum(map(bool, added)))
+    weights = _draw_sample(added, sample, seed)
+    assert len(weights) <= max(sample, sum(map(bool, added)))
     for fresh in added:
         assert sum(weights.get(c, 0) for c in fresh) == pytest.approx(len(fresh))
-    assert (drawn, weights) == _drawn(added, sample, seed)
+    assert weights == _draw_sample(added, sample, seed)
 
 
 def test_releases_are_compared_on_one_scale():
-    from allonym.swap.utility import utility
+    from allonym.swap.utility import compute_utility
 
     def point(before, after):
-        u = utility(before, after, 10.0, n=4, d=8)
+        u = compute_utility(before, after, 10.0, n=4, d=8)
         return Point(1, 1, u.changed, 0, u.value, u.distance, 1.0, u.misleading, u.flags)
 
     light, heavy = point([5.0], [0.0]), point([5.0] * 4, [1.0] * 4)
     assert not light.misleading and heavy.misleading
     assert light.utility < heavy.utility  # the ratio beside its stand-in: the heavier one would look better
     draws = {("A",): [(light,)], ("B",): [(heavy,)]}
-    together = searching.one_scale(draws, 4, 8)
+    together = searching.unify_scale(draws, 4, 8)
     assert together["A",][0][0].utility == math.exp(-5 / 32) > together["B",][0][0].utility == math.exp(-16 / 32)
     assert together["A",][0][0].flags
-    assert searching.one_scale({("A",): [(light,)]}, 4, 8) == {("A",): [(light,)]}
+    assert searching.unify_scale({("A",): [(light,)]}, 4, 8) == {("A",): [(light,)]}

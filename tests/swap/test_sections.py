@@ -7,7 +7,7 @@ from allonym.detect.turns import with_turns
 from allonym.document import Document
 from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.swap import sections as module
-from allonym.swap.sections import Speech, check_section, everything, presentation, sectioner, speeches
+from allonym.swap.sections import Speech, check_section, everything, list_speeches, open_section, presentation
 
 REMARKS = "Revenue grew in all regions, and the new plant in the north runs as planned. " * 30
 OPENING = (
@@ -94,14 +94,14 @@ def test_turns_of_the_metadata_are_used() -> None:
         {"speaker": 2, "role": "analyst", "start": len(first), "end": len(text)},
     ]
     document = Document("c", text, {"turns": turns})
-    assert [s.speaker for s in speeches(document)] == ["executive", "analyst"]
+    assert [s.speaker for s in list_speeches(document)] == ["executive", "analyst"]
     assert kept(document) == first
 
 
 @pytest.mark.parametrize("turns", ["no list", [1], [{"start": 5, "end": 3}], [{"start": 0, "end": 10_000}]])
 def test_turns_that_are_none_do_not_count(turns: object) -> None:
     document = Document("c", "One line.\nAnother line.", {"turns": turns})
-    assert [(s.start, s.end) for s in speeches(document)] == [(0, 9), (10, 23)]
+    assert [(s.start, s.end) for s in list_speeches(document)] == [(0, 9), (10, 23)]
 
 
 def test_everything_is_running_text_and_whole_conversations() -> None:
@@ -125,30 +125,30 @@ def test_a_transcript_inside_one_part_is_that_part() -> None:
 def test_two_patterns_are_from_and_to() -> None:
     document = Document("d", "Header. BEGIN the body of it. END and more.")
     for section in (("BEGIN", "END"), "BEGIN >>> END"):
-        found = sectioner(section)(document)
+        found = open_section(section)(document)
         assert found is not None
         assert [document.text[a:b] for a, b in found] == ["BEGIN the body of it. "]
-    assert sectioner(("", "BEGIN"))(document) == ((0, 8),)
-    assert sectioner(("END", ""))(document) == ((30, len(document.text)),)
-    assert sectioner(("ABSENT", ""))(document) is None
-    assert sectioner(("", "ABSENT"))(document) is None
+    assert open_section(("", "BEGIN"))(document) == ((0, 8),)
+    assert open_section(("END", ""))(document) == ((30, len(document.text)),)
+    assert open_section(("ABSENT", ""))(document) is None
+    assert open_section(("", "ABSENT"))(document) is None
 
 
 @pytest.mark.parametrize("section", [("(", ""), ("", "(?=x)"), ("only one",)])
 def test_patterns_must_be_two_and_valid(section: tuple[str, str]) -> None:
     with pytest.raises(UsageError, match=r"RE2|two patterns"):
-        sectioner(section)
+        open_section(section)
 
 
 def test_functions_and_registered_names(monkeypatch: pytest.MonkeyPatch) -> None:
     def head(document: Document) -> list[tuple[int, int]]:
         return [(0, 4)]
 
-    assert sectioner(head) is head
+    assert open_section(head) is head
     monkeypatch.setitem(module.sections._table, "head", head)
-    assert sectioner("head") is head
+    assert open_section("head") is head
     with pytest.raises(UnknownNameError, match="presentation"):
-        sectioner("presentations")
+        open_section("presentations")
 
 
 @pytest.mark.parametrize("found", [[(3, 2)], [(0, 99)], [(4, 6), (1, 2)], [(-1, 2)]])

@@ -7,7 +7,7 @@ import pickle
 import pytest
 
 from allonym.errors import UnknownNameError, UsageError
-from allonym.swap.settings import FALLBACKS, Settings, described, presets
+from allonym.swap.settings import FALLBACKS, Settings, describe_settings, presets
 
 
 def test_presets_load_and_are_named_as_their_files():
@@ -122,7 +122,7 @@ def test_settings_cross_process_borders(name):
 
 
 def test_every_setting_is_described():
-    rows = described()
+    rows = describe_settings()
     assert len({name for name, _, _ in rows}) == len(rows) > 40
     assert all(says and not says.endswith(".") for _, _, says in rows)
     values = Settings().to_dict()

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allonym.swap.summary import Rarity, extract
+from allonym.swap.summary import Rarity, choose_sentences
 
 TEXTS = ["sales rose again", "sales fell again", "sales rose and costs fell", "a quixotic zorblax glowed"]
 
@@ -19,18 +19,18 @@ def test_rarity() -> None:
 def test_half_of_the_clean_sentences_stay_in_order() -> None:
     rarity = Rarity.of(TEXTS)
     sentences = ["A zorblax glowed. ", "Sales rose again. ", "Sales fell. ", "Sales. "]
-    assert extract(sentences, [True] * 4, rarity) == (2, 3)
-    assert extract(sentences, [True, True, False, False], rarity) == (0, 1)
-    assert extract(sentences, [False, False, False, False], rarity) == (3,)
-    assert extract(["... ", "Sales. "], [True, False], rarity) == (0,)
-    assert extract([], [], rarity) == ()
+    assert choose_sentences(sentences, [True] * 4, rarity) == (2, 3)
+    assert choose_sentences(sentences, [True, True, False, False], rarity) == (0, 1)
+    assert choose_sentences(sentences, [False, False, False, False], rarity) == (3,)
+    assert choose_sentences(["... ", "Sales. "], [True, False], rarity) == (0,)
+    assert choose_sentences([], [], rarity) == ()
 
 
 @given(st.lists(st.tuples(st.text(max_size=30), st.booleans()), min_size=1, max_size=9))
 def test_something_stays_and_nothing_unclean_beside_clean(sentences: list[tuple[str, bool]]) -> None:
     rarity = Rarity.of(TEXTS)
     texts, clean = [t for t, _ in sentences], [c for _, c in sentences]
-    kept = extract(texts, clean, rarity)
+    kept = choose_sentences(texts, clean, rarity)
     assert 1 <= len(kept) <= max(1, len(texts) // 2)
     assert list(kept) == sorted(set(kept))
     assert all(clean[i] for i in kept) or len(kept) == 1

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from allonym.document import Document, Span
 from allonym.errors import UsageError
-from allonym.swap.terms import TermOptions, Word, choose, phrases, stem, z_value
+from allonym.swap.terms import TermOptions, Word, choose_terms, compute_z_value, find_phrases, stem
 
 PLAIN = (
     "Revenue grew in the quarter and our margin was better than last year.",
@@ -52,8 +52,8 @@ def calls(extra=None):
 
 def find_terms(documents, classes, bounds, taken, options=None, **more):
     """The two steps of a corpus."""
-    some = [phrases(d, spans, **more) for d, spans in zip(documents, taken, strict=True)]
-    return choose(some, classes, bounds, options)
+    some = [find_phrases(d, spans, **more) for d, spans in zip(documents, taken, strict=True)]
+    return choose_terms(some, classes, bounds, options)
 
 
 def found(options=None, extra=None, taken=None, **more):
@@ -111,7 +111,7 @@ def test_a_transcribers_remark_is_no_term():
 
 def test_capitals_mark_no_names_where_all_is_written_in_them():
     text = "THE WIDGET MADE BY US IS GOOD. "
-    some = phrases(Document("", text * 3))
+    some = find_phrases(Document("", text * 3))
     assert some.runs and not any(word.name for run in some.runs for word in run)
 
 
@@ -175,10 +175,10 @@ def test_spans_are_sorted_disjoint_terms_inside_chunks():
 
 def test_a_border_through_a_phrase_leaves_it_out():
     documents, bounds = calls()
-    some = [phrases(d) for d in documents]
+    some = [find_phrases(d) for d in documents]
     word = some[0].runs[-1][0]
     torn = [[*bounds[0][:-1], (bounds[0][-1][0], word.start + 1), (word.start + 1, bounds[0][-1][1])], *bounds[1:]]
-    out = choose(some, list(TOLD), torn, TermOptions(share=0.5))
+    out = choose_terms(some, list(TOLD), torn, TermOptions(share=0.5))
     assert not any(s.start <= word.start < s.end for s in out.spans[0])
 
 
@@ -211,7 +211,7 @@ def test_no_text_has_no_terms():
 def test_a_repr_shows_counts_only():
     _, _, out = found()
     assert "potash" not in repr(out) and "mentions" in repr(out)
-    assert "potash" not in repr(phrases(calls()[0][0]))
+    assert "potash" not in repr(find_phrases(calls()[0][0]))
 
 
 @pytest.mark.parametrize("wrong", [{"share": 1.5}, {"share": -1}, {"per_chunk": 0}, {"classes": 2}, {"length": 0}])
@@ -221,10 +221,16 @@ def test_wrong_options_are_told(wrong):
 
 
 def test_z_values():
-    assert z_value(5, 20, 5, 20) == 0
-    assert z_value(10, 20, 1, 100) > z_value(5, 20, 1, 100) > z_value(1, 20, 1, 100) > 0 > z_value(0, 20, 30, 100)
+    assert compute_z_value(5, 20, 5, 20) == 0
+    assert (
+        compute_z_value(10, 20, 1, 100)
+        > compute_z_value(5, 20, 1, 100)
+        > compute_z_value(1, 20, 1, 100)
+        > 0
+        > compute_z_value(0, 20, 30, 100)
+    )
     # log((10.5/10.5)/(1.5/99.5)) / sqrt(1/10.5 + 1/1.5), by hand
-    assert z_value(10, 20, 1, 100) == pytest.approx(4.194677 / 0.872872, rel=1e-5)
+    assert compute_z_value(10, 20, 1, 100) == pytest.approx(4.194677 / 0.872872, rel=1e-5)
 
 
 @settings(max_examples=20)

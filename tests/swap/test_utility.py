@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from allonym.errors import DataError, UsageError
-from allonym.swap.utility import utility
+from allonym.swap.utility import compute_utility
 
 few = settings(max_examples=60, deadline=None)
 DENSITY = st.floats(-50, 50)
@@ -31,7 +31,7 @@ def test_known_values(cases):
         all_of_them = log_density(case, x, labels)
         total = float(all_of_them.sum())
         assert total == pytest.approx(case["total"], rel=1e-9)
-        got = utility(all_of_them[swapped], log_density(case, case["after"], labels[swapped]), total, n=n, d=d)
+        got = compute_utility(all_of_them[swapped], log_density(case, case["after"], labels[swapped]), total, n=n, d=d)
         assert got.distance == pytest.approx(case["distance"], rel=1e-9), case["case"]
         assert got.per_chunk == pytest.approx(case["distance"] / len(swapped), rel=1e-9)
         assert got.kept == pytest.approx(math.exp(case["distance"] / (n * d)), rel=1e-9)
@@ -51,7 +51,7 @@ def test_known_values(cases):
 )
 def test_the_guards_hold(pairs, total, n, d):
     before, after = [a for a, _ in pairs], [b for _, b in pairs]
-    got = utility(before, after, total, n=n, d=d)
+    got = compute_utility(before, after, total, n=n, d=d)
     assert math.isfinite(got.value) and got.value > 0
     assert (got.value > 1) <= (got.distance > 0)
     if not pairs:
@@ -65,8 +65,8 @@ def test_the_guards_hold(pairs, total, n, d):
 @few
 @given(st.lists(DENSITY, min_size=2, max_size=20), st.floats(0, 30), st.sampled_from([-10.0, 0.0, 4000.0]))
 def test_what_fits_worse_is_less_useful(before, loss, total):
-    same = utility(before, before, total, n=50, d=8)
-    worse = utility(before, [*before[:-1], before[-1] - loss], total, n=50, d=8)
+    same = compute_utility(before, before, total, n=50, d=8)
+    worse = compute_utility(before, [*before[:-1], before[-1] - loss], total, n=50, d=8)
     assert same.value == 1
     assert worse.value <= 1 + 1e-12 and worse.distance == pytest.approx(-loss)
 
@@ -76,7 +76,7 @@ def test_what_fits_worse_is_less_useful(before, loss, total):
 def test_the_order_of_chunks_does_not_matter(pairs, shuffled):
     mixed = list(pairs)
     shuffled.shuffle(mixed)
-    one, other = (utility(*map(list, zip(*p, strict=True)), 4000.0, n=50, d=8) for p in (pairs, mixed))
+    one, other = (compute_utility(*map(list, zip(*p, strict=True)), 4000.0, n=50, d=8) for p in (pairs, mixed))
     assert one.value == pytest.approx(other.value) and one.distance == pytest.approx(other.distance, abs=1e-9)
 
 
@@ -86,10 +86,10 @@ def test_the_order_of_chunks_does_not_matter(pairs, shuffled):
 )
 def test_wrong_calls(before, after, n, d):
     with pytest.raises(UsageError, match=r"^utility: "):
-        utility(before, after, 10.0, n=n, d=d)
+        compute_utility(before, after, 10.0, n=n, d=d)
 
 
 @pytest.mark.parametrize(("after", "total"), [(math.nan, 10.0), (-math.inf, 10.0), (1.0, math.inf), (1.0, math.nan)])
 def test_a_collapsed_component_is_no_number(after, total):
     with pytest.raises(DataError, match="not finite"):
-        utility([1.0], [after], total, n=5, d=3)
+        compute_utility([1.0], [after], total, n=5, d=3)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from tests.swap import golden12, invented
 
-from allonym.swap.validity import Ground, Rules, valid_pairs
+from allonym.swap.validity import Ground, Rules, list_valid_pairs
 
 
 @pytest.mark.parametrize(
@@ -15,7 +15,7 @@ from allonym.swap.validity import Ground, Rules, valid_pairs
 )
 def test_golden_pairs(fact: dict[str, Any]) -> None:
     rules = Rules(tuple(fact["categories"]), need=fact["need"], unswapped_differ=fact["unswapped_differ"])
-    found = valid_pairs(golden12.corpus(), golden12.CLUSTERS, rules)
+    found = list_valid_pairs(golden12.corpus(), golden12.CLUSTERS, rules)
     told = {frozenset((golden12.NAMES[i], golden12.NAMES[j])) for i, j in found}
     assert told == {frozenset(p.split()) for p in fact["pairs"]}
 
@@ -23,12 +23,16 @@ def test_golden_pairs(fact: dict[str, Any]) -> None:
 def test_match_states_hold_for_pairs() -> None:
     corpus = golden12.corpus()
     whole = Rules(("Organization", "Product"), unswapped_differ=False)
-    every = set(valid_pairs(corpus, golden12.CLUSTERS, whole))
+    every = set(list_valid_pairs(corpus, golden12.CLUSTERS, whole))
     agree = set(
-        valid_pairs(corpus, golden12.CLUSTERS, Rules(whole.categories, unswapped_differ=False, agree=("Location",)))
+        list_valid_pairs(
+            corpus, golden12.CLUSTERS, Rules(whole.categories, unswapped_differ=False, agree=("Location",))
+        )
     )
     differ = set(
-        valid_pairs(corpus, golden12.CLUSTERS, Rules(whole.categories, unswapped_differ=False, differ=("Location",)))
+        list_valid_pairs(
+            corpus, golden12.CLUSTERS, Rules(whole.categories, unswapped_differ=False, differ=("Location",))
+        )
     )
     assert agree
     assert differ
@@ -42,10 +46,10 @@ def test_groups_and_allowed_clusters() -> None:
     rules = Rules(("Organization", "Product"), need="any", unswapped_differ=False)
     n = len(corpus.chunks)
     groups = ["x" if corpus.class_of(i) in "AB" else "y" for i in range(n)]
-    inside = set(valid_pairs(corpus, golden12.CLUSTERS, rules, groups=groups))
-    every = set(valid_pairs(corpus, golden12.CLUSTERS, rules))
+    inside = set(list_valid_pairs(corpus, golden12.CLUSTERS, rules, groups=groups))
+    every = set(list_valid_pairs(corpus, golden12.CLUSTERS, rules))
     assert inside == {(i, j) for i, j in every if groups[i] == groups[j]}
-    first = set(valid_pairs(corpus, golden12.CLUSTERS, rules, allowed=[0]))
+    first = set(list_valid_pairs(corpus, golden12.CLUSTERS, rules, allowed=[0]))
     assert first == {(i, j) for i, j in every if golden12.CLUSTERS[i] == 0}
     assert first < every
 

@@ -20,7 +20,7 @@ from allonym.policy import Policy
 from allonym.swap.corpus import Chunk, Corpus, Slot, Value
 from allonym.swap.exchange import exchange
 from allonym.swap.recoding import recoding
-from allonym.swap.writing import Mark, beside, chunk_text, write
+from allonym.swap.writing import Mark, combine_edits, write, write_chunk
 
 ALL = ("Organization", "Person", "Product")
 KEY = "a key for tests only"
@@ -76,7 +76,7 @@ def test_promises(way: str, seed: int, base: bool) -> None:
         chunk = corpus.chunks[i]
         surfaces = {form for v in chunk.values for form in v.forms}
         if way == "keep":
-            assert piece.text == chunk_text(corpus, i, placed)
+            assert piece.text == write_chunk(corpus, i, placed)
         for mark in piece.marks:
             assert 0 <= mark.start < mark.end <= len(piece.text)
         for mark in piece.marks_before:
@@ -164,7 +164,7 @@ def test_articles_follow() -> None:
     )
     made = write(corpus, SWAPPED)
     assert made.texts == ("It is an Ostrava plan.", "A Hanmere one.")
-    assert [chunk_text(corpus, i, SWAPPED) for i in (0, 1)] == list(made.texts)
+    assert [write_chunk(corpus, i, SWAPPED) for i in (0, 1)] == list(made.texts)
 
 
 def test_a_mention_whose_donor_reads_the_same_falls_back() -> None:
@@ -326,7 +326,7 @@ def test_edits_that_reach_into_others_are_cut() -> None:
     text = "abcdefghij"
     fixed = [Edit(2, 4, "X", ""), Edit(6, 8, "Y", "")]
     more = [Edit(0, 3, "p", ""), Edit(4, 7, "q", ""), Edit(6, 7, "gone", ""), Edit(8, 10, "r", "")]
-    out = beside(fixed, more, text)
+    out = combine_edits(fixed, more, text)
     assert [(e.start, e.end, e.replacement) for e in out] == [
         (0, 2, "p"),
         (2, 4, "X"),

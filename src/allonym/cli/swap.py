@@ -1,4 +1,4 @@
-"""``allonym swap``: a corpus whose documents exchange the names that would betray them."""
+"""``allonym swap``: documents of a corpus exchange the names that would betray them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _complete_presets(ctx: click.Context, param: click.Parameter, incomplete: st
 
 
 def _parse_states(ctx: click.Context, param: click.Parameter, value: str | None) -> dict[str, str]:
-    """``Organization=swap,Date=fixed``; a name without a state is swapped."""
+    """Parse ``Organization=swap,Date=fixed``; a name without a state is swapped."""
     out = {}
     for part in (value or "").split(","):
         if part.strip():
@@ -58,11 +58,11 @@ def _parse_sizes(ctx: click.Context, param: click.Parameter, value: str | None) 
 @click.option(
     "--report", type=_OUT, metavar="FILE", help="One self-contained HTML page: plots, tables, texts side by side."
 )
-@click.option("--no-texts", is_flag=True, help="With --report and --json: leave the chunks' texts out.")
+@click.option("--no-texts", is_flag=True, help="With --report and --json: without the texts of chunks.")
 @click.option("--json", "as_json", type=_OUT, metavar="FILE", help="Every number, as JSON.")
-@click.option("--plan", type=_OUT, metavar="FILE", help="What is replaced where, one plan per document, as JSON lines.")
+@click.option("--plan", type=_OUT, metavar="FILE", help="All replacements, one plan per document, as JSON lines.")
 @click.option(
-    "--originals", is_flag=True, help="With --plan: what was replaced too, so that `allonym restore` can undo it."
+    "--originals", is_flag=True, help="With --plan: the replaced text too, so that `allonym restore` can undo it."
 )
 @click.option(
     "-s",
@@ -77,7 +77,7 @@ def _parse_sizes(ctx: click.Context, param: click.Parameter, value: str | None) 
 )
 @click.option(
     "-p", "--policy", default="swap", show_default=True, metavar="NAME|FILE",
-    help="What is looked for, and what replaces direct identifiers and what falls back.",
+    help="Detection, and the treatment of direct identifiers and of entities that fall back.",
 )  # fmt: skip
 @field_option
 @format_option
@@ -87,14 +87,14 @@ def _parse_sizes(ctx: click.Context, param: click.Parameter, value: str | None) 
     "--section", metavar="NAME", help="Part of the documents that is used: all, or presentation of earnings calls."
 )
 @click.option("--rest", type=click.Choice(["drop", "anonymize"]), default="drop", show_default=True,
-              help="What becomes of text outside the section.")  # fmt: skip
+              help="Treatment of text outside the section.")  # fmt: skip
 @click.option("--categories", callback=_parse_states, metavar="NAME=STATE,...",
               help="swap, fixed, change or free, e.g. Person=fixed. Others keep their state.")  # fmt: skip
 @click.option(
     "--swap-size", type=click.IntRange(1), metavar="N", help="Categories exchanged together: all subsets of N."
 )
 @click.option("--clusters", type=click.IntRange(0), metavar="K", help="Components of the mixture; 0: chosen by BIC.")
-@click.option("--family", type=click.Choice(["pkbd", "spcauchy", "auto"]), help="Their density.")
+@click.option("--family", type=click.Choice(["pkbd", "spcauchy", "auto"]), help="Density of the components.")
 @click.option("--embedder", metavar="NAME", help="encoder, lsa, sentence-transformers or openai.")
 @click.option(
     "--population", callback=_parse_sizes, metavar="N,...", help="Population sizes for the risk, e.g. 1e6,1e12."
@@ -113,9 +113,9 @@ def _parse_sizes(ctx: click.Context, param: click.Parameter, value: str | None) 
 @click.option("--check/--no-check", default=True, show_default=True, help="Let intruders guess KEY, before and after.")
 @click.option("--intruder", multiple=True, metavar="NAME", help="entities, words or llm. Repeatable.")
 @click.option("--background", type=click.Path(exists=True, path_type=Path), metavar="PATH",
-              help="Further texts with KEY, which intruders learn from too.")  # fmt: skip
-@click.option("--label", metavar="KEY", help="Metadata whose prediction tells the utility for a task, such as sector.")
-@click.option("--grid", is_flag=True, help="Say how the choice hangs on thresholds, clusters, family and weights.")
+              help="Further texts with KEY that intruders learn from.")  # fmt: skip
+@click.option("--label", metavar="KEY", help="Metadata to predict, such as sector: measures the utility for a task.")
+@click.option("--grid", is_flag=True, help="Show how the choice depends on thresholds, clusters, family and weights.")
 @click.option(
     "--seed", type=click.IntRange(0), default=0, show_default=True, help="Another seed draws other exchanges."
 )
@@ -126,11 +126,11 @@ def _parse_sizes(ctx: click.Context, param: click.Parameter, value: str | None) 
 )  # fmt: skip
 @click.option(
     "--runner", type=click.Choice(("processes", "ray")), default="processes", show_default=True,
-    help="Where the work is done: on this machine, or on Ray: on the cluster that RAY_ADDRESS names, else on one "
+    help="Where the run works: on this machine, or on Ray: on the cluster that RAY_ADDRESS names, else on one "
     "that is started here for the run. The same bytes.",
 )  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Write nothing; show the releases and which one would be chosen.")
-@click.option("--resume", is_flag=True, help="Go on where an interrupted run of the same command stopped.")
+@click.option("--resume", is_flag=True, help="Continue an interrupted run of the same command.")
 @click.option("--overwrite", is_flag=True, help="Replace outputs that exist.")
 @click.option("--quiet", "-q", is_flag=True, help="No progress, no notes, no summary.")
 def swap(
@@ -176,9 +176,9 @@ def swap(
 ) -> None:
     """Exchange named entities between the documents of CORPUS, so that nobody can tell whose each text is.
 
-    Documents are cut into chunks on one topic; direct identifiers are replaced; what is left changes places
-    between chunks of the same topic but another KEY. What cannot be exchanged falls back to a pseudonym, something
-    general, or nothing. CORPUS is never changed. (Greve and Sablica 2025, arXiv 2505.21128.)
+    Documents are cut into chunks on one topic. Direct identifiers are replaced, and other entities exchanged
+    between chunks of the same topic but another KEY. Entities that cannot be exchanged fall back to a pseudonym, a
+    general noun, or nothing. CORPUS is never changed. (Greve and Sablica 2025, arXiv 2505.21128.)
 
     \b
     Examples:
@@ -203,6 +203,7 @@ def swap(
     if (intruder or background) and not check:
         raise click.UsageError("--intruder and --background go with --check")
     from allonym.swap import Run
+    from allonym.swap.categories import check_categories
     from allonym.swap.run import STAGES
     from allonym.swap.settings import Settings
 
@@ -218,7 +219,8 @@ def swap(
         "check.intruders": () if not check else intruder or None,
     }
     changes: dict[str, object] = {name: value for name, value in options.items() if value is not None}
-    changes |= {f"categories.{name}": state for name, state in _name_categories(categories).items()}
+    if categories:
+        changes |= {f"categories.{name}": state for name, state in check_categories(categories).items()}
     rule = {"risk_cap": risk_cap, "utility_floor": utility_floor, "slope": slope, "offset": offset}
     run = Run(
         source=source,
@@ -231,18 +233,18 @@ def swap(
         seed=seed,
         workers=workers,
     )
-    _check_report(run, report)
+    _check_early(run, report)
     if dry_run:
         run = _place_run(run, runner)
         with show_stages(STAGES, enabled=not quiet) as advance:
             releases = run.search(None, advance)
-        _print_releases(releases, *run.best(releases))
+        _show_releases(releases, *run.best(releases))
         print_note("nothing was written", label="dry run:")
         return
     target = None if output is None else Path(output)
-    read = [path for path in (metadata, background, key_file) if path is not None]
-    read += [Path(name) for name in (settings, policy) if name.endswith(".toml")]
-    _check_outputs(source, target, outputs, format, read, overwrite=overwrite)
+    inputs = [path for path in (metadata, background, key_file) if path is not None]
+    inputs += [Path(name) for name in (settings, policy) if name.endswith(".toml")]
+    _check_outputs(source, target, outputs, format, inputs, overwrite=overwrite)
     state = _open_state(target or outputs[0], resume=resume, overwrite=overwrite)
     try:
         run = _place_run(run, runner)
@@ -267,32 +269,32 @@ def swap(
         raise
     beside = {}
     if as_json is not None:
-        beside[as_json] = json.dumps(result.told, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+        beside[as_json] = json.dumps(result.values, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
     if report is not None:
-        beside[report] = _render_page(result.told, report)
+        beside[report] = _render_report(result.values, report)
     run.write(result.releases, result.made, target, plans=plan, originals=originals, beside=beside, overwrite=overwrite)
     state.clear()
     if not quiet:
-        _print_result(result, [path for path in (target, *outputs) if path is not None])
-        if shown := [str(path) for path in (report, as_json) if path is not None and not no_texts]:
+        _show_result(result, [path for path in (target, *outputs) if path is not None])
+        if with_texts := [str(path) for path in (report, as_json) if path is not None and not no_texts]:
             print_note(
-                f"original texts are in {' and '.join(shown)}: keep that as safe as the corpus, or use --no-texts"
+                f"original texts are in {' and '.join(with_texts)}: keep that as safe as the corpus, or use --no-texts"
             )
 
 
 def _place_run(run: Run, runner: str) -> Run:
-    """The run where the runner works, until the command ends."""
+    """Return the run with the runner's workers, which stay until the command ends."""
     if runner == "processes":
         return run
     from allonym.scale import swap_workers
 
     context = click.get_current_context()
-    is_workers_given = context.get_parameter_source("workers") is not ParameterSource.DEFAULT
-    return replace(run, spread=context.with_resource(swap_workers(run.workers if is_workers_given else None)))
+    is_set = context.get_parameter_source("workers") is not ParameterSource.DEFAULT
+    return replace(run, spread=context.with_resource(swap_workers(run.workers if is_set else None)))
 
 
-def _check_report(run: Run, report: Path | None) -> None:
-    """Raises now where something would be found out only after the work was done."""
+def _check_early(run: Run, report: Path | None) -> None:
+    """Raise errors that would otherwise come up only after the work was done."""
     from allonym.intruder import open_intruder
     from allonym.report import FORMATS
     from allonym.swap.embedding import embedders
@@ -304,18 +306,11 @@ def _check_report(run: Run, report: Path | None) -> None:
         raise UsageError(f"--report must end in {', '.join(FORMATS)}, got {report.suffix or 'no ending'}")
 
 
-def _name_categories(categories: Mapping[str, str]) -> dict[str, str]:
-    """The categories by their proper names."""
-    from allonym.swap.categories import checked
-
-    return checked(categories) if categories else {}
-
-
-def _render_page(data: Mapping[str, Any], path: Path) -> str:
-    """The report, as the file's ending says."""
+def _render_report(values: Mapping[str, Any], path: Path) -> str:
+    """Return the report, in the format of the file's suffix."""
     from allonym import report
 
-    return report.render(report.swap_page(data), report.FORMATS.get(path.suffix.lower(), "html"))
+    return report.render(report.swap_page(values), report.FORMATS.get(path.suffix.lower(), "html"))
 
 
 def _check_outputs(
@@ -323,26 +318,26 @@ def _check_outputs(
     target: Path | None,
     outputs: Sequence[Path],
     format: str | None,
-    read: Sequence[Path],
+    inputs: Sequence[Path],
     *,
     overwrite: bool,
 ) -> None:
-    """Raises where an output exists, is named twice, or is or lies in what the run reads."""
+    """Raise if an output exists, is named twice, or is or lies in an input of the run."""
     from allonym.files.items import check_apart, check_free, list_items
 
     items = [] if target is None else list_items(source, target, format)[0]
     if target is None and not Path(source).exists():
         raise UsageError(f"there is no file or folder {source}")
-    inputs = {path.resolve() for path in (Path(source), *read)}
+    protected = {path.resolve() for path in (Path(source), *inputs)}
     for path in (*outputs, *(item.target for item in items if item.target is not None)):
-        if inputs & {path.resolve(), *path.resolve().parents}:
+        if protected & {path.resolve(), *path.resolve().parents}:
             raise UsageError(f"{path} is, or lies in, what the run reads, which is never changed")
     check_apart(items, outputs)
     check_free([item.target for item in items], outputs, overwrite)
 
 
 def _open_state(target: Path, *, resume: bool, overwrite: bool) -> State:
-    """The folder of finished stages, hidden beside the first output."""
+    """Return the folder of finished stages, hidden beside the first output."""
     from allonym.files.state import State
 
     target = target.absolute()  # the name of .
@@ -354,24 +349,28 @@ def _open_state(target: Path, *, resume: bool, overwrite: bool) -> State:
     return State(folder)
 
 
-def _print_releases(releases: Releases, best: Release, why: str) -> None:
-    """The releases of the frontier and the chosen one as a table, and why it was chosen."""
+def _show_releases(releases: Releases, best: Release, why: str) -> None:
+    """Show the releases of the frontier and the chosen one as a table, and why it was chosen."""
     sizes = releases.settings.search.population
     head = ["", "categories", "swaps", "chunks", "share", "utility", "cosine", *(f"risk {n:g}" for n in sizes)]
-    front = [r.index for r in releases.frontier]
+    front = {r.index for r in releases.frontier}
+    last = {r.categories: r.index for r in releases.releases}
     rows = []
-    for kind in dict.fromkeys(r.categories for r in releases.releases):
-        same_categories = [r for r in releases.releases if r.categories == kind]
-        shown = [r for r in same_categories if r.index in front or r == best or r == same_categories[-1]]
-        for r in shown:
-            mark = "chosen" if r == best else "frontier" if r.index in front else ""
-            numbers = [
+    for r in releases.releases:
+        if r.index not in front and r != best and r.index != last[r.categories]:
+            continue
+        rows.append(
+            [
+                "chosen" if r == best else "frontier" if r.index in front else "",
+                " + ".join(r.categories),
+                f"{r.swaps:,}",
+                f"{r.changed.value:,.0f}",
+                f"{r.share.value:.1%}",
                 f"{r.utility.value:.4f}",
                 f"{r.cosine.value:.3f}",
                 *(f"{releases.risk(r, n).value:.4f}" for n in sizes),
             ]
-            counts = [f"{r.swaps:,}", f"{r.changed.value:,.0f}", f"{r.share.value:.1%}"]
-            rows.append([mark, " + ".join(kind), *counts, *numbers])
+        )
     print_table(head, rows, right=tuple(range(2, len(head))))
     click.echo()
     click.echo(why)
@@ -379,31 +378,31 @@ def _print_releases(releases: Releases, best: Release, why: str) -> None:
         print_note(warning)
 
 
-def _print_result(result: Result, paths: Sequence[Path]) -> None:
-    """The run in a few lines, on standard error."""
-    releases, corpus, numbers = result.releases, result.made, result.made.numbers
+def _show_result(result: Result, paths: Sequence[Path]) -> None:
+    """Show the run in a few lines, on standard error."""
+    releases, made, numbers = result.releases, result.made, result.made.numbers
     chunks, population = len(releases.corpus.chunks), releases.population
     moved, entities = sum(numbers["moved"].values()), sum(numbers["entities"].values())
     risk = numbers["risk"][population]
     fallen = [f"{n:,} stay" if name == "keep" else f"{n:,} by {name}" for name, n in numbers["fallen"].items() if n]
     above = " (counts as 1)" if numbers["utility"] > 1 else ""
     rows = [
-        ("exchanged", f"{' + '.join(corpus.release.categories)}: {moved:,} of {entities:,} entities"),
+        ("exchanged", f"{' + '.join(made.release.categories)}: {moved:,} of {entities:,} entities"),
         ("changed", f"{numbers['changed']:,} of {chunks:,} chunks, {numbers['words'].value:.1%} of all words"),
         ("fell back", ", ".join(fallen) or "nothing"),
         ("utility", f"{numbers['utility']:.4f}{above}; a changed chunk keeps a cosine of {numbers['cosine']:.3f}"),
         ("risk", f"1 before, {risk.value:.4f} [{risk.low:.2f}, {risk.high:.2f}] after, at N = {population:g}"),
     ]
-    attacks = result.told["attacks"]
+    attacks = result.values["attacks"]
     if attacks:
         guesses = (f"{a['intruder']} {a['before']['value']:.2f} -> {a['after']['value']:.2f}" for a in attacks)
         rows.append(("guessed", "; ".join(guesses)))
-    if task := result.told["task"]:
+    if task := result.values["task"]:
         rows.append(
             ("task", f"{task['label']} {task['before']['value']:.2f} before, {task['learnt']['value']:.2f} after")
         )
     rows.append(("written", ", ".join(map(str, paths))))
-    for name, value in rows:
-        click.echo(f"{click.style(f'{name:<11}', bold=True)}{value}", err=True)
+    for name, text in rows:
+        click.echo(f"{click.style(f'{name:<11}', bold=True)}{text}", err=True)
     for warning in releases.warnings:
         print_note(warning)

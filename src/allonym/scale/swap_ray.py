@@ -7,7 +7,7 @@
 Shards of the matrix of embeddings lie in Ray's object store, a run of neighbours for each actor. An iteration of EM
 sends the parameters to all. Each actor adds up what it can of its own shards (r, B, C, log-likelihood), then neighbours
 hand on what is left, two by two; what comes to the caller is one sum, added along the tree that
-:mod:`allonym.swap.shards` fixes, which does not know of actors. Documents, texts to be embedded, starts of mixtures and
+:mod:`allonym.swap.rows` fixes, which does not know of actors. Documents, texts to be embedded, starts of mixtures and
 draws of exchanges go to whichever actor is free. An actor that dies begins again and repeats its calls: nothing that it
 computed is kept in it.
 """
@@ -23,7 +23,7 @@ from typing import Any
 
 from allonym.errors import AllonymError, DataError, UsageError
 from allonym.scale.cluster import connected, processors
-from allonym.swap.shards import Here, Placed, Shard, Tree, Work, fingerprint, one_thread
+from allonym.swap.rows import PlacedShards, Shard, ThisProcess, Tree, Work, compute_fingerprint, one_thread
 
 TRIES = 3
 """How often a call is repeated whose actor died."""
@@ -69,7 +69,7 @@ def swap_workers(count: int | None = None) -> Iterator[Workers]:
 
 
 class Workers:
-    """Actors that work on shards and items: a :class:`allonym.swap.shards.Spread`. See :func:`swap_workers`."""
+    """Actors that work on shards and items: a :class:`allonym.swap.rows.Spread`. See :func:`swap_workers`."""
 
     def __init__(self, ray: Any, count: int) -> None:
         self.ray = ray
@@ -77,12 +77,12 @@ class Workers:
         self.actors = [kind.remote() for _ in range(count)]
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (Here, ())  # a worker works alone
+        return (ThisProcess, ())  # a worker works alone
 
     def check(self) -> None:
         """Raises :class:`UsageError` where a worker computes other bits than this process, and an error where one does
         not start."""
-        own = fingerprint()
+        own = compute_fingerprint()
         asked = [a.fingerprint.remote() for a in self.actors]
         late = self.ray.wait(asked, num_returns=len(asked), timeout=WAIT)[1]
         if late:
@@ -103,14 +103,14 @@ class Workers:
             self.ray.kill(actor)
         self.actors = []
 
-    def place(self, shards: Sequence[Shard]) -> Placed:
+    def place(self, shards: Sequence[Shard]) -> PlacedShards:
         """The shards in Ray's object store, each actor's run of them as one object. A single shard stays here."""
-        return _OnRay(self, shards) if self.actors and len(shards) > 1 else Here().place(shards)
+        return _OnRay(self, shards) if self.actors and len(shards) > 1 else ThisProcess().place(shards)
 
     def each(self, work: Work, common: Any, items: Iterable[Any]) -> Iterator[Any]:
         """``work(common, item)`` of each item, in their order, by whichever actor is free."""
         if not self.actors:
-            yield from Here().each(work, common, items)
+            yield from ThisProcess().each(work, common, items)
             return
         box = [self.put(common)]  # in a box it is a name, which an actor looks up once
         source = iter(items)
@@ -202,7 +202,7 @@ class _Worker:
         self._common: dict[str, Any] = {}
 
     def fingerprint(self) -> bytes:
-        return fingerprint()
+        return compute_fingerprint()
 
     def sums(self, count: int, first: int, group: Sequence[Shard], call: tuple[Work, tuple[Any, ...]]) -> Any:
         """The nodes that this run of shards adds up to."""

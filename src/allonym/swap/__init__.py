@@ -1,4 +1,4 @@
-"""Named entity swapping: a corpus whose documents exchange the names that would betray them (P1, arXiv 2505.21128).
+"""Named entity swapping: documents of a corpus exchange the names that would betray them (P1, arXiv 2505.21128).
 
 >>> corpus = allonym.swap.load("calls/", protect="company")          # doctest: +SKIP
 >>> releases = allonym.swap.search(corpus, seed=1)                   # doctest: +SKIP
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from allonym.swap.search import search
     from allonym.swap.settings import Settings, presets
     from allonym.swap.table import tabulate
-    from allonym.swap.task import Task, task_utility
+    from allonym.swap.utility import Task, task_utility
 
 _HOMES = {
     "corpus": ("Chunk", "Corpus", "Slot", "Value"),
@@ -48,10 +48,10 @@ _HOMES = {
     "search": ("search",),
     "settings": ("Settings", "presets"),
     "table": ("tabulate",),
-    "task": ("Task", "task_utility"),
+    "utility": ("Task", "task_utility"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
-_NEEDED = ("scipy", "sklearn", "jinja2")
+_REQUIRED = ("scipy", "sklearn", "jinja2")
 
 __all__ = [
     "Attack",
@@ -88,7 +88,7 @@ def __getattr__(name: str) -> object:
     try:
         value = getattr(import_module(f"allonym.swap.{_HOME_OF[name]}"), name)
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] in _NEEDED:
+        if (error.name or "").partition(".")[0] in _REQUIRED:
             raise MissingExtra("swapping", "swap") from None
         raise
     globals()[name] = value

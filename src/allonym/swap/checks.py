@@ -1,15 +1,27 @@
-"""Predictive checks: what intruders make of changed chunks, before and after (P1 3.2.2, 3.2.3)."""
+"""Predictive checks: how well intruders guess changed chunks, before and after (P1 3.2.2, 3.2.3)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from allonym.errors import DataError, UsageError
+from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.intruder import TOLD, Item, Study, open_intruder, study
-from allonym.swap.corpus import Corpus, Placed, Slot
-from allonym.swap.results import Attack
-from allonym.text.fold import fold
+from allonym.keys import subkey
+from allonym.policy import Policy
+from allonym.swap.corpus import Advance, Corpus, Placed
+from allonym.swap.making import Made, WrittenDraw, derive_key, list_changed_texts, write_draw
+from allonym.swap.results import Attack, Release
+from allonym.swap.rows import Spread, ThisProcess
+from allonym.swap.writing import is_named
+
+if TYPE_CHECKING:
+    from allonym.swap.releases import Releases
+
+LANGUAGE_MODEL = "llm"
+"""The intruder that the settings' keys ``llm_...`` are for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,11 +29,11 @@ class Changed:
     """One draw of a release, as an intruder sees it.
 
     Attributes:
-        texts: index of a chunk to its released text. A chunk whose text is what it was does not count as changed.
+        texts: index of a chunk to its released text. A chunk whose text is the original one does not count as changed.
             Hidden from ``repr``.
-        placed: slot to the slot whose entity stands there.
-        marks: index of a chunk to what was replaced in its released text: (start, end, ...), as in
-            :attr:`allonym.swap.results.Outcome.marks`. Without them the donors' forms are taken to stand there.
+        placed: slot to the slot whose entity takes its place.
+        marks: index of a chunk to the replacements in its released text: (start, end, ...), as in
+            :attr:`allonym.swap.results.Outcome.marks`. Without them the donors' forms are used.
     """
 
     texts: Mapping[int, str] = field(repr=False)
@@ -31,7 +43,7 @@ class Changed:
 
 @dataclass(frozen=True, slots=True)
 class Checks:
-    """What intruders found.
+    """The results of intruders.
 
     Attributes:
         attacks: one table per intruder.
@@ -42,15 +54,102 @@ class Checks:
     studies: tuple[Study, ...]
 
     def guessed(self, run: int = 0) -> dict[int, dict[str, tuple[bool, bool]]]:
-        """Chunk to intruder to (right before, right after), for the chunks that a run changed."""
+        """Return chunk to intruder to (right before, right after), for the chunks that a run changed."""
         out: dict[int, dict[str, tuple[bool, bool]]] = {}
-        for one in self.studies:
-            for chunk, pair in one.outcomes(run).items():
-                out.setdefault(chunk, {})[one.intruder] = pair
+        for result in self.studies:
+            for chunk, pair in result.outcomes(run).items():
+                out.setdefault(chunk, {})[result.intruder] = pair
         return out
 
 
-def check(
+def check_release(
+    releases: Releases,
+    release: Release,
+    *,
+    made: Made | None = None,
+    background: Sequence[tuple[Item, str]] = (),
+    options: Mapping[str, Mapping[str, object]] | None = None,
+    progress: Advance | None = None,
+    policy: str | Policy | None = None,
+    key: bytes | str | None = None,
+    spread: Spread | None = None,
+    **how: Any,
+) -> Checks:
+    """Draw a release several times and let intruders guess; see :meth:`allonym.swap.releases.Releases.check`."""
+    settings = releases.settings.check
+    secret = key or derive_key(releases.corpus, releases.seed)
+    numbers = [number for number in range(settings.runs) if made is None or number != made.draw]
+    drawn = (spread or ThisProcess()).each(_draw_run, (releases, release, policy, secret, how), numbers)
+    runs = []
+    for number in range(settings.runs):
+        runs.append(next(drawn) if made is None or number != made.draw else _to_run(releases.corpus, made))
+        if progress is not None:
+            progress("draws", number + 1, settings.runs)
+    return check_runs(
+        releases.corpus,
+        runs,
+        settings.intruders,
+        background=background,
+        options=_complete_options(releases, options or {}, secret),
+        most={LANGUAGE_MODEL: settings.llm_runs}
+        if settings.llm_runs and LANGUAGE_MODEL in settings.intruders
+        else None,
+        folds=settings.folds,
+        seed=releases.seed,
+        progress=progress,
+    )
+
+
+def _draw_run(
+    common: tuple[Releases, Release, str | Policy | None, bytes | str, dict[str, Any]], number: int
+) -> Changed:
+    releases, release, policy, secret, how = common
+    return _to_run(releases.corpus, write_draw(releases, release, number, policy, secret, **how))
+
+
+def _to_run(corpus: Corpus, drawn: WrittenDraw | Made) -> Changed:
+    texts = list_changed_texts(corpus, drawn.written)
+    return Changed(texts, drawn.placed, {i: drawn.written.chunk_texts[i].marks for i in texts})
+
+
+def _complete_options(
+    releases: Releases, options: Mapping[str, Mapping[str, object]], secret: bytes | str
+) -> dict[str, Mapping[str, object]]:
+    """Return the intruders' options: for a language model those of the settings too."""
+    settings, corpus = releases.settings.check, releases.corpus
+    out = dict(options)
+    if LANGUAGE_MODEL in settings.intruders:
+        defaults: dict[str, object] = {
+            "subject": corpus.protect.replace("_", " "),
+            "kind": settings.llm_kind,
+            "reply": settings.llm_reply,
+            "listed": settings.llm_listed,
+            "aliases": _collect_aliases(corpus, settings.llm_aliases),
+            "key": subkey(secret, "llm cache"),
+        }
+        out[LANGUAGE_MODEL] = {**defaults, **out.get(LANGUAGE_MODEL, {})}
+    return out
+
+
+def _collect_aliases(corpus: Corpus, keys: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return protected value to its documents' values of these metadata keys.
+
+    Raises:
+        UnknownNameError: no document has such metadata.
+    """
+    aliases: dict[str, dict[str, None]] = {}
+    for key in keys:
+        if all(document.meta.get(key) is None for document in corpus.documents):
+            keys_present = {str(k) for document in corpus.documents for k in document.meta}
+            raise UnknownNameError("metadata key", key, sorted(keys_present), "check.llm_aliases")
+        for document, class_ in zip(corpus.documents, corpus.classes, strict=True):
+            value = document.meta.get(key)
+            values = value if isinstance(value, (list, tuple)) else (value,)
+            aliases.setdefault(class_, {}).update(dict.fromkeys(str(v) for v in values if v is not None))
+    return {class_: tuple(names) for class_, names in aliases.items()}
+
+
+def check_runs(
     corpus: Corpus,
     runs: Sequence[Changed],
     intruders: Sequence[str] = ("entities", "words"),
@@ -65,12 +164,12 @@ def check(
     """Let intruders guess the protected value of the chunks that were changed.
 
     Args:
-        corpus: as it was read; all of its original chunks are what intruders learn from.
+        corpus: as it was read; intruders learn from all of its original chunks.
         runs: draws of one release.
         intruders: registered names.
         background: outside texts to learn from, with the protected value of each.
         options: intruder to its options, such as ``{"llm": {"settings": policy.llm}}``.
-        most: intruder to the number of runs that it judges at most, where each costs.
+        most: intruder to the number of runs that it judges at most, if it is expensive.
         folds, seed: see :func:`allonym.intruder.study`.
         progress: called with the intruder, the number of steps that are done, and of all.
 
@@ -82,105 +181,78 @@ def check(
     """
     if len(set(corpus.classes)) < 2:
         raise DataError(f"checks: all documents have the same {corpus.protect!r}; there is nothing to guess")
-    unknown = sorted({*(options or {}), *(most or {})} - set(intruders))
+    options, most = options or {}, most or {}
+    unknown = sorted({*options, *most} - set(intruders))
     if unknown:
         raise UsageError(f"checks: settings for {', '.join(unknown)}, which is none of the intruders asked for")
-    opened = [open_intruder(name, **(options or {}).get(name, {})) for name in intruders]
-    items = [item_before(corpus, i) for i in range(len(corpus.chunks))]
+    opened = [open_intruder(name, **options.get(name, {})) for name in intruders]
+    items = [make_item(corpus, i) for i in range(len(corpus.chunks))]
     labels = [corpus.class_of(i) for i in range(len(corpus.chunks))]
-    after = [
-        {i: item_after(corpus, i, run) for i in sorted(run.texts) if run.texts[i] != items[i].text} for run in runs
-    ]
-    partners = [_partners(run.placed) for run in runs]
+    after = [{i: make_item(corpus, i, run) for i in sorted(run.texts) if run.texts[i] != items[i].text} for run in runs]
+    partners = [_list_partners(run.placed) for run in runs]
     studies = []
     for intruder in opened:
-        judged = (most or {}).get(intruder.name, len(runs))
-        told = None if progress is None else _named(progress, intruder.name)
-        studies.append(
-            study(
-                intruder,
-                items,
-                labels,
-                after[:judged],
-                partners=partners[:judged],
-                background=background,
-                folds=folds,
-                seed=seed,
-                progress=told,
-            )
+        count = most.get(intruder.name, len(runs))
+        result = study(
+            intruder,
+            items,
+            labels,
+            after[:count],
+            partners=partners[:count],
+            background=background,
+            folds=folds,
+            seed=seed,
+            progress=None if progress is None else partial(progress, intruder.name),
         )
-    return Checks(tuple(attack(one) for one in studies), tuple(studies))
+        studies.append(result)
+    return Checks(tuple(map(_summarise_study, studies)), tuple(studies))
 
 
-def attack(one: Study) -> Attack:
-    """A study as a table."""
-    test = one.test
+def _summarise_study(result: Study) -> Attack:
+    test = result.test
     return Attack(
-        intruder=one.intruder,
-        before=one.accuracy("before"),
-        after=one.accuracy("after"),
-        table=one.table,
+        intruder=result.intruder,
+        before=result.accuracy("before"),
+        after=result.accuracy("after"),
+        table=result.table,
         exact=test.exact,
         asymptotic=test.asymptotic,
         continuity=test.continuity,
         statistic=test.statistic,
-        chance=one.chance,
-        second=one.second,
-        told={stage: one.accuracy(stage) for stage in TOLD if stage in one.stages},
-        terms=one.terms,
+        chance=result.chance,
+        second=result.second,
+        told={stage: result.accuracy(stage) for stage in TOLD if stage in result.stages},
+        terms=result.terms,
     )
 
 
-def item_before(corpus: Corpus, chunk: int) -> Item:
-    """A chunk without its direct identifiers, and its entities, as an intruder sees them (P1's y)."""
-    this = corpus.chunks[chunk]
-    forms = dict.fromkeys(form for value in this.values for form in value.forms)
-    return Item(this.text, tuple(dict.fromkeys(value.key for value in this.values)), tuple(forms))
+def make_item(corpus: Corpus, chunk: int, run: Changed | None = None) -> Item:
+    """Return a chunk as an intruder sees it: without its direct identifiers (P1's y), and with its entities.
 
-
-def item_after(corpus: Corpus, chunk: int, run: Changed) -> Item:
-    """A released chunk: the entities that came, and those of its own that still stand there."""
-    text = run.texts[chunk]
+    Args:
+        run: return the released chunk, with the entities that came, and its own ones that remain.
+    """
+    text = corpus.chunks[chunk].text if run is None else run.texts[chunk]
     keys: dict[str, None] = {}
     forms: dict[str, None] = {}
-    for at, own in enumerate(corpus.chunks[chunk].values):
-        donor = run.placed.get(Slot(chunk, at))
-        if donor is not None:
-            value = corpus.chunks[donor.chunk].values[donor.value]
-            keys[value.key] = None
-            forms |= dict.fromkeys(value.forms)
-        elif stands(own.forms, text):  # what a fall-back took does not
-            keys[own.key] = None
-            forms |= dict.fromkeys(own.forms)
-    forms |= dict.fromkeys(text[mark[0] : mark[1]] for mark in run.marks.get(chunk, ()))
+    for slot, original in corpus.slots_of(chunk):
+        value = original
+        if run is not None and (donor := run.placed.get(slot)) is not None:
+            value = corpus.value_at(donor)
+        elif run is not None and not is_named(original.forms, text):
+            continue  # a fall-back removed it
+        keys[value.key] = None
+        forms |= dict.fromkeys(value.forms)
+    marks = run.marks.get(chunk, ()) if run is not None else ()
+    forms |= dict.fromkeys(text[mark[0] : mark[1]] for mark in marks)
     return Item(text, tuple(keys), tuple(forms))
 
 
-def stands(forms: Sequence[str], text: str) -> bool:
-    """Whether one of these forms stands in a text, not inside of a word; case does not count."""
-    folded = fold(text)
-    return any(_stands(fold(form), folded) for form in forms)
-
-
-def _stands(form: str, text: str) -> bool:
-    at = text.find(form)
-    while at >= 0:
-        end = at + len(form)
-        if not (text[at - 1 : at].isalnum() and form[:1].isalnum()) and not (text[end : end + 1].isalnum()):
-            return True
-        at = text.find(form, at + 1)
-    return False
-
-
-def _partners(placed: Placed) -> dict[int, tuple[int, ...]]:
-    """Chunk to the chunks that its entities came from or went to."""
+def _list_partners(placed: Placed) -> dict[int, tuple[int, ...]]:
+    """Return chunk to the chunks that its entities came from or went to."""
     out: dict[int, set[int]] = {}
     for slot, donor in placed.items():
         if slot.chunk != donor.chunk:
             out.setdefault(slot.chunk, set()).add(donor.chunk)
             out.setdefault(donor.chunk, set()).add(slot.chunk)
     return {chunk: tuple(sorted(others)) for chunk, others in out.items()}
-
-
-def _named(progress: Callable[[str, int, int], object], name: str) -> Callable[[int, int], object]:
-    return lambda done, of: progress(name, done, of)

@@ -1,9 +1,8 @@
-"""What the components of a mixture are like: sizes, a map of their means, and words that stand out."""
+"""Descriptions of the components of a mixture: sizes, a map of their means, and words that stand out."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -21,7 +20,7 @@ _CLEAR = 1.5  # least log odds ratio, in standard errors
 
 
 class Fitted(Protocol):
-    """What is read of a fitted mixture; shapes (K,), (K, d), (K,), (K,)."""
+    """A fitted mixture; shapes (K,), (K, d), (K,), (K,)."""
 
     weights_: Any
     means_: Any
@@ -29,33 +28,33 @@ class Fitted(Protocol):
     degenerate_: Any
 
 
-def place(means: Any, weights: Any) -> Any:
-    """The means on a plane: first two principal directions of the weighted means.
+def project_means(means: Any, weights: Any) -> Any:
+    """Project the means on a plane: the first two principal directions of the weighted means.
 
     Args:
         means: (K, d) unit rows; weights: (K,), sum 1.
 
     Returns:
-        (K, 2). Signs are settled so that each direction's largest coordinate is positive.
+        (K, 2). The signs make each direction's largest coordinate positive.
     """
     means, weights = np.asarray(means, np.float64), np.asarray(weights, np.float64)
     centred = means - weights @ means
     _, _, directions = np.linalg.svd(centred * np.sqrt(weights)[:, None], full_matrices=False)
-    at = centred @ directions[:2].T
-    at = np.pad(at, ((0, 0), (0, 2 - at.shape[1])))
-    largest = at[np.abs(at).argmax(axis=0), (0, 1)]
-    return at * np.where(largest < 0, -1.0, 1.0)
+    points = centred @ directions[:2].T
+    points = np.pad(points, ((0, 0), (0, 2 - points.shape[1])))
+    largest = points[np.abs(points).argmax(axis=0), (0, 1)]
+    return points * np.where(largest < 0, -1.0, 1.0)
 
 
-def summaries(corpus: Corpus, mixture: Fitted, labels: Any) -> tuple[Cluster, ...]:
-    """One :class:`Cluster` per component, in the mixture's order.
+def summarise_clusters(corpus: Corpus, mixture: Fitted, labels: Any) -> tuple[Cluster, ...]:
+    """Return one :class:`Cluster` per component, in the mixture's order.
 
     Args:
         labels: (n,) the component of each chunk.
     """
     labels = np.asarray(labels)
-    at = place(mixture.means_, mixture.weights_)
-    words = standing_out(corpus, labels, len(at))
+    points = project_means(mixture.means_, mixture.weights_)
+    words = find_distinctive_words(corpus, labels, len(points))
     documents = np.array([chunk.document for chunk in corpus.chunks])
     return tuple(
         Cluster(
@@ -63,27 +62,33 @@ def summaries(corpus: Corpus, mixture: Fitted, labels: Any) -> tuple[Cluster, ..
             documents=len(set(documents[labels == k].tolist())),
             weight=float(mixture.weights_[k]),
             rho=float(mixture.rhos_[k]),
-            x=float(at[k, 0]),
-            y=float(at[k, 1]),
+            x=float(points[k, 0]),
+            y=float(points[k, 1]),
             words=words[k],
             degenerate=bool(mixture.degenerate_[k]),
         )
-        for k in range(len(at))
+        for k in range(len(points))
     )
 
 
-def standing_out(corpus: Corpus, labels: Any, count: int) -> tuple[tuple[str, ...], ...]:
-    """Words that a cluster's chunks hold more often than the others (log odds, each chunk counts a word once).
+def find_distinctive_words(corpus: Corpus, labels: Any, count: int) -> tuple[tuple[str, ...], ...]:
+    """Return words that a cluster's chunks hold more often than the others (log odds; a word counts once per chunk).
 
     Words of entities, of placeholders, and of fewer than three documents are left out, so that none names anybody.
     """
     labels = np.asarray(labels)
-    named = _entity_words(corpus)
+    names = {
+        word.lower()
+        for chunk in corpus.chunks
+        for value in chunk.values
+        for form in (value.key, *value.forms)
+        for word in _WORD.findall(form)
+    }
     inside: list[Counter[str]] = [Counter() for _ in range(count)]
     homes: dict[str, set[int]] = {}
     total: Counter[str] = Counter()
     for chunk, label in zip(corpus.chunks, labels.tolist(), strict=True):
-        words = sorted({w.lower() for w in _WORD.findall(remove_placeholders(chunk.text))} - named)
+        words = sorted({w.lower() for w in _WORD.findall(remove_placeholders(chunk.text))} - names)
         inside[label].update(words)
         total.update(words)
         for word in words:
@@ -95,23 +100,16 @@ def standing_out(corpus: Corpus, labels: Any, count: int) -> tuple[tuple[str, ..
     out = []
     for k in range(count):
         size = int(sizes[k])
-        scored = [(_log_odds(c, size, total[w] - c, n - size), w) for w, c in inside[k].items() if w in wide and c > 1]
+        scored = [
+            (_compute_log_odds(c, size, total[w] - c, n - size), w) for w, c in inside[k].items() if w in wide and c > 1
+        ]
         best = sorted((s for s in scored if s[0] > _CLEAR), key=lambda s: (-s[0], s[1]))
         out.append(tuple(w for _, w in best[:WORDS]))
     return tuple(out)
 
 
-def _log_odds(a: int, n: int, b: int, m: int) -> float:
-    """Log odds ratio over its standard error, half a chunk added to each cell (Haldane and Anscombe)."""
+def _compute_log_odds(a: int, n: int, b: int, m: int) -> float:
+    """Return the log odds ratio over its standard error, half a chunk added to each cell (Haldane and Anscombe)."""
     cells = np.array([a, n - a, b, m - b]) + 0.5
     ratio = np.log(cells[0] * cells[3] / (cells[1] * cells[2]))
     return float(ratio / np.sqrt((1 / cells).sum()))
-
-
-def _entity_words(corpus: Corpus) -> set[str]:
-    values = (v for chunk in corpus.chunks for v in chunk.values)
-    return {w.lower() for v in values for form in _forms(v.key, v.forms) for w in _WORD.findall(form)}
-
-
-def _forms(key: str, forms: Sequence[str]) -> tuple[str, ...]:
-    return (key, *forms)

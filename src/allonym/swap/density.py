@@ -27,8 +27,8 @@ NODES = 8192
 """Nodes of each of the two grids on which a cosine is drawn by inversion."""
 
 
-def exponents(family: str, d: int) -> tuple[float, float]:
-    """(a, b) of the density in ``d`` dimensions.
+def get_exponents(family: str, d: int) -> tuple[float, float]:
+    """Return (a, b) of the density in ``d`` dimensions.
 
     Raises:
         UnknownNameError: there is no such family.
@@ -42,12 +42,12 @@ def exponents(family: str, d: int) -> tuple[float, float]:
 
 
 def log_density(t: ArrayLike, rho: ArrayLike, d: int, family: str) -> Array:
-    """Log density at cosine ``t`` to the mean direction; ``t`` and ``rho`` broadcast. Nats, uniform measure.
+    """Return the log density at cosine ``t`` to the mean direction; ``t`` and ``rho`` broadcast. Nats, uniform measure.
 
-    log w is taken of w - 1 = rho (rho - 2 t) where that is small, else of (1 - rho)^2 + 2 rho (1 - t) with 1 - t
+    log w is computed from w - 1 = rho (rho - 2 t) where that is small, else from (1 - rho)^2 + 2 rho (1 - t) with 1 - t
     clipped at 0: nothing cancels for weak or for strong concentration, and rounding in ``t`` does no harm.
     """
-    a, b = exponents(family, d)
+    a, b = get_exponents(family, d)
     rho, t = np.asarray(rho, np.float64), np.asarray(t, np.float64)
     less = rho * (rho - 2 * t)
     w = (1 - rho) ** 2 + 2 * rho * np.maximum(1 - t, 0)
@@ -57,20 +57,23 @@ def log_density(t: ArrayLike, rho: ArrayLike, d: int, family: str) -> Array:
 
 
 def log_area(d: int) -> float:
-    """Log of the sphere's surface, log(2 pi^(d/2) / Gamma(d/2)): subtract it for the density by surface measure."""
+    """Return the log of the sphere's surface, log(2 pi^(d/2) / Gamma(d/2)).
+
+    Subtract it from a log density to get the one with respect to the surface measure.
+    """
     return float(np.log(2) + d / 2 * np.log(np.pi) - gammaln(d / 2))
 
 
 def mean_cosine(rho: ArrayLike, d: int, family: str) -> Array:
-    """Expected cosine of a point to its mean direction, 0 to 1: how alike the members of a component are.
+    """Return the expected cosine of a point to its mean direction, 0 to 1: how alike a component's members are.
 
     It is rho itself for pkbd (harmonic measure), and more for spcauchy, by quadrature over the angle.
     """
-    exponents(family, d)
+    get_exponents(family, d)
     rho = np.asarray(rho, np.float64)
     if family == "pkbd":
         return rho
-    angle, weights = _gauss()
+    angle, weights = _get_gauss_nodes()
     with np.errstate(under="ignore"):
         weights = weights * np.exp((d - 2) * np.log(np.sin(angle)))
     s = np.cos(angle)  # a uniform point's cosine; the Moebius map that makes it spcauchy keeps the angle's other part
@@ -80,20 +83,20 @@ def mean_cosine(rho: ArrayLike, d: int, family: str) -> Array:
 
 
 @cache
-def _gauss() -> tuple[Array, Array]:
+def _get_gauss_nodes() -> tuple[Array, Array]:
     x, weights = np.polynomial.legendre.leggauss(500)
     return (x + 1) * (np.pi / 2), weights
 
 
-def sample(n: int, mean: ArrayLike, rho: float, family: str, rng: np.random.Generator) -> Array:
-    """``n`` draws from one component: float64 ``(n, d)``, unit rows.
+def sample_component(n: int, mean: ArrayLike, rho: float, family: str, rng: np.random.Generator) -> Array:
+    """Draw ``n`` points from one component: float64 ``(n, d)``, unit rows.
 
-    spcauchy: the Moebius map of uniform points. pkbd: the cosine by inversion of its distribution function on about
-    16,000 nodes, the rest uniform around the mean direction.
+    spcauchy uses the Moebius map of uniform points. pkbd draws the cosine by inversion of its distribution function on
+    about 16,000 nodes, and the rest uniformly around the mean direction.
     """
     mu = np.asarray(mean, np.float64)
     mu = mu / np.linalg.norm(mu)
-    exponents(family, len(mu))
+    get_exponents(family, len(mu))
     u = rng.standard_normal((n, len(mu)))
     if family == "spcauchy":
         u /= np.linalg.norm(u, axis=1, keepdims=True)
@@ -101,7 +104,7 @@ def sample(n: int, mean: ArrayLike, rho: float, family: str, rng: np.random.Gene
         shifted = u + centre
         out = (1 - rho**2) * shifted / np.einsum("ij,ij->i", shifted, shifted)[:, None] + centre
     else:
-        angle = _angles(n, rho, len(mu), rng)
+        angle = _sample_angles(n, rho, len(mu), rng)
         u -= np.outer(u @ mu, mu)
         u /= np.linalg.norm(u, axis=1, keepdims=True)
         out = np.cos(angle)[:, None] * mu + np.sin(angle)[:, None] * u
@@ -111,19 +114,19 @@ def sample(n: int, mean: ArrayLike, rho: float, family: str, rng: np.random.Gene
 def sample_mixture(
     n: int, weights: ArrayLike, means: ArrayLike, rhos: ArrayLike, family: str, seed: int
 ) -> tuple[Array, Array]:
-    """``n`` draws from a mixture in random order: points ``(n, d)`` and the components ``(n,)`` they are from."""
+    """Draw ``n`` points from a mixture in random order: points ``(n, d)`` and their components ``(n,)``."""
     rng = np.random.default_rng(seed)
     share = np.asarray(weights, np.float64)
     labels = rng.choice(len(share), size=n, p=share / share.sum())
     means = np.asarray(means, np.float64)
     out = np.empty((n, means.shape[1]))
     for k, (mean, rho) in enumerate(zip(means, np.asarray(rhos, np.float64), strict=True)):
-        mine = labels == k
-        out[mine] = sample(int(mine.sum()), mean, float(rho), family, rng)
+        chosen = labels == k
+        out[chosen] = sample_component(int(chosen.sum()), mean, float(rho), family, rng)
     return out, labels
 
 
-def _angles(n: int, rho: float, d: int, rng: np.random.Generator) -> Array:
+def _sample_angles(n: int, rho: float, d: int, rng: np.random.Generator) -> Array:
     # Evenly spaced nodes serve weak concentration, geometric ones the narrow peak at 0 of a strong one.
     grid = np.unique(np.concatenate([np.linspace(0, np.pi, NODES), np.geomspace(1e-9, np.pi, NODES)]))
     with np.errstate(divide="ignore"):

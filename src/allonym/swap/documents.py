@@ -1,9 +1,10 @@
-"""The documents of a corpus with their metadata, and what of a source is read so that it is not released by the way."""
+"""The documents of a corpus with their metadata, and the fields to read so that none is released unchanged."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 
@@ -15,14 +16,14 @@ from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.files import read_documents
 from allonym.files.fields import find_field
 from allonym.files.metadata import match_rows
-from allonym.swap.protected import bare
+from allonym.swap.protected import strip_name
 from allonym.swap.sections import everything
 
 _NOTHING: Mapping[str, Sequence[str]] = MappingProxyType({})
 _ALIASES = ("abbreviation", "abbreviations", "alias", "aliases", "ticker", "tickers", "symbol", "ticker_symbol")
 
 
-def read(
+def read_corpus_documents(
     source: str | Path,
     protect: str,
     *,
@@ -31,19 +32,21 @@ def read(
     format: str | None = None,
     metadata: str | Path | None = None,
 ) -> tuple[Document, ...]:
-    """The documents of a source with their metadata.
+    """Read the documents of a source with their metadata.
 
     Args:
-        source, protect, format, metadata: as for :func:`load`.
-        fields: those of :func:`with_fields`.
+        source, protect, format, metadata: as for :func:`allonym.swap.load`.
+        fields: those of :func:`list_fields`.
         beside: those of them that are no text of the corpus, but released with it.
 
     Raises:
         UsageError: no such file, format or field.
         DataError: a file cannot be read, or there is no document with text.
     """
-    found = read_documents(source, fields=fields, format=format)
-    documents = [with_turns(unnamed(d, [protect, *beside]) if fields else d) for d in found]
+    documents = [
+        with_turns(_remove_field_names(d, [protect, *beside]) if fields else d)
+        for d in read_documents(source, fields=fields, format=format)
+    ]
     if metadata is not None:
         rows = match_rows(metadata, [document.id for document in documents])
         documents = [replace(d, meta={**d.meta, **row}) for d, row in zip(documents, rows, strict=True)]
@@ -52,14 +55,14 @@ def read(
     return tuple(documents)
 
 
-def with_fields(
+def list_fields(
     source: str | Path,
     protect: str,
     fields: Sequence[str] | None,
     format: str | None = None,
     lists: Mapping[str, Sequence[str]] = _NOTHING,
 ) -> tuple[str, ...] | None:
-    """The fields to read: those that are named, the protected one, and those that list direct identifiers or further
+    """Return the fields to read: the named ones, the protected one, and those that list direct identifiers or further
     names, wherever any document has text in them, so that none of these is released beside the text.
 
     Args:
@@ -67,14 +70,12 @@ def with_fields(
     """
     if not fields:
         return None
-    names = {
-        split_field_name(k)
-        for k in (protect.rpartition(".")[2], *_ALIASES, *(k for keys in lists.values() for k in keys))
-    }
+    keys = (protect.rpartition(".")[2], *_ALIASES, *chain.from_iterable(lists.values()))
+    names = set(map(split_field_name, keys))
     paths = dict.fromkeys(f"{outer}{protect}" for outer in ("", "meta.", "metadata.") if "." in protect)
     for document in read_documents(source, fields=fields, format=format):
-        held = ((f"{outer}.", document.meta.get(outer)) for outer in ("meta", "metadata"))
-        for outer, record in (("", document.meta), *held):
+        nested = ((f"{outer}.", document.meta.get(outer)) for outer in ("meta", "metadata"))
+        for outer, record in (("", document.meta), *nested):
             if isinstance(record, Mapping):
                 paths.update(
                     (f"{outer}{k}", None) for k, value in record.items() if value and split_field_name(str(k)) in names
@@ -85,66 +86,63 @@ def with_fields(
 def _is_text(source: str | Path, format: str | None, path: str) -> bool:
     """Whether any document has text in the field of this path."""
     try:
-        return any(
-            part.strip() for d in read_documents(source, fields=[path], format=format) for part in d.part_texts()
-        )
+        documents = read_documents(source, fields=[path], format=format)
+        return any(part.strip() for d in documents for part in d.part_texts())
     except UnknownNameError:
         return False
 
 
-def named_beside(document: Document, value: str) -> bool:
+def is_named_beside(document: Document, value: str) -> bool:
     """Whether the record names the value in a string that is not read, such as a title, and so stays as it is."""
-    words = " ".join(bare(value))
+    words = " ".join(strip_name(value))
     return len(words) > 2 and any(
-        f" {words} " in f" {' '.join(keep_words(said).split())} " and said.strip() not in document.text
-        for said in _strings(document.meta)
+        f" {words} " in f" {' '.join(keep_words(string).split())} " and string.strip() not in document.text
+        for string in _iterate_strings(document.meta)
     )
 
 
-def _strings(value: object) -> Iterator[str]:
+def _iterate_strings(value: object) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, (Mapping, list, tuple)):
-        for one in value.values() if isinstance(value, Mapping) else value:
-            yield from _strings(one)
+        for item in value.values() if isinstance(value, Mapping) else value:
+            yield from _iterate_strings(item)
 
 
-def unnamed(document: Document, kept: Sequence[str]) -> Document:
-    """The document without the names of fields in front of short texts, so that these are text as others are; only the
-    fields of ``kept`` keep theirs."""
+def _remove_field_names(document: Document, keep: Sequence[str]) -> Document:
+    """Return the document without the names of fields in front of short texts, so that these are text as others are;
+    only the fields of ``keep`` keep theirs."""
     if document.turns or not document.parts:
         return document
     text = document.text
     pieces: list[str] = []
-    places: list[Interval] = []
-    before = at = 0
+    parts: list[Interval] = []
+    before = offset = 0
     for n, (a, b) in enumerate(document.parts):
         lead = text[before:a].lstrip("\n")
-        told = any(lead == format_lead_in(name.rpartition(".")[2], text[a:b]) for name in kept)
-        between = ("\n" if n else "") + (lead if told else "")
-        at += len(between)
+        is_kept = any(lead == format_lead_in(name.rpartition(".")[2], text[a:b]) for name in keep)
+        between = ("\n" if n else "") + (lead if is_kept else "")
         pieces += (between, text[a:b])
-        places.append((at, at + b - a))
-        at += b - a
-        before = b
-    return replace(document, text="".join(pieces), parts=tuple(places))
+        parts.append((offset + len(between), offset + len(between) + b - a))
+        before, offset = b, parts[-1][1]
+    return replace(document, text="".join(pieces), parts=tuple(parts))
 
 
-def classes_of(documents: Sequence[Document], protect: str) -> tuple[str, ...]:
-    """Each document's value of the protected metadata.
+def list_classes(documents: Sequence[Document], protect: str) -> tuple[str, ...]:
+    """Return each document's value of the protected metadata.
 
     Raises:
-        UsageError: no document has this key; the message says the nearest.
-        DataError: some lack it, or fewer than two documents or values are there.
+        UsageError: no document has this key; the message names the nearest ones.
+        DataError: some lack it, or there are fewer than two documents or values.
     """
-    values = [value_of(d, protect) for d in documents]
+    values = [get_metadata(d, protect) for d in documents]
     if not any(values):
-        known = sorted({str(k) for d in documents for k, v in d.meta.items() if isinstance(v, (str, int))})
-        if not known:
+        keys = sorted({str(k) for d in documents for k, v in d.meta.items() if isinstance(v, (str, int))})
+        if not keys:
             raise UsageError(
                 f"protect: {protect!r} is required, and the documents have no metadata; a table may give it"
             )
-        raise UnknownNameError("metadata key", protect, known, "protect")
+        raise UnknownNameError("metadata key", protect, keys, "protect")
     lacking = [i for i, v in enumerate(values, 1) if not v]
     if lacking:
         raise DataError(
@@ -160,8 +158,8 @@ def classes_of(documents: Sequence[Document], protect: str) -> tuple[str, ...]:
     return tuple(values)
 
 
-def value_of(document: Document, key: str) -> str:
-    """A document's metadata, by key as it is, as ``lower_case_words``, or as a dotted path; empty where it has none."""
+def get_metadata(document: Document, key: str) -> str:
+    """Return a document's metadata, by key, by key in ``lower_case_words``, or by dotted path; empty if it has none."""
     value = find_field(document.meta, key)
     if value is None and "." in key:
         value = document.meta.get(key.rpartition(".")[2])
@@ -170,10 +168,10 @@ def value_of(document: Document, key: str) -> str:
     return str(value).strip() if isinstance(value, (str, int)) and not isinstance(value, bool) else ""
 
 
-def aliases_of(document: Document, value: str, kind: str, given: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """Further names of a document's protected value, those of the user and those of its metadata."""
-    held: list[object] = [given.get(value, ())]
+def list_aliases(document: Document, value: str, kind: str, aliases: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """Return further names of a document's protected value, those of the user and those of its metadata."""
+    entries: list[object] = [aliases.get(value, ())]
     if kind in ("COMPANY", "ORGANIZATION"):
-        held += [document.meta.get(key) for key in _ALIASES]
-    names = [n for h in held for n in ([h] if isinstance(h, str) else h if isinstance(h, (list, tuple)) else ())]
+        entries += [document.meta.get(key) for key in _ALIASES]
+    names = [n for e in entries for n in ([e] if isinstance(e, str) else e if isinstance(e, (list, tuple)) else ())]
     return tuple(dict.fromkeys(n.strip() for n in names if isinstance(n, str) and len(n.strip()) > 1))

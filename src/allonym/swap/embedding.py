@@ -1,14 +1,16 @@
-"""Vectors of texts: embedders by name, each text computed once, and kept on disk if a folder is named.
+"""Vectors of texts: embedders by name, each text computed once, and cached on disk if a folder is named.
 
-A vector is a float32 row of length 1, so that cosine similarity is a dot product (P1 2.2.1). Vectors say much of what a
-text says: a folder of them is as sensitive as the texts.
+A vector is a float32 row of length 1, so that cosine similarity is a dot product (P1 2.2.1).
 """
 
 from __future__ import annotations
 
 import hashlib
 import inspect
-from collections.abc import Callable, Sequence
+import os
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Protocol, cast
 
@@ -17,8 +19,8 @@ from numpy.typing import NDArray
 
 from allonym.errors import DataError, MissingExtra, UsageError
 from allonym.registry import Registry
-from allonym.swap.shards import Spread
-from allonym.swap.vectors import Kept
+from allonym.swap.corpus import ignore_progress
+from allonym.swap.rows import Spread, ThisProcess
 
 Vectors = NDArray[np.float32]
 
@@ -33,51 +35,106 @@ embedders = Registry(
 )
 """Factories ``(**options) -> Method``."""
 
-_PIECE = 256  # texts between two writes to the disk
+_FILE = "vectors.sqlite"
+_WAIT = 60.0  # seconds to wait for another process to finish its write
+_MANY = 500  # digests per query
+_BATCH = 256  # texts between two writes to the disk
+
+
+class VectorCache:
+    """Vectors on disk by digest: one SQLite file, safe for many processes at once.
+
+    The texts are not in it. But anyone who can guess a text can find out whether it is there, and a vector shows what
+    its text is about: the file is for its owner only, and as sensitive as the texts.
+
+    Args:
+        folder: created if necessary, for the owner only.
+
+    Raises:
+        DataError: the folder cannot be used, or its file holds no vectors.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / _FILE
+        try:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))
+        except OSError as error:
+            raise DataError(f"cache of vectors: {folder} cannot be used ({type(error).__name__})") from None
+        with self._connect() as db:
+            db.execute("create table if not exists vectors (name blob primary key, vector blob not null) without rowid")
+
+    @contextmanager
+    def _connect(self) -> Iterator[sqlite3.Connection]:
+        # A connection of its own for every use: none crosses a thread or a fork.
+        try:
+            with closing(sqlite3.connect(self._path, timeout=_WAIT)) as db, db:
+                yield db
+        except sqlite3.Error as error:
+            raise DataError(f"cache of vectors: {self._path} cannot be used ({type(error).__name__})") from None
+
+    def get(self, names: Sequence[bytes]) -> list[Vectors | None]:
+        """Return the vectors of these names, None where there is none."""
+        rows: dict[bytes, Vectors] = {}
+        with self._connect() as db:
+            for start in range(0, len(names), _MANY):
+                some = names[start : start + _MANY]
+                marks = ",".join("?" * len(some))
+                for name, data in db.execute(f"select name, vector from vectors where name in ({marks})", some):
+                    rows[bytes(name)] = np.frombuffer(data, "<f4").astype(np.float32)
+        return [rows.get(name) for name in names]
+
+    def put(self, vectors: Mapping[bytes, Vectors]) -> None:
+        """Write vectors, all or none of them; those that are there already stay."""
+        with self._connect() as db:
+            db.executemany(
+                "insert or ignore into vectors values (?, ?)",
+                [(name, row.astype("<f4").tobytes()) for name, row in vectors.items()],
+            )
 
 
 class Method(Protocol):
-    """What a registered factory makes.
+    """What a registered factory returns.
 
     Attributes:
         identity: name, model and options, everything that a vector depends on but its text; two methods of one identity
             give the same vectors. Empty before a method that learns from a corpus was fitted.
-        keep: whether its vectors are worth keeping on disk.
-        local: true where no other process should compute for it; may be left out.
+        keep: whether its vectors are worth caching on disk.
+        local: true if no other process should compute for it; may be left out.
     """
 
     identity: str
     keep: bool
 
     def fit(self, texts: Sequence[str]) -> Method:
-        """The method fitted on a corpus; itself where it learns nothing."""
+        """Return the method fitted on a corpus; itself if it learns nothing."""
         ...
 
     def encode(self, texts: Sequence[str]) -> Any:
-        """Float array ``(len(texts), d)``. A row of zeros: the text says nothing."""
+        """Return a float array ``(len(texts), d)``. A row of zeros: the text has no content."""
         ...
 
 
 class Embedder:
     """A method with its cache.
 
-    Texts that say nothing get the same unit vector, never zeros, which no distribution on the sphere can take.
+    Texts without content get the same unit vector, never zeros, which no distribution on the sphere can take.
 
     Args:
         name: as it was asked for.
-        method: what computes.
-        cache: folder of vectors; None: none are kept.
+        method: computes the vectors.
+        cache: folder of vectors; None: no cache.
     """
 
     def __init__(self, name: str, method: Method, cache: Path | None = None) -> None:
         self.name = name
         self._method = method
         self._folder = cache
-        self._kept = Kept(cache) if cache is not None and method.keep else None
+        self._cache = VectorCache(cache) if cache is not None and method.keep else None
         self._spread: Spread | None = None
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (Embedder, (self.name, self._method))  # whoever gets it computes alone, and keeps nothing
+        return (Embedder, (self.name, self._method))  # another process computes alone, without a cache
 
     def __repr__(self) -> str:
         return f"Embedder({self.identity or self.name!r})"
@@ -88,7 +145,7 @@ class Embedder:
         return self._method.identity
 
     def fit(self, texts: Sequence[str]) -> Embedder:
-        """The embedder fitted on a corpus; needed by ``lsa``, harmless for others.
+        """Return the embedder fitted on a corpus; required for ``lsa``, harmless for others.
 
         Raises:
             DataError: nothing can be learnt from these texts.
@@ -96,27 +153,27 @@ class Embedder:
         return Embedder(self.name, self._method.fit(texts), self._folder).over(self._spread)
 
     def over(self, spread: Spread | None) -> Embedder:
-        """The embedder whose texts are computed by others, 256 at a time; vectors are the same. None: by itself.
+        """Return the embedder with workers that compute its texts, 256 at a time; None: this process. Same vectors.
 
-        A method whose ``local`` is true always computes by itself, as one that asks an endpoint does.
+        A method whose ``local`` is true always computes in this process, as one that asks an endpoint does.
         """
         out = Embedder(self.name, self._method, self._folder)
         out._spread = None if getattr(self._method, "local", False) else spread
         return out
 
-    def encode(self, texts: Sequence[str], *, progress: Callable[[int], object] | None = None) -> Vectors:
-        """The vectors of texts.
+    def encode(self, texts: Sequence[str], *, progress: Callable[[int], object] = ignore_progress) -> Vectors:
+        """Compute the vectors of texts.
 
         Args:
             texts: any; each distinct one is computed once.
-            progress: called with the number of texts that are done, of all distinct ones.
+            progress: called with the number of distinct texts that are done.
 
         Returns:
             float32 array ``(len(texts), d)``, rows of length 1.
 
         Raises:
             UsageError: the method has to be fitted first.
-            DataError: the method gave something else than finite vectors of one length.
+            DataError: the method did not return finite vectors of one length.
             EndpointError: an endpoint did not answer.
         """
         if not self.identity:
@@ -124,24 +181,19 @@ class Embedder:
         place = {text: i for i, text in enumerate(dict.fromkeys(texts))}
         distinct = list(place)
         rows: dict[int, Vectors] = {}
-        if self._kept is not None:
-            names = [_digest(self.identity, text) for text in distinct]
-            rows = {i: row for i, name in enumerate(self._kept.get(names)) if (row := name) is not None}
+        if self._cache is not None:
+            names = [_hash_text(self.identity, text) for text in distinct]
+            rows = {i: row for i, row in enumerate(self._cache.get(names)) if row is not None}
         missing = [i for i in range(len(distinct)) if i not in rows]
-        done = len(rows)
-        pieces = [missing[at : at + _PIECE] for at in range(0, len(missing), _PIECE)]
-        told = ([distinct[i] for i in some] for some in pieces)
-        computed = (
-            map(self._method.encode, told) if self._spread is None else self._spread.each(_encode, self._method, told)
-        )
-        for some, found in zip(pieces, computed, strict=True):
-            made = self._unit(found, len(some))
-            if self._kept is not None:
-                self._kept.put({names[i]: row for i, row in zip(some, made, strict=True)})
-            rows |= zip(some, made, strict=True)
-            done += len(some)
-            if progress is not None:
-                progress(done)
+        batches = [missing[start : start + _BATCH] for start in range(0, len(missing), _BATCH)]
+        spread = self._spread or ThisProcess()
+        arrays = spread.each(_encode_texts, self._method, ([distinct[i] for i in batch] for batch in batches))
+        for batch, array in zip(batches, arrays, strict=True):
+            vectors = self._to_unit_vectors(array, len(batch))
+            if self._cache is not None:
+                self._cache.put({names[i]: row for i, row in zip(batch, vectors, strict=True)})
+            rows |= zip(batch, vectors, strict=True)
+            progress(len(rows))
         if not rows:
             return np.zeros((0, 1), np.float32)
         if len({len(row) for row in rows.values()}) != 1:
@@ -149,8 +201,8 @@ class Embedder:
         table = np.stack([rows[i] for i in range(len(distinct))])
         return table[[place[text] for text in texts]]
 
-    def _unit(self, made: Any, n: int) -> Vectors:
-        table = np.array(made, np.float64)
+    def _to_unit_vectors(self, array: Any, n: int) -> Vectors:
+        table = np.array(array, np.float64)
         if table.ndim != 2 or table.shape[0] != n or not table.shape[1] or not np.isfinite(table).all():
             raise DataError(f"embedder {self.name!r}: {n} finite vectors are required, got an array of {table.shape}")
         length = np.linalg.norm(table, axis=1)
@@ -161,13 +213,13 @@ class Embedder:
 
 
 def open_embedder(name: str = "encoder", *, cache: str | Path | None = None, **options: object) -> Embedder:
-    """An embedder by name.
+    """Open an embedder by name.
 
     Args:
         name: ``lsa`` (words of the corpus itself; fitted), ``encoder`` (the one that ships with allonym),
-            ``sentence-transformers``, ``openai`` (any endpoint of that form), or what another package registered.
-        cache: folder where vectors are kept by a digest of their text; it is as sensitive as the texts. Processes may
-            share it. Not used by ``lsa``, which is quicker than a disk.
+            ``sentence-transformers``, ``openai`` (any endpoint of that form), or a registered name.
+        cache: folder where vectors are cached by a digest of their text; it is as sensitive as the texts. Processes may
+            share it. ``lsa`` does not use it, since it is quicker than a disk.
         options: of the method, see :class:`Encoder`, :class:`SentenceTransformers`, :class:`allonym.swap.lsa.Lsa` and
             :class:`allonym.swap.remote.Remote`; None: the default.
 
@@ -175,23 +227,23 @@ def open_embedder(name: str = "encoder", *, cache: str | Path | None = None, **o
         UnknownNameError: there is no such embedder.
         UsageError: it does not take such options, or an endpoint is not named.
         MissingExtra: its package is not installed.
-        DataError: its model is not there.
+        DataError: its model does not exist.
     """
     factory = cast(Callable[..., Method], embedders.get(name, "embedder"))
-    said = {key: value for key, value in options.items() if value is not None}
-    known = inspect.signature(factory).parameters
-    if not any(p.kind is p.VAR_KEYWORD for p in known.values()):
-        wrong = sorted(set(said) - set(known))
-        if wrong:
-            raise UsageError(f"embedder {name!r} takes {', '.join(known)}; got {', '.join(wrong)}")
-    return Embedder(name, factory(**said), None if cache is None else Path(cache))
+    options = {key: value for key, value in options.items() if value is not None}
+    parameters = inspect.signature(factory).parameters
+    if not any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+        unknown = sorted(set(options) - set(parameters))
+        if unknown:
+            raise UsageError(f"embedder {name!r} takes {', '.join(parameters)}; got {', '.join(unknown)}")
+    return Embedder(name, factory(**options), None if cache is None else Path(cache))
 
 
-def _encode(method: Method, texts: Sequence[str]) -> Any:
+def _encode_texts(method: Method, texts: Sequence[str]) -> Any:
     return method.encode(texts)
 
 
-def _digest(identity: str, text: str) -> bytes:
+def _hash_text(identity: str, text: str) -> bytes:
     return hashlib.sha256(f"{identity}\0{text}".encode("utf-8", "surrogatepass")).digest()
 
 
@@ -212,7 +264,7 @@ class Encoder:
 
         folder = Path(model) if model else ENGLISH
         self._encoder = load_encoder(folder, threads, gpu)
-        self.identity = f"encoder {_file_digest(folder / 'encoder.onnx')}"
+        self.identity = f"encoder {_hash_file(folder / 'encoder.onnx')}"
 
     def fit(self, texts: Sequence[str]) -> Encoder:
         return self
@@ -227,7 +279,7 @@ class SentenceTransformers:
     Args:
         model: its folder, or its name on the hub if it is on this machine already.
         device: where it runs, as PyTorch names it.
-        batch_size: texts that it reads at once; over 1 is faster, and the last digits of vectors may change.
+        batch_size: texts that it reads at once; above 1 it is faster, but the last digits of vectors may change.
         allow_download: whether the model may be fetched from the network.
     """
 
@@ -253,18 +305,18 @@ class SentenceTransformers:
         return self
 
     def encode(self, texts: Sequence[str]) -> Any:
-        made = self._model.encode(
+        vectors = self._model.encode(
             list(texts),
             batch_size=self._batch,
             convert_to_numpy=True,
             normalize_embeddings=True,
             show_progress_bar=False,
         )
-        table = np.array(made, np.float32)
+        table = np.array(vectors, np.float32)
         table[[not any(c.isalnum() for c in text) for text in texts]] = 0
         return table
 
 
-def _file_digest(path: Path) -> str:
+def _hash_file(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()[:16]

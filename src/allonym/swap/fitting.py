@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from allonym.errors import DataError, UsageError
-from allonym.swap.corpus import Corpus
-from allonym.swap.covariates import Residual, design, donor_groups, fit_residual
+from allonym.swap.corpus import Advance, Corpus, ignore_progress
+from allonym.swap.covariates import Residual, build_design, fit_residual, group_donors
 from allonym.swap.density import FAMILIES
 from allonym.swap.embedding import Embedder, open_embedder
-from allonym.swap.exchange import Ground, Rules
 from allonym.swap.mixture import SphericalMixture
+from allonym.swap.rows import Spread
 from allonym.swap.sampling import Space
 from allonym.swap.selection import Fit, fit_all
 from allonym.swap.settings import AUTO, Exchange, Mixture, Settings
-from allonym.swap.shards import Spread
+from allonym.swap.validity import Ground, Rules
 
-Advance = Callable[[str, int, int], None]
-"""Progress: the stage's name, how much of it is done, of how much."""
+NO_CHUNKS = "the corpus has no chunks; is the section that is read in these documents?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,79 +30,82 @@ class Embedded:
     """The corpus as vectors.
 
     Attributes:
-        embedder: fitted; vectors: (n, d) unit rows, covariates taken out.
-        raw: as the embedder gave them; taken: the covariates' effect, None where there are none.
+        embedder: fitted; vectors: (n, d) unit rows without the covariates' effect.
+        raw: as the embedder gave them; residual: removes the covariates' effect, None where there are none.
     """
 
     embedder: Embedder
     raw: Any = field(repr=False)
     vectors: Any = field(repr=False)
-    taken: Residual | None = field(repr=False, default=None)
+    residual: Residual | None = field(repr=False, default=None)
 
     def __call__(self, texts: Sequence[str], chunks: Sequence[int]) -> tuple[Any, Any]:
-        """Vectors of other texts of these chunks, as the embedder gives them and with the covariates taken out."""
-        made = self.embedder.encode(list(texts))
-        return made, made if self.taken is None else self.taken(made, chunks)
+        """Return vectors of other texts of these chunks, as the embedder gives them and without the covariates."""
+        raw = self.embedder.encode(list(texts))
+        return raw, raw if self.residual is None else self.residual(raw, chunks)
 
 
-def embed(
+def embed_corpus(
     corpus: Corpus,
     settings: Settings,
     *,
     cache: Path | None = None,
     workers: int = 1,
-    advance: Advance | None = None,
+    advance: Advance = ignore_progress,
     spread: Spread | None = None,
 ) -> Embedded:
-    """The vectors of the corpus's chunks.
+    """Compute the vectors of the corpus's chunks.
 
     Args:
         cache: folder of vectors.
         workers: threads of the embedder.
-        spread: who embeds, these texts and all further ones; None: this process.
+        spread: the workers that embed these texts and all further ones; None: this process.
 
     Raises:
         DataError: there are no chunks.
     """
     if not corpus.chunks:
-        raise DataError("the corpus has no chunks; is the section that is read in these documents?")
-    how = settings.embed
+        raise DataError(NO_CHUNKS)
+    embed = settings.embed
     options = {
-        "model": how.model or None,
-        "url": how.url or None,
-        "key_env": how.key_env or None,
-        "threads": workers if how.name == "encoder" and spread is None else None,
+        "model": embed.model or None,
+        "url": embed.url or None,
+        "key_env": embed.key_env or None,
+        "threads": workers if embed.name == "encoder" and spread is None else None,
     }
-    embedder = open_embedder(how.name, cache=cache, **options).over(spread)
+    embedder = open_embedder(embed.name, cache=cache, **options).over(spread)
     texts = [chunk.text for chunk in corpus.chunks]
-    if advance is not None:
-        advance("embed", 0, len(texts))
+    advance("embed", 0, len(texts))
     embedder = embedder.fit(texts)
-    told = None if advance is None else (lambda done: advance("embed", done, len(set(texts))))
-    raw = embedder.encode(texts, progress=told)
-    if not how.covariates or how.use != "residual":
+    raw = embedder.encode(texts, progress=lambda done: advance("embed", done, len(set(texts))))
+    if not embed.covariates or embed.use != "residual":
         return Embedded(embedder, raw, raw)
-    taken = fit_residual(raw, design(corpus, how.covariates))
-    return Embedded(embedder, raw, taken(raw), taken)
+    residual = fit_residual(raw, build_design(corpus, embed.covariates))
+    return Embedded(embedder, raw, residual(raw), residual)
 
 
-def groups(corpus: Corpus, settings: Settings) -> tuple[str, ...] | None:
-    """Per chunk the group in which its donors must be; None where the settings ask for none."""
+def _group_chunks(corpus: Corpus, settings: Settings) -> tuple[str, ...] | None:
+    """Return per chunk the group in which its donors must be; None where the settings ask for none."""
     if not settings.embed.covariates or settings.embed.use != "donors":
         return None
-    keys = [donor_groups(corpus, key) for key in settings.embed.covariates]
+    keys = [group_donors(corpus, key) for key in settings.embed.covariates]
     return tuple("\x1f".join(parts) for parts in zip(*keys, strict=True))
 
 
 def fit_mixtures(
-    vectors: Any, how: Mixture, *, seed: int, advance: Advance | None = None, spread: Spread | None = None
+    vectors: Any,
+    settings: Mixture,
+    *,
+    seed: int,
+    advance: Advance = ignore_progress,
+    spread: Spread | None = None,
 ) -> tuple[Fit, ...]:
-    """Every mixture that the settings ask for, fitted; ``spread``: who works, None: threads of this process.
+    """Fit every mixture that the settings ask for; ``spread``: the workers, None: threads of this process.
 
     Raises:
         UsageError: more components than chunks are asked for.
     """
-    numbers = (how.clusters,) if how.clusters else how.candidates
+    numbers = (settings.clusters,) if settings.clusters else settings.candidates
     if numbers and max(numbers) > len(vectors):
         raise UsageError(
             f"mixture.clusters: {max(numbers)} components need as many chunks at least; there are {len(vectors)}"
@@ -110,23 +113,21 @@ def fit_mixtures(
     return fit_all(
         vectors,
         numbers,
-        FAMILIES if how.family == AUTO else (how.family,),
-        advance=None if advance is None else lambda done, total: advance("mixture", done, total),
+        FAMILIES if settings.family == AUTO else (settings.family,),
+        advance=partial(advance, "mixture"),
         spread=spread,
-        min_weight=how.min_weight,
-        start=how.start,
-        restarts=how.restarts,
-        max_iter=how.max_iter,
-        tol=how.tol,
-        batch_size=how.batch_size or None,
-        shard_size=how.shard_size,
+        batch_size=settings.batch_size or None,
         seed=seed,
+        **{
+            name: getattr(settings, name)
+            for name in ("min_weight", "start", "restarts", "max_iter", "tol", "shard_size")
+        },
     )
 
 
 def make_space(corpus: Corpus, embedded: Embedded, mixture: SphericalMixture, settings: Settings) -> Space:
-    """Where exchanges are drawn and measured."""
-    vectors = embedded.vectors
+    """Return the space in which exchanges are drawn and measured."""
+    vectors, least = embedded.vectors, settings.exchange.min_concentration
     labels = np.asarray(mixture.predict(vectors))
     before = np.asarray(mixture.component_log_density(vectors, labels), np.float64)
     return Space(
@@ -138,38 +139,15 @@ def make_space(corpus: Corpus, embedded: Embedded, mixture: SphericalMixture, se
         labels=labels,
         before=before,
         total=float(before.sum()),
-        rules=rules(settings.exchange, corpus.swapped),
+        rules=make_rules(settings.exchange, corpus.swapped),
         ground=Ground.of(corpus),
-        groups=groups(corpus, settings),
-        allowed=_concentrated(mixture.cosines_, settings.exchange.min_concentration),
+        groups=_group_chunks(corpus, settings),
+        allowed=None if least <= 0 else frozenset(int(k) for k in np.flatnonzero(mixture.cosines_ >= least)),
     )
 
 
-def rules(how: Exchange, categories: Sequence[str]) -> Rules:
-    """The exchange's rules."""
-    return Rules(
-        categories=tuple(categories),
-        need=how.need,
-        partners=how.partners,
-        counts=how.counts,
-        unswapped_differ=how.unswapped_differ,
-        agree=how.agree,
-        differ=how.differ,
-        returns=how.returns,
-        weights=how.weights,
-        temperature=how.temperature,
-        fit=how.fit,
-        min_fit=how.min_fit,
-        min_cosine=how.min_cosine,
-        count_penalty=how.count_penalty,
-        rounds=how.rounds,
-        target_share=how.target_share,
-        cycles=how.cycles,
-        beyond=how.beyond,
-        max_swaps=how.swaps or None,
-    )
-
-
-def _concentrated(cosines: Any, least: float) -> frozenset[int] | None:
-    """Clusters whose members have an expected cosine of ``least`` or more with the mean direction; None: all."""
-    return None if least <= 0 else frozenset(int(k) for k in np.flatnonzero(cosines >= least))
+def make_rules(settings: Exchange, categories: Sequence[str]) -> Rules:
+    """Return the rules of the exchange: the settings of the same names."""
+    shared = {f.name for f in fields(Rules)} & {f.name for f in fields(Exchange)}
+    values = {name: getattr(settings, name) for name in shared}
+    return Rules(categories=tuple(categories), max_swaps=settings.swaps or None, **values)

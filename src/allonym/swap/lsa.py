@@ -23,7 +23,7 @@ class Lsa:
     corpus has few others.
 
     Args:
-        components: dimensions at most; fewer where the corpus has fewer, 2 at least.
+        components: most dimensions; fewer where the corpus has fewer, 2 at least.
         seed: of the SVD.
     """
 
@@ -32,7 +32,7 @@ class Lsa:
     def __init__(self, components: int = 100, seed: int = 0) -> None:
         self._components = max(2, components)
         self._seed = seed
-        self._words: Any = None
+        self._vectorizer: Any = None
         self._axes: Any = None
         self._middle: Any = None
         self.identity = ""
@@ -45,11 +45,13 @@ class Lsa:
         """
         out = Lsa(self._components, self._seed)
         table = None
-        # Few texts share few words: what is too little for one rule is taken by the next.
-        for least, most in ((2, 0.5), (2, 1.0), (1, 1.0)):
-            words = TfidfVectorizer(sublinear_tf=True, min_df=least, max_df=most, token_pattern=r"(?u)\b\w\w+\b")
+        # Few texts share few words: where one rule leaves too little, the next is tried.
+        for min_df, max_df in ((2, 0.5), (2, 1.0), (1, 1.0)):
+            vectorizer = TfidfVectorizer(
+                sublinear_tf=True, min_df=min_df, max_df=max_df, token_pattern=r"(?u)\b\w\w+\b"
+            )
             try:
-                table = words.fit_transform(texts)
+                table = vectorizer.fit_transform(texts)
             except ValueError:
                 continue
             empty = int((table.getnnz(axis=1) == 0).sum())
@@ -61,12 +63,14 @@ class Lsa:
             _, sizes, axes = np.linalg.svd(table.toarray(), full_matrices=False)
         else:
             _, sizes, axes = randomized_svd(table, self._components, n_iter=7, random_state=self._seed)
-        kept = axes[: self._components][sizes[: self._components] > _SMALL * sizes[0]]
-        signs = np.sign(kept[np.arange(len(kept)), np.abs(kept).argmax(axis=1)])  # the same whichever way it was solved
-        out._axes = np.zeros((max(2, len(kept)), table.shape[1]))
-        out._axes[: len(kept)] = kept * signs[:, None]
-        out._words = words
-        mean = np.asarray(_unit(table @ out._axes.T)).mean(axis=0)
+        axes = axes[: self._components][sizes[: self._components] > _SMALL * sizes[0]]
+        signs = np.sign(axes[np.arange(len(axes)), np.abs(axes).argmax(axis=1)])  # the same for either solver
+        out._axes = np.zeros((max(2, len(axes)), table.shape[1]))
+        out._axes[: len(axes)] = axes * signs[:, None]
+        out._vectorizer = vectorizer
+        rows = table @ out._axes.T
+        length = np.linalg.norm(rows, axis=1, keepdims=True)
+        mean = np.asarray(rows / np.where(length < _SMALL, 1, length)).mean(axis=0)
         out._middle = mean if mean @ mean else np.ones(len(mean))
         digest = hashlib.sha256(f"{self._components} {self._seed}".encode())
         for text in texts:
@@ -75,12 +79,7 @@ class Lsa:
         return out
 
     def encode(self, texts: Sequence[str]) -> Any:
-        """Float64 array ``(len(texts), d)``; a text without any word of the corpus has the corpus's mean direction."""
-        made = self._words.transform(texts) @ self._axes.T
-        made[np.linalg.norm(made, axis=1) < _SMALL] = self._middle
-        return made
-
-
-def _unit(table: Any) -> Any:
-    length = np.linalg.norm(table, axis=1, keepdims=True)
-    return table / np.where(length < _SMALL, 1, length)
+        """Return a float64 array ``(len(texts), d)``; a text without words of the corpus has its mean direction."""
+        rows = self._vectorizer.transform(texts) @ self._axes.T
+        rows[np.linalg.norm(rows, axis=1) < _SMALL] = self._middle
+        return rows

@@ -1,11 +1,11 @@
 """Mixtures of directions: clusters of unit vectors, with a density for every one (P1 2.2).
 
-Follows scikit-learn's manner: parameters in the constructor, results in attributes with a trailing underscore.
+The class follows scikit-learn: parameters in the constructor, results in attributes with a trailing underscore.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, groupby, islice
 from typing import Any
@@ -15,21 +15,22 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClusterMixin
 
 from allonym.errors import DataError, UnknownNameError, UsageError
-from allonym.swap.density import Array, exponents, log_density, mean_cosine
-from allonym.swap.em import (
-    LEAST,
-    Climb,
-    Limits,
-    Parameters,
-    climb,
-    from_labels,
-    joint,
-    soft_labels,
-    spread_labels,
-    stepwise,
+from allonym.swap import em
+from allonym.swap.density import Array, get_exponents, log_density, mean_cosine
+from allonym.swap.em import LEAST, EmRun, Limits, Parameters, iterate_log_joint, start_from_labels
+from allonym.swap.rows import (
+    ALONE,
+    SIZE,
+    Rows,
+    Shard,
+    Spread,
+    ThisProcess,
+    add_along_tree,
+    compute_copy_weights,
+    iterate_blocks,
+    one_thread,
+    to_unit_rows,
 )
-from allonym.swap.points import shares, stretches, unit_rows
-from allonym.swap.shards import ALONE, SIZE, Here, Rows, Shard, Spread, added, one_thread
 
 STARTS = ("both", "soft", "k-means++")
 COPIES = ("once", "count")
@@ -48,7 +49,7 @@ class SphericalMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     do so; spcauchy only where half of a component's weight lies on one point, which makes it the default.
 
     Args:
-        n_components: clusters to start with; fewer may be left.
+        n_components: clusters to start with; fewer may remain.
         family: ``spcauchy`` or ``pkbd``.
         min_weight: components below this share of the rows are dropped, 0 to 1.
         min_size: components below this effective size (sum of posteriors) are dropped.
@@ -64,16 +65,17 @@ class SphericalMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             component onto itself, or each (``count``).
         dtype: ``float32`` or ``float64`` for the products; None: that of the data. Sums are float64.
         batch_size: rows per batch of stepwise EM for large data; None: every iteration uses all rows.
-        shard_size: rows whose sums are made apart from others', see :mod:`allonym.swap.shards`. With the same one the
-            same fit comes out, to the last bit, however many threads or machines work on it.
+        shard_size: rows that are summed separately, see :mod:`allonym.swap.rows`. The same size gives the same fit, to
+            the last bit, for any number of threads or machines.
 
     Attributes:
         weights_ (K,), means_ (K, d), rhos_ (K,): the components, the heaviest first; float64.
         labels_ (n,): the likeliest component of each row of the data fitted.
-        log_likelihood_: of the data (copies as said) at these parameters, nats against the uniform distribution.
-        n_iter_, converged_: of the run that was kept. trace_: log-likelihood at each of its expectation steps.
+        log_likelihood_: of the data (with the weights of copies) at these parameters, nats against the uniform
+            distribution.
+        n_iter_, converged_: of the best run. trace_: log-likelihood at each of its expectation steps.
         degenerate_ (K,): rho at the cap. cosines_ (K,): expected cosine of a member to the mean direction.
-        warnings_: remarks in plain words.
+        warnings_: remarks as sentences.
     """
 
     def __init__(
@@ -110,9 +112,9 @@ class SphericalMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self.shard_size = shard_size
 
     def fit(self, X: ArrayLike, y: object = None, *, labels: ArrayLike | None = None) -> SphericalMixture:
-        """Fit to the rows of ``X`` (n, d), which are scaled to unit length where they are not; ``y`` is ignored.
+        """Fit to the rows of ``X`` (n, d), which are scaled to unit length if necessary; ``y`` is ignored.
 
-        Rows of zeros have no direction; they count for nothing.
+        Rows of zeros have no direction; they have no weight.
 
         Args:
             labels: (n,) integers from 0: start from these instead of random starts.
@@ -124,93 +126,90 @@ class SphericalMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         return self.fit_rows(self.rows(X), labels=labels)
 
     def rows(self, X: ArrayLike, spread: Spread | None = None) -> Rows:
-        """The rows of ``X`` as :meth:`fit` takes them: unit length, weighted as ``copies`` says, in shards.
+        """Return the rows of ``X`` as :meth:`fit` takes them: of unit length, weighted by ``copies``, in shards.
 
         Args:
-            spread: who works on them; None: threads of this process, where it is worth while.
+            spread: the workers; None: threads of this process, if there are enough data.
         """
-        data, zeros = unit_rows(X, self.dtype)
+        data, zeros = to_unit_rows(X, self.dtype)
         if not self.shard_size >= 1:
             raise UsageError(f"shard_size must be at least 1, got {self.shard_size}")
-        here = Here(1 if data.size <= ALONE else 0)
-        return Rows(data, self._weight(data, zeros), self.shard_size, spread or here, int(zeros.sum()))
+        here = ThisProcess(1 if data.size <= ALONE else 0)
+        return Rows(data, self._weigh_rows(data, zeros), self.shard_size, spread or here, int(zeros.sum()))
 
     def fit_rows(
-        self, rows: Rows, *, labels: ArrayLike | None = None, runs: Iterator[Climb] | None = None
+        self, rows: Rows, *, labels: ArrayLike | None = None, runs: Iterator[EmRun] | None = None
     ) -> SphericalMixture:
         """:meth:`fit` to rows as :meth:`rows` gives them.
 
         Args:
-            runs: what became of the starts, where :func:`starts` was called before for several mixtures.
+            runs: the runs of this mixture's starts, if :func:`run_starts` was called for several mixtures.
         """
         n, d = rows.X.shape
-        self._check(n, d)
+        self._check_parameters(n, d)
         if rows.zeros == n:
             raise DataError("a mixture needs directions; all rows are zero")
-        start = None if labels is None else _labels(labels, n, self.n_components)
+        start = None if labels is None else _check_labels(labels, n, self.n_components)
         with one_thread():
-            run = self._fit(rows, start, runs)
+            run = self._choose_run(rows, start, runs)
         order = np.lexsort((np.arange(len(run.parameters.rhos)), -run.parameters.weights))
-        found = run.parameters.take(order)
+        parameters = run.parameters.take(order)
         self.n_features_in_ = d
-        self.weights_, self.means_, self.rhos_ = found.weights, found.means, found.rhos
+        self.weights_, self.means_, self.rhos_ = parameters.weights, parameters.means, parameters.rhos
         self.trace_ = np.array(run.trace)
         self.n_iter_ = len(run.trace)
         self.converged_ = run.converged
-        self.degenerate_ = self._at_cap(found, self._cap(rows.X.dtype))
-        self.cosines_ = mean_cosine(found.rhos, d, self.family)
+        self.degenerate_ = self._is_at_cap(parameters, self._get_cap(rows.X.dtype))
+        self.cosines_ = mean_cosine(parameters.rhos, d, self.family)
         with one_thread():
-            parts = rows.each(_judged, found, self.family)
-        self.labels_ = np.concatenate([part for part, _ in parts])
-        self.log_likelihood_ = float(added([total for _, total in parts]))
-        self.warnings_ = tuple(self._remarks(run, rows))
+            shards = rows.each(_label_shard, parameters, self.family)
+        self.labels_ = np.concatenate([labels for labels, _ in shards])
+        self.log_likelihood_ = float(add_along_tree((total for _, total in shards), len(shards)))
+        self.warnings_ = tuple(self._list_warnings(run, rows))
         return self
 
     def predict(self, X: ArrayLike) -> Array:
-        """The likeliest component of each row: int64 (n,)."""
-        data, _ = self._fitted_rows(X)
-        out = np.empty(len(data), np.int64)
-        with one_thread():
-            for part, log in joint(data, self._parameters, self.family):
-                out[part] = log.argmax(axis=0)
-        return out
+        """Return the likeliest component of each row: int64 (n,)."""
+        return self._map_log_joint(X, lambda log: log.argmax(axis=0))
 
     def predict_proba(self, X: ArrayLike) -> Array:
-        """Posterior probabilities (n, K), float64."""
-        data, _ = self._fitted_rows(X)
-        out = np.empty((len(data), len(self.rhos_)))
-        with one_thread():
-            for part, log in joint(data, self._parameters, self.family):
-                share = np.exp(log - log.max(axis=0), dtype=np.float64)
-                out[part] = (share / share.sum(axis=0)).T
-        return out
+        """Return posterior probabilities (n, K), float64."""
+
+        def normalise(log: Array) -> Array:
+            share = np.exp(log - log.max(axis=0), dtype=np.float64)
+            return np.asarray((share / share.sum(axis=0)).T)
+
+        return self._map_log_joint(X, normalise)
 
     def score_samples(self, X: ArrayLike) -> Array:
-        """Log density of each row under the mixture, nats, uniform measure: float64 (n,)."""
-        data, _ = self._fitted_rows(X)
-        out = np.empty(len(data))
-        with one_thread():
-            for part, log in joint(data, self._parameters, self.family):
-                out[part] = _log_sum(log)
-        return out
+        """Return the log density of each row under the mixture, nats, uniform measure: float64 (n,)."""
+        return self._map_log_joint(X, _sum_exponentials)
 
     def score(self, X: ArrayLike, y: object = None) -> float:
-        """Mean log density of the rows; ``y`` is ignored."""
+        """Return the mean log density of the rows; ``y`` is ignored."""
         return float(self.score_samples(X).mean())
 
     def component_log_density(self, X: ArrayLike, labels: ArrayLike) -> Array:
-        """log f(x_i; theta of the component labels_i), without its weight: the terms of P1 (2.17). float64 (n,).
+        """Return log f(x_i; theta of the component labels_i), without its weight: the terms of P1 (2.17), (n,).
 
-        Computed in float64 whatever the data's type.
+        The computation is in float64 whatever the data's type.
         """
-        data, _ = self._fitted_rows(X)
-        chosen = _labels(labels, len(data), len(self.rhos_))
+        data, _ = self._prepare_rows(X)
+        components = _check_labels(labels, len(data), len(self.rhos_))
         cosine = np.empty(len(data))
-        for part in stretches(*data.shape):
-            rows = data[part].astype(np.float64)
+        for block in iterate_blocks(*data.shape):
+            rows = data[block].astype(np.float64)
             length = np.linalg.norm(rows, axis=1)
-            cosine[part] = np.einsum("ij,ij->i", rows, self.means_[chosen[part]]) / np.where(length > 0, length, 1)
-        return log_density(cosine, self.rhos_[chosen], data.shape[1], self.family)
+            cosine[block] = np.einsum("ij,ij->i", rows, self.means_[components[block]]) / np.where(
+                length > 0, length, 1
+            )
+        return log_density(cosine, self.rhos_[components], data.shape[1], self.family)
+
+    def _map_log_joint(self, X: ArrayLike, compute: Callable[[Array], Array]) -> Array:
+        data, _ = self._prepare_rows(X)
+        with one_thread():
+            blocks = iterate_log_joint(data, self._parameters, self.family)
+            return np.concatenate([compute(log) for _, log in blocks])
 
     @property
     def n_parameters(self) -> int:
@@ -218,18 +217,18 @@ class SphericalMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         return int(self.means_.size + len(self.rhos_) - 1)
 
     def bic(self, X: ArrayLike) -> float:
-        """Bayesian information criterion, the lower the better (Schwarz 1978, doi:10.1214/aos/1176344136)."""
-        return criteria(self, X)[1]
+        """Return the Bayesian information criterion; less is better (Schwarz 1978, doi:10.1214/aos/1176344136)."""
+        return compute_criteria(self, X)[1]
 
     def icl(self, X: ArrayLike) -> float:
-        """BIC with twice the entropy of the posteriors added: prefers clusters apart.
+        """Return the BIC plus twice the entropy of the posteriors, which prefers well separated clusters.
 
         Biernacki, Celeux and Govaert 2000, doi:10.1109/34.865189.
         """
-        return criteria(self, X)[2]
+        return compute_criteria(self, X)[2]
 
-    def _check(self, n: int, d: int) -> None:
-        exponents(self.family, d)
+    def _check_parameters(self, n: int, d: int) -> None:
+        get_exponents(self.family, d)
         if self.start not in STARTS:
             raise UnknownNameError("start", self.start, STARTS)
         if self.copies not in COPIES:
@@ -247,70 +246,75 @@ class SphericalMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         if self.max_rho is not None and not 0 < self.max_rho < 1:
             raise UsageError(f"max_rho must lie between 0 and 1, got {self.max_rho}")
 
-    def _cap(self, dtype: np.dtype[Any]) -> float:
+    def _get_cap(self, dtype: np.dtype[Any]) -> float:
         return NEAR_ONE[dtype.name] if self.max_rho is None else min(self.max_rho, 1 - 1e-12)
 
-    def _weight(self, X: Array, zeros: Array) -> Array | None:
-        weight = shares(X) if self.copies == "once" else None
+    def _weigh_rows(self, X: Array, zeros: Array) -> Array | None:
+        weight = compute_copy_weights(X) if self.copies == "once" else None
         if not zeros.any():
             return weight
         return np.where(zeros, 0.0, 1.0 if weight is None else weight)
 
-    def _fit(self, rows: Rows, labels: Array | None, runs: Iterator[Climb] | None) -> Climb:
-        cap = self._cap(rows.X.dtype)
+    def _choose_run(self, rows: Rows, labels: Array | None, runs: Iterator[EmRun] | None) -> EmRun:
+        cap = self._get_cap(rows.X.dtype)
         if labels is not None:
-            start = from_labels(rows, labels, self.n_components, self.family, cap)
-            return self._climb(rows, start, whole=True)
-        mine = islice(starts(rows, [self]) if runs is None else runs, self.restarts)
-        best = min(mine, key=lambda run: (int(self._at_cap(run.parameters, cap).sum()), -run.trace[-1]))
-        if len(rows) <= self._sample and not self._batched(len(rows)):
+            start = start_from_labels(rows, labels, self.n_components, self.family, cap)
+            return self._run_em(rows, start, final=True)
+        started = islice(run_starts(rows, [self]) if runs is None else runs, self.restarts)
+        best = min(started, key=lambda run: (int(self._is_at_cap(run.parameters, cap).sum()), -run.trace[-1]))
+        if len(rows) <= self._sample_size and not self._is_batched(len(rows)):
             return best
-        last = self._climb(rows, best.parameters, whole=True)
+        last = self._run_em(rows, best.parameters, final=True)
         return replace(last, dropped=last.dropped + best.dropped, merged=last.merged + best.merged)
 
     @property
-    def _sample(self) -> int:
+    def _sample_size(self) -> int:
         return max(SAMPLE, 50 * self.n_components)
 
-    def _start_run(self, some: Rows, number: int) -> Climb:
+    def _run_start(self, sample: Rows, number: int) -> EmRun:
         # EM on the sample of the rows on which starts compete, from the start of this number.
-        k, cap = self.n_components, self._cap(some.X.dtype)
+        k, cap = self.n_components, self._get_cap(sample.X.dtype)
         rng = np.random.default_rng([self.seed, 1, number])
-        soft = self.start == "soft" or (self.start == "both" and number % 2 == 1)
-        first = soft_labels(len(some), k, rng) if soft else spread_labels(some.X, k, rng, some.weight)
-        return self._climb(some, from_labels(some, first, k, self.family, cap), whole=False)
+        if self.start == "soft" or (self.start == "both" and number % 2 == 1):
+            labels = em.draw_random_labels(len(sample), k, rng)
+        else:
+            labels = em.draw_kmeans_labels(sample.X, k, rng, sample.weight)
+        return self._run_em(sample, start_from_labels(sample, labels, k, self.family, cap), final=False)
 
-    def _climb(self, rows: Rows, start: Parameters, *, whole: bool) -> Climb:
+    def _run_em(self, rows: Rows, start: Parameters, *, final: bool) -> EmRun:
         single = rows.X.dtype == np.float32
         limits = Limits(
             max_iter=self.max_iter,
             tol=max(self.tol, 5e-7) if single else self.tol,
-            smallest=max(self.min_weight * rows.whole, self.min_size, LEAST),
-            max_rho=self._cap(rows.X.dtype),
+            smallest=self._get_smallest(rows),
+            max_rho=self._get_cap(rows.X.dtype),
         )
-        if whole and self.batch_size is not None and self._batched(len(rows)):
+        if final and self.batch_size is not None and self._is_batched(len(rows)):
             rng = np.random.default_rng([self.seed, 2])
-            return stepwise(rows, start, self.family, limits, rng, self.batch_size)
-        return climb(rows, start, self.family, limits)
+            return em.run_stepwise_em(rows, start, self.family, limits, rng, self.batch_size)
+        return em.run_em(rows, start, self.family, limits)
 
-    def _batched(self, n: int) -> bool:
+    def _get_smallest(self, rows: Rows) -> float:
+        return max(self.min_weight * rows.total_weight, self.min_size, LEAST)
+
+    def _is_batched(self, n: int) -> bool:
         return self.batch_size is not None and self.batch_size < n
 
-    def _at_cap(self, parameters: Parameters, cap: float) -> Array:
+    def _is_at_cap(self, parameters: Parameters, cap: float) -> Array:
         return np.asarray(1 - parameters.rhos <= 2 * (1 - cap))
 
-    def _remarks(self, run: Climb, rows: Rows) -> Iterator[str]:
+    def _list_warnings(self, run: EmRun, rows: Rows) -> Iterator[str]:
         k, d = self.means_.shape
-        total = rows.whole
-        again = len(rows) - rows.zeros - round(total)
+        total = rows.total_weight
+        copies = len(rows) - rows.zeros - round(total)
         if rows.zeros:
             yield f"{rows.zeros} of {len(rows)} rows are zero; they count for nothing"
-        if again:
-            yield f"{again} of {len(rows)} rows are copies of others; equal rows count once"
+        if copies:
+            yield f"{copies} of {len(rows)} rows are copies of others; equal rows count once"
         if not run.converged:
             yield f"EM did not converge in {self.max_iter} iterations"
         if run.dropped:
-            smallest = max(self.min_weight * total, self.min_size, LEAST)
+            smallest = self._get_smallest(rows)
             yield f"{run.dropped} components were dropped: their effective size fell below {smallest:g}"
         if run.merged:
             yield f"{run.merged} components were the same as others and were merged"
@@ -319,10 +323,10 @@ class SphericalMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
                 f"{int(self.degenerate_.sum())} of {k} components have their concentration at its cap: they hold "
                 "(nearly) one point only, or the likelihood is unbounded there; utility says nothing about them"
             )
-        few = int((self.weights_ * total < d).sum())
-        if self.family == "pkbd" and few:
+        sparse = int((self.weights_ * total < d).sum())
+        if self.family == "pkbd" and sparse:
             yield (
-                f"{few} of {k} components have fewer effective points than dimensions ({d}): "
+                f"{sparse} of {k} components have fewer effective points than dimensions ({d}): "
                 "the likelihood of pkbd is unbounded there and the fit a local maximum; spcauchy has no such limit"
             )
 
@@ -330,83 +334,83 @@ class SphericalMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     def _parameters(self) -> Parameters:
         return Parameters(self.weights_, self.means_, self.rhos_)
 
-    def _fitted_rows(self, X: ArrayLike) -> tuple[Array, Array]:
+    def _prepare_rows(self, X: ArrayLike) -> tuple[Array, Array]:
         if not hasattr(self, "means_"):
             raise UsageError("this mixture is not fitted yet; call fit first")
-        data, zeros = unit_rows(X, self.dtype)
+        data, zeros = to_unit_rows(X, self.dtype)
         if data.shape[1] != self.means_.shape[1]:
             raise UsageError(f"rows must have {self.means_.shape[1]} columns, got {data.shape[1]}")
         return data, zeros
 
 
-def starts(rows: Rows, mixtures: Sequence[SphericalMixture]) -> Iterator[Climb]:
-    """What becomes of all starts of mixtures of one seed, mixture by mixture; see :meth:`SphericalMixture.fit_rows`.
+def run_starts(rows: Rows, mixtures: Sequence[SphericalMixture]) -> Iterator[EmRun]:
+    """Run EM from all starts of mixtures of one seed, mixture by mixture; see :meth:`SphericalMixture.fit_rows`.
 
-    No run needs another, so whoever works on the rows may work on several at the same time.
+    No run needs another, so the workers may do several at the same time.
     """
-    each: list[Iterable[Climb]] = []
-    for size, group in groupby(mixtures, key=lambda m: m._sample):
-        some, of_size = rows.alone(), list(group)
+    runs: list[Iterable[EmRun]] = []
+    for size, group in groupby(mixtures, key=lambda m: m._sample_size):
+        sample, same_size = rows.without_workers(), list(group)
         if len(rows) > size:
-            rng = np.random.default_rng([of_size[0].seed, 0])
-            some = rows.take(np.sort(rng.choice(len(rows), size, replace=False))).alone()
-        items = [(mixture, i) for mixture in of_size for i in range(mixture.restarts)]
-        each.append(rows.spread.each(_started, some, items))
-    return chain.from_iterable(each)
+            rng = np.random.default_rng([same_size[0].seed, 0])
+            sample = rows.take(np.sort(rng.choice(len(rows), size, replace=False))).without_workers()
+        items = [(mixture, i) for mixture in same_size for i in range(mixture.restarts)]
+        runs.append(rows.spread.each(_run_start_of, sample, items))
+    return chain.from_iterable(runs)
 
 
-def _started(some: Rows, item: tuple[SphericalMixture, int]) -> Climb:
+def _run_start_of(sample: Rows, item: tuple[SphericalMixture, int]) -> EmRun:
     mixture, number = item
-    return mixture._start_run(some, number)
+    return mixture._run_start(sample, number)
 
 
-def criteria(mixture: SphericalMixture, X: ArrayLike | Rows) -> tuple[float, float, float]:
-    """(log-likelihood, BIC, ICL) of a fitted mixture on ``X``, in one pass over it; copies count as in the fit."""
+def compute_criteria(mixture: SphericalMixture, X: ArrayLike | Rows) -> tuple[float, float, float]:
+    """Return (log-likelihood, BIC, ICL) of a fitted mixture on ``X``, in one pass; copies count as in the fit."""
     if not isinstance(X, Rows):
-        data, zeros = mixture._fitted_rows(X)
-        X = Rows(data, mixture._weight(data, zeros), mixture.shard_size)
+        data, zeros = mixture._prepare_rows(X)
+        X = Rows(data, mixture._weigh_rows(data, zeros), mixture.shard_size)
     with one_thread():
-        total, entropy = X.total(_told, mixture._parameters, mixture.family).tolist()
-    bic = -2 * total + mixture.n_parameters * float(np.log(X.whole))
+        total, entropy = X.total(_score_shard, mixture._parameters, mixture.family).tolist()
+    bic = -2 * total + mixture.n_parameters * float(np.log(X.total_weight))
     return total, bic, bic + 2 * max(entropy, 0.0)
 
 
-# What is done with a shard
+# Work on a shard
 
 
-def _judged(shard: Shard, parameters: Parameters, family: str) -> tuple[Array, float]:
-    """The likeliest component of each row, and the log-likelihood."""
+def _label_shard(shard: Shard, parameters: Parameters, family: str) -> tuple[Array, float]:
+    """Return the likeliest component of each row, and the log-likelihood."""
     labels = np.empty(len(shard.X), np.int64)
     total = 0.0
-    for part, log in joint(shard.X, parameters, family):
-        labels[part] = log.argmax(axis=0)
-        scores = _log_sum(log)
-        total += float(scores.sum() if shard.weight is None else scores @ shard.weight[part])
+    for block, log in iterate_log_joint(shard.X, parameters, family):
+        labels[block] = log.argmax(axis=0)
+        scores = _sum_exponentials(log)
+        total += float(scores.sum() if shard.weight is None else scores @ shard.weight[block])
     return labels, total
 
 
-def _told(shard: Shard, parameters: Parameters, family: str) -> Array:
-    """(2,): log-likelihood, and entropy of the posteriors."""
+def _score_shard(shard: Shard, parameters: Parameters, family: str) -> Array:
+    """Return (2,): log-likelihood, and entropy of the posteriors."""
     total = entropy = 0.0
-    for part, log in joint(shard.X, parameters, family):
-        scores = _log_sum(log)
+    for block, log in iterate_log_joint(shard.X, parameters, family):
+        scores = _sum_exponentials(log)
         log -= scores.astype(log.dtype)
         mixed = -(np.exp(log) * np.maximum(log, -1e4)).sum(axis=0, dtype=np.float64)  # 0 log 0 is 0
-        weight = None if shard.weight is None else shard.weight[part]
+        weight = None if shard.weight is None else shard.weight[block]
         total += float(scores.sum() if weight is None else scores @ weight)
         entropy += float(mixed.sum() if weight is None else mixed @ weight)
     return np.array([total, entropy])
 
 
-def _log_sum(log: Array) -> Array:
+def _sum_exponentials(log: Array) -> Array:
     top = log.max(axis=0)
     return np.asarray(top + np.log(np.exp(log - top).sum(axis=0)), np.float64)
 
 
-def _labels(labels: ArrayLike, n: int, k: int) -> Array:
-    found = np.asarray(labels)
-    if found.shape != (n,) or not np.issubdtype(found.dtype, np.integer):
-        raise UsageError(f"labels must be {n} integers, got an array of shape {found.shape} of {found.dtype}")
-    if found.min() < 0 or found.max() >= k:
-        raise UsageError(f"labels must lie between 0 and {k - 1}, got {found.min()} to {found.max()}")
-    return found.astype(np.int64, copy=False)
+def _check_labels(labels: ArrayLike, n: int, k: int) -> Array:
+    array = np.asarray(labels)
+    if array.shape != (n,) or not np.issubdtype(array.dtype, np.integer):
+        raise UsageError(f"labels must be {n} integers, got an array of shape {array.shape} of {array.dtype}")
+    if array.min() < 0 or array.max() >= k:
+        raise UsageError(f"labels must lie between 0 and {k - 1}, got {array.min()} to {array.max()}")
+    return array.astype(np.int64, copy=False)

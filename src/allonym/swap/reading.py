@@ -1,4 +1,4 @@
-"""Reading a corpus: documents, sections, what is found in them, chunks with their values, and the edits made anyway.
+"""Reading a corpus: documents, sections, findings, chunks with their values, and the edits that are made in any case.
 
 The steps of P1 3.1: a section is chosen and cut into chunks, direct identifiers are suppressed, entities are found.
 """
@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -20,22 +20,26 @@ from allonym.files.rewrite import UNCOUNTED, rewrite_path
 from allonym.link import link
 from allonym.models.encoder import encode
 from allonym.pipeline import anonymize, detect_with_key
-from allonym.plan import Edit, Plan, apply_edits, apply_edits_to_parts
+from allonym.plan import Plan, apply_edits, apply_edits_to_parts
 from allonym.policy import Policy
 from allonym.replace import make_plan
-from allonym.swap import acronyms
-from allonym.swap.categories import category_of, checked, label_of, labels_of, values_of, without_common
-from allonym.swap.chunking import check_sizes, chunk, sentences, without_cuts
-from allonym.swap.corpus import Chunk, Corpus
-from allonym.swap.documents import aliases_of, classes_of, named_beside, read, with_fields
-from allonym.swap.protected import kind_of, mentions, policy_for, with_protected
-from allonym.swap.sections import Sectioner, check_section, everything, sectioner
+from allonym.swap.acronyms import join_acronyms
+from allonym.swap.categories import (
+    category_of,
+    check_categories,
+    group_values,
+    label_of,
+    list_labels,
+    remove_common,
+)
+from allonym.swap.chunking import check_sizes, join_cut_tiles, split_chunks, split_sentences
+from allonym.swap.corpus import Advance, Chunk, Corpus, ignore_progress
+from allonym.swap.documents import is_named_beside, list_aliases, list_classes, list_fields, read_corpus_documents
+from allonym.swap.protected import add_protected_rule, find_protected, get_kind, insert_protected
+from allonym.swap.rows import Spread
+from allonym.swap.sections import Sectioner, check_section, everything, open_section
 from allonym.swap.settings import Settings
-from allonym.swap.shards import Spread
-from allonym.swap.terms import Phrases, TermOptions, choose, phrases
-
-Advance = Callable[[str, int, int], None]
-"""Progress: the stage's name, how much of it is done, of how much."""
+from allonym.swap.terms import Phrases, TermOptions, choose_terms, find_phrases
 
 REST = ("drop", "anonymize")
 TERM = "TERM"
@@ -44,17 +48,33 @@ _NAMES = frozenset({"PERSON", "PERSON_FIRSTNAME", "PERSON_LASTNAME"})
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """What the workers need."""
+    """How documents are read."""
 
     policy: Policy
-    kind: str
+    states: Mapping[str, str]
+    protect: str
     label: str
+    rest: str
     key: bytes | str | None = field(repr=False)
-    breakpoint: float
-    min_chars: int
-    max_chars: int
+    sizes: tuple[float, int, int]
     encode: bool
-    terms: bool
+
+    @property
+    def kind(self) -> str:
+        return get_kind(self.protect)
+
+    def is_direct(self, label: str) -> bool:
+        """Whether mentions with a label are removed before anything is counted: direct identifiers in no category of
+        their own; people's names are one, those of executives whom the metadata lists are not."""
+        category = category_of(label, self.states, self.policy.taxonomy)
+        if category and (label_of(category) == label or label in _NAMES):
+            return False
+        return self.policy.taxonomy.get(label).kind == "direct"
+
+    def is_edited(self, label: str) -> bool:
+        """Whether mentions with a label are edited in any case: direct ones and those of ``change`` categories."""
+        category = category_of(label, self.states, self.policy.taxonomy)
+        return self.is_direct(label) or self.states.get(category) == "change"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +86,14 @@ class _Item:
 
 
 @dataclass(frozen=True, slots=True)
-class _Read:
-    """What became of a document: what was found, its section and sentences, chunks where they are made already, and
-    its noun phrases where terms are wanted."""
+class _Result:
+    """A document that was read: its findings, section and sentences, its chunks if they are known already, and its
+    noun phrases if terms are wanted."""
 
     spans: tuple[Span, ...]
     section: tuple[Interval, ...]
     tiles: tuple[tuple[Interval, ...], ...]
-    chunks: tuple[tuple[Interval, ...], ...] | None = None
+    chunks: tuple[Interval, ...] | None = None
     phrases: Phrases | None = None
 
 
@@ -100,73 +120,81 @@ def load(
     progress: Advance | None = None,
     spread: Spread | None = None,
 ) -> Corpus:
-    """A corpus ready for swapping.
+    """Read a corpus for swapping.
 
     Args:
         source: a file or folder of any format that allonym reads.
         protect: the metadata key whose value nobody may guess: a column, a field of a record or of its ``meta``, or a
             column of ``metadata``. All its names in a document are direct identifiers.
-        settings: a preset's name, a TOML file's path, or :class:`Settings`; what follows overrides its ``read`` table
-            and its categories.
+        settings: a preset's name, a TOML file's path, or :class:`Settings`; further arguments override its ``read``
+            table and its categories.
         fields: column names, or dotted paths, of the text; by default all text but record ids. The protected field is
             anonymised in either case.
-        format: overrides what the suffix says.
+        format: overrides the suffix.
         policy: finds entities and replaces direct ones; by default ``swap``.
-        section: which part of a document is chunked: ``all``, ``presentation``, a name added to
+        section: the part of a document that is chunked: ``all``, ``presentation``, a name added to
             :data:`allonym.swap.sections.sections`, two RE2 patterns (from, to), or a function.
-        rest: what becomes of running text outside the section: it is left out (``drop``), or all that is found there
-            is replaced as the policy says (``anonymize``). Short fields are always anonymised, never dropped.
+        rest: the treatment of running text outside the section: it is left out (``drop``), or all findings in it are
+            replaced as the policy says (``anonymize``). Short fields are always anonymised, never dropped.
         categories: category to state, see :data:`allonym.swap.categories.CATEGORIES`.
-        terms: what counts as a term, where ``Term`` is among the categories; by default as many as ``read.terms`` says.
+        terms: limits of terms, if ``Term`` is among the categories; by default as many as ``read.terms`` says.
         metadata: a table (CSV, JSON Lines, ...) with a column ``id`` or ``file`` that names the documents, whose other
             columns are further metadata.
         aliases: further names of a protected value: tickers, former names, brands.
         breakpoint: percentile of the distances between neighbouring sentences above which a chunk ends (P1: 75).
         min_chars, max_chars: code points of a chunk.
-        embedder: makes the sentences' vectors; by default the encoder that ships with allonym.
+        embedder: computes the sentences' vectors; by default the encoder that ships with allonym.
         workers: processes; any number gives the same corpus.
         key: secret of keyed operators that the policy uses for direct identifiers.
         progress: called with (stage, done, total).
-        spread: who looks for entities; None: ``workers`` processes. The corpus does not depend on it.
+        spread: the workers that look for entities; None: ``workers`` processes. The corpus does not depend on it.
 
     Raises:
         UsageError: the call is wrong, or no document has the metadata key.
         DataError: some documents lack it, or hold no text, or there are fewer than two documents or values.
     """
-    settings = Settings.load(settings)
-    how = settings.read
-    states = checked(settings.categories if categories is None else categories)
+    settings, advance = Settings.load(settings), progress or ignore_progress
+    read = settings.read
+    states = check_categories(settings.categories if categories is None else categories)
     if rest not in REST:
         raise UnknownNameError("value", rest, REST, "rest")
-    chosen = sectioner(how.section if section is None else section)
+    find_section = open_section(read.section if section is None else section)
     sizes = (
-        how.threshold if breakpoint is None else breakpoint,
-        how.min_size if min_chars is None else min_chars,
-        how.max_size if max_chars is None else max_chars,
+        read.threshold if breakpoint is None else breakpoint,
+        read.min_size if min_chars is None else min_chars,
+        read.max_size if max_chars is None else max_chars,
     )
     check_sizes(*sizes)
-    base = Policy.load(policy or how.policy or "swap")
-    loaded, label = policy_for(_looking(base, states, protect), protect)
-    wanted = with_fields(source, protect, fields, format, loaded.metadata)
-    beside = [f for f in wanted or () if f not in (fields or ())]
-    documents = read(source, protect, fields=wanted, beside=beside, format=format, metadata=metadata)
-    classes = classes_of(documents, protect)
-    found, missing = _sections(documents, chosen)
-    job = _Job(loaded, kind_of(protect), label, key, *sizes, embedder is None, category_of(TERM, states) != "")
+    base = Policy.load(policy or read.policy or "swap")
+    loaded, label = add_protected_rule(_extend_labels(base, states), protect)
+    all_fields = list_fields(source, protect, fields, format, loaded.metadata)
+    beside = [f for f in all_fields or () if f not in (fields or ())]
+    documents = read_corpus_documents(
+        source, protect, fields=all_fields, beside=beside, format=format, metadata=metadata
+    )
+    classes = list_classes(documents, protect)
+    sections = [find_section(document) for document in documents]
+    job = _Job(loaded, states, protect, label, rest, key, sizes, embedder is None)
     items = [
-        _Item(d, c, aliases_of(d, c, job.kind, aliases or {}), s)
-        for d, c, s in zip(documents, classes, found, strict=True)
+        _Item(d, c, list_aliases(d, c, job.kind, aliases or {}), check_section(d, everything(d) if s is None else s))
+        for d, c, s in zip(documents, classes, sections, strict=True)
     ]
-    done: list[_Read] = []
-    for result in run_ordered(_look, items, job, workers) if spread is None else spread.each(_look, job, items):
-        done.append(result)
-        if progress is not None:
-            progress("read", len(done), len(items))
+    results: list[_Result] = []
+    for result in (
+        run_ordered(_read_item, items, job, workers) if spread is None else spread.each(_read_item, job, items)
+    ):
+        results.append(result)
+        advance("read", len(results), len(items))
     bounds = [
-        list(_chunks(d.text, r, embedder, job)) if r.chunks is None else [c for some in r.chunks for c in some]
-        for d, r in zip(documents, done, strict=True)
+        _split_document(d.text, r, embedder.encode, job) if r.chunks is None else r.chunks
+        for d, r in zip(documents, results, strict=True)
     ]
-    about = {
+    terms = terms or TermOptions(share=read.terms)
+    entities, term_warnings = _link_corpus(documents, classes, job, results, bounds, terms)
+    chunks, plans = _make_chunks(documents, entities, job, results, bounds)
+    missing = [i for i, s in enumerate(sections, 1) if s is None]
+    warnings = [*_list_warnings(documents, classes, job, results, missing), *term_warnings]
+    about: dict[str, object] = {
         "protect": protect,
         "label": label,
         "rest": rest,
@@ -174,234 +202,234 @@ def load(
         "min_chars": sizes[1],
         "max_chars": sizes[2],
         "policy": loaded.name,
-        "fields": list(wanted or ()),
+        "fields": list(all_fields or ()),
         "format": format or "",
         "documents": len(documents),
         "classes": len(set(classes)),
     }
-    options = terms or TermOptions(share=how.terms)
-    corpus = _corpus(documents, classes, states, done, bounds, loaded, key, missing, about, options)
-    corpus = replace(corpus, chunks=without_common(corpus.chunks, classes, states, how.common))
-    shown = sum(c not in map(str.strip, d.part_texts()) for d, c in zip(documents, classes, strict=True))
-    if metadata is not None:
-        return corpus
-    of = f"of {len(documents)} documents"
-    told = (
-        [f"{shown} {of} have their {protect} in a field that is no text and cannot be written again"] if shown else []
-    )
-    if named := sum(named_beside(d, c) for d, c in zip(documents, classes, strict=True)):
-        told.append(f"{named} {of} name their {protect} in a field that is not read and stays as it is")
-    return replace(corpus, settings={**corpus.settings, "shown": shown}, warnings=(*corpus.warnings, *told))
-
-
-def _looking(policy: Policy, states: Mapping[str, str], protect: str) -> Policy:
-    """The policy, which also looks for the categories' labels."""
-    wanted = labels_of(states, policy.taxonomy)
-    labels = policy.labels if policy.every else tuple(dict.fromkeys((*policy.labels, *wanted)))
-    named = {label_of(c) for c in states}
-    return policy.with_(labels=labels, exclude=tuple(e for e in policy.exclude if e not in named))
-
-
-def _sections(documents: Sequence[Document], choose: Sectioner) -> tuple[list[tuple[Interval, ...]], list[int]]:
-    """Each document's section, and which ones have none, so that all of their text is taken."""
-    out, missing = [], []
-    for i, document in enumerate(documents):
-        found = choose(document)
-        if found is None:
-            missing.append(i)
-            found = everything(document)
-        out.append(check_section(document, found))
-    return out, missing
-
-
-def _look(job: _Job, item: _Item) -> _Read:
-    """Find and chunk in one document: the function that the workers run."""
-    document, policy = item.document, job.policy
-    own = mentions(document, item.value, job.kind, job.label, item.aliases)
-    spans = with_protected(document.text, detect_with_key(document, policy, job.key), own, policy.taxonomy)
-    taken = [(s.start, s.end) for s in spans]
-    section = tuple(_around(item.section, taken))
-    tiles = tuple(without_cuts(_sentences(document, a, b), taken) for a, b in section)
-    out = _Read(spans, section, tiles)
-    if job.terms:
-        out = replace(out, phrases=phrases(document, spans, language=policy.language))
-    return replace(out, chunks=tuple(_cut(document.text, out, encode, job))) if job.encode else out
-
-
-def _around(section: Sequence[Interval], taken: Sequence[Interval]) -> Iterator[Interval]:
-    """The section, grown by findings that its ends cut."""
-    starts = [a for a, _ in taken]
-    grown = []
-    for a, b in section:
-        i = bisect_left(starts, a) - 1
-        if i >= 0 and taken[i][1] > a:
-            a = taken[i][0]
-        i = bisect_left(starts, b) - 1
-        if i >= 0 and taken[i][1] > b:
-            b = taken[i][1]
-        grown.append((a, b))
-    at = -1
-    for a, b in grown:
-        a = max(a, at)
-        if a < b:
-            yield a, b
-        at = max(at, b)
-
-
-def _sentences(document: Document, start: int, end: int) -> tuple[Interval, ...]:
-    """The sentences of a stretch; parts and turns end them too."""
-    stops = {b for p in document.parts for b in p} | {t.end for t in document.turns}
-    stops |= {t.speaker[0] if t.speaker else t.start for t in document.turns}
-    at = [start, *sorted(s for s in stops if start < s < end), end]
-    out: list[Interval] = []
-    for a, b in pairwise(at):
-        if out and not document.text[a:b].strip():
-            out[-1] = (out[-1][0], b)
-        else:
-            out += sentences(document.text, a, b)
-    return tuple(out)
-
-
-def _cut(text: str, result: _Read, encode: Callable[[Sequence[str]], Any], job: _Job) -> Iterator[tuple[Interval, ...]]:
-    taken = [(s.start, s.end) for s in result.spans]
-    for tiles in result.tiles:
-        vectors = encode([text[a:b].strip() for a, b in tiles])
-        yield chunk(
-            text,
-            tiles,
-            vectors,
-            breakpoint=job.breakpoint,
-            min_chars=job.min_chars,
-            max_chars=job.max_chars,
-            taken=taken,
-        )
-
-
-def _chunks(text: str, result: _Read, embedder: Any, job: _Job) -> Iterator[Interval]:
-    for some in _cut(text, result, embedder.encode, job):
-        yield from some
-
-
-def is_direct(label: str, states: Mapping[str, str], policy: Policy) -> bool:
-    """Whether mentions with a label are taken out before anything is counted: direct identifiers in no category of
-    their own; people's names are one, those of executives whom the metadata lists are not."""
-    category = category_of(label, states, policy.taxonomy)
-    if category and (label_of(category) == label or label in _NAMES):
-        return False
-    return policy.taxonomy.get(label).kind == "direct"
-
-
-def _corpus(
-    documents: tuple[Document, ...],
-    classes: tuple[str, ...],
-    states: Mapping[str, str],
-    done: Sequence[_Read],
-    bounds: Sequence[Sequence[Interval]],
-    policy: Policy,
-    key: bytes | str | None,
-    missing: Sequence[int],
-    settings: Mapping[str, object],
-    terms: TermOptions,
-) -> Corpus:
-    protect, rest = str(settings["protect"]), str(settings["rest"])
-    linked = [link(d, r.spans, policy.taxonomy).entities for d, r in zip(documents, done, strict=True)]
-    entities = list(acronyms.join(documents, linked, policy.taxonomy).entities)
-    warnings = list(_warnings(documents, classes, done, missing, protect, policy))
-    if all(r.phrases is not None for r in done):
-        told = choose([r.phrases for r in done if r.phrases is not None], classes, bounds, terms)
-        warnings += told.warnings
-        for i, (document, spans) in enumerate(zip(documents, told.spans, strict=True)):
-            known = merge((s.start, s.end) for e in entities[i] for s in e.spans)
-            free = [s for s in spans if not _within(known, s)]
-            more = link(document, free, policy.taxonomy).entities
-            entities[i] = tuple(sorted((*entities[i], *more), key=lambda e: e.spans[0]))
-    counted = [c for c, state in states.items() if state != "change"]
-    chunks: list[Chunk] = []
-    plans: list[Plan] = []
-    for i, (document, found, result) in enumerate(zip(documents, entities, done, strict=True)):
-        plan = _base(document, found, result.section, states, policy, rest, key)
-        taken = [(s.start, s.end) for e in found for s in e.spans] + [(e.start, e.end) for e in plan.edits]
-        tiles = [t for stretch in result.section for t in _uncut([b for b in bounds[i] if _in(b, stretch)], taken)]
-        quasi = [e for e in found if not is_direct(e.label, states, policy)]
-        values = values_of(document, quasi, tiles, counted, policy.taxonomy)
-        texts = _texts(document.text, tiles, plan.edits)
-        chunks += [Chunk(i, a, b, t, v) for (a, b), t, v in zip(tiles, texts, values, strict=True)]
-        plans.append(plan)
+    if metadata is None:
+        of_all = f"of {len(documents)} documents"
+        about["shown"] = sum(c not in map(str.strip, d.part_texts()) for d, c in zip(documents, classes, strict=True))
+        if about["shown"]:
+            warnings.append(
+                f"{about['shown']} {of_all} have their {protect} in a field that is no text and cannot be written again"
+            )
+        if named := sum(is_named_beside(d, c) for d, c in zip(documents, classes, strict=True)):
+            warnings.append(f"{named} {of_all} name their {protect} in a field that is not read and stays as it is")
     return Corpus(
         documents,
         protect,
         classes,
         dict(states),
-        tuple(r.section for r in done),
-        tuple(chunks),
-        tuple(entities),
-        tuple(plans),
-        settings,
+        tuple(r.section for r in results),
+        remove_common(chunks, classes, states, read.common),
+        entities,
+        plans,
+        about,
         tuple(warnings),
     )
 
 
-def _in(inner: Interval, outer: Interval) -> bool:
-    return outer[0] <= inner[0] and inner[1] <= outer[1]
+def _extend_labels(policy: Policy, states: Mapping[str, str]) -> Policy:
+    """Return the policy, extended to look for the categories' labels."""
+    extra = list_labels(states, policy.taxonomy)
+    labels = policy.labels if policy.every else tuple(dict.fromkeys((*policy.labels, *extra)))
+    category_labels = {label_of(c) for c in states}
+    return policy.with_(labels=labels, exclude=tuple(e for e in policy.exclude if e not in category_labels))
 
 
-def _uncut(tiles: Sequence[Interval], spans: Iterable[Interval]) -> list[Interval]:
-    """The tiles, their borders moved to the end of what they would cut."""
-    whole = merge(spans)
-    starts = [a for a, _ in whole]
+# One document
+
+
+def _read_item(job: _Job, item: _Item) -> _Result:
+    """Find and chunk in one document: the function that the workers run."""
+    document, policy = item.document, job.policy
+    protected = find_protected(document, item.value, job.kind, job.label, item.aliases)
+    spans = insert_protected(document.text, detect_with_key(document, policy, job.key), protected, policy.taxonomy)
+    covered = [(s.start, s.end) for s in spans]
+    section = tuple(_grow_section(item.section, covered))
+    tiles = tuple(join_cut_tiles(_split_stretch(document, a, b), covered) for a, b in section)
+    result = _Result(spans, section, tiles)
+    if category_of(TERM, job.states):
+        result = replace(result, phrases=find_phrases(document, spans, language=policy.language))
+    return replace(result, chunks=_split_document(document.text, result, encode, job)) if job.encode else result
+
+
+def _grow_section(section: Sequence[Interval], covered: Sequence[Interval]) -> Iterator[Interval]:
+    """Yield the section, grown by findings that its ends cut."""
+    starts = [a for a, _ in covered]
+
+    def find_cut(position: int) -> Interval | None:
+        i = bisect_left(starts, position) - 1
+        return covered[i] if i >= 0 and covered[i][1] > position else None
+
+    end = -1
+    for a, b in section:
+        first, last = find_cut(a), find_cut(b)
+        a, b = max(first[0] if first else a, end), last[1] if last else b
+        if a < b:
+            yield a, b
+        end = max(end, b)
+
+
+def _split_stretch(document: Document, start: int, end: int) -> tuple[Interval, ...]:
+    """Return the sentences of a stretch; parts and turns end them too."""
+    borders = {b for p in document.parts for b in p} | {t.end for t in document.turns}
+    borders |= {t.speaker[0] if t.speaker else t.start for t in document.turns}
+    out: list[Interval] = []
+    for a, b in pairwise([start, *sorted(b for b in borders if start < b < end), end]):
+        if out and not document.text[a:b].strip():
+            out[-1] = (out[-1][0], b)
+        else:
+            out += split_sentences(document.text, a, b)
+    return tuple(out)
+
+
+def _split_document(
+    text: str, result: _Result, encode: Callable[[Sequence[str]], Any], job: _Job
+) -> tuple[Interval, ...]:
+    breakpoint, min_chars, max_chars = job.sizes
+    spans = [(s.start, s.end) for s in result.spans]
+    stretches = (
+        split_chunks(
+            text,
+            tiles,
+            encode([text[a:b].strip() for a, b in tiles]),
+            breakpoint=breakpoint,
+            min_chars=min_chars,
+            max_chars=max_chars,
+            spans=spans,
+        )
+        for tiles in result.tiles
+    )
+    return tuple(chain.from_iterable(stretches))
+
+
+# The corpus
+
+
+def _link_corpus(
+    documents: Sequence[Document],
+    classes: Sequence[str],
+    job: _Job,
+    results: Sequence[_Result],
+    bounds: Sequence[Sequence[Interval]],
+    terms: TermOptions,
+) -> tuple[tuple[tuple[Entity, ...], ...], tuple[str, ...]]:
+    """Return the entities of each document, terms among them, and warnings."""
+    taxonomy = job.policy.taxonomy
+    linked = [link(d, r.spans, taxonomy).entities for d, r in zip(documents, results, strict=True)]
+    entities = join_acronyms(documents, linked, taxonomy).entities
+    phrases = [r.phrases for r in results if r.phrases is not None]
+    if len(phrases) < len(results):
+        return entities, ()
+    chosen = choose_terms(phrases, classes, bounds, terms)
+    out = []
+    for document, known, spans in zip(documents, entities, chosen.spans, strict=True):
+        covered = merge((s.start, s.end) for e in known for s in e.spans)
+        more = link(document, [s for s in spans if not _touches(covered, s)], taxonomy).entities
+        out.append(tuple(sorted((*known, *more), key=lambda e: e.spans[0])))
+    return tuple(out), chosen.warnings
+
+
+def _make_chunks(
+    documents: Sequence[Document],
+    entities: Sequence[Sequence[Entity]],
+    job: _Job,
+    results: Sequence[_Result],
+    bounds: Sequence[Sequence[Interval]],
+) -> tuple[list[Chunk], tuple[Plan, ...]]:
+    """Return the chunks of all documents, and per document the plan of the edits that are made in any case."""
+    counted = [c for c, state in job.states.items() if state != "change"]
+    chunks: list[Chunk] = []
+    plans: list[Plan] = []
+    for i, (document, linked, result) in enumerate(zip(documents, entities, results, strict=True)):
+        plan = _make_base_plan(document, linked, result.section, job)
+        edits = plan.edits
+        covered = [(s.start, s.end) for e in linked for s in e.spans] + [(e.start, e.end) for e in edits]
+        tiles = [
+            tile
+            for start, end in result.section
+            for tile in _move_borders([b for b in bounds[i] if start <= b[0] and b[1] <= end], covered)
+        ]
+        quasi = [e for e in linked if not job.is_direct(e.label)]
+        values = group_values(document, quasi, tiles, counted, job.policy.taxonomy)
+        starts = [e.start for e in edits]
+        for (a, b), chunk_values in zip(tiles, values, strict=True):
+            inside = edits[bisect_left(starts, a) : bisect_left(starts, b)]
+            text = apply_edits(document.text[a:b], (replace(e, start=e.start - a, end=e.end - a) for e in inside))
+            chunks.append(Chunk(i, a, b, text, chunk_values))
+        plans.append(plan)
+    return chunks, tuple(plans)
+
+
+def _move_borders(tiles: Sequence[Interval], spans: Iterable[Interval]) -> list[Interval]:
+    """Return the tiles, their borders moved to the end of spans that they would cut."""
+    merged = merge(spans)
+    starts = [a for a, _ in merged]
     out: list[Interval] = []
     for n, (a, b) in enumerate(tiles):
         if out:
             a = out[-1][1]
         i = bisect_left(starts, b) - 1
-        if n + 1 < len(tiles) and i >= 0 and whole[i][1] > b:
-            b = min(whole[i][1], tiles[-1][1])
+        if n + 1 < len(tiles) and i >= 0 and merged[i][1] > b:
+            b = min(merged[i][1], tiles[-1][1])
         if a < b:
             out.append((a, b))
     return out
 
 
-def _base(
-    document: Document,
-    entities: Sequence[Entity],
-    section: Sequence[Interval],
-    states: Mapping[str, str],
-    policy: Policy,
-    rest: str,
-    key: bytes | str | None,
-) -> Plan:
-    """The edits that are made in any case: direct identifiers and ``change`` categories in the section, all findings in
-    short fields and, where the rest is anonymised, outside the section."""
+def _make_base_plan(document: Document, entities: Sequence[Entity], section: Sequence[Interval], job: _Job) -> Plan:
+    """Return the edits that are made in any case: direct identifiers and ``change`` categories in the section, all
+    findings in short fields and, if the rest is anonymised, outside the section."""
     inside = merge(section)
-    dropped = merge(_left_out(document, section)) if rest == "drop" else []
+    dropped: list[Interval] = []
+    if job.rest == "drop":
+        dropped = merge(gap for stretch in everything(document) for gap in subtract(stretch, inside))
     edited: list[Entity] = []
     for entity in entities:
-        category = category_of(entity.label, states, policy.taxonomy)
-        always = is_direct(entity.label, states, policy) or states.get(category) == "change"
-        spans = tuple(s for s in entity.spans if (always if _within(inside, s) else not _within(dropped, s)))
+        always = job.is_edited(entity.label)
+        spans = tuple(s for s in entity.spans if (always if _touches(inside, s) else not _touches(dropped, s)))
         if spans:
             edited.append(replace(entity, spans=spans))
-    return make_plan(document, edited, policy, key=key)
+    return make_plan(document, edited, job.policy, key=job.key)
 
 
-def _within(whole: Sequence[Interval], span: Span) -> bool:
-    """Whether a span touches any of the sorted, disjoint intervals."""
-    i = bisect_left(whole, (span.end, 0)) - 1
-    return i >= 0 and whole[i][1] > span.start
+def _touches(intervals: Sequence[Interval], span: Span) -> bool:
+    """Whether a span overlaps any of the sorted, disjoint intervals."""
+    i = bisect_left(intervals, (span.end, 0)) - 1
+    return i >= 0 and intervals[i][1] > span.start
 
 
-def _left_out(document: Document, section: Sequence[Interval]) -> Iterator[Interval]:
-    """Running text outside the section."""
-    kept = merge(section)
-    for stretch in everything(document):
-        yield from subtract(stretch, kept)
-
-
-def _texts(text: str, tiles: Sequence[Interval], edits: Sequence[Edit]) -> Iterator[str]:
-    starts = [e.start for e in edits]
-    for a, b in tiles:
-        some = edits[bisect_left(starts, a) : bisect_left(starts, b)]
-        yield apply_edits(text[a:b], (replace(e, start=e.start - a, end=e.end - a) for e in some))
+def _list_warnings(
+    documents: Sequence[Document],
+    classes: Sequence[str],
+    job: _Job,
+    results: Sequence[_Result],
+    missing: Sequence[int],
+) -> Iterator[str]:
+    count, protect = len(documents), job.protect
+    if missing:
+        yield (
+            f"the section was not found in {len(missing)} of {count} documents, of which all text is taken; "
+            f"the first is number {missing[0]}"
+        )
+    if empty := sum(not r.section for r in results):
+        yield f"{empty} of {count} documents have no text in the section"
+    if silent := sum(not any(s.label == job.label and _touches(merge(r.section), s) for s in r.spans) for r in results):
+        yield f"{silent} of {count} documents never name their {protect}, as far as it was recognised"
+    telling = 0
+    for document, class_ in zip(documents, classes, strict=True):
+        names = (class_, *list_aliases(document, class_, job.kind, {}))
+        id_words = split_field_name(document.id)
+        telling += any(word in id_words for name in names for word in split_field_name(name).split() if len(word) > 3)
+    if telling:
+        yield (
+            f"{telling} of {count} documents have an id that holds a word of their {protect}; "
+            "rename them before they are released"
+        )
+    if max(Counter(classes).values()) == 1 and job.kind == "OTHER_IDENTIFYING_ATTRIBUTE":
+        yield f"every document has its own {protect}: is it a value, or an id?"
 
 
 def rewrite(
@@ -417,19 +445,19 @@ def rewrite(
     """Write the corpus's source again, in its own format, with the plans' edits.
 
     Args:
-        corpus: as :func:`load` made it of ``source``.
+        corpus: as :func:`load` read it from ``source``.
         source: the file or folder, unchanged since.
-        target: the file or folder to write, whole or not at all.
-        plans: per document, of :func:`allonym.swap.writing.write`; they leave out what is outside the section.
+        target: the file or folder to write, completely or not at all.
+        plans: per document, of :func:`allonym.swap.writing.write`; they leave out text outside the section.
         policy, key: for a first row of a table that may be data.
-        overwrite: replace what exists.
+        overwrite: replace existing files.
 
     Returns:
         How many documents were written.
 
     Raises:
         UsageError: source and target do not go together, or the target exists.
-        DataError: the source is not the one that was read, or holds the protected value where no tag can stand.
+        DataError: the source has changed since it was read, or holds the protected value in a field that is no text.
     """
     if len(plans) != len(corpus.documents):
         raise UsageError(f"{len(corpus.documents)} documents need as many plans, got {len(plans)}")
@@ -440,54 +468,22 @@ def rewrite(
         )
     loaded = Policy.load(policy)
 
-    def parts_of(number: int, document: Document) -> tuple[str, ...]:
+    def edit_parts(number: int, document: Document) -> tuple[str, ...]:
         if number == UNCOUNTED:
             return anonymize(document, loaded, key=key).parts
-        known = corpus.documents[number] if number < len(plans) else None
-        if known is None or known.part_texts() != document.part_texts():
+        original = corpus.documents[number] if number < len(plans) else None
+        if original is None or original.part_texts() != document.part_texts():
             raise DataError(f"{source} has changed since it was read; document {number + 1} is another one")
-        return tuple(apply_edits_to_parts(known.text, known.parts or ((0, len(known.text)),), plans[number].edits))
+        parts = original.parts or ((0, len(original.text)),)
+        return tuple(apply_edits_to_parts(original.text, parts, plans[number].edits))
 
     fields = corpus.settings.get("fields")
     return rewrite_path(
         source,
         target,
-        parts_of,
+        edit_parts,
         fields=[str(f) for f in fields] if isinstance(fields, (list, tuple)) else None,
         format=str(corpus.settings.get("format") or "") or None,
         overwrite=overwrite,
         count=len(plans),
     )
-
-
-def _warnings(
-    documents: Sequence[Document],
-    classes: Sequence[str],
-    done: Sequence[_Read],
-    missing: Sequence[int],
-    protect: str,
-    policy: Policy,
-) -> Iterator[str]:
-    if missing:
-        yield (
-            f"the section was not found in {len(missing)} of {len(documents)} documents, of which all text is taken; "
-            f"the first is number {missing[0] + 1}"
-        )
-    empty = sum(not r.section for r in done)
-    if empty:
-        yield f"{empty} of {len(documents)} documents have no text in the section"
-    label = policy_for(policy, protect)[1]
-    silent = sum(not any(s.label == label and _within(merge(r.section), s) for s in r.spans) for r in done)
-    if silent:
-        yield f"{silent} of {len(documents)} documents never name their {protect}, as far as it was recognised"
-    kind = kind_of(protect)
-    told = [(split_field_name(d.id), (c, *aliases_of(d, c, kind, {}))) for d, c in zip(documents, classes, strict=True)]
-    telling = sum(any(w in id for n in names for w in split_field_name(n).split() if len(w) > 3) for id, names in told)
-    if telling:
-        yield (
-            f"{telling} of {len(documents)} documents have an id that holds a word of their {protect}; "
-            "rename them before they are released"
-        )
-    few = sum(n == 1 for n in Counter(classes).values())
-    if few == len(documents) and kind_of(protect) == "OTHER_IDENTIFYING_ATTRIBUTE":
-        yield f"every document has its own {protect}: is it a value, or an id?"

@@ -1,6 +1,6 @@
 """Recoding: entities of one kind become one class before they are counted (P1 3.1.4: Goldman Sachs, investment bank).
 
-Only tables and risk see classes; what is exchanged are the entities themselves.
+Classes matter for tables and risk only; the entities themselves are exchanged.
 """
 
 from __future__ import annotations
@@ -9,30 +9,23 @@ import csv
 import io
 import json
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from allonym.errors import DataError, UnknownNameError
 from allonym.kb.base import ORGANISATIONS, PLACES, Item, KnowledgeBase
 from allonym.labels import TAXONOMY, Taxonomy
-from allonym.swap.categories import key_for, label_of
+from allonym.swap.categories import label_of, make_key
 
 FACTS = ("industry", "kind", "country")
-"""What the knowledge base may say of an entity: its trade (``bank``), its kind (``company``), its country."""
+"""Facts of the knowledge base: an entity's trade (``bank``), its kind (``company``), its country."""
 
 _KINDS: Mapping[str, tuple[str, ...]] = {
     "ORGANIZATION": ORGANISATIONS,
     "LOCATION": PLACES,
-    "PRODUCT": ("product",),
-    "EVENT": ("event",),
     "WORK_OF_ART": ("work",),
-    "AWARD": ("award",),
-    "LAW": ("law",),
-    "OCCUPATION": ("occupation",),
-    "NATIONALITY": ("nationality",),
-    "RELIGION": ("religion",),
-    "LANGUAGE": ("language",),
+    **{name.upper(): (name,) for name in "product event award law occupation nationality religion language".split()},
 }
 
 
@@ -42,9 +35,9 @@ class Recoding:
 
     Attributes:
         table: (category, key) to class; the category ``""`` stands for all.
-        knowledge: asked for what the table lacks; None: nothing is.
+        knowledge: for entities that the table lacks; None: they stay.
         facts: of :data:`FACTS`; the first that is known is the class.
-        taxonomy: tells which kinds of things a category's label can be.
+        taxonomy: gives the kinds of things that a category's label can be.
     """
 
     table: Mapping[tuple[str, str], str] = field(default_factory=dict)
@@ -61,20 +54,18 @@ class Recoding:
         return f"Recoding({len(self.table)} values{', knowledge base' if self.knowledge else ''})"
 
     def __call__(self, category: str, key: str) -> str:
-        """The class of an entity; its own key where nothing says one."""
-        for known in ((category, key), ("", key)):
-            if known in self.table:
-                return self.table[known]
-        return self._looked_up(category, key) or key
+        """Return the class of an entity; its own key if it has none."""
+        for entry in ((category, key), ("", key)):
+            if entry in self.table:
+                return self.table[entry]
+        return self._look_up(category, key) or key
 
-    def _looked_up(self, category: str, key: str) -> str:
+    def _look_up(self, category: str, key: str) -> str:
         kinds = next((_KINDS[name] for name in self.taxonomy.lineage(label_of(category)) if name in _KINDS), ())
-        if self.knowledge is None or not kinds:
-            return ""
-        found = self.knowledge.find(key, kinds)
-        return next(filter(None, (self._fact(found[0], fact) for fact in self.facts)), "") if found else ""
+        items = self.knowledge.find(key, kinds) if self.knowledge is not None and kinds else ()
+        return next(filter(None, (self._get_fact(items[0], fact) for fact in self.facts)), "") if items else ""
 
-    def _fact(self, item: Item, fact: str) -> str:
+    def _get_fact(self, item: Item, fact: str) -> str:
         assert self.knowledge is not None
         if fact == "country":
             if item.kind == "country":
@@ -91,70 +82,65 @@ def recoding(
     facts: tuple[str, ...] = ("industry", "kind"),
     taxonomy: Taxonomy = TAXONOMY,
 ) -> Recoding:
-    """A recoding from a user's table, a knowledge base, or both.
+    """Return a recoding from a user's table, a knowledge base, or both.
 
     Args:
         source: value to class, or category to such a mapping; or a file of them. ``.csv`` and ``.tsv``: columns
             ``value``, ``class`` and, if wanted, ``category``; ``.toml`` and ``.json``: ``value = "class"``, or a table
             for each category. Values are compared as entities are: case, legal forms and articles do not count.
-        knowledge: asked for what the table lacks.
+        knowledge: for entities that the table lacks.
         facts: of :data:`FACTS`; the first that it knows is the class.
         taxonomy: the labels.
 
     Raises:
         DataError: the file cannot be read, or is no such table; two rows give one value two classes.
-        UnknownNameError: a row's category is none, or a fact is none.
+        UnknownNameError: a row's category, or a fact, is unknown.
     """
-    given = _read(Path(source)) if isinstance(source, str | Path) else _rows(source or {}, "the recoding")
     where = str(source) if isinstance(source, str | Path) else "the recoding"
+    rows = _read_rows(Path(source)) if isinstance(source, str | Path) else _flatten(source or {}, where)
     table: dict[tuple[str, str], str] = {}
-    for category, value, into in given:
+    for category, value, class_ in rows:
         # A value without a category may be any: it is known by each of its normal forms.
         labels = [label_of(category)] if category else ["ORGANIZATION", "PERSON", "PRODUCT"]
         for label in labels:
             if label not in taxonomy:
                 raise UnknownNameError("category", category, [a.name for a in taxonomy], where)
-            place = (category, key_for(label, value, taxonomy))
-            if table.setdefault(place, into) != into:
+            if table.setdefault((category, make_key(label, value, taxonomy)), class_) != class_:
                 raise DataError(f"{where}: a value has two classes; each may have one")
     return Recoding(table, knowledge, facts, taxonomy)
 
 
-def _read(path: Path) -> list[tuple[str, str, str]]:
+def _read_rows(path: Path) -> list[tuple[str, str, str]]:
     suffix = path.suffix.lower()
-    readers: dict[str, Callable[[str], object]] = {".toml": tomllib.loads, ".json": json.loads}
-    if suffix not in (*readers, ".csv", ".tsv"):
+    if suffix not in (".toml", ".json", ".csv", ".tsv"):
         raise DataError(f"{path}: a recoding is a .csv, .tsv, .toml or .json file")
     try:
         text = path.read_text("utf-8-sig")
-        if suffix in readers:
-            return _rows(readers[suffix](text), str(path))
-        mark = "\t" if suffix == ".tsv" else ","
-        rows = list(csv.DictReader(io.StringIO(text, newline=""), delimiter=mark, strict=True))
+        if suffix in (".toml", ".json"):
+            return _flatten(tomllib.loads(text) if suffix == ".toml" else json.loads(text), str(path))
+        delimiter = "\t" if suffix == ".tsv" else ","
+        rows = list(csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True))
+    except DataError:
+        raise
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror}") from None
     except (ValueError, csv.Error) as error:
-        if isinstance(error, DataError):
-            raise
         raise DataError(f"{path}: not readable as {suffix[1:]}: {type(error).__name__}") from None
     if rows and not {"value", "class"} <= rows[0].keys():
         raise DataError(f"{path}: needs the columns 'value' and 'class', got {len(rows[0])} others")
-    out = []
     for number, row in enumerate(rows, 2):
         if not row["value"] or not row["class"]:
             raise DataError(f"{path}, line {number}: 'value' and 'class' must not be empty")
-        out.append((row.get("category") or "", row["value"], row["class"]))
-    return out
+    return [(row.get("category") or "", row["value"], row["class"]) for row in rows]
 
 
-def _rows(data: object, where: str) -> list[tuple[str, str, str]]:
+def _flatten(data: object, where: str) -> list[tuple[str, str, str]]:
     out: list[tuple[str, str, str]] = []
-    if isinstance(data, Mapping):
-        for key, value in data.items():
-            if isinstance(value, Mapping):
-                out += [(str(key), str(name), into) for name, into in value.items()]
-            else:
-                out.append(("", str(key), value))
-    if not isinstance(data, Mapping) or any(not isinstance(into, str) or not into for _, _, into in out):
+    for key, value in data.items() if isinstance(data, Mapping) else ():
+        if isinstance(value, Mapping):
+            out += [(str(key), str(name), class_) for name, class_ in value.items()]
+        else:
+            out.append(("", str(key), value))
+    if not isinstance(data, Mapping) or any(not isinstance(class_, str) or not class_ for _, _, class_ in out):
         raise DataError(f"{where}: maps values to classes, all of them text, in one table or one for each category")
     return out

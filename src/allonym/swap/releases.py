@@ -1,30 +1,38 @@
-"""What a search found: releases on a risk-utility plane, the choice of one, and why (P1 2.3, 3.2.2)."""
+"""The releases that a search measured, on a risk-utility plane: the choice of one, and why (P1 2.3, 3.2.2)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from allonym import __version__
 from allonym.errors import UnknownNameError, UsageError
+from allonym.serial import to_plain
 from allonym.stats import Estimate
 from allonym.swap import frontier as plane
 from allonym.swap.corpus import Corpus
-from allonym.swap.results import Cluster, Release, TableFit
-from allonym.swap.risk import RankStability, Risk, rank_stability
+from allonym.swap.results import Attack, Cluster, Release, TableFit
+from allonym.swap.risk import RankStability, Risk, compute_rank_stability
 from allonym.swap.sampling import Space
 from allonym.swap.selection import Fit
 from allonym.swap.settings import Settings
+from allonym.swap.utility import Task
 
 if TYPE_CHECKING:
     from allonym.intruder import Item
     from allonym.swap.checks import Checks
+    from allonym.swap.grid import Setting
     from allonym.swap.making import Made
+
+FORMAT = 1
+"""Version of the plain values."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a release comes from: its place in the grid of recorded prefixes, and entities moved, in the mean."""
+    """The place of a release in the grid of recorded prefixes, and the mean number of entities moved."""
 
     step: int
     moves: float
@@ -36,11 +44,11 @@ class Releases:
 
     Attributes:
         releases: by set of categories, then by rate.
-        places: per release, where it comes from.
+        places: per release, its place in the grid of recorded prefixes.
         tables: the marginal table of each set of categories, with its Ewens-Pitman fit (P1 Table 1).
         clusters: the components of the mixture that was chosen; fits: all that were tried; chosen_fit: that one.
-        dropped: sets of categories that are no candidates, and why.
-        risks, uniques: per set of categories, what its releases are judged by.
+        dropped: sets of categories that are no candidates, and the reason.
+        risks, uniques: per set of categories, the basis of its releases' measures.
         warnings, timings: for reports; seconds per stage.
     """
 
@@ -69,20 +77,25 @@ class Releases:
         sizes = sorted(self.settings.search.population)
         return self.settings.search.choose_at or sizes[len(sizes) // 2]
 
+    @property
+    def is_bounded(self) -> bool:
+        """Whether the risk is p*, not p."""
+        return self.settings.search.risk == "bounded"
+
     def risk(self, release: Release, population: float | None = None) -> Estimate:
-        """R of (2.16), with p or p* as the settings say.
+        """Return R of (2.16), with p or p* as the settings say.
 
         Raises:
             UsageError: it was not computed for this population size.
         """
         size = self.population if population is None else population
-        values = release.bounded if self.settings.search.risk == "bounded" else release.risk
+        values = release.bounded if self.is_bounded else release.risk
         if size not in values:
             raise UsageError(f"population {size:g} is none of the search: {', '.join(f'{n:g}' for n in values)}")
         return values[size]
 
     def points(self, population: float | None = None) -> list[tuple[float, float]]:
-        """(utility, risk) of each release; utility at most 1."""
+        """Return (utility, risk) of each release; utility at most 1."""
         return [(min(r.utility.value, 1.0), self.risk(r, population).value) for r in self.releases]
 
     @property
@@ -91,8 +104,8 @@ class Releases:
         return self.frontier_at(self.population)
 
     def frontier_at(self, population: float) -> tuple[Release, ...]:
-        """The same for another population size of the search."""
-        return tuple(self.releases[i] for i in plane.frontier(self.points(population)))
+        """Return the frontier for another population size of the search."""
+        return tuple(self.releases[i] for i in plane.find_frontier(self.points(population)))
 
     def best(
         self,
@@ -103,7 +116,7 @@ class Releases:
         offset: float | None = None,
         population: float | None = None,
     ) -> Release:
-        """The release to choose.
+        """Return the release to choose.
 
         With ``risk_cap`` the one of highest utility whose risk is at most that (2.6); with ``utility_floor`` the one of
         lowest risk whose utility is at least that; with ``slope`` the one that the line R = slope U + b touches, with
@@ -117,84 +130,80 @@ class Releases:
             UsageError: constraints that do not go together.
         """
         points = self.points(population)
-        if risk_cap is None and utility_floor is None and slope is None and offset is None:
-            return self._default(points)
-        index = plane.best(points, risk_cap=risk_cap, utility_floor=utility_floor, slope=slope, offset=offset)
-        return self.releases[index]
+        rule = {"risk_cap": risk_cap, "utility_floor": utility_floor, "slope": slope, "offset": offset}
+        if all(value is None for value in rule.values()):
+            return self._choose_default(points)
+        return self.releases[plane.best(points, **rule)]
 
-    def _default(self, points: Sequence[tuple[float, float]]) -> Release:
-        alike = [r for r in self.releases if r.cosine.value >= self.settings.search.min_cosine]
-        if not alike:  # then the one that keeps most
+    def _choose_default(self, points: Sequence[tuple[float, float]]) -> Release:
+        similar = [r for r in self.releases if r.cosine.value >= self.settings.search.min_cosine]
+        if not similar:  # then the one that keeps most
             top = max(r.cosine.value for r in self.releases)
-            alike = [r for r in self.releases if r.cosine.value == top]
+            similar = [r for r in self.releases if r.cosine.value == top]
         if self.settings.search.choose == "moved":
-            return max(alike, key=lambda r: (self.places[r.index].moves, -points[r.index][1], -r.index))
-        return min(alike, key=lambda r: (points[r.index][1], -points[r.index][0], r.index))
+            return max(similar, key=lambda r: (self.places[r.index].moves, -points[r.index][1], -r.index))
+        return min(similar, key=lambda r: (points[r.index][1], -points[r.index][0], r.index))
 
     def why(self, release: Release | int, *, population: float | None = None, **rule: float | None) -> str:
-        """Why :meth:`best` chose a release by this rule; without one, what :meth:`explain` says."""
-        given = {name: value for name, value in rule.items() if value is not None}
+        """Return why :meth:`best` chose a release by this rule; without one, the text of :meth:`explain`."""
+        rule = {name: value for name, value in rule.items() if value is not None}
         chosen = self.release(release)
-        if not given:
+        if not rule:
             return self.explain(chosen, population=population)
         size = self.population if population is None else population
-        said = plane.explain(
+        several = self.settings.search.draws > 1  # else there is no spread
+        sentences = plane.explain(
             self.points(size),
             names=[f"{' + '.join(r.categories)} with {r.swaps:,} swaps" for r in self.releases],
-            spreads=[(_sd(r.utility), self._sd_of_risk(r, size)) for r in self.releases] if self._drawn else None,
-            **given,
+            spreads=[(_get_sd(r.utility), self._get_risk_sd(r, size)) for r in self.releases] if several else None,
+            **rule,
         )
-        return " ".join((self._does(chosen), *said))
+        return " ".join((self._describe_effect(chosen), *sentences))
 
     def explain(self, release: Release | int, *, population: float | None = None) -> str:
-        """Why one would choose a release, or not: what it does, where it stands, and what its neighbours cost."""
+        """Return reasons to choose a release, or not: its effect, its place on the plane, and its neighbours."""
         chosen = self.release(release)
         size = self.population if population is None else population
         points = self.points(size)
         utility, risk = points[chosen.index]
         front = self.frontier_at(size)
-        said = [self._does(chosen), f"At N = {size:g} its risk is {risk:.4f} and its utility {utility:.4f}."]
+        out = [self._describe_effect(chosen), f"At N = {size:g} its risk is {risk:.4f} and its utility {utility:.4f}."]
         if chosen in front:
-            said.append(
+            out.append(
                 f"It is on the frontier: none of the {len(points)} releases is less risky and no less useful, or the "
                 "other way round."
             )
             useful = [r for r in front if points[r.index][0] > utility]  # both by falling utility and risk
             safe = [r for r in front if points[r.index][1] < risk]
             for other, word in ((useful[-1:], "More useful is"), (safe[:1], "Less risky is")):
-                said += [f"{word} {self._called(r, points)}." for r in other]
+                out += [f"{word} {self._describe_point(r, points)}." for r in other]
         elif better := [r for r in front if points[r.index][0] >= utility and points[r.index][1] <= risk]:
-            said.append(f"It is not on the frontier, for there is {self._called(better[0], points)}.")
-        if chosen == self._default(points):
-            said.append(self._rule(chosen))
-        return " ".join(said)
+            out.append(f"It is not on the frontier, for there is {self._describe_point(better[0], points)}.")
+        if chosen == self._choose_default(points):
+            out.append(self._describe_default_rule(chosen))
+        return " ".join(out)
 
-    @property
-    def _drawn(self) -> bool:
-        """Whether there are several draws, so that they have a spread."""
-        return self.settings.search.draws > 1
-
-    def _sd_of_risk(self, release: Release, size: float) -> float:
-        """The standard deviation over the draws alone: R is linear in m."""
+    def _get_risk_sd(self, release: Release, size: float) -> float:
+        """Return the standard deviation over the draws alone: R is linear in m."""
         table = self.risks[release.categories][size]
-        p = table.bounded if self.settings.search.risk == "bounded" else table.p
-        return _sd(release.uniques) * p.value / table.fit.singles if table.fit.singles else 0.0
+        p = table.bounded if self.is_bounded else table.p
+        return _get_sd(release.uniques) * p.value / table.fit.singles if table.fit.singles else 0.0
 
-    def _does(self, release: Release) -> str:
-        of, nats = len(self.uniques[release.categories]), release.distance_per_chunk.value
+    def _describe_effect(self, release: Release) -> str:
+        total, nats = len(self.uniques[release.categories]), release.distance_per_chunk.value
         return (
             f"Exchanging {' + '.join(release.categories)} in {release.swaps:,} swaps changes "
             f"{release.changed.value:,.0f} chunks ({100 * release.share.value:.0f} %), among them "
-            f"{release.uniques.value:,.0f} of {of:,} sample uniques; a changed chunk keeps a cosine of "
+            f"{release.uniques.value:,.0f} of {total:,} sample uniques; a changed chunk keeps a cosine of "
             f"{release.cosine.value:.3f} and {'loses' if nats <= 0 else 'gains'} {abs(nats):.2f} nats."
         )
 
-    def _called(self, release: Release, points: Sequence[tuple[float, float]]) -> str:
+    def _describe_point(self, release: Release, points: Sequence[tuple[float, float]]) -> str:
         utility, risk = points[release.index]
         name = " + ".join(release.categories)
         return f"{name} in {release.swaps:,} swaps, with risk {risk:.4f} and utility {utility:.4f}"
 
-    def _rule(self, chosen: Release) -> str:
+    def _describe_default_rule(self, chosen: Release) -> str:
         least = self.settings.search.min_cosine
         if chosen.cosine.value < least:
             return f"It is chosen because no release keeps a mean cosine of {least:g}, and it keeps the most."
@@ -204,7 +213,7 @@ class Releases:
         return f"It is chosen because it {best} {among}; no other constraint was given."
 
     def release(self, which: Release | int) -> Release:
-        """A release by its number, or itself.
+        """Return a release by its number, or itself.
 
         Raises:
             UnknownNameError: there is no release of this number.
@@ -218,12 +227,11 @@ class Releases:
     @property
     def stability(self) -> RankStability | None:
         """Whether the order of the sets of categories by p holds over the population sizes; None without uniques."""
-        bounded = self.settings.search.risk == "bounded"
-        values = {t.categories: t.bounded if bounded else t.p for t in self.tables if t.singles}
-        return rank_stability(values) if values else None
+        values = {t.categories: t.bounded if self.is_bounded else t.p for t in self.tables if t.singles}
+        return compute_rank_stability(values) if values else None
 
     def make(self, release: Release | int | None = None, *, draw: int = 0, **options: Any) -> Made:
-        """The corpus as released: the texts and plans of one draw; see :func:`allonym.swap.making.make`."""
+        """Write the corpus as released: the texts and plans of one draw; see :func:`allonym.swap.making.make`."""
         from allonym.swap.making import make
 
         return make(self, self.best() if release is None else self.release(release), draw=draw, **options)
@@ -238,32 +246,102 @@ class Releases:
         progress: Callable[[str, int, int], object] | None = None,
         **how: Any,
     ) -> Checks:
-        """What intruders make of several draws of a release (P1 3.2.2); see :func:`allonym.swap.checks.check`.
+        """Let intruders guess, in several draws of a release (P1 3.2.2); see :func:`allonym.swap.checks.check_runs`.
 
         Args:
             release: by default the one of :meth:`best`.
-            made: the first draw, where it is made already.
+            made: the first draw, if it exists already.
             background: outside texts to learn from, with the protected value of each.
             options: intruder to its options.
+            progress: called with (stage, done, total).
             how: of :meth:`make`.
         """
-        from allonym.swap.making import check
+        from allonym.swap.checks import check_release
 
         chosen = self.best() if release is None else self.release(release)
-        return check(self, chosen, made=made, background=background, options=options, progress=progress, **how)
+        return check_release(self, chosen, made=made, background=background, options=options, progress=progress, **how)
 
-    def to_dict(self, made: Made | None = None, **parts: Any) -> dict[str, Any]:
-        """Everything as plain values, for JSON and for :func:`allonym.report.swap_page`.
+    def to_dict(
+        self,
+        made: Made | None = None,
+        *,
+        chosen: Release | None = None,
+        why: str = "",
+        attacks: Iterable[Attack] = (),
+        guessed: Mapping[int, Mapping[str, tuple[bool, bool]]] | None = None,
+        task: Task | None = None,
+        grid: Iterable[Setting] = (),
+        title: str = "",
+        texts: bool = True,
+    ) -> dict[str, Any]:
+        """Return everything as plain values, for JSON and for :func:`allonym.report.swap_page`.
 
         Args:
-            made: the release that was written; adds what the fall-backs did, and texts side by side.
-            parts: ``chosen``, ``why``, ``attacks`` and ``guessed`` (of :meth:`check`), ``task``, ``grid``, ``title``,
-                and ``texts=False``, which leaves out whatever shows words of the corpus.
+            made: the release that was written; adds the numbers of the fall-backs, and texts side by side.
+            chosen, why: the choice, and its reasons.
+            attacks, guessed: of :meth:`check`.
+            task: of :func:`allonym.swap.task_utility`; grid: of :func:`allonym.swap.grid`.
+            title: of the report.
+            texts: whether words of the corpus are included.
         """
-        from allonym.swap.plain import to_dict
+        corpus, settings, fit = self.corpus, self.settings, self.chosen_fit
+        best = chosen or (made.release if made else self.best())
+        numbers = dict(made.numbers) if made else {}
+        values = {
+            "format": FORMAT,
+            "version": __version__,
+            "title": title or f"Named entity swapping: {corpus.protect} protected",
+            "corpus": {
+                "protect": corpus.protect,
+                "documents": len(corpus.documents),
+                "chunks": len(corpus.chunks),
+                "classes": len(set(corpus.classes)),
+                "categories": corpus.categories,
+                "swapped": Counter(corpus.categories.values())["swap"],
+                "characters": sum(len(chunk.text) for chunk in corpus.chunks),
+                "changed_words": numbers.get("words"),
+            },
+            "settings": {**settings.to_dict(), "corpus": corpus.settings, "seed": self.seed},
+            "warnings": self.warnings,
+            "populations": settings.search.population,
+            "tables": self.tables,
+            "stability": self.stability,
+            "mixture": {
+                "family": fit.family,
+                "clusters": self.clusters,
+                "log_likelihood": fit.log_likelihood,
+                "selection": self.fits,
+                "chosen": next(i for i, f in enumerate(self.fits) if f is fit),
+            },
+            "releases": [{**to_plain(r), "moves": self.places[r.index].moves} for r in self.releases],
+            "dropped": [{"categories": c, "reason": reason} for c, reason in self.dropped.items()],
+            "frontier": {n: [r.index for r in self.frontier_at(n)] for n in settings.search.population},
+            "chosen": best.index,
+            "population": self.population,
+            "why": why or self.explain(best),
+            "attacks": list(attacks),
+            "task": task,
+            "fallback": numbers.pop("fallen", {}),
+            "leftover": numbers.pop("left", {}),
+            "released": numbers or None,
+            "outcomes": [
+                {**to_plain(outcome), "guessed": (guessed or {}).get(outcome.chunk, {})}
+                for outcome in (made.outcomes if made else ())
+            ],
+            "grid": list(grid),
+            "timings": self.timings,
+        }
+        out: dict[str, Any] = to_plain(values)
+        if not texts:
+            for attack in out["attacks"]:
+                attack["terms"] = []
+            for cluster in out["mixture"]["clusters"]:
+                cluster["words"] = []
+            for outcome in out["outcomes"]:
+                for name in ("before", "after", "marks", "marks_before"):
+                    del outcome[name]
+        return out
 
-        return to_dict(self, made, **parts)
 
-
-def _sd(value: Estimate) -> float:
+def _get_sd(value: Estimate) -> float:
     return (value.high - value.low) / 2

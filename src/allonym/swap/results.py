@@ -1,4 +1,4 @@
-"""What a search found: releases with risk and utility, and what these rest on. Plain data for JSON and reports."""
+"""The results of a search: releases with risk and utility, and the models behind them. Plain data for reports."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Release:
         distance: D of (2.17), nats; distance_per_chunk: D per changed chunk.
         cosine: mean cosine between a changed chunk's vectors before and after.
         risk: population size N to R of (2.16) with p; bounded: the same with p*.
-        remaining: population size to the expected number of population uniques left, p (s1 - m).
+        remaining: population size to the expected number of population uniques that remain, p (s1 - m).
         flags: remarks, e.g. ``utility above 1``, ``p clipped``.
     """
 
@@ -60,8 +60,8 @@ class TableFit:
         status: ``interior | alpha=0 | all-singletons | one-block | empty``.
         share: s_1 / number of chunks of the corpus, as in P1's Table 1.
         p, bounded: population size to p of (2.15) and p*.
-        population: population size to the expected number of population uniques, (2.13), or (2.14) where the risk is
-            the paper's.
+        population: population size to the expected number of population uniques, (2.13), or (2.14) if the risk is the
+            paper's.
     """
 
     categories: tuple[str, ...]
@@ -88,7 +88,7 @@ class Cluster:
         size: chunks assigned to it; documents: how many documents they are from.
         weight, rho: mixture weight, concentration.
         x, y: its mean direction on the map of clusters (first two principal directions of the means).
-        words: what its chunks speak of: words that stand out, from post-suppression texts, each in several documents.
+        words: the topic of its chunks: words that stand out, from post-suppression texts, each in several documents.
         degenerate: rho at its cap.
     """
 
@@ -104,7 +104,7 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True)
 class Attack:
-    """What one intruder made of changed chunks (P1 3.2.2).
+    """How well one intruder guesses changed chunks (P1 3.2.2).
 
     Attributes:
         intruder: its name.
@@ -113,9 +113,9 @@ class Attack:
         exact, asymptotic, continuity: McNemar's p values; the asymptotic ones without and with continuity correction.
         statistic: McNemar's chi squared, without correction.
         chance: accuracy of guessing the most frequent class.
-        second: accuracy of the first two guesses after the exchange; None where an intruder makes one guess only.
-        told: accuracy after it was told that terms were altered, and that they were interchanged between two texts.
-        terms: (term, weight): what gave the class away most after the exchange. Hidden from ``repr``.
+        second: accuracy of the first two guesses after the exchange; None if an intruder makes one guess only.
+        told: accuracy once the intruder knows that terms were altered, or that they were exchanged between two texts.
+        terms: (term, weight) that gave the class away most after the exchange. Hidden from ``repr``.
     """
 
     intruder: str
@@ -138,8 +138,8 @@ class Outcome:
 
     Attributes:
         document: index of its document; chunk: index of the chunk; cluster: its component.
-        before: as it was after suppression of direct identifiers; after: as released.
-        marks: (start, end, category, kind) of what was replaced in ``after``; kind is ``swap`` or an operator's name.
+        before: its text after suppression of direct identifiers; after: as released.
+        marks: (start, end, category, kind) of replacements in ``after``; kind is ``swap`` or an operator's name.
         partners: chunks that its entities came from.
         cosine: between the two texts' vectors; D: the change of its log density, nats.
         guessed: intruder to (right before, right after).

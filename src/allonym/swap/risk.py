@@ -1,4 +1,4 @@
-"""How likely a unique chunk is unique in the population too, and what a swap takes away of that.
+"""How likely a unique chunk is unique in the population too, and how much of that a swap removes.
 
 P1 (arXiv 2505.21128) section 2.4.3, equations (2.15) and (2.16). n is that of the fitted table throughout.
 """
@@ -9,12 +9,14 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import ClassVar
 
 from allonym.errors import DataError, UsageError
+from allonym.serial import Serialisable
 from allonym.stats import Estimate
 from allonym.stats.partition import Partition, fit_partition, log_stay, log_uniques
 
-__all__ = ["RankStability", "Risk", "assess", "rank_stability"]
+__all__ = ["RankStability", "Risk", "assess_risk", "compute_rank_stability"]
 
 _NONE = "no sample uniques: nothing to protect"
 
@@ -27,7 +29,7 @@ class Risk:
         fit: the Ewens-Pitman fit of the table.
         population: N.
         p: (2.15), the share of the sample uniques that are unique in the population, E[S_1] n / (N s_1), clipped to
-            [0, 1]; NaN where there is no sample unique.
+            [0, 1]; NaN if there is no sample unique.
         bounded: p*, the probability that a sample unique is unique in the population: (2.15) with s_1 replaced by its
             expectation, so that it never leaves (0, 1].
         uniques: E[S_1], expected uniques of the population.
@@ -49,57 +51,54 @@ class Risk:
     @property
     def flags(self) -> tuple[str, ...]:
         """Remarks for a report."""
-        found = []
-        if not self.fit.singles:
-            found.append(_NONE)
-        if self.clipped:
-            found.append("p clipped")
-        if not self.fit.fitted:
-            found.append(f"no fit: {self.fit.status}")
-        elif self.fit.status == "alpha=0":
-            found.append("alpha on its boundary")
-        return tuple(found)
+        remarks = {
+            _NONE: not self.fit.singles,
+            "p clipped": self.clipped,
+            f"no fit: {self.fit.status}": not self.fit.fitted,
+            "alpha on its boundary": self.fit.fitted and self.fit.status == "alpha=0",
+        }
+        return tuple(remark for remark, applies in remarks.items() if applies)
 
     def after(self, m: float) -> Estimate:
-        """R of (2.16) once ``m`` of the sample uniques were swapped: 1 - (m / s_1) p, in [1 - p, 1].
+        """Return R of (2.16) once ``m`` of the sample uniques were swapped: 1 - (m / s_1) p, in [1 - p, 1].
 
         Without sample uniques R is 1, and the estimate's method says so.
 
         Raises:
             UsageError: m below 0 or above s_1.
         """
-        return self._after(m, self.p)
+        return self._compute_after(m, self.p)
 
     def bounded_after(self, m: float) -> Estimate:
-        """The same as :meth:`after` with p* in place of p."""
-        return self._after(m, self.bounded)
+        """Return the same as :meth:`after` with p* in place of p."""
+        return self._compute_after(m, self.bounded)
 
     def remaining(self, m: float) -> Estimate:
-        """Expected number of sample uniques that are unique in the population and were not swapped: p (s_1 - m).
+        """Return the expected number of unswapped sample uniques that are unique in the population: p (s_1 - m).
 
         Raises:
             UsageError: m below 0 or above s_1.
         """
-        left = self.fit.singles - self._uniques(m)
+        unswapped = self.fit.singles - self._check_uniques(m)
         if not self.fit.singles:
             return Estimate(0.0, 0.0, 0.0, self.fit.n, _NONE)
-        return Estimate(left * self.p.value, left * self.p.low, left * self.p.high, self.fit.n, self.p.method)
+        return _scale(self.p, unswapped)
 
-    def _after(self, m: float, p: Estimate) -> Estimate:
-        swapped = self._uniques(m)
+    def _compute_after(self, m: float, p: Estimate) -> Estimate:
+        swapped = self._check_uniques(m)
         if not self.fit.singles:
             return Estimate(1.0, 1.0, 1.0, self.fit.n, _NONE)
         share = swapped / self.fit.singles
         return Estimate(1 - share * p.value, 1 - share * p.high, 1 - share * p.low, self.fit.n, p.method)
 
-    def _uniques(self, m: float) -> float:
+    def _check_uniques(self, m: float) -> float:
         if not 0 <= m <= self.fit.singles:
             raise UsageError(f"m: must lie between 0 and the table's {self.fit.singles} sample uniques, got {m:g}")
         return m
 
 
-def assess(table: Mapping[int, int] | Partition, population: float, *, asymptotic: bool = False) -> Risk:
-    """The risk of a table, given its frequencies ``{j: s_j}`` or their fit.
+def assess_risk(table: Mapping[int, int] | Partition, population: float, *, asymptotic: bool = False) -> Risk:
+    """Return the risk of a table, given its frequencies ``{j: s_j}`` or their fit.
 
     Args:
         table: frequencies; or a fit, which saves fitting again for every population size.
@@ -115,21 +114,18 @@ def assess(table: Mapping[int, int] | Partition, population: float, *, asymptoti
         raise DataError(f"the table holds {fit.n} chunks; at least 2 with an entity of its categories are required")
     if not (population >= fit.n and math.isfinite(population)):
         raise UsageError(f"population: must be finite and at least the table's {fit.n} chunks, got {population:g}")
-    lone = fit.status == "all-singletons"
-    uniques = fit.estimate(
-        log_uniques(population, asymptotic=asymptotic), degenerate=float(population) if lone else 0.0
-    )
+    degenerate = float(population) if fit.status == "all-singletons" else 0.0
+    uniques = fit.estimate(log_uniques(population, asymptotic=asymptotic), degenerate=degenerate)
     if not fit.singles:
         none = Estimate(math.nan, math.nan, math.nan, fit.n, _NONE)
         return Risk(fit, float(population), none, none, uniques, math.nan)
-    scale = fit.n / population / fit.singles
-    p = Estimate(scale * uniques.value, scale * uniques.low, scale * uniques.high, fit.n, uniques.method)
+    p = _scale(uniques, fit.n / population / fit.singles, fit.n)
     stay = fit.estimate(log_stay(fit.n, population), degenerate=1.0)
     return Risk(fit, float(population), _clip(p), _clip(stay), uniques, p.value)
 
 
 @dataclass(frozen=True, slots=True)
-class RankStability:
+class RankStability(Serialisable):
     """Whether the order of several tables by risk holds over a range of population sizes.
 
     Attributes:
@@ -137,7 +133,7 @@ class RankStability:
         orders: per size, the tables' categories, the highest value first.
         settled: per size, the share of pairs of tables whose difference has a 95 % interval without 0.
         tau: per size, Kendall's tau between its order and that of the smallest size.
-        agree: share of pairs that stand in the same order at every size.
+        agree: share of pairs that have the same order at every size.
     """
 
     populations: tuple[float, ...]
@@ -145,6 +141,7 @@ class RankStability:
     settled: tuple[float, ...]
     tau: tuple[float, ...]
     agree: float
+    KEYS: ClassVar = ("populations", "orders", "settled", "tau", "agree", "sentences")
 
     @property
     def highest(self) -> tuple[tuple[str, ...], ...]:
@@ -158,25 +155,25 @@ class RankStability:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What it means, for a report."""
+        """The result in words, for a report."""
         first, last = self.populations[0], self.populations[-1]
         span = f"N = {first:g}" if first == last else f"N = {first:g} to {last:g}"
-        said = []
+        out = []
         for word, ends in (("highest", self.highest), ("lowest", self.lowest)):
-            changes = [f"{_name(ends[0])} at N = {first:g}"]
-            for before, here, size in zip(ends, ends[1:], self.populations[1:], strict=False):
-                if here != before:
-                    changes.append(f"{_name(here)} from N = {size:g}")
-            where = f"{_name(ends[0])} at {span}" if len(changes) == 1 else ", ".join(changes)
-            said.append(f"The {word} is {where}.")
-        said.append(f"{_percent(self.agree)} of the pairs stand in the same order at {span}.")
-        low, high = min(self.settled), max(self.settled)
-        share = _percent(low) if low == high else f"{_percent(low)} to {_percent(high)}"
-        said.append(f"Given the 95 % intervals, the order of {share} of the pairs is settled.")
-        return tuple(said)
+            names = [" x ".join(categories) for categories in ends]
+            changes = [f"{names[0]} at N = {first:g}"]
+            for before, name, size in zip(names, names[1:], self.populations[1:], strict=False):
+                if name != before:
+                    changes.append(f"{name} from N = {size:g}")
+            out.append(f"The {word} is {f'{names[0]} at {span}' if len(changes) == 1 else ', '.join(changes)}.")
+        out.append(f"{100 * self.agree:.0f} % of the pairs stand in the same order at {span}.")
+        low, high = (f"{100 * share:.0f} %" for share in (min(self.settled), max(self.settled)))
+        share = low if min(self.settled) == max(self.settled) else f"{low} to {high}"
+        out.append(f"Given the 95 % intervals, the order of {share} of the pairs is settled.")
+        return tuple(out)
 
 
-def rank_stability(values: Mapping[tuple[str, ...], Mapping[float, Estimate]]) -> RankStability:
+def compute_rank_stability(values: Mapping[tuple[str, ...], Mapping[float, Estimate]]) -> RankStability:
     """Rank tables, by p, p*, R or any other estimate, at each population size.
 
     Whether a difference is settled is judged by the interval that Zou and Donner (2008, doi:10.1002/sim.3095) recover
@@ -199,45 +196,31 @@ def rank_stability(values: Mapping[tuple[str, ...], Mapping[float, Estimate]]) -
     pairs = list(combinations(keys, 2))
     orders, settled, signs = [], [], []
     for size in populations:
-        here = {key: usable[key][size] for key in keys}
-        orders.append(tuple(sorted(keys, key=lambda key: (-here[key].value, key))))
-        settled.append(_share([_settled(here[a], here[b]) for a, b in pairs]))
-        signs.append([_sign(here[a].value - here[b].value) for a, b in pairs])
-    return RankStability(
-        populations,
-        tuple(orders),
-        tuple(settled),
-        tuple(_tau(signs[0], row) for row in signs),
-        _share([len(set(column)) == 1 for column in zip(*signs, strict=True)]),
-    )
+        estimates = {key: usable[key][size] for key in keys}
+        orders.append(tuple(sorted(keys, key=lambda key: (-estimates[key].value, key))))
+        settled.append(_mean([_is_settled(estimates[a], estimates[b]) for a, b in pairs]))
+        gaps = [estimates[a].value - estimates[b].value for a, b in pairs]
+        signs.append([(gap > 0) - (gap < 0) for gap in gaps])
+    # Kendall's tau-a from the signs of all pairs
+    tau = tuple(_mean([a * b for a, b in zip(signs[0], row, strict=True)]) for row in signs)
+    agree = _mean([len(set(column)) == 1 for column in zip(*signs, strict=True)])
+    return RankStability(populations, tuple(orders), tuple(settled), tau, agree)
 
 
-def _settled(one: Estimate, other: Estimate) -> bool:
-    high, low = (one, other) if one.value >= other.value else (other, one)
+def _is_settled(a: Estimate, b: Estimate) -> bool:
+    high, low = (a, b) if a.value >= b.value else (b, a)
     return high.value - low.value > math.hypot(high.value - high.low, low.high - low.value)
 
 
-def _tau(one: Sequence[int], other: Sequence[int]) -> float:
-    """Kendall's tau-a from the signs of all pairs; 1 where there is no pair."""
-    return sum(a * b for a, b in zip(one, other, strict=True)) / len(one) if one else 1.0
+def _mean(values: Sequence[int]) -> float:
+    # 1 where there is no pair
+    return sum(values) / len(values) if values else 1.0
 
 
-def _share(found: Sequence[bool]) -> float:
-    return sum(found) / len(found) if found else 1.0
-
-
-def _sign(value: float) -> int:
-    return (value > 0) - (value < 0)
+def _scale(e: Estimate, factor: float, n: int | None = None) -> Estimate:
+    return Estimate(factor * e.value, factor * e.low, factor * e.high, e.n if n is None else n, e.method)
 
 
 def _clip(e: Estimate) -> Estimate:
     value, low, high = (min(1.0, max(0.0, x)) for x in (e.value, e.low, e.high))
     return Estimate(value, low, high, e.n, e.method)
-
-
-def _name(categories: tuple[str, ...]) -> str:
-    return " x ".join(categories)
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %"

@@ -1,4 +1,4 @@
-"""One swap from a corpus to everything that is written: search, choice, release, checks; what an interrupted one keeps.
+"""One swap from a corpus to its outputs: search, choice, release, checks; and the state of an interrupted one.
 
 Needs the extra ``swap``.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import gc
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,20 +15,19 @@ from typing import Any
 from allonym.files.output import Lines, PartFile
 from allonym.intruder import Item
 from allonym.policy import Policy
-from allonym.swap.checks import item_before
-from allonym.swap.corpus import Corpus
+from allonym.swap.checks import make_item
+from allonym.swap.corpus import Advance, Corpus
 from allonym.swap.grid import Setting
-from allonym.swap.grid import grid as grid_of
+from allonym.swap.grid import grid as search_grid
 from allonym.swap.making import Made
 from allonym.swap.reading import load, rewrite
 from allonym.swap.releases import Releases
 from allonym.swap.results import Release
+from allonym.swap.rows import Spread
 from allonym.swap.search import search
 from allonym.swap.settings import Settings
-from allonym.swap.shards import Spread
-from allonym.swap.task import labels_of, task_utility
+from allonym.swap.utility import list_task_labels, task_utility
 
-Advance = Callable[[str, int, int], None]
 STAGES: Mapping[str, str] = {
     "read": "reading",
     "embed": "vectors",
@@ -40,33 +39,33 @@ STAGES: Mapping[str, str] = {
     "check words": "intruder 2",
     "grid": "grid",
 }
-"""What the stages are called where their progress is shown, in their order."""
+"""The stages, in order, with their names for a display of progress."""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a run found: all releases, the one that was made, and every number as plain values."""
+    """The result of a run: all releases, the one that was made, and every number as plain values."""
 
     releases: Releases
     made: Made
-    told: dict[str, Any] = field(repr=False)
+    values: dict[str, Any] = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One swap: what is read, how, and what is chosen.
+    """One swap: its source, how it is read, and the choice.
 
     Attributes:
         source: file or folder.
         protect: the metadata key that nobody may guess.
         settings: of the search.
-        policy: what is looked for, and what direct identifiers become.
+        policy: of detection, and of direct identifiers.
         reading: further arguments of :func:`allonym.swap.load`.
         rule: arguments of :meth:`allonym.swap.Releases.best`.
         key: secret of keyed operators.
-        seed: of all that is drawn.
+        seed: of all random choices.
         workers: processes that read; any number gives the same bytes.
-        spread: who works instead, see :func:`allonym.scale.swap_workers`; None: this machine. The same bytes.
+        spread: other workers, see :func:`allonym.scale.swap_workers`; None: this machine. The same bytes.
     """
 
     source: str | Path
@@ -83,7 +82,7 @@ class Run:
     def load(
         self, settings: Settings | None = None, advance: Advance | None = None, source: str | Path | None = None
     ) -> Corpus:
-        """The corpus, or another, as these settings read it; by default the run's own."""
+        """Read the corpus, or another one in the same way; by default with the run's settings."""
         return load(
             source or self.source,
             self.protect,
@@ -97,7 +96,7 @@ class Run:
         )
 
     def intruder_options(self) -> dict[str, dict[str, object]]:
-        """What intruders must know beside the settings: the endpoint of a language model."""
+        """Return the options of intruders beside the settings: the endpoint of a language model."""
         if "llm" not in self.settings.check.intruders:
             return {}
         return {"llm": {"settings": Policy.load(self.policy).llm}}
@@ -110,18 +109,18 @@ class Run:
         label: str | None = None,
         corpus: Corpus | None = None,
     ) -> Releases:
-        """Every release, measured.
+        """Measure every release.
 
         Args:
             state: folder of finished parts, from which an interrupted search goes on.
-            advance: called with (stage, done, of how many).
-            label: metadata that a task will predict; what is wrong with it is told before the work.
-            corpus: as :meth:`load` gave it; by default it is read.
+            advance: called with (stage, done, total).
+            label: metadata that a task will predict; it is checked before the work begins.
+            corpus: as :meth:`load` returned it; by default it is read.
         """
         corpus = self.load(advance=advance) if corpus is None else corpus
         gc.freeze()  # it stays to the end, and may be millions of objects to pass over each time
         if label:
-            labels_of(corpus, label)
+            list_task_labels(corpus, label)
         return search(
             corpus,
             self.settings,
@@ -132,14 +131,14 @@ class Run:
             spread=self.spread,
         )
 
-    def best(self, found: Releases) -> tuple[Release, str]:
-        """The release that the rule chooses, and why."""
-        best = found.best(**self.rule)
-        return best, found.why(best, **self.rule)
+    def best(self, releases: Releases) -> tuple[Release, str]:
+        """Return the release that the rule chooses, and why."""
+        best = releases.best(**self.rule)
+        return best, releases.why(best, **self.rule)
 
     def whole(
         self,
-        found: Releases,
+        releases: Releases,
         *,
         background: Path | None = None,
         label: str | None = None,
@@ -151,32 +150,32 @@ class Run:
         """Choose, make, check.
 
         Args:
-            found: of :meth:`search`.
+            releases: of :meth:`search`.
             background: further texts that intruders learn from.
-            label: metadata whose prediction tells the utility for a task.
-            grid: say how the choice hangs on the settings.
-            texts: the plain values may show words of the corpus.
+            label: metadata whose prediction gives the utility for a task.
+            grid: whether to search over a grid of settings too.
+            texts: whether the plain values may hold words of the corpus.
             state, advance: as for :meth:`search`.
         """
-        best, why = self.best(found)
-        made = found.make(best, policy=self.policy, key=self.key, spread=self.spread)
+        best, why = self.best(releases)
+        made = releases.make(best, policy=self.policy, key=self.key, spread=self.spread)
         checks = None
         if self.settings.check.intruders:
-            outside = [] if background is None else _background(self.load(source=background))
-            checks = found.check(
+            outside = [] if background is None else _list_background(self.load(source=background))
+            checks = releases.check(
                 best,
                 made=made,
                 policy=self.policy,
                 key=self.key,
                 background=outside,
                 options=self.intruder_options(),
-                progress=_renamed(advance),
+                progress=_name_check_stages(advance),
                 spread=self.spread,
             )
-        task = task_utility(found.corpus, label, found.space.raw, made.vectors) if label else None
+        task = task_utility(releases.corpus, label, releases.space.raw, made.vectors) if label else None
         points: tuple[Setting, ...] = ()
         if grid:
-            points = grid_of(
+            points = search_grid(
                 lambda t: self.load(self.settings.with_({"read.threshold": t})),
                 self.settings,
                 seed=self.seed,
@@ -185,7 +184,7 @@ class Run:
                 workers=self.workers,
                 spread=self.spread,
             )
-        told = found.to_dict(
+        values = releases.to_dict(
             made,
             chosen=best,
             why=why,
@@ -195,11 +194,11 @@ class Run:
             grid=points,
             texts=texts,
         )
-        return Result(found, made, told)
+        return Result(releases, made, values)
 
     def write(
         self,
-        found: Releases,
+        releases: Releases,
         made: Made,
         target: Path | None,
         *,
@@ -208,45 +207,45 @@ class Run:
         beside: Mapping[Path, str] | None = None,
         overwrite: bool = False,
     ) -> None:
-        """Every output whole, or none.
+        """Write every output completely, or none.
 
         Args:
-            found, made: the releases, and the one to write.
+            releases, made: the releases, and the one to write.
             target: the corpus as released, in its own format.
-            plans: file for a plan per document, as JSON lines; ``originals``: what was replaced too.
-            beside: further files and what they hold; for their owner alone.
-            overwrite: replace what exists.
+            plans: file for a plan per document, as JSON lines; ``originals``: with the replaced text.
+            beside: further files and their content; for their owner alone.
+            overwrite: replace existing files.
         """
         parts: list[Lines | PartFile] = []
         try:
             if plans is not None:
                 lines = Lines(plans, private=originals)
                 parts.append(lines)
-                for document, one in zip(found.corpus.documents, made.plans, strict=True):
-                    told = {"id": document.id, **one.to_dict(originals=originals)}
-                    lines.write(json.dumps(told, ensure_ascii=False))
+                for document, plan in zip(releases.corpus.documents, made.plans, strict=True):
+                    row = {"id": document.id, **plan.to_dict(originals=originals)}
+                    lines.write(json.dumps(row, ensure_ascii=False))
             for path, text in (beside or {}).items():
                 parts.append(part := PartFile(path))
                 part.path.chmod(0o600)  # it may hold originals
                 part.write(text.encode("utf-8", "backslashreplace"))
             if target is not None:
                 policy, key = self.policy, self.key
-                rewrite(found.corpus, self.source, target, made.plans, policy=policy, key=key, overwrite=overwrite)
+                rewrite(releases.corpus, self.source, target, made.plans, policy=policy, key=key, overwrite=overwrite)
             for part_ in parts:
                 part_.finish()
-        except BaseException:  # nothing half written stays
+        except BaseException:  # no partial file stays
             for part_ in parts:
                 part_.close(remove=True)
             raise
 
 
-def _background(corpus: Corpus) -> list[tuple[Item, str]]:
-    """Chunks of another corpus, as intruders see them, with the protected value of each."""
-    return [(item_before(corpus, i), corpus.class_of(i)) for i in range(len(corpus.chunks))]
+def _list_background(corpus: Corpus) -> list[tuple[Item, str]]:
+    """Return the chunks of another corpus, as intruders see them, with the protected value of each."""
+    return [(make_item(corpus, i), corpus.class_of(i)) for i in range(len(corpus.chunks))]
 
 
-def _renamed(advance: Advance | None) -> Advance | None:
-    """Progress of the checks: the stage is told with the intruder's name."""
+def _name_check_stages(advance: Advance | None) -> Advance | None:
+    """Return a report of progress whose stages have the intruders' names."""
     if advance is None:
         return None
     return lambda stage, done, total: advance("drawn" if stage == "draws" else f"check {stage}", done, total)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import combinations
@@ -18,20 +19,32 @@ from allonym.errors import DataError, UsageError
 from allonym.files.state import State, digest
 from allonym.stats import Estimate, mean
 from allonym.stats.partition import fit_partition
-from allonym.swap.clusters import summaries
-from allonym.swap.corpus import Corpus
-from allonym.swap.fitting import Advance, embed, fit_mixtures, make_space
+from allonym.swap.clusters import summarise_clusters
+from allonym.swap.corpus import Advance, Corpus, digest_corpus, ignore_progress
+from allonym.swap.fitting import NO_CHUNKS, embed_corpus, fit_mixtures, make_space
 from allonym.swap.recoding import Recoding, recoding
 from allonym.swap.releases import Place, Releases
 from allonym.swap.results import Release, TableFit
-from allonym.swap.risk import Risk, assess
-from allonym.swap.sampling import Grid, Point, Space, draw, evaluate
-from allonym.swap.selection import Fit, chosen
+from allonym.swap.risk import Risk, assess_risk
+from allonym.swap.rows import Spread
+from allonym.swap.sampling import Grid, Point, Space, draw_sequence, measure_prefixes
+from allonym.swap.selection import Fit, choose_fit
 from allonym.swap.settings import Settings
-from allonym.swap.shards import Spread
-from allonym.swap.state import corpus_digest
 from allonym.swap.table import Table, tabulate
-from allonym.swap.utility import STAND_IN
+from allonym.swap.utility import STAND_IN, compute_kept_share
+
+Categories = tuple[str, ...]
+Draws = Mapping[Categories, Sequence[tuple[Point, ...]]]
+"""Per set of categories, the recorded prefixes of each draw."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A set of categories to exchange, with its marginal table and its risk for each population size."""
+
+    categories: Categories
+    table: Table
+    risks: Mapping[float, Risk]
 
 
 def search(
@@ -51,56 +64,54 @@ def search(
         corpus: from :func:`allonym.swap.load`.
         settings: a preset's name, a TOML file's path, or :class:`Settings`.
         seed: of starts and draws; the same corpus, settings and seed give the same numbers.
-        progress: called with (stage, done, of how many).
-        state: folder in which finished parts are kept, so that a search that was interrupted goes on; it is as
-            sensitive as the corpus. None: nothing is written.
+        progress: called with (stage, done, total).
+        state: folder in which finished parts are stored, so that an interrupted search goes on; it is as sensitive as
+            the corpus. None: nothing is written.
         workers: threads of the embedder; results do not depend on it.
-        recode: merges values before they are counted; None: as the settings say.
-        spread: who embeds, fits and draws, see :func:`allonym.scale.swap_workers`; None: this process. Numbers do
-            not depend on it.
+        recode: merges values before they are counted; None: as in the settings.
+        spread: the workers that embed, fit and draw, see :func:`allonym.scale.swap_workers`; None: this process.
+            Numbers do not depend on it.
 
     Returns:
         :class:`Releases`.
 
     Raises:
-        DataError: nothing can be exchanged; the message says why for each set of categories.
+        DataError: nothing can be exchanged; the message gives the reason for each set of categories.
         UsageError: the settings do not fit the corpus, e.g. more components than chunks.
     """
     settings = Settings.load(settings)
-    advance = progress or _quiet
-    warnings = [*corpus.warnings, *_checked(corpus, settings)]
+    advance = progress or ignore_progress
+    warnings = [*corpus.warnings, *_check_corpus(corpus, settings)]
     timings: dict[str, float] = {}
-    kept = None if state is None else State(state)
-    with _timed(timings, "embed"):
-        cache = None if kept is None else kept.folder / "vectors"
-        embedded = embed(corpus, settings, cache=cache, workers=workers, advance=advance, spread=spread)
-    with _timed(timings, "mixture"):
+    store = None if state is None else State(state)
+    with _measure_time(timings, "embed"):
+        cache = None if store is None else store.folder / "vectors"
+        embedded = embed_corpus(corpus, settings, cache=cache, workers=workers, advance=advance, spread=spread)
+    with _measure_time(timings, "mixture"):
         fits = fit_mixtures(embedded.vectors, settings.mixture, seed=seed, advance=advance, spread=spread)
-        best = chosen(fits, settings.mixture.criterion)
+        best = choose_fit(fits, settings.mixture.criterion)
         space = make_space(corpus, embedded, best.mixture, settings)
-    warnings += _about_mixture(best, fits, settings)
-    with _timed(timings, "tables"):
-        measured, dropped = tables(corpus, settings, recode or recoding_of(settings), advance)
-    with _timed(timings, "sequences"):
-        name = f"{corpus_digest(corpus)}{settings.fingerprint('embed', 'mixture', 'exchange')}"
-        draws, short = sequences(
-            space, settings, measured, seed=seed, state=kept, name=name, advance=advance, spread=spread
+    warnings += _list_mixture_warnings(best, fits)
+    with _measure_time(timings, "tables"):
+        candidates, dropped = list_candidates(corpus, settings, recode or open_recoding(settings), advance)
+    with _measure_time(timings, "sequences"):
+        draws, without_swaps = draw_candidates(
+            space, settings, candidates, seed=seed, state=store, advance=advance, spread=spread
         )
-    dropped = {**dropped, **short}
-    kinds = [c for c in subsets(corpus, settings) if c in draws]
-    if not kinds:
-        told = "; ".join(f"{' + '.join(c)}: {why}" for c, why in dropped.items())
-        raise DataError(f"nothing can be exchanged in this corpus: {told}")
+    dropped |= without_swaps
+    candidates = [c for c in candidates if c.categories in draws]
+    if not candidates:
+        reasons = "; ".join(f"{' + '.join(c)}: {reason}" for c, reason in dropped.items())
+        raise DataError(f"nothing can be exchanged in this corpus: {reasons}")
     most = max(p.changed for rows in draws.values() for row in rows for p in row)
     if 0 < settings.search.sample < most:
         warnings.append(
             f"utility and cosine of releases are estimated from {settings.search.sample} of their changed chunks; "
             "those of the released corpus are exact"
         )
-    draws = one_scale({c: draws[c] for c in kinds}, *space.vectors.shape)
-    releases, places = collect(kinds, draws, {c: measured[c][1] for c in kinds}, len(corpus.chunks))
+    releases, places = collect_releases(candidates, unify_scale(draws, *space.vectors.shape), len(corpus.chunks))
     for reason in dict.fromkeys(dropped.values()):
-        sets = [" + ".join(c) for c, why in dropped.items() if why == reason]
+        sets = [" + ".join(c) for c, other in dropped.items() if other == reason]
         warnings.append(f"{', '.join(sets)}: no candidate{'s' * (len(sets) > 1)}, since {reason}")
     return Releases(
         corpus=corpus,
@@ -108,33 +119,33 @@ def search(
         seed=seed,
         releases=releases,
         places=places,
-        tables=tuple(table_fit(corpus, c, *measured[c]) for c in kinds),
-        clusters=summaries(corpus, best.mixture, space.labels),
+        tables=tuple(_describe_table(corpus, candidate) for candidate in candidates),
+        clusters=summarise_clusters(corpus, best.mixture, space.labels),
         fits=tuple(fits),
         chosen_fit=best,
         dropped=dropped,
         warnings=tuple(dict.fromkeys(warnings)),
         timings=timings,
         space=space,
-        risks={c: measured[c][1] for c in kinds},
-        uniques={c: frozenset(measured[c][0].uniques()) for c in kinds},
+        risks={c.categories: c.risks for c in candidates},
+        uniques={c.categories: c.table.uniques() for c in candidates},
     )
 
 
-def subsets(corpus: Corpus, settings: Settings) -> list[tuple[str, ...]]:
-    """The sets of categories that are candidates, in the order of the categories; last, if wanted, all that occur."""
+def list_subsets(corpus: Corpus, settings: Settings) -> list[Categories]:
+    """Return the sets of categories to try, in the order of the categories; last, if wanted, all that occur."""
     swapped = corpus.swapped
     size = min(settings.search.size, len(swapped))
-    found = list(combinations(swapped, size))
-    held = {v.category for chunk in corpus.chunks for v in chunk.values}
-    whole = tuple(c for c in swapped if c in held)
-    if settings.search.full and len(whole) > size:
-        found.append(whole)
-    return found
+    out = list(combinations(swapped, size))
+    occurring = {v.category for chunk in corpus.chunks for v in chunk.values}
+    full = tuple(c for c in swapped if c in occurring)
+    if settings.search.full and len(full) > size:
+        out.append(full)
+    return out
 
 
-def recoding_of(settings: Settings) -> Recoding | None:
-    """The recoding that the settings name; None where they name none."""
+def open_recoding(settings: Settings) -> Recoding | None:
+    """Return the recoding that the settings name; None if they name none."""
     if not settings.read.recode:
         return None
     if settings.read.recode == "kb":
@@ -144,18 +155,17 @@ def recoding_of(settings: Settings) -> Recoding | None:
     return recoding(settings.read.recode)
 
 
-def tables(
-    corpus: Corpus, settings: Settings, recode: Recoding | None = None, advance: Advance | None = None
-) -> tuple[dict[tuple[str, ...], tuple[Table, dict[float, Risk]]], dict[tuple[str, ...], str]]:
-    """Per set of categories its marginal table and its risk for each population size; and the sets that have none."""
-    asked = subsets(corpus, settings)
-    found: dict[tuple[str, ...], tuple[Table, dict[float, Risk]]] = {}
-    dropped: dict[tuple[str, ...], str] = {}
-    holding = {c: sum(any(v.category == c for v in chunk.values) for chunk in corpus.chunks) for c in corpus.swapped}
-    for i, categories in enumerate(asked):
-        if advance is not None:
-            advance("tables", i, len(asked))
-        if missing := [c for c in categories if not holding[c]]:
+def list_candidates(
+    corpus: Corpus, settings: Settings, recode: Recoding | None = None, advance: Advance = ignore_progress
+) -> tuple[list[Candidate], dict[Categories, str]]:
+    """Return the sets of categories that can be exchanged; and the others, with the reason."""
+    subsets = list_subsets(corpus, settings)
+    candidates: list[Candidate] = []
+    dropped: dict[Categories, str] = {}
+    occurring = {v.category for chunk in corpus.chunks for v in chunk.values}
+    for i, categories in enumerate(subsets):
+        advance("tables", i, len(subsets))
+        if missing := [c for c in categories if c not in occurring]:
             dropped[categories] = f"no chunk has an entity of {' or '.join(missing)}"
             continue
         table = tabulate(corpus, categories, empty_cells=settings.read.empty_cells, recode=recode)
@@ -163,72 +173,78 @@ def tables(
         if fit.n < 2:
             dropped[categories] = f"only {fit.n} chunk has an entity of them"
             continue
-        found[categories] = (
-            table,
-            {n: assess(fit, n, asymptotic=settings.search.risk == "paper") for n in settings.search.population},
-        )
-    if advance is not None:
-        advance("tables", len(asked), len(asked))
-    return found, dropped
+        asymptotic = settings.search.risk == "paper"
+        risks = {n: assess_risk(fit, n, asymptotic=asymptotic) for n in settings.search.population}
+        candidates.append(Candidate(categories, table, risks))
+    advance("tables", len(subsets), len(subsets))
+    return candidates, dropped
 
 
-def seed_of(seed: int, categories: Sequence[str], number: int) -> int:
-    """The seed of one draw: its own for each set of categories and number, the same whatever else is drawn."""
-    told = "\0".join((str(seed), str(number), *categories)).encode()
-    return int.from_bytes(blake2b(told, digest_size=8).digest()) >> 1
+def derive_seed(seed: int, categories: Sequence[str], number: int) -> int:
+    """Return the seed of one draw, which depends only on the set of categories and the number."""
+    name = "\0".join((str(seed), str(number), *categories)).encode()
+    return int.from_bytes(blake2b(name, digest_size=8).digest()) >> 1
 
 
-def sequences(
+def draw_candidates(
     space: Space,
     settings: Settings,
-    measured: Mapping[tuple[str, ...], tuple[Table, Mapping[float, Risk]]],
+    candidates: Sequence[Candidate],
     *,
     seed: int,
     state: State | None = None,
-    name: str = "",
-    advance: Advance | None = None,
+    advance: Advance = ignore_progress,
     spread: Spread | None = None,
-) -> tuple[dict[tuple[str, ...], list[tuple[Point, ...]]], dict[tuple[str, ...], str]]:
-    """Draw and measure ``settings.search.draws`` sequences per set of categories.
+) -> tuple[dict[Categories, list[tuple[Point, ...]]], dict[Categories, str]]:
+    """Draw and measure ``settings.search.draws`` sequences per candidate.
 
     Returns:
-        Per set the recorded prefixes of each draw; and the sets without any swap, with the reason.
+        Per set of categories the recorded prefixes of each draw; and the sets without any swap, with the reason.
     """
     grid, sample = Grid(settings.exchange.swaps, settings.search.points), settings.search.sample
-    asked = [
-        _Drawn(categories, number, seed_of(seed, categories, number), tuple(sorted(table.uniques())), grid, sample)
-        for categories, (table, _) in measured.items()
+    draws = [
+        _Draw(
+            c.categories,
+            number,
+            derive_seed(seed, c.categories, number),
+            tuple(sorted(c.table.uniques())),
+            grid,
+            sample,
+        )
+        for c in candidates
         for number in range(settings.search.draws)
     ]
-    how = (grid.swaps, grid.points, sample)
-    names = [digest(name, seed, list(d.categories), d.number, *how, list(d.uniques)) for d in asked]
-    known = [None if state is None else state.find(f"sequence-{key}") for key in names]
-    missing = [one for one, found in zip(asked, known, strict=True) if found is None]
-    made: Iterator[list[list[object]]] = (
-        (_draw(space, one, spread) for one in missing)
-        if spread is None or len(missing) == 1  # a single one is shared by its clusters
-        else spread.each(_draw, space, missing)
+    names = [""] * len(draws)
+    if state is not None:
+        name = f"{digest_corpus(space.corpus)}{settings.fingerprint('embed', 'mixture', 'exchange')}"
+        for i, d in enumerate(draws):
+            parts = (list(d.categories), d.number, grid.swaps, grid.points, sample, list(d.uniques))
+            names[i] = f"sequence-{digest(name, seed, *parts)}"
+    stored = [None if state is None else state.find(name) for name in names]
+    missing = [draw for draw, rows in zip(draws, stored, strict=True) if rows is None]
+    drawn: Iterator[list[list[object]]] = (
+        (_draw_points(space, draw, spread) for draw in missing)
+        if spread is None or len(missing) == 1  # the clusters of a single one are shared among the workers
+        else spread.each(_draw_points, space, missing)
     )
-    rows: dict[tuple[str, ...], list[tuple[Point, ...]]] = {categories: [] for categories in measured}
-    for i, (one, key, found) in enumerate(zip(asked, names, known, strict=True)):
-        if advance is not None:
-            advance("sequences", i, len(asked))
-        if found is None:
-            found = next(made)
+    out: dict[Categories, list[tuple[Point, ...]]] = {c.categories: [] for c in candidates}
+    for i, (draw, name, rows) in enumerate(zip(draws, names, stored, strict=True)):
+        advance("sequences", i, len(draws))
+        if rows is None:
+            rows = next(drawn)
             if state is not None:
-                found = state.keep(f"sequence-{key}", found)
-        rows[one.categories].append(tuple(Point.from_row(row) for row in found))
-    if advance is not None:
-        advance("sequences", len(asked), len(asked))
-    dropped = {c: "no two chunks are a valid pair" for c, points in rows.items() if not any(points)}
-    return {c: points for c, points in rows.items() if c not in dropped}, dropped
+                rows = state.keep(name, rows)
+        out[draw.categories].append(tuple(Point.from_row(row) for row in rows))
+    advance("sequences", len(draws), len(draws))
+    dropped = {c: "no two chunks are a valid pair" for c, points in out.items() if not any(points)}
+    return {c: points for c, points in out.items() if c not in dropped}, dropped
 
 
 @dataclass(frozen=True, slots=True)
-class _Drawn:
+class _Draw:
     """A sequence to be drawn and measured."""
 
-    categories: tuple[str, ...]
+    categories: Categories
     number: int
     seed: int
     uniques: tuple[int, ...]
@@ -236,71 +252,62 @@ class _Drawn:
     sample: int
 
 
-def _draw(space: Space, one: _Drawn, spread: Spread | None = None) -> list[list[object]]:
-    """Plain values of the recorded prefixes."""
-    sequence = draw(space, one.categories, one.seed, spread)
-    return [point.to_row() for point in evaluate(space, sequence, one.uniques, one.grid, sample=one.sample)]
+def _draw_points(space: Space, draw: _Draw, spread: Spread | None = None) -> list[list[object]]:
+    """Return plain values of the recorded prefixes."""
+    sequence = draw_sequence(space, draw.categories, draw.seed, spread)
+    return [point.to_row() for point in measure_prefixes(space, sequence, draw.uniques, draw.grid, sample=draw.sample)]
 
 
-def one_scale(
-    draws: Mapping[tuple[str, ...], Sequence[tuple[Point, ...]]], n: int, d: int
-) -> dict[tuple[str, ...], list[tuple[Point, ...]]]:
-    """The draws with all utilities as exp(D / (n d)) where the ratio of (2.18) misleads for one of them; else as they
-    are. Two scales do not compare."""
+def unify_scale(draws: Draws, n: int, d: int) -> Draws:
+    """Return the draws with all utilities as exp(D / (n d)) if the ratio of (2.18) misleads for one of them.
+
+    Otherwise they stay as they are. Two scales do not compare.
+    """
     if not any(p.misleading for rows in draws.values() for row in rows for p in row):
-        return {c: list(rows) for c, rows in draws.items()}
+        return draws
     remark = f"the ratio misleads for another release: {STAND_IN}"
 
-    def scaled(p: Point) -> Point:
+    def rescale(p: Point) -> Point:
         if p.misleading:
             return p
-        return replace(p, utility=math.exp(min(p.distance / (n * d), 700.0)), flags=(*p.flags, remark))
+        return replace(p, utility=compute_kept_share(p.distance, n, d), flags=(*p.flags, remark))
 
-    return {c: [tuple(scaled(p) for p in row) for row in rows] for c, rows in draws.items()}
+    return {c: [tuple(map(rescale, row)) for row in rows] for c, rows in draws.items()}
 
 
-def collect(
-    kinds: Sequence[tuple[str, ...]],
-    draws: Mapping[tuple[str, ...], Sequence[tuple[Point, ...]]],
-    risks: Mapping[tuple[str, ...], Mapping[float, Risk]],
-    n: int,
+def collect_releases(
+    candidates: Sequence[Candidate], draws: Draws, n: int
 ) -> tuple[tuple[Release, ...], tuple[Place, ...]]:
-    """Releases: the recorded prefixes of each set of categories, averaged over the draws that reach them.
+    """Return the releases: the recorded prefixes of each candidate, averaged over the draws that reach them.
 
     Args:
         n: chunks of the corpus.
 
     Returns:
-        The releases, and for each where it comes from.
+        The releases, and the place of each in the grid.
     """
     out: list[Release] = []
     places: list[Place] = []
-    for categories in kinds:
-        rows = draws[categories]
+    for candidate in candidates:
+        rows = draws.get(candidate.categories, ())
         last: list[int] = []
-        for step in range(max(len(row) for row in rows)):
+        for step in range(max(map(len, rows), default=0)):
             points = [row[step] for row in rows if len(row) > step]
             if last == [p.swaps for p in points]:
                 continue  # a sequence shorter than the grid
             last = [p.swaps for p in points]
-            out.append(_release(len(out), categories, points, risks[categories], n))
+            out.append(_average_points(len(out), candidate, points, n))
             places.append(Place(step, sum(p.moves for p in points) / len(points)))
     return tuple(out), tuple(places)
 
 
-def _release(
-    index: int,
-    categories: tuple[str, ...],
-    points: Sequence[Point],
-    risks: Mapping[float, Risk],
-    n: int,
-) -> Release:
-    m = [p.uniques for p in points]
+def _average_points(index: int, candidate: Candidate, points: Sequence[Point], n: int) -> Release:
+    risks, m = candidate.risks, [p.uniques for p in points]
     flags = dict.fromkeys(flag for p in points for flag in p.flags)
     flags |= dict.fromkeys(flag for risk in risks.values() for flag in risk.flags)
     return Release(
         index=index,
-        categories=categories,
+        categories=candidate.categories,
         swaps=round(sum(p.swaps for p in points) / len(points)),
         changed=mean([p.changed for p in points]),
         share=mean([p.changed / n for p in points]),
@@ -309,24 +316,35 @@ def _release(
         distance=mean([p.distance for p in points]),
         distance_per_chunk=mean([p.distance / max(p.changed, 1) for p in points]),
         cosine=mean([p.cosine for p in points]),
-        risk={size: _judged(risk.after, m, 1.0) for size, risk in risks.items()},
-        bounded={size: _judged(risk.bounded_after, m, 1.0) for size, risk in risks.items()},
-        remaining={size: _judged(risk.remaining, m) for size, risk in risks.items()},
+        risk={size: _average_risk(risk.after, m, 1.0) for size, risk in risks.items()},
+        bounded={size: _average_risk(risk.bounded_after, m, 1.0) for size, risk in risks.items()},
+        remaining={size: _average_risk(risk.remaining, m) for size, risk in risks.items()},
         flags=tuple(flags),
     )
 
 
-def table_fit(corpus: Corpus, categories: tuple[str, ...], table: Table, risks: Mapping[float, Risk]) -> TableFit:
-    """A column of P1's Table 1."""
+def _average_risk(risk: Callable[[int], Estimate], uniques: Sequence[int], most: float = math.inf) -> Estimate:
+    """Return a mean over draws, with the interval of the model, wider by one standard deviation of the draws."""
+    estimates = [risk(m) for m in uniques]
+    centre = mean([e.value for e in estimates])
+    sd = centre.high - centre.value
+    low = max(0.0, min(e.low for e in estimates) - sd)
+    high = min(most, max(e.high for e in estimates) + sd)
+    method = f"{estimates[0].method}, wider by the draws' standard deviation" if sd else estimates[0].method
+    return Estimate(centre.value, min(low, centre.value), max(high, centre.value), len(estimates), method)
+
+
+def _describe_table(corpus: Corpus, candidate: Candidate) -> TableFit:
+    """Return a column of P1's Table 1."""
+    table, risks = candidate.table, candidate.risks
     fit = next(iter(risks.values())).fit
-    frequencies = table.frequencies()
     return TableFit(
-        categories=categories,
+        categories=candidate.categories,
         n=fit.n,
         k=fit.k,
         singles=fit.singles,
-        doubles=frequencies.get(2, 0),
-        alone=len(table.alone(corpus)),
+        doubles=table.frequencies().get(2, 0),
+        alone=len(table.list_class_uniques(corpus)),
         theta=fit.strength,
         alpha=fit.discount,
         log_likelihood=fit.log_likelihood,
@@ -338,67 +356,48 @@ def table_fit(corpus: Corpus, categories: tuple[str, ...], table: Table, risks: 
     )
 
 
-def _judged(risk: Callable[[int], Estimate], uniques: Sequence[int], most: float = math.inf) -> Estimate:
-    """A mean over draws, with the interval of the model, wider by one standard deviation of the draws."""
-    found = [risk(m) for m in uniques]
-    centre = mean([e.value for e in found])
-    spread = centre.high - centre.value
-    low = max(0.0, min(e.low for e in found) - spread)
-    high = min(most, max(e.high for e in found) + spread)
-    method = found[0].method if not spread else f"{found[0].method}, wider by the draws' standard deviation"
-    return Estimate(centre.value, min(low, centre.value), max(high, centre.value), len(found), method)
-
-
-def _checked(corpus: Corpus, settings: Settings) -> list[str]:
-    """Remarks about what the search can still do with this corpus; raises where it can do nothing."""
+def _check_corpus(corpus: Corpus, settings: Settings) -> Iterator[str]:
+    """Yield remarks about what the search can still do with this corpus; raise where it can do nothing."""
     if len(corpus.documents) < 2:
         raise DataError(f"swapping needs two documents at least, got {len(corpus.documents)}")
     if not corpus.chunks:
-        raise DataError("the corpus has no chunks; is the section that is read in these documents?")
+        raise DataError(NO_CHUNKS)
     if not corpus.swapped:
         raise UsageError("no category has the state swap; one at least is required")
-    small = [size for size in settings.search.population if size < len(corpus.chunks)]
-    if small:
+    sizes, choose_at = settings.search.population, settings.search.choose_at
+    too_small = [size for size in sizes if size < len(corpus.chunks)]
+    if too_small:
         raise UsageError(
-            f"search.population: a population of {min(small):g} is smaller than the corpus, {len(corpus.chunks)} chunks"
+            f"search.population: a population of {min(too_small):g} is smaller than the corpus, "
+            f"{len(corpus.chunks)} chunks"
         )
-    at, sizes = settings.search.choose_at, settings.search.population
     if not sizes:
         raise UsageError("search.population: one population size at least is required, got none")
-    if at and at not in sizes:
+    if choose_at and choose_at not in sizes:
         raise UsageError(
-            f"search.choose_at must be one of search.population ({', '.join(f'{n:g}' for n in sizes)}), got {at:g}"
+            f"search.choose_at must be one of search.population ({', '.join(f'{n:g}' for n in sizes)}), "
+            f"got {choose_at:g}"
         )
-    said = []
     if len(set(corpus.classes)) == 1:
-        said.append(f"all documents have the same {corpus.protect}: there is nothing that an exchange could hide")
+        yield f"all documents have the same {corpus.protect}: there is nothing that an exchange could hide"
     if len(corpus.swapped) < settings.search.size:
-        said.append(f"search.size is {settings.search.size}, but only {len(corpus.swapped)} categories are swapped")
+        yield f"search.size is {settings.search.size}, but only {len(corpus.swapped)} categories are swapped"
     if len({chunk.text for chunk in corpus.chunks}) == 1:
-        said.append("all chunks say the same: clusters and utility mean nothing")
-    return said
+        yield "all chunks say the same: clusters and utility mean nothing"
 
 
-def _about_mixture(best: Fit, fits: Sequence[Fit], settings: Settings) -> list[str]:
-    said = [str(w) for w in best.mixture.warnings_]
+def _list_mixture_warnings(best: Fit, fits: Sequence[Fit]) -> list[str]:
+    out = [str(w) for w in best.mixture.warnings_]
     failed = sum(not f.usable for f in fits)
     if failed:
-        said.append(f"{failed} of {len(fits)} mixtures did not converge to a regular maximum")
+        out.append(f"{failed} of {len(fits)} mixtures did not converge to a regular maximum")
     if best.left < best.clusters:
-        said.append(f"of {best.clusters} components {best.left} are left after pruning")
-    return said
+        out.append(f"of {best.clusters} components {best.left} are left after pruning")
+    return out
 
 
-class _timed:
-    def __init__(self, timings: dict[str, float], name: str) -> None:
-        self._timings, self._name = timings, name
-
-    def __enter__(self) -> None:
-        self._began = time.perf_counter()
-
-    def __exit__(self, *_: object) -> None:
-        self._timings[self._name] = time.perf_counter() - self._began
-
-
-def _quiet(stage: str, done: int, total: int) -> None:
-    return None
+@contextmanager
+def _measure_time(timings: dict[str, float], name: str) -> Iterator[None]:
+    start = time.perf_counter()
+    yield
+    timings[name] = time.perf_counter() - start

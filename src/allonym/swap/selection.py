@@ -1,34 +1,36 @@
-"""How many components, and of which family: every candidate fitted, compared by BIC or ICL. Plain data for a plot."""
+"""The choice of the number of components and of the family: every candidate fitted, compared by BIC or ICL."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
+from typing import Any
 
 from numpy.typing import ArrayLike
 
 from allonym.errors import UnknownNameError, UsageError
+from allonym.swap.corpus import ignore_progress
 from allonym.swap.density import FAMILIES
-from allonym.swap.mixture import SphericalMixture, criteria, starts
-from allonym.swap.shards import Spread, one_thread
+from allonym.swap.mixture import SphericalMixture, compute_criteria, run_starts
+from allonym.swap.rows import Spread, one_thread
 
 CRITERIA = ("bic", "icl")
 STEPS = (1, 2, 4, 8, 12, 16, 24, 32, 48, 64)
-"""Numbers of components that are tried where none are named."""
+"""Numbers of components that are tried by default."""
 PER_CLUSTER = 25
-"""Rows per component that a number so chosen leaves on average, at least."""
+"""Least number of rows per component, on average, with such a number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """A mixture that was tried: what it started from, what came of it.
+    """A fitted candidate: what was asked for, and the result.
 
     Attributes:
-        family, clusters: what was asked for; left: components that are left.
+        family, clusters: what was asked for; left: components that remain.
         log_likelihood, bic, icl: of the fit; of the latter two, the lower the better.
         converged: whether the gain fell below the tolerance; degenerate: components at the cap of concentration.
-        iterations: of the run that was kept.
+        iterations: of the best run.
     """
 
     family: str
@@ -44,16 +46,16 @@ class Fit:
 
     @property
     def usable(self) -> bool:
-        """Whether it converged to a mixture of finite likelihood, no component of it at the cap."""
+        """Whether it converged to a mixture of finite likelihood without a component at the cap."""
         return self.converged and not self.degenerate and isfinite(self.log_likelihood)
 
     def to_dict(self) -> dict[str, object]:
-        """Plain values for JSON."""
+        """Return plain values for JSON."""
         return {name: getattr(self, name) for name in self.__slots__ if name != "mixture"}
 
 
-def steps(n: int) -> tuple[int, ...]:
-    """Numbers of components to try on ``n`` rows: up to 64, with at least 25 rows each on average."""
+def list_cluster_counts(n: int) -> tuple[int, ...]:
+    """Return the numbers of components to try on ``n`` rows: up to 64, with at least 25 rows each on average."""
     most = max(1, n // PER_CLUSTER)
     return tuple(sorted({k for k in STEPS if k <= most} | {min(most, STEPS[-1])}))
 
@@ -63,61 +65,46 @@ def fit_all(
     clusters: Iterable[int] = (),
     families: Sequence[str] = FAMILIES,
     *,
-    advance: Callable[[int, int], None] | None = None,
+    advance: Callable[[int, int], object] = ignore_progress,
     spread: Spread | None = None,
-    **settings: object,
+    **settings: Any,
 ) -> tuple[Fit, ...]:
-    """Every family with every number of components, fitted to the rows of ``X``.
+    """Fit every family with every number of components to the rows of ``X``.
 
     Args:
-        clusters: numbers of components; empty: :func:`steps`.
-        advance: called with how many fits are done, and of how many.
-        spread: who works on the rows; None: threads of this process. Fits do not depend on it.
+        clusters: numbers of components; empty: :func:`list_cluster_counts`.
+        advance: called with the numbers of finished and of all fits.
+        spread: the workers; None: threads of this process. Fits do not depend on it.
         settings: further arguments of :class:`SphericalMixture`, the same for all.
 
     Raises:
         UsageError: a number is below 1 or above the number of rows; otherwise as :meth:`SphericalMixture.fit`.
     """
     n = len(X)  # type: ignore[arg-type]
-    numbers = tuple(dict.fromkeys(clusters)) or steps(n)
+    numbers = tuple(dict.fromkeys(clusters)) or list_cluster_counts(n)
     if min(numbers) < 1 or max(numbers) > n:
         raise UsageError(f"numbers of components must lie between 1 and the number of rows, {n}; got {list(numbers)}")
-    tried = [(family, k) for family in families for k in numbers]
-    mixtures = [SphericalMixture(k, family=family, **settings) for family, k in tried]  # type: ignore[arg-type]
+    mixtures = [SphericalMixture(k, family=family, **settings) for family in families for k in numbers]
     fits = []
     with one_thread():
         rows = mixtures[0].rows(X, spread)
-        runs = starts(rows, mixtures)
+        runs = run_starts(rows, mixtures)
         for i, mixture in enumerate(mixtures):
-            if advance is not None:
-                advance(i, len(tried))
+            advance(i, len(mixtures))
             mixture.fit_rows(rows, runs=runs)
-            log_likelihood, bic, icl = criteria(mixture, rows)
-            left, degenerate = len(mixture.weights_), int(mixture.degenerate_.sum())
-            fits.append(
-                Fit(
-                    mixture.family,
-                    mixture.n_components,
-                    left,
-                    log_likelihood,
-                    bic,
-                    icl,
-                    mixture.converged_,
-                    degenerate,
-                    mixture.n_iter_,
-                    mixture,
-                )
-            )
-    if advance is not None:
-        advance(len(tried), len(tried))
+            scores = compute_criteria(mixture, rows)
+            sizes = mixture.family, mixture.n_components, len(mixture.weights_)
+            degenerate = int(mixture.degenerate_.sum())
+            fits.append(Fit(*sizes, *scores, mixture.converged_, degenerate, mixture.n_iter_, mixture))
+    advance(len(mixtures), len(mixtures))
     return tuple(fits)
 
 
-def chosen(fits: Sequence[Fit], criterion: str = "bic") -> Fit:
-    """The fit of the lowest criterion, of those that converged without a component at the cap, where there are such.
+def choose_fit(fits: Sequence[Fit], criterion: str = "bic") -> Fit:
+    """Return the fit of the lowest criterion among those that converged without a component at the cap.
 
-    Else of those without a component at the cap: a likelihood that is unbounded there would win for no reason. Ties go
-    to fewer components.
+    If there are none, those without a component at the cap compete, since an unbounded likelihood would win for no
+    reason; then all. Ties go to fewer components.
 
     Raises:
         UsageError: there is no fit, or no such criterion.

@@ -1,6 +1,6 @@
 """Settings of a search: one frozen table per step, strict TOML, presets in ``presets/``.
 
-Unknown tables, keys and values are errors that name the nearest known ones.
+Unknown tables, keys and values are errors that name the nearest valid ones.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cache
 from hashlib import blake2b
 from importlib.resources import files
@@ -17,6 +17,7 @@ from types import MappingProxyType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from allonym.errors import UnknownNameError, UsageError
+from allonym.serial import to_plain
 from allonym.swap.corpus import STATES
 
 SCHEMA = 1
@@ -24,7 +25,7 @@ FALLBACKS = ("pseudonym", "generalise", "suppress", "tag", "summarise", "keep")
 AUTO = "auto"
 
 
-def _key(
+def _setting(
     default: Any,
     says: str,
     *,
@@ -32,146 +33,142 @@ def _key(
     low: float | None = None,
     high: float | None = None,
 ) -> Any:
-    """A setting with its default, what it means, and which values are allowed (of each item, where it is a list)."""
-    about = {"says": says, "one_of": one_of, "low": low, "high": high}
-    if isinstance(default, Mapping):
-        return field(default_factory=lambda: MappingProxyType(dict(default)), metadata=about)
-    return field(default=default, metadata=about)
+    """Declare a setting: its default, its meaning, and the values that are allowed (of each item, if it is a list)."""
+    return field(default=default, metadata={"says": says, "one_of": one_of, "low": low, "high": high})
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
     """How documents become chunks."""
 
-    section: str = _key("all", "part of a document that is used: all, presentation, or two patterns, FROM >>> TO")
-    threshold: float = _key(75.0, "percentile of the distance between sentences that parts chunks", low=0, high=100)
-    min_size: int = _key(120, "least characters of a chunk", low=0)
-    max_size: int = _key(1200, "most characters of a chunk", low=1)
-    policy: str = _key("", "policy that finds direct identifiers and entities; empty: the one that comes with swapping")
-    common: float = _key(
+    section: str = _setting("all", "part of a document that is used: all, presentation, or two patterns, FROM >>> TO")
+    threshold: float = _setting(
+        75.0, "percentile of the distance between sentences above which a chunk ends", low=0, high=100
+    )
+    min_size: int = _setting(120, "least characters of a chunk", low=0)
+    max_size: int = _setting(1200, "most characters of a chunk", low=1)
+    policy: str = _setting(
+        "", "policy that finds direct identifiers and entities; empty: the one that comes with swapping"
+    )
+    common: float = _setting(
         0.3,
-        "an entity that more of the protected values know, and more than four, tells nothing: it stays",
+        "an entity of more than this share of the protected values, and of more than four, identifies none: it stays",
         low=0,
         high=1,
     )
-    terms: float = _key(0.015, "share of the words that may be terms, the most telling first", low=0, high=1)
-    recode: str = _key("", "file that merges values before they are counted; kb: the knowledge base; empty: none")
-    empty_cells: str = _key("drop", "chunks without any entity of the counted categories", one_of=("drop", "keep"))
+    terms: float = _setting(0.015, "share of the words that may be terms, the most identifying first", low=0, high=1)
+    recode: str = _setting("", "file that merges values before they are counted; kb: the knowledge base; empty: none")
+    empty_cells: str = _setting("drop", "chunks without any entity of the counted categories", one_of=("drop", "keep"))
 
 
 @dataclass(frozen=True, slots=True)
 class Embed:
-    """How texts become unit vectors, and what of them is taken out."""
+    """How texts become unit vectors, and which covariates are removed."""
 
-    name: str = _key("encoder", "embedder: encoder, lsa, sentence-transformers, openai or a registered one")
-    model: str = _key("", "model of the embedder, where it has several")
-    url: str = _key("", "address of an OpenAI-compatible endpoint, up to /v1")
-    key_env: str = _key("", "environment variable with the endpoint's key")
-    covariates: tuple[str, ...] = _key((), "metadata keys, entity counts or protected: what the clusters must not show")
-    use: str = _key("residual", "covariates are regressed out, or restrict donors", one_of=("residual", "donors"))
+    name: str = _setting("encoder", "embedder: encoder, lsa, sentence-transformers, openai or a registered one")
+    model: str = _setting("", "model of the embedder, where it has several")
+    url: str = _setting("", "address of an OpenAI-compatible endpoint, up to /v1")
+    key_env: str = _setting("", "environment variable with the endpoint's key")
+    covariates: tuple[str, ...] = _setting(
+        (), "metadata keys, entity counts or protected: information that clusters must not show"
+    )
+    use: str = _setting("residual", "covariates are regressed out, or restrict donors", one_of=("residual", "donors"))
 
 
 @dataclass(frozen=True, slots=True)
 class Mixture:
     """Which mixture is fitted to the vectors (P1 2.2)."""
 
-    family: str = _key("spcauchy", "component density", one_of=("pkbd", "spcauchy", AUTO))
-    clusters: int = _key(0, "components to start from; 0: chosen by the criterion", low=0)
-    candidates: tuple[int, ...] = _key((), "numbers to choose from; empty: up to one for 25 chunks", low=1)
-    criterion: str = _key("bic", "what chooses family and number", one_of=("bic", "icl"))
-    min_weight: float = _key(0.0, "components below this weight are dropped", low=0, high=1)
-    start: str = _key("both", "kind of the starts, or both in turn", one_of=("both", "soft", "k-means++"))
-    restarts: int = _key(4, "starts, of which the best is kept", low=1)
-    max_iter: int = _key(200, "most iterations", low=1)
-    tol: float = _key(1e-7, "relative gain of the log-likelihood that ends them", low=0)
-    batch_size: int = _key(0, "chunks per step of stepwise EM, for very large corpora; 0: all in every step", low=0)
-    shard_size: int = _key(8192, "chunks whose sums are made apart, then added in a fixed order", low=1)
+    family: str = _setting("spcauchy", "component density", one_of=("pkbd", "spcauchy", AUTO))
+    clusters: int = _setting(0, "components to start from; 0: chosen by the criterion", low=0)
+    candidates: tuple[int, ...] = _setting((), "numbers to choose from; empty: up to one for 25 chunks", low=1)
+    criterion: str = _setting("bic", "criterion that chooses family and number", one_of=("bic", "icl"))
+    min_weight: float = _setting(0.0, "components below this weight are dropped", low=0, high=1)
+    start: str = _setting("both", "kind of the starts, or both in turn", one_of=("both", "soft", "k-means++"))
+    restarts: int = _setting(4, "starts, of which the best counts", low=1)
+    max_iter: int = _setting(200, "most iterations", low=1)
+    tol: float = _setting(1e-7, "relative gain of the log-likelihood that ends them", low=0)
+    batch_size: int = _setting(0, "chunks per step of stepwise EM, for very large corpora; 0: all in every step", low=0)
+    shard_size: int = _setting(8192, "chunks that are summed separately, then added in a fixed order", low=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """What a valid exchange is (P1 2.3), and how far it goes."""
+    """The conditions of a valid exchange (P1 2.3), and its limits."""
 
-    need: str = _key("any", "both chunks hold all swapped categories, or any of them", one_of=("both", "any"))
-    partners: str = _key(
+    need: str = _setting("any", "both chunks hold all swapped categories, or any of them", one_of=("both", "any"))
+    partners: str = _setting(
         "per-category", "one partner for all categories, or one for each", one_of=("same", "per-category")
     )
-    counts: str = _key(
+    counts: str = _setting(
         "all", "unequal counts: exchange the smaller number, or all by one to many", one_of=("min", "all")
     )
-    unswapped_differ: bool = _key(False, "chunks must differ in a category that is not exchanged")
-    agree: tuple[str, ...] = _key((), "categories in which partners must agree")
-    differ: tuple[str, ...] = _key((), "categories in which partners must differ")
-    returns: bool = _key(False, "an entity may come to a class that knows it already, as in the paper")
-    weights: str = _key("cosine", "draw within a cluster", one_of=("uniform", "cosine"))
-    temperature: float = _key(0.02, "of the cosine weights: smaller prefers the more similar", low=1e-6)
-    fit: float = _key(0.5, "weight of how an entity fits the other's place, beside the chunks' cosine", low=0)
-    min_fit: float = _key(-0.3, "least fit, 1 for equals; what finds none falls back", low=-100, high=1)
-    min_cosine: float = _key(-1.0, "least cosine between partners", low=-1, high=1)
-    count_penalty: float = _key(0.05, "taken off cosine over temperature per entity that a partner has more", low=0)
-    min_concentration: float = _key(0.0, "least expected cosine in a cluster that is exchanged", low=0, high=1)
-    rounds: int = _key(4, "passes, each with new partners", low=1)
-    target_share: float = _key(1.0, "share of the chunks that ends the exchange", low=0, high=1)
-    cycles: bool = _key(True, "rotations of three where no pair is valid")
-    beyond: bool = _key(False, "what finds no partner in its cluster may look in all clusters")
-    swaps: int = _key(0, "most swaps of a sequence; 0: until nothing is left", low=0)
+    unswapped_differ: bool = _setting(False, "chunks must differ in a category that is not exchanged")
+    agree: tuple[str, ...] = _setting((), "categories in which partners must agree")
+    differ: tuple[str, ...] = _setting((), "categories in which partners must differ")
+    returns: bool = _setting(False, "an entity may come to a class that knows it already, as in the paper")
+    weights: str = _setting("cosine", "draw within a cluster", one_of=("uniform", "cosine"))
+    temperature: float = _setting(0.02, "of the cosine weights: a smaller one prefers more similar chunks", low=1e-6)
+    fit: float = _setting(0.5, "weight of how well an entity fits the other's place, beside the chunks' cosine", low=0)
+    min_fit: float = _setting(-0.3, "least fit, 1 for equals; entities without a match fall back", low=-100, high=1)
+    min_cosine: float = _setting(-1.0, "least cosine between partners", low=-1, high=1)
+    count_penalty: float = _setting(
+        0.05, "subtracted from cosine over temperature per entity that a partner has more", low=0
+    )
+    min_concentration: float = _setting(0.0, "least expected cosine in a cluster that is exchanged", low=0, high=1)
+    rounds: int = _setting(4, "passes, each with new partners", low=1)
+    target_share: float = _setting(1.0, "share of the chunks that ends the exchange", low=0, high=1)
+    cycles: bool = _setting(True, "rotations of three where no pair is valid")
+    beyond: bool = _setting(False, "chunks without a partner in their cluster may look in all clusters")
+    swaps: int = _setting(0, "most swaps of a sequence; 0: as many as possible", low=0)
 
 
 @dataclass(frozen=True, slots=True)
 class Search:
     """Which releases are compared (P1 2.3), and how one is chosen."""
 
-    size: int = _key(2, "categories that are exchanged together: all subsets of this size", low=1)
-    full: bool = _key(True, "all swapped categories at once are a candidate too")
-    draws: int = _key(2, "sequences per subset (Monte Carlo, M of 2.5)", low=1)
-    sample: int = _key(240, "changed chunks embedded per sequence to estimate its utility; 0: all", low=0)
-    points: int = _key(30, "releases recorded per sequence", low=1)
-    population: tuple[float, ...] = _key((1e6, 1e12, 1e18), "population sizes N", low=1)
-    choose_at: float = _key(0.0, "population size for the choice; 0: the middle one", low=0)
-    risk: str = _key(
+    size: int = _setting(2, "categories that are exchanged together: all subsets of this size", low=1)
+    full: bool = _setting(True, "all swapped categories at once are a candidate too")
+    draws: int = _setting(2, "sequences per subset (Monte Carlo, M of 2.5)", low=1)
+    sample: int = _setting(240, "changed chunks embedded per sequence to estimate its utility; 0: all", low=0)
+    points: int = _setting(30, "releases recorded per sequence", low=1)
+    population: tuple[float, ...] = _setting((1e6, 1e12, 1e18), "population sizes N", low=1)
+    choose_at: float = _setting(0.0, "population size for the choice; 0: the middle one", low=0)
+    risk: str = _setting(
         "bounded", "p of (2.15), or the bounded p*, which stays within (0, 1]", one_of=("paper", "bounded")
     )
-    choose: str = _key(
-        "moved", "without a constraint of the user: most entities moved, or lowest risk", one_of=("moved", "risk")
+    choose: str = _setting(
+        "moved", "if the user gives no constraint: most entities moved, or lowest risk", one_of=("moved", "risk")
     )
-    min_cosine: float = _key(-1.0, "without such a constraint: least mean cosine of changed chunks", low=-1, high=1)
+    min_cosine: float = _setting(
+        -1.0, "if the user gives no constraint: least mean cosine of changed chunks", low=-1, high=1
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
     """Predictive checks (P1 3.2.2)."""
 
-    intruders: tuple[str, ...] = _key(("entities", "words"), "registered intruders; empty: none")
-    runs: int = _key(5, "releases drawn", low=1)
-    folds: int = _key(10, "parts of the chunks; what judges one has learnt from the others", low=2)
-    llm_runs: int = _key(0, "of the draws, those that a language model judges; 0: all", low=0)
-    llm_kind: str = _key("text", "what it is told the chunks are from, such as earnings call transcript")
-    llm_reply: str = _key("name", "how it is to give a guess; in the paper a ticker symbol (in Capital Letters)")
-    llm_aliases: tuple[str, ...] = _key((), "metadata keys whose values count as the protected one, such as ticker")
-    llm_listed: bool = _key(False, "it may choose from the protected values, unlike in the paper")
+    intruders: tuple[str, ...] = _setting(("entities", "words"), "registered intruders; empty: none")
+    runs: int = _setting(5, "releases drawn", low=1)
+    folds: int = _setting(10, "parts of the chunks; each is judged by a model that learnt from the others", low=2)
+    llm_runs: int = _setting(0, "how many of the draws a language model judges; 0: all", low=0)
+    llm_kind: str = _setting("text", "kind of document that it is told, such as earnings call transcript")
+    llm_reply: str = _setting("name", "form of its guesses; in the paper a ticker symbol (in Capital Letters)")
+    llm_aliases: tuple[str, ...] = _setting((), "metadata keys whose values count as the protected one, such as ticker")
+    llm_listed: bool = _setting(False, "it may choose from the protected values, unlike in the paper")
 
 
 @dataclass(frozen=True, slots=True)
 class Axes:
     """Hyperparameters that a grid goes through (P1 3.2.1), with all population sizes of ``search``."""
 
-    threshold: tuple[float, ...] = _key((75.0,), "values of read.threshold", low=0, high=100)
-    family: tuple[str, ...] = _key(("pkbd", "spcauchy"), "component densities", one_of=("pkbd", "spcauchy"))
-    clusters: tuple[int, ...] = _key((10, 20), "components", low=1)
-    min_weight: tuple[float, ...] = _key((0.005, 0.01), "least weights", low=0, high=1)
+    threshold: tuple[float, ...] = _setting((75.0,), "values of read.threshold", low=0, high=100)
+    family: tuple[str, ...] = _setting(("pkbd", "spcauchy"), "component densities", one_of=("pkbd", "spcauchy"))
+    clusters: tuple[int, ...] = _setting((10, 20), "components", low=1)
+    min_weight: tuple[float, ...] = _setting((0.005, 0.01), "least weights", low=0, high=1)
 
 
-_GROUPS: Mapping[str, type] = MappingProxyType(
-    {
-        "read": Read,
-        "embed": Embed,
-        "mixture": Mixture,
-        "exchange": Exchange,
-        "search": Search,
-        "check": Check,
-        "grid": Axes,
-    }
-)
 CATEGORIES: Mapping[str, str] = MappingProxyType(
     {
         "Organization": "swap",
@@ -190,7 +187,7 @@ class Settings:
 
     Attributes:
         categories: category to its state, one of :data:`allonym.swap.corpus.STATES`; in this order in tables.
-        fallback: category, or ``*`` for the others, to what happens to entities that were not exchanged: one of
+        fallback: category, or ``*`` for the others, to the treatment of entities that were not exchanged: one of
             :data:`FALLBACKS`.
     """
 
@@ -207,11 +204,11 @@ class Settings:
     grid: Axes = field(default_factory=Axes)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (_revive, (self.to_dict(), self.description))
+        return (_restore_settings, (self.to_dict(), self.description))
 
     @classmethod
     def load(cls, source: str | Path | Settings = "default") -> Settings:
-        """The settings in a TOML file, or the preset of that name. Settings are returned as they are.
+        """Read the settings in a TOML file, or the preset of that name. Settings are returned as they are.
 
         Raises:
             UsageError: the file is not valid; the message says where.
@@ -220,7 +217,7 @@ class Settings:
         if isinstance(source, Settings):
             return source
         if isinstance(source, str) and source in presets():
-            return _preset(source)
+            return _load_preset(source)
         path = Path(source)
         if path.suffix != ".toml" and not path.exists():
             raise UnknownNameError("preset of swapping", str(source), presets())
@@ -231,7 +228,7 @@ class Settings:
         return _parse(data, str(path), path.parent)
 
     def with_(self, changes: Mapping[str, object]) -> Settings:
-        """A copy with some values changed.
+        """Return a copy with some values changed.
 
         Args:
             changes: ``table.key`` to a value, e.g. ``{"mixture.clusters": 20, "categories.Term": "swap"}``.
@@ -243,66 +240,51 @@ class Settings:
         for name, value in changes.items():
             table, _, key = name.partition(".")
             if table not in _TABLES or not key:
-                raise UnknownNameError(
-                    "setting", name, [f"{t}.{k}" for t, kind in _GROUPS.items() for k in _keys(kind)]
-                )
+                raise UnknownNameError("setting", name, [setting for setting, _, _ in describe_settings()])
             raw.setdefault(table, {})[key] = list(value) if isinstance(value, tuple) else value
-        return _changed(self, raw, "")
+        return _change_settings(self, raw, "")
 
     def fallback_for(self, category: str) -> str:
-        """What happens to an entity of this category that was not exchanged."""
+        """Return the treatment of entities of this category that were not exchanged."""
         return self.fallback.get(category, self.fallback.get("*", "keep"))
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON and reports; tables as in the file."""
-        out: dict[str, Any] = {"name": self.name, "categories": dict(self.categories), "fallback": dict(self.fallback)}
-        for name, kind in _GROUPS.items():
-            group = getattr(self, name)
-            out[name] = {k: _plain(getattr(group, k)) for k in _keys(kind)}
-        return out
+        """Return plain values, for JSON and reports; tables as in the file."""
+        return {name: to_plain(getattr(self, name)) for name in ("name", *_TABLES)}
 
     def fingerprint(self, *groups: str) -> str:
-        """A digest of the named tables, by default of all; the settings' name does not count."""
-        told = self.to_dict()
-        chosen = {k: told[k] for k in (groups or _TABLES)}
-        return blake2b(json.dumps(chosen, sort_keys=True).encode(), digest_size=16).hexdigest()
+        """Return a digest of the named tables, by default of all; the settings' name does not count."""
+        values = self.to_dict()
+        tables = {name: values[name] for name in (groups or _TABLES)}
+        return blake2b(json.dumps(tables, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 
+_GROUPS: dict[str, Any] = {f.name: f.default_factory for f in fields(Settings) if is_dataclass(f.default_factory)}
+"""Table to its class."""
 _TABLES = ("categories", "fallback", *_GROUPS)
 
 
 def presets() -> tuple[str, ...]:
-    """The names of the settings that come with allonym."""
+    """Return the names of the settings that come with allonym."""
     folder = files("allonym.swap").joinpath("presets")
     return tuple(sorted(p.name[:-5] for p in folder.iterdir() if p.name.endswith(".toml")))
 
 
-def described() -> list[tuple[str, object, str]]:
-    """Every setting as (``table.key``, default, what it means), for documentation."""
-    return [
-        (f"{table}.{f.name}", getattr(kind(), f.name), str(f.metadata["says"]))
-        for table, kind in _GROUPS.items()
-        for f in fields(kind)
-    ]
+def describe_settings() -> list[tuple[str, object, str]]:
+    """Return every setting as (``table.key``, default, meaning), for documentation."""
+    groups = {table: fields(kind) for table, kind in _GROUPS.items()}
+    return [(f"{table}.{f.name}", f.default, str(f.metadata["says"])) for table in groups for f in groups[table]]
 
 
 @cache
-def _preset(name: str) -> Settings:
+def _load_preset(name: str) -> Settings:
     data = files("allonym.swap").joinpath("presets", f"{name}.toml").read_bytes()
     return _parse(data, f"preset {name}", None)
 
 
-def _revive(told: dict[str, Any], description: str) -> Settings:
-    empty = Settings(told["name"], description, MappingProxyType({}), MappingProxyType({}))
-    return _changed(empty, {table: told[table] for table in _TABLES}, "")
-
-
-def _plain(value: object) -> object:
-    return list(value) if isinstance(value, tuple) else value
-
-
-def _keys(kind: type) -> tuple[str, ...]:
-    return tuple(f.name for f in fields(kind))
+def _restore_settings(values: dict[str, Any], description: str) -> Settings:
+    empty = Settings(values["name"], description, MappingProxyType({}), MappingProxyType({}))
+    return _change_settings(empty, {table: values[table] for table in _TABLES}, "")
 
 
 def _parse(data: bytes, where: str, folder: Path | None) -> Settings:
@@ -310,10 +292,10 @@ def _parse(data: bytes, where: str, folder: Path | None) -> Settings:
         raw = tomllib.loads(data.decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{where}: not valid TOML: {error}") from None
-    known = ("schema", "name", "extends", "description", *_TABLES)
+    keys = ("schema", "name", "extends", "description", *_TABLES)
     for key in raw:
-        if key not in known:
-            raise UnknownNameError("key", key, known, where)
+        if key not in keys:
+            raise UnknownNameError("key", key, keys, where)
     if raw.get("schema", SCHEMA) != SCHEMA:
         raise UsageError(f"{where}: schema {raw['schema']!r} is not known; {SCHEMA} is required")
     for key in ("name", "extends", "description"):
@@ -322,48 +304,46 @@ def _parse(data: bytes, where: str, folder: Path | None) -> Settings:
     base = Settings()
     if parent := raw.get("extends", ""):
         base = Settings.load(folder / parent if folder and parent.endswith(".toml") else parent)
-    made = _changed(base, {k: v for k, v in raw.items() if k in _TABLES}, f"{where}: ")
-    return replace(made, name=raw.get("name") or Path(where).stem, description=raw.get("description", ""))
+    settings = _change_settings(base, {k: v for k, v in raw.items() if k in _TABLES}, f"{where}: ")
+    return replace(settings, name=raw.get("name") or Path(where).stem, description=raw.get("description", ""))
 
 
-def _changed(base: Settings, raw: Mapping[str, object], where: str) -> Settings:
+def _change_settings(base: Settings, raw: Mapping[str, object], where: str) -> Settings:
     changes: dict[str, Any] = {}
     for table, values in raw.items():
         if not isinstance(values, dict):
             raise UsageError(f"{where}{table} must be a table, got {type(values).__name__}")
         if table in _GROUPS:
-            changes[table] = _group(getattr(base, table), values, f"{where}{table}")
+            changes[table] = _change_group(getattr(base, table), values, f"{where}{table}")
         else:
             allowed = STATES if table == "categories" else FALLBACKS
             for key, value in values.items():
                 if value not in allowed:
                     raise UnknownNameError("value", value, allowed, f"{where}{table}.{key}")
             changes[table] = MappingProxyType({**getattr(base, table), **values})
-    made = replace(base, **changes)
-    if made.read.min_size > made.read.max_size:
-        raise UsageError(
-            f"{where}read.min_size must be at most read.max_size, got {made.read.min_size} and {made.read.max_size}"
-        )
-    return made
+    settings = replace(base, **changes)
+    least, most = settings.read.min_size, settings.read.max_size
+    if least > most:
+        raise UsageError(f"{where}read.min_size must be at most read.max_size, got {least} and {most}")
+    return settings
 
 
-def _group(base: Any, values: Mapping[str, object], where: str) -> Any:
-    kind = type(base)
-    hints = get_type_hints(kind)
-    about = {f.name: f.metadata for f in fields(kind)}
-    read: dict[str, object] = {}
+def _change_group(base: Any, values: Mapping[str, object], where: str) -> Any:
+    hints = get_type_hints(type(base))
+    about = {f.name: f.metadata for f in fields(base)}
+    changes: dict[str, object] = {}
     for key, value in values.items():
         if key not in about:
             raise UnknownNameError("key", key, about, where)
-        read[key] = _value(value, hints[key], about[key], f"{where}.{key}")
-    return replace(base, **read)
+        changes[key] = _check_value(value, hints[key], about[key], f"{where}.{key}")
+    return replace(base, **changes)
 
 
-def _value(value: object, kind: Any, about: Mapping[str, Any], where: str) -> object:
+def _check_value(value: object, kind: Any, about: Mapping[str, Any], where: str) -> object:
     if get_origin(kind) is tuple:
         if not isinstance(value, list):
             raise UsageError(f"{where} must be a list, got {type(value).__name__}")
-        return tuple(_value(v, get_args(kind)[0], about, where) for v in value)
+        return tuple(_check_value(v, get_args(kind)[0], about, where) for v in value)
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
     if type(value) is not kind:
@@ -373,8 +353,8 @@ def _value(value: object, kind: Any, about: Mapping[str, Any], where: str) -> ob
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         low, high = about["low"], about["high"]
         if not ((low is None or value >= low) and (high is None or value <= high) and abs(value) < float("inf")):
-            wanted = f"from {low:g} to {high:g}" if high is not None else f"{low:g} or more"
-            raise UsageError(f"{where} must be {wanted}, got {value!r}")
+            required = f"from {low:g} to {high:g}" if high is not None else f"{low:g} or more"
+            raise UsageError(f"{where} must be {required}, got {value!r}")
     return value
 
 

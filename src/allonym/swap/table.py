@@ -18,16 +18,16 @@ Cell = tuple[frozenset[str], ...]
 """One set of keys per category, empty where a chunk has no entity of it."""
 
 EMPTY_CELLS = ("drop", "keep")
-"""Whether chunks without an entity in any of the table's categories are left out, as P1's Table 1 evidently does, or
-counted as one big cell."""
+"""Whether chunks without an entity in any of the table's categories are left out, as in P1's Table 1, or counted as one
+big cell."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Table:
-    """Which chunks fall into which cell.
+    """The chunks of each cell.
 
     Attributes:
-        categories: what the cells' sets are of, in order.
+        categories: those of the sets in a cell, in order.
         cells: cell to the indices of its chunks, ascending; cells in the order of their first chunk.
         empty_cells: one of :data:`EMPTY_CELLS`.
     """
@@ -50,32 +50,32 @@ class Table:
         return len(self.cells)
 
     def frequencies(self) -> dict[int, int]:
-        """Chunks in a cell, j, to the number of such cells, s_j; ascending."""
+        """Return the number of chunks in a cell, j, to the number of such cells, s_j; ascending."""
         return dict(sorted(Counter(map(len, self.cells.values())).items()))
 
     def uniques(self) -> frozenset[int]:
-        """The chunks that are alone in their cell: sample uniques; their number is s_1."""
+        """Return the chunks that are alone in their cell: sample uniques; their number is s_1."""
         return frozenset(chunks[0] for chunks in self.cells.values() if len(chunks) == 1)
 
     def doubles(self, corpus: Corpus | None = None) -> tuple[tuple[int, int], ...]:
-        """The pairs of chunks that share a cell with nobody else.
+        """Return the pairs of chunks that share a cell with no other chunk.
 
         Args:
-            corpus: given, only pairs within one document, which betray it as a unique chunk does.
+            corpus: if given, only pairs within one document, which betray it as a unique chunk does.
         """
         pairs = ((c[0], c[1]) for c in self.cells.values() if len(c) == 2)
         return tuple(
             (a, b) for a, b in pairs if corpus is None or corpus.chunks[a].document == corpus.chunks[b].document
         )
 
-    def alone(self, corpus: Corpus) -> tuple[Cell, ...]:
-        """Cells all of whose chunks have one protected value: what they hold points to it, however often it is said."""
+    def list_class_uniques(self, corpus: Corpus) -> tuple[Cell, ...]:
+        """Return the cells all of whose chunks have one protected value, to which their entities therefore point."""
         return tuple(
             cell for cell, chunks in self.cells.items() if len({corpus.class_of(chunk) for chunk in chunks}) == 1
         )
 
     def marginal(self, categories: Sequence[str]) -> Table:
-        """The table of some of the categories, in the order given.
+        """Return the table of some of the categories, in the order given.
 
         Raises:
             UnknownNameError: the table has no such category.
@@ -83,9 +83,9 @@ class Table:
         for category in categories:
             if category not in self.categories:
                 raise UnknownNameError("category of this table", category, self.categories)
-        places = [self.categories.index(category) for category in categories]
-        rows = ((tuple(cell[p] for p in places), chunks) for cell, chunks in self.cells.items())
-        return Table(tuple(categories), _gathered(rows, self.empty_cells), self.empty_cells)
+        positions = [self.categories.index(category) for category in categories]
+        rows = ((tuple(cell[p] for p in positions), chunks) for cell, chunks in self.cells.items())
+        return Table(tuple(categories), _gather_cells(rows, self.empty_cells), self.empty_cells)
 
 
 def tabulate(
@@ -95,13 +95,13 @@ def tabulate(
     empty_cells: str = "drop",
     recode: Recoding | None = None,
 ) -> Table:
-    """Counts the chunks of a corpus by their entities of some categories.
+    """Count the chunks of a corpus by their entities of some categories.
 
     Args:
         corpus: the chunks with their values.
         categories: of ``corpus.categories``; None: all of them that are not replaced in any case (``change``).
         empty_cells: ``drop``: a chunk without an entity in any of these categories is not counted; ``keep``: all are.
-        recode: puts entities of a kind into one class before counting; a chunk's set is then one of classes.
+        recode: puts entities of a kind into one class before counting; a chunk's set then consists of classes.
 
     Raises:
         UsageError: a category has state ``change``, or ``empty_cells`` is something else.
@@ -109,32 +109,29 @@ def tabulate(
     """
     if empty_cells not in EMPTY_CELLS:
         raise UnknownNameError("value of empty_cells", empty_cells, EMPTY_CELLS)
-    wanted = tuple(c for c, s in corpus.categories.items() if s != "change") if categories is None else (*categories,)
-    if not wanted:
+    names = tuple(c for c, s in corpus.categories.items() if s != "change") if categories is None else (*categories,)
+    if not names:
         raise UsageError("a table needs at least one category")
-    for category in wanted:
+    for category in names:
         if category not in corpus.categories:
             raise UnknownNameError("category of this corpus", category, corpus.categories)
         if corpus.categories[category] == "change":
             raise UsageError(f"category {category} has state 'change': they are replaced before counting")
-    places = {category: i for i, category in enumerate(wanted)}
 
-    def rows() -> Iterable[tuple[Cell, tuple[int, ...]]]:
+    def iterate_rows() -> Iterable[tuple[Cell, tuple[int, ...]]]:
         for index, chunk in enumerate(corpus.chunks):
-            sets: list[set[str]] = [set() for _ in wanted]
+            sets: dict[str, set[str]] = {category: set() for category in names}
             for value in chunk.values:
-                place = places.get(value.category)
-                if place is not None:
-                    sets[place].add(value.key if recode is None else recode(value.category, value.key))
-            yield tuple(map(frozenset, sets)), (index,)
+                if value.category in sets:
+                    sets[value.category].add(value.key if recode is None else recode(value.category, value.key))
+            yield tuple(frozenset(sets[category]) for category in names), (index,)
 
-    return Table(wanted, _gathered(rows(), empty_cells), empty_cells)
+    return Table(names, _gather_cells(iterate_rows(), empty_cells), empty_cells)
 
 
-def _gathered(rows: Iterable[tuple[Cell, tuple[int, ...]]], empty_cells: str) -> dict[Cell, tuple[int, ...]]:
-    found: dict[Cell, list[int]] = {}
+def _gather_cells(rows: Iterable[tuple[Cell, tuple[int, ...]]], empty_cells: str) -> dict[Cell, tuple[int, ...]]:
+    cells: dict[Cell, list[int]] = {}
     for cell, chunks in rows:
         if empty_cells == "keep" or any(cell):
-            found.setdefault(cell, []).extend(chunks)
-    ordered = sorted(found.items(), key=lambda item: min(item[1]))
-    return {cell: tuple(sorted(chunks)) for cell, chunks in ordered}
+            cells.setdefault(cell, []).extend(chunks)
+    return {cell: tuple(sorted(chunks)) for cell, chunks in sorted(cells.items(), key=lambda item: min(item[1]))}

@@ -1,24 +1,32 @@
-"""What swapping costs: how much of the clusters' likelihood the swapped chunks keep.
+"""The cost of swapping: how much of the clusters' likelihood the swapped chunks keep, and how well a task still works.
 
 P1 (arXiv 2505.21128) section 2.5, equations (2.17) to (2.19). Log densities are with respect to the uniform measure
-on the sphere: only there is the denominator the gain over a model that knows nothing, and U the share of it kept.
+on the sphere: only there is the denominator the gain over a model that knows nothing, and U the share of it that stays.
+
+A task is to predict a label of the user's (a sector, a sentiment) with a linear classifier on the vectors of chunks,
+for each document by models that never saw it.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GroupKFold
 
 from allonym.errors import DataError, UsageError
-
-__all__ = ["STAND_IN", "Utility", "utility"]
+from allonym.serial import Serialisable
+from allonym.stats import Estimate
+from allonym.swap.corpus import Corpus
 
 STAND_IN = "U = exp(D / (n d))"
-"""What the flag of a utility says that is not the ratio of (2.18)."""
+"""In the flag of a utility that is not the ratio of (2.18)."""
+FOLDS = 5
 
 _Values = Sequence[float] | Any  # or a one-dimensional array
 
@@ -28,12 +36,12 @@ class Utility:
     """The utility of one release.
 
     Attributes:
-        value: U of (2.19), or exp(D / (n d)) where the ratio would mislead; see ``flags``. Above 1 where the swapped
+        value: U of (2.19), or exp(D / (n d)) where the ratio would mislead; see ``flags``. Above 1 if the swapped
             chunks fit their clusters better than before.
         distance: D of (2.17), nats.
-        per_chunk: D per swapped chunk, nats; 0 where none is swapped.
+        per_chunk: D per swapped chunk, nats; 0 if none is swapped.
         changed: swapped chunks.
-        kept: exp(D / (n d)), defined whatever l is: the likelihood kept, as a mean over chunks and dimensions.
+        kept: exp(D / (n d)), defined for every l: the likelihood that stays, as a mean over chunks and dimensions.
         misleading: whether ``value`` is ``kept`` because the ratio would mislead.
         flags: remarks for a report.
     """
@@ -47,12 +55,17 @@ class Utility:
     flags: tuple[str, ...] = ()
 
 
-def utility(before: _Values, after: _Values, total: float, *, n: int, d: int) -> Utility:
-    """U, D and D per swapped chunk.
+def compute_kept_share(distance: float, n: int, d: int) -> float:
+    """Return exp(D / (n d)), which stands in for U where the ratio of (2.18) misleads."""
+    return math.exp(min(distance / (n * d), 700.0))
+
+
+def compute_utility(before: _Values, after: _Values, total: float, *, n: int, d: int) -> Utility:
+    """Return U, D and D per swapped chunk.
 
     U = 1 + D / l holds only where l, the log-likelihood of all chunks given their clusters, is above 0 and above
-    |D|. Elsewhere its sign or size says nothing, and U = exp(D / (n d)) stands in for it, which is monotone in D and
-    1 at D = 0; a flag says so. The two scales do not compare: see :func:`allonym.swap.search.one_scale`.
+    |D|. Elsewhere its sign or size means nothing, and U = exp(D / (n d)) stands in for it, which is monotone in D and
+    1 at D = 0; a flag marks it. The two scales do not compare: see :func:`allonym.swap.search.unify_scale`.
 
     Args:
         before: log density of each swapped chunk under the component of its cluster, before the swap.
@@ -82,8 +95,94 @@ def utility(before: _Values, after: _Values, total: float, *, n: int, d: int) ->
     elif abs(distance) >= total:
         flags.append(f"D exceeds the likelihood of the clusters: {STAND_IN}")
     misleading = bool(flags)
-    kept = math.exp(min(distance / (n * d), 700.0))
+    kept = compute_kept_share(distance, n, d)
     if distance > 0:
         flags.append("utility above 1")
     value = kept if misleading else 1 + distance / total
     return Utility(value, distance, distance / changed, changed, kept, misleading, tuple(flags))
+
+
+# Tasks
+
+
+@dataclass(frozen=True, slots=True)
+class Task(Serialisable):
+    """Accuracy of a task on chunks, with 95 % Wilson intervals, as if chunks of a document were independent.
+
+    Attributes:
+        label: the metadata key that is predicted; classes: its values; chunks: how many were judged.
+        before: learnt from originals, judged on originals.
+        learnt: learnt from released chunks, judged on originals: the value of a release as training data.
+        applied: learnt from originals, judged on released chunks.
+        chance: of the most frequent class.
+    """
+
+    label: str
+    classes: int
+    chunks: int
+    before: Estimate
+    learnt: Estimate
+    applied: Estimate
+    chance: float
+
+
+def task_utility(corpus: Corpus, label: str, before: Any, after: Any) -> Task:
+    """Measure how well a metadata key is predicted from chunks, before and after the exchange.
+
+    Args:
+        label: a key of the documents' metadata; documents without it are left out.
+        before, after: (n, d) vectors of all chunks.
+
+    Raises:
+        DataError: fewer than two classes, or a class of which no two documents are.
+    """
+    values = list_task_labels(corpus, label)
+    chunks = np.array([i for i, c in enumerate(corpus.chunks) if values[c.document]], dtype=np.intp)
+    documents = np.array([corpus.chunks[i].document for i in chunks])
+    targets = np.array([values[document] for document in documents])
+    counts = Counter(targets.tolist())
+    old, new = np.asarray(before, np.float64)[chunks], np.asarray(after, np.float64)[chunks]
+    right = np.zeros((3, len(chunks)), dtype=bool)
+    folds = GroupKFold(min(FOLDS, len(set(documents.tolist()))))
+    for train, test in folds.split(old, targets, documents):
+        if len(set(targets[train].tolist())) < 2:
+            right[:, test] = targets[test] == targets[train][0]
+            continue
+        original = LogisticRegression(C=10.0, max_iter=1000).fit(old[train], targets[train])
+        released = LogisticRegression(C=10.0, max_iter=1000).fit(new[train], targets[train])
+        for row, model, rows in ((0, original, old), (1, released, old), (2, original, new)):
+            right[row, test] = model.predict(rows[test]) == targets[test]
+    unchanged, learnt, applied = (_estimate_share(int(row.sum()), len(chunks)) for row in right)
+    chance = max(counts.values()) / len(chunks)
+    return Task(label, len(counts), len(chunks), unchanged, learnt, applied, chance)
+
+
+def list_task_labels(corpus: Corpus, label: str) -> list[str]:
+    """Return each document's value of a metadata key, empty where it has none or no chunk; quick, for an early check.
+
+    Raises:
+        DataError: as :func:`task_utility`.
+    """
+    used = {chunk.document for chunk in corpus.chunks}
+    values = [_to_string(d.meta.get(label)) if i in used else "" for i, d in enumerate(corpus.documents)]
+    counts = Counter(v for v in values if v)
+    if not counts:
+        raise DataError(f"task: no document has the metadata key {label!r}")
+    if len(counts) < 2:
+        raise DataError(f"task: {label!r} has one value only; two are required")
+    if max(counts.values()) < 2:
+        raise DataError(f"task: every value of {label!r} is of one document only; nothing can be learnt for others")
+    return values
+
+
+def _to_string(value: object) -> str:
+    return "" if value is None or isinstance(value, (list, tuple, dict)) else str(value)
+
+
+def _estimate_share(k: int, n: int) -> Estimate:
+    """Return a share with its 95 % interval (Wilson 1927, doi:10.1080/01621459.1927.10502953)."""
+    z = 1.959963984540054
+    p = k / n
+    centre = (p + z * z / (2 * n)) / (1 + z * z / n)
+    half = z * ((p * (1 - p) + z * z / (4 * n)) / n) ** 0.5 / (1 + z * z / n)
+    return Estimate(p, min(max(centre - half, 0.0), p), max(min(centre + half, 1.0), p), n, "share, 95 % Wilson")

@@ -81,7 +81,7 @@ def make_settings(options: Mapping[str, Any]) -> Settings:
         UsageError, UnknownNameError: a value is not known.
     """
     from allonym.errors import UnknownNameError
-    from allonym.swap.categories import checked
+    from allonym.swap.categories import check_categories
     from allonym.swap.settings import Settings, presets
 
     if options["settings"] not in presets():
@@ -92,7 +92,7 @@ def make_settings(options: Mapping[str, Any]) -> Settings:
     values["check.intruders"] = () if not options["check"] else tuple(options["intruders"] or ()) or None
     changes: dict[str, object] = {name: value for name, value in values.items() if value is not None}
     states = options["categories"]
-    changes |= {f"categories.{name}": state for name, state in (checked(states) if states else {}).items()}
+    changes |= {f"categories.{name}": state for name, state in (check_categories(states) if states else {}).items()}
     changes |= {f"fallback.{name}": way for name, way in options["fallback"].items()}
     return Settings.load(options["settings"]).with_(changes)
 
@@ -142,15 +142,15 @@ def _write_outputs(task: Task, run: Run, releases: Releases, state: State, advan
         state=task.folder.state,
         advance=advance,
     )
-    state.keep(RELEASES, _describe_releases(releases, done.told["why"]))
-    numbers = task.show_names(done.told)
+    state.keep(RELEASES, _describe_releases(releases, done.values["why"]))
+    numbers = task.show_names(done.values)
     beside = {
         task.folder.out / "numbers.json": json.dumps(numbers, ensure_ascii=False, indent=1, allow_nan=False) + "\n",
         task.folder.out / "report.html": report.render(report.swap_page(numbers), "html"),
     }
     run.write(releases, done.made, None, beside=beside)
     _write_texts(task, releases, done.made)
-    attacks = [{n: attack[n] for n in ("intruder", "before", "after", "chance")} for attack in done.told["attacks"]]
+    attacks = [{n: attack[n] for n in ("intruder", "before", "after", "chance")} for attack in done.values["attacks"]]
     summary: dict[str, Any] = state.keep(
         SUMMARY,
         {
@@ -167,10 +167,10 @@ def _write_outputs(task: Task, run: Run, releases: Releases, state: State, advan
 
 def _describe_releases(releases: Releases, why: str) -> dict[str, Any]:
     """Return the releases as the plot and the list show them, without the choice."""
-    from allonym.swap.plain import plain
+    from allonym.serial import to_plain
 
     def describe_number(estimate: Any) -> dict[str, Any]:
-        values = plain(estimate)
+        values = to_plain(estimate)
         return {name: values[name] for name in ("value", "low", "high")}
 
     frontier = {release.index for release in releases.frontier}
@@ -188,7 +188,7 @@ def _describe_releases(releases: Releases, why: str) -> dict[str, Any]:
         for release in releases.releases
     ]
     sizes = list(releases.settings.search.population)
-    return {"releases": rows, "population": plain(releases.population), "populations": sizes, "why": why}
+    return {"releases": rows, "population": to_plain(releases.population), "populations": sizes, "why": why}
 
 
 def get_texts_path(folder: Path, number: int) -> Path:

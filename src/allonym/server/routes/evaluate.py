@@ -29,13 +29,13 @@ def measure_texts(body: wire.Evaluate) -> dict[str, Any]:
     """Return the measures as plain values. Runs in a worker."""
     from allonym.evaluate.reading import Pairs
     from allonym.evaluate.study import evaluate
-    from allonym.swap.plain import plain
+    from allonym.serial import to_plain
 
     count = len(body.original)
     ids = tuple(str(number) for number in range(1, count + 1))
     pairs = Pairs(ids, tuple(body.original), tuple(body.anonymised), ({},) * count)
     options = body.model_dump(include={"measures", "labels", "subjects", "seed"})
-    results: dict[str, Any] = plain(evaluate(pairs, **options).to_dict())
+    results: dict[str, Any] = to_plain(evaluate(pairs, **options).to_dict())
     for row in results["skipped"]:
         row["reason"] = row["reason"].replace(" (--gold)", "").replace(" (--labels)", " (labels)")
         row["reason"] = row["reason"].replace(" (--subject)", " (subjects)")

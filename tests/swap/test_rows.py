@@ -11,11 +11,11 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from allonym.errors import UsageError
 from allonym.swap.density import sample_mixture
-from allonym.swap.em import _expected as expected
-from allonym.swap.em import from_labels, soft_labels
+from allonym.swap.em import compute_shard_sums as expected
+from allonym.swap.em import draw_random_labels, start_from_labels
 from allonym.swap.mixture import SphericalMixture
+from allonym.swap.rows import Rows, ThisProcess, Tree, add_along_tree, count_threads, one_thread
 from allonym.swap.selection import fit_all
-from allonym.swap.shards import Here, Rows, Tree, added, cores, one_thread
 
 
 class Told(str):
@@ -30,12 +30,12 @@ class Told(str):
     [(1, "0"), (2, "(01)"), (3, "((01)2)"), (5, "(((01)(23))4)"), (6, "(((01)(23))(45))"), (7, "(((01)(23))((45)6))")],
 )
 def test_the_tree_is_this_one(count, sum_):
-    assert added([Told(i) for i in range(count)]) == sum_
+    assert add_along_tree([Told(i) for i in range(count)], count) == sum_
 
 
 @given(st.integers(1, 60), st.randoms())
 def test_the_order_in_which_leaves_come_changes_nothing(count, random):
-    told = added([Told(f"<{i}>") for i in range(count)])
+    told = add_along_tree([Told(f"<{i}>") for i in range(count)], count)
     order = list(range(count))
     random.shuffle(order)
     tree = Tree(count)
@@ -87,7 +87,7 @@ def test_threads_change_no_bit(dtype, monkeypatch):
         fits = []
         for threads in (1, 3):
             with one_thread():
-                rows = Rows(given_.rows(X).X, given_.rows(X).weight, 200, Here(threads))
+                rows = Rows(given_.rows(X).X, given_.rows(X).weight, 200, ThisProcess(threads))
                 fits.append(SphericalMixture(**given_.get_params()).fit_rows(rows))
         same(*fits)
         same(fits[0], given_.fit(X))
@@ -106,7 +106,7 @@ def test_the_number_of_threads_of_products_changes_no_bit():
 def test_the_size_of_shards_is_all_that_counts():
     X = points()
     rng = np.random.default_rng(0)
-    start = from_labels(X, soft_labels(len(X), 5, rng), 5, "spcauchy", 0.999)
+    start = start_from_labels(X, draw_random_labels(len(X), 5, rng), 5, "spcauchy", 0.999)
     one, many = (Rows(X, size=size).total(expected, start, "spcauchy") for size in (len(X), 100))
     assert one.pull == pytest.approx(many.pull, rel=1e-4, abs=1e-3)
     assert one.log_likelihood == pytest.approx(many.log_likelihood, rel=1e-7)
@@ -132,14 +132,14 @@ def test_one_thread_is_for_all_until_the_last_leaves():
         first.enter_context(one_thread())
         second.enter_context(one_thread())
         first.close()
-        assert now() == {1} and cores() == 2
+        assert now() == {1} and count_threads() == 2
         second.close()
         assert now() == before
-        assert cores() == 2
+        assert count_threads() == 2
 
 
 def test_what_is_sent_away_stays_with_one_thread():
-    rows = Rows(points(50), None, 20, Here(2), 3)
+    rows = Rows(points(50), None, 20, ThisProcess(2), 3)
     again = pickle.loads(pickle.dumps(rows))
     assert (again.spread.threads, again.size, again.zeros, len(again)) == (1, 20, 3, 50)
     assert [len(s.X) for s in again.shards()] == [20, 20, 10]

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allonym.errors import DataError, UsageError
-from allonym.swap import points
-from allonym.swap.points import shares, stretches, unit_rows
+from allonym.swap import rows
+from allonym.swap.rows import compute_copy_weights, iterate_blocks, to_unit_rows
 
 
 def unit(n, d, dtype="float64", seed=0):
@@ -18,7 +18,7 @@ def unit(n, d, dtype="float64", seed=0):
 @given(st.integers(0, 9000), st.integers(2, 3000), st.integers(1, 500))
 def test_stretches_tile_the_rows(n, d, k):
     at = 0
-    for part in stretches(n, d, k):
+    for part in iterate_blocks(n, d, k):
         assert part.start == at < part.stop <= n
         at = part.stop
     assert at == n
@@ -27,7 +27,7 @@ def test_stretches_tile_the_rows(n, d, k):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_unit_rows_are_not_copied(dtype):
     X = unit(3000, 40, dtype)
-    data, zeros = unit_rows(X)
+    data, zeros = to_unit_rows(X)
     assert np.shares_memory(data, X)
     assert not zeros.any()
 
@@ -35,34 +35,34 @@ def test_unit_rows_are_not_copied(dtype):
 def test_what_is_changed():
     X = unit(50, 4) * np.linspace(0.1, 9, 50)[:, None]
     X[7] = 0
-    data, zeros = unit_rows(np.asfortranarray(X), "float32")
+    data, zeros = to_unit_rows(np.asfortranarray(X), "float32")
     assert data.dtype == np.float32 and data.flags.c_contiguous
     assert np.flatnonzero(zeros).tolist() == [7]
     length = np.linalg.norm(data, axis=1)
     assert length[7] == 0
     assert np.delete(length, 7) == pytest.approx(np.ones(49), abs=1e-6)
-    assert unit_rows([[3, 4], [0, 2]])[0].tolist() == [[0.6, 0.8], [0, 1]]
+    assert to_unit_rows([[3, 4], [0, 2]])[0].tolist() == [[0.6, 0.8], [0, 1]]
 
 
 def test_what_is_refused():
     for bad in ([1.0, 2.0], np.zeros((0, 3)), np.zeros((3, 1))):
         with pytest.raises(UsageError, match="shape"):
-            unit_rows(bad)
+            to_unit_rows(bad)
     with pytest.raises(UsageError, match="float16"):
-        unit_rows([[1.0, 0.0]], "float16")
+        to_unit_rows([[1.0, 0.0]], "float16")
     with pytest.raises(DataError, match="1 of 2 rows"):
-        unit_rows([[1.0, np.nan], [0.0, 1.0]])
+        to_unit_rows([[1.0, np.nan], [0.0, 1.0]])
     with pytest.raises(DataError, match="1 of 2 rows"):
-        unit_rows([[1.0, np.inf], [0.0, 1.0]])
+        to_unit_rows([[1.0, np.inf], [0.0, 1.0]])
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_equal_rows_share_one_count(dtype):
     X = unit(2500, 5, dtype)
-    assert shares(X) is None
+    assert compute_copy_weights(X) is None
     X[[5, 9, 2400]] = X[100]
     X[2499] = X[0]
-    found = shares(X)
+    found = compute_copy_weights(X)
     assert found is not None
     assert found[[5, 9, 100, 2400]].tolist() == [0.25] * 4
     assert found[[0, 2499]].tolist() == [0.5] * 2
@@ -72,16 +72,16 @@ def test_equal_rows_share_one_count(dtype):
 @pytest.mark.parametrize("keys", [None, lambda words: np.zeros(len(words), np.uint64)])
 def test_round_numbers_and_rows_whose_keys_meet(monkeypatch, keys):
     if keys:
-        monkeypatch.setattr(points, "_keys", keys)
+        monkeypatch.setattr(rows, "_hash_rows", keys)
     rng = np.random.default_rng(1)
     X = np.sign(rng.standard_normal((4000, 4))) * 2.0 ** rng.integers(-3, 3, (4000, 4))
-    found = shares(np.ascontiguousarray(X))
+    found = compute_copy_weights(np.ascontiguousarray(X))
     _, group, count = np.unique(X, axis=0, return_inverse=True, return_counts=True)
     assert found == pytest.approx(1 / count[group.ravel()])
 
 
 def test_keys_of_round_numbers_differ():
     X = np.unique(np.random.default_rng(1).integers(-4, 4, (4000, 8)).astype(np.float64), axis=0)
-    assert len(np.unique(points._keys(X.view(np.uint64)))) == len(X)
+    assert len(np.unique(rows._hash_rows(X.view(np.uint64)))) == len(X)
     single = X.astype(np.float32)
-    assert len(np.unique(points._keys(single.view(np.uint32)))) == len(X)
+    assert len(np.unique(rows._hash_rows(single.view(np.uint32)))) == len(X)

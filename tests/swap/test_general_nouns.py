@@ -4,19 +4,19 @@ import pytest
 
 from allonym.document import Span
 from allonym.errors import UsageError
-from allonym.swap.coarser import Coarser
 from allonym.swap.corpus import Value
 from allonym.swap.recoding import recoding
+from allonym.swap.surfaces import GeneralNouns
 
 
-def said(text: str, name: str, category: str = "Organization", coarser: Coarser | None = None) -> str:
+def said(text: str, name: str, category: str = "Organization", coarser: GeneralNouns | None = None) -> str:
     at = text.index(name)
     label = {"Organization": "ORGANIZATION", "Location": "LOCATION", "Product": "PRODUCT", "Person": "PERSON"}[category]
     value = Value(
         category, name.lower().removeprefix("the ").removesuffix("'s"), (name,), (Span(at, at + len(name), label),)
     )
     out, end = "", 0
-    for a, b, new in (coarser or Coarser()).fitted(text, value):
+    for a, b, new in (coarser or GeneralNouns()).fit(text, value):
         out, end = out + text[end:a] + new, b
     return out + text[end:]
 
@@ -39,7 +39,7 @@ def test_a_noun_for_a_name(text: str, name: str, category: str, want: str) -> No
 
 
 def test_classes_of_the_user_come_first() -> None:
-    own = Coarser(recoding({"Organization": {"Goldman Sachs": "investment bank"}, "Person": {"Ines": "guest"}}))
+    own = GeneralNouns(recoding({"Organization": {"Goldman Sachs": "investment bank"}, "Person": {"Ines": "guest"}}))
     assert said("We sell to Goldman Sachs.", "Goldman Sachs", coarser=own) == "We sell to an investment bank."
     assert said("We thank Ines.", "Ines", "Person", own) == "We thank a guest."
     assert said("Walmart paid.", "Walmart", coarser=own) == "A retailer paid."
@@ -47,4 +47,4 @@ def test_classes_of_the_user_come_first() -> None:
 
 def test_a_recoding_is_wanted() -> None:
     with pytest.raises(UsageError, match="must be a Recoding, got dict"):
-        Coarser({"goldman sachs": "bank"})  # type: ignore[arg-type]
+        GeneralNouns({"goldman sachs": "bank"})  # type: ignore[arg-type]

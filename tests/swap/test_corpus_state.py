@@ -12,8 +12,7 @@ from allonym.errors import UsageError
 from allonym.files import state as states
 from allonym.files.state import State
 from allonym.plan import Plan, digest
-from allonym.swap.corpus import Chunk, Corpus, Value
-from allonym.swap.state import corpus_digest
+from allonym.swap.corpus import Chunk, Corpus, Value, digest_corpus
 
 
 def fail():
@@ -78,8 +77,8 @@ def make(text="Quill grew.", key="quill", state="swap", meta="Quill"):
 
 def test_the_digest_of_a_corpus_follows_all_that_a_search_reads():
     base = make()
-    assert corpus_digest(base) == corpus_digest(make())
+    assert digest_corpus(base) == digest_corpus(make())
     others = [make(text="Quill fell."), make(key="qill"), make(state="free"), make(meta="Farrow")]
     others.append(replace(base, chunks=(replace(base.chunks[0], end=5),)))
-    assert len({corpus_digest(c) for c in (base, *others)}) == len(others) + 1
-    assert corpus_digest(replace(base, warnings=("said",))) == corpus_digest(base)
+    assert len({digest_corpus(c) for c in (base, *others)}) == len(others) + 1
+    assert digest_corpus(replace(base, warnings=("said",))) == digest_corpus(base)

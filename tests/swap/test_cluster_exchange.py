@@ -5,10 +5,10 @@ import pytest
 from tests.swap import corpora
 from tests.swap.invented import lifted
 
-from allonym.swap import matching
+from allonym.swap import cluster_exchange
+from allonym.swap.cluster_exchange import Matcher
 from allonym.swap.corpus import Slot
-from allonym.swap.likeness import Likeness
-from allonym.swap.matching import Matcher
+from allonym.swap.entity_fit import EntityFit
 from allonym.swap.validity import Ground, Rules
 
 
@@ -16,7 +16,7 @@ def pairs(rules: Rules, seed: int = 0, vectors: np.ndarray | None = None) -> tup
     corpus = corpora.corpus(4, 1)
     ground = Ground.of(corpus)
     counts = np.array([len(c.values) for c in corpus.chunks])
-    likeness: Likeness = ground.likeness()
+    likeness: EntityFit = ground.entity_fit()
     generator = np.random.default_rng(seed)
     matcher = Matcher(rules, vectors, likeness, [ground.classes], counts, generator)
     slots = [Slot(i, v) for i, places in enumerate(ground.slots["Person"]) for v in places]
@@ -28,7 +28,7 @@ RULES = lifted(("Person",), fit=0.5)
 
 @pytest.mark.parametrize("block", [3, 1536])
 def test_pairs_are_of_two_classes_and_none_comes_twice(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(matching, "BLOCK", block)
+    monkeypatch.setattr(cluster_exchange, "BLOCK", block)
     corpus = corpora.corpus(4, 1)
     slots, found = pairs(RULES)
     assert found

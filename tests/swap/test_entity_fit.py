@@ -8,7 +8,7 @@ from tests.swap import corpora
 
 from allonym.document import Span
 from allonym.swap.corpus import Chunk, Corpus, Value
-from allonym.swap.likeness import Likeness
+from allonym.swap.entity_fit import EntityFit
 
 BASE = corpora.corpus(2, 1)
 
@@ -18,10 +18,10 @@ def fits(category: str, *names: str, labels: tuple[str, ...] = ()) -> np.ndarray
         Value(category, n.lower(), (n,), (Span(i, i + 1, labels[i]),) if labels else ()) for i, n in enumerate(names)
     )
     corpus: Corpus = replace(BASE, categories={category: "swap"}, chunks=(Chunk(0, 0, 1, "x", values),))
-    likeness = Likeness.of(corpus)
+    likeness = EntityFit.of(corpus)
     at = list(likeness.looks[0])
-    made = likeness.fits(at, at)
-    assert made[0, 1] == pytest.approx(likeness.fit(at[0], at[1]), abs=1e-5)
+    made = likeness.compute_fits(at, at)
+    assert made[0, 1] == pytest.approx(likeness.compute_fit(at[0], at[1]), abs=1e-5)
     return np.asarray(made)
 
 
@@ -60,5 +60,5 @@ def test_labels_tell_kinds_apart() -> None:
 
 
 def test_a_corpus_without_entities_or_letters() -> None:
-    assert Likeness.of(replace(BASE, chunks=())).looks == ()
+    assert EntityFit.of(replace(BASE, chunks=())).looks == ()
     assert fits("Term", "...", "---").shape == (2, 2)

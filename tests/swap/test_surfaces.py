@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from allonym.document import Span
-from allonym.swap.categories import label_of, without_possessive
+from allonym.swap.categories import label_of, remove_possessive
 from allonym.swap.corpus import Value
-from allonym.swap.forms import fitted, is_acronym, with_articles, without_legal_form
+from allonym.swap.surfaces import adjust_articles, fit_donor, is_initialism, remove_legal_form
 
 CASES = [
     json.loads(line)
@@ -26,7 +26,7 @@ def marked(text: str, category: str) -> tuple[str, Value]:
         plain += match[1]
         at = match.end()
     plain += text[at:]
-    forms = sorted(dict.fromkeys(without_possessive(plain[s.start : s.end]) for s in spans), key=len, reverse=True)
+    forms = sorted(dict.fromkeys(remove_possessive(plain[s.start : s.end]) for s in spans), key=len, reverse=True)
     return plain, Value(category, forms[0].lower(), tuple(forms), tuple(spans))
 
 
@@ -35,7 +35,7 @@ def test_cases(case: dict[str, object]) -> None:
     text, own = marked(str(case["text"]), str(case["category"]))
     donor = Value(str(case["category"]), "donor", tuple(case["donor"]))  # type: ignore[arg-type]
     out, at = "", 0
-    for a, b, new in with_articles(text, fitted(text, own, donor)):
+    for a, b, new in adjust_articles(text, fit_donor(text, own, donor)):
         out += text[at:a] + new
         at = b
     assert out + text[at:] == case["want"]
@@ -43,32 +43,32 @@ def test_cases(case: dict[str, object]) -> None:
 
 def test_a_form_that_stands_there_already_gives_way_to_another() -> None:
     text, own = marked("We like «Corvane».", "Organization")
-    assert fitted(text, own, Value("Organization", "x", ("Corvane", "Corvane Group")))[0][2] == "Corvane Group"
-    assert fitted(text, own, Value("Organization", "x", ("Corvane",)))[0][2] == "Corvane"
+    assert fit_donor(text, own, Value("Organization", "x", ("Corvane", "Corvane Group")))[0][2] == "Corvane Group"
+    assert fit_donor(text, own, Value("Organization", "x", ("Corvane",)))[0][2] == "Corvane"
 
 
 def test_what_sticks_to_a_mention_goes_with_it_and_two_of_them_stay_apart() -> None:
     text = "AcmeHanmeres met."
-    assert with_articles(text, [(0, 4, "Corvane"), (4, 11, "IDT")]) == [(0, 4, "Corvane"), (4, 12, " IDT")]
-    assert with_articles(text, [(0, 4, ""), (4, 11, "IDT")])[1] == (4, 12, "IDT")
+    assert adjust_articles(text, [(0, 4, "Corvane"), (4, 11, "IDT")]) == [(0, 4, "Corvane"), (4, 12, " IDT")]
+    assert adjust_articles(text, [(0, 4, ""), (4, 11, "IDT")])[1] == (4, 12, "IDT")
 
 
 def test_other_languages_get_no_english_determiner() -> None:
     text, own = marked("Wir sprachen mit «Corvane».", "Organization")
     donor = Value("Organization", "x", ("the Fund",))
-    assert fitted(text, own, donor, language="de")[0][2] == "Fund"
+    assert fit_donor(text, own, donor, language="de")[0][2] == "Fund"
 
 
 @pytest.mark.parametrize(
     ("form", "acronym"), [("IBM", True), ("U.S.", True), ("AT&T", True), ("Acme", False), ("A B", False), ("X", False)]
 )
 def test_acronyms(form: str, acronym: bool) -> None:
-    assert is_acronym(form) is acronym
+    assert is_initialism(form) is acronym
 
 
 def test_a_legal_form_alone_stays() -> None:
-    assert without_legal_form("Inc.") == "Inc."
-    assert without_legal_form("Bellworth Energy & Co. KG") == "Bellworth Energy"
+    assert remove_legal_form("Inc.") == "Inc."
+    assert remove_legal_form("Bellworth Energy & Co. KG") == "Bellworth Energy"
 
 
 @pytest.mark.parametrize(
@@ -86,4 +86,4 @@ def test_a_legal_form_alone_stays() -> None:
 def test_terms_keep_the_number_of_the_mention(said: str, came: str, stands: str) -> None:
     text = f"we like {said} a lot"
     own = Value("Term", said, (said,), (Span(8, 8 + len(said), "TERM"),))
-    assert [new for _, _, new in fitted(text, own, Value("Term", came, (came,)))] == [stands]
+    assert [new for _, _, new in fit_donor(text, own, Value("Term", came, (came,)))] == [stands]

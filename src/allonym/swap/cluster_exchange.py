@@ -1,0 +1,395 @@
+"""The exchange within one cluster: chunk by chunk with drawn partners, or slot by slot with matched slots.
+
+Clusters do not share chunks, so each is a separate task with its own random numbers: which worker draws it, and when,
+does not matter. :mod:`allonym.swap.exchange` then deals with the chunks that found no partner.
+
+Slots of one category and one cluster are dealt into blocks at random. In a block all pairs are weighed at once: how
+similar the chunks are, how well the entities fit each other's place, and a random part (Gumbel) that makes every draw a
+sample in proportion to exp(score). Pairs are taken from the best on, each slot once; the rest is dealt again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from allonym.swap.corpus import Slot
+from allonym.swap.entity_fit import EntityFit
+from allonym.swap.partners import Candidates, Dice, Pool
+from allonym.swap.validity import GRAMMAR, Ground, Rules, list_differing_codes
+
+Step = list[tuple[Slot, ...]]
+"""An unfinished swap: cycles of slots, each slot taking from the next, the last from the first."""
+Free = dict[int, dict[str, list[int]]]
+"""Per chunk and category, the values that have not moved."""
+BLOCK = 1536
+"""Slots that are weighed against each other at once."""
+CANDIDATES = 48
+"""Partners that are kept of each slot in a block."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The data that all clusters of an exchange share.
+
+    Attributes:
+        vectors: (n, d) unit rows; None where cosines do not count.
+        codes: (n,) each; partners must differ in all of them.
+        counts: (n,) entities that each chunk could trade at the beginning.
+    """
+
+    ground: Ground
+    rules: Rules
+    seed: int
+    vectors: Any = field(repr=False)
+    codes: tuple[Any, ...] = field(repr=False)
+    counts: Any = field(repr=False)
+
+    @classmethod
+    def of(cls, ground: Ground, rules: Rules, seed: int, vectors: Any) -> Frame:
+        """Return the frame of an exchange by these rules."""
+        if rules.matches_slots:
+            ground.entity_fit()  # computed once, here, for all processes
+        counts = sum(
+            (np.array([len(s) for s in ground.slots[c]], np.int64) for c in rules.categories),
+            np.zeros(len(ground.keys), np.int64),
+        )
+        vectors = vectors if rules.uses_vectors else None
+        return cls(ground, rules, seed, vectors, tuple(list_differing_codes(ground, rules)), counts)
+
+    def list_free(self, chunks: Iterable[int]) -> Free:
+        """Return the values that may move in these chunks at the beginning: all."""
+        slots = [(c, self.ground.slots[c]) for c in self.rules.categories]
+        return {i: {c: list(s[i]) for c, s in slots if s[i]} for i in chunks}
+
+    def without_texts(self) -> Frame:
+        """Return the same frame without texts and offsets, which :func:`trade_within` does not need, to be sent."""
+        empty = replace(self.ground.corpus, documents=(), sections=(), chunks=(), entities=(), plans=())
+        return replace(self, ground=replace(self.ground, corpus=empty))
+
+    def generator(self, *task: int) -> np.random.Generator:
+        """Return the random numbers of a task; without one, those of the exchange."""
+        return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=task))
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """The exchange within one bucket of chunks.
+
+    Attributes:
+        number: fixes its random numbers.
+        chunks: sorted; rounds: passes.
+        free, received: values that may move, and the keys that came to each chunk; None: all, and nothing.
+        traded: pairs of chunks that have traded.
+    """
+
+    number: tuple[int, ...]
+    chunks: Sequence[int] = field(repr=False)
+    rounds: int
+    free: Free | None = field(repr=False, default=None)
+    received: Mapping[int, Sequence[int]] = field(repr=False, default_factory=dict)
+    traded: frozenset[tuple[int, int]] = field(repr=False, default=frozenset())
+
+
+def trade_within(frame: Frame, task: Task) -> list[list[Step]]:
+    """Return the steps of each round."""
+    return _ClusterExchange(frame, task).run()
+
+
+class Standing:
+    """The state of an exchange of some chunks: the entities that may still move, and what came to each chunk.
+
+    Args:
+        frame: of the exchange.
+        chunks: all that the exchange is about.
+        generator: draws.
+    """
+
+    def __init__(self, frame: Frame, chunks: Sequence[int], generator: np.random.Generator) -> None:
+        self.frame, self.ground, self.rules = frame, frame.ground, frame.rules
+        self.generator, self.dice = generator, Dice(generator)
+        self.free: Free = {}
+        self.received: dict[int, list[int]] = {}
+        self.traded: set[tuple[int, int]] = set()
+        rows = np.asarray(chunks, np.int64)
+        self.classes: dict[int, int] = dict(zip(chunks, frame.ground.classes[rows].tolist(), strict=True))
+        codes = zip(*(code[rows].tolist() for code in frame.codes), strict=True)
+        self._codes: dict[int, tuple[int, ...]] = dict(zip(chunks, codes, strict=True))
+        self._fit = frame.ground.entity_fit() if frame.rules.matches_slots else None
+
+    def has_free(self, i: int) -> bool:
+        """Whether any entity of the chunk may still move."""
+        return any(self.free[i].values())
+
+    def accepts(self, i: int, key: int) -> bool:
+        """Whether the entity may come to the chunk: unknown to its class, and unrelated to those that came before."""
+        related = self.ground.related[key]
+        if self.rules.returns:
+            if not related.isdisjoint(self.ground.keys[i]):
+                return False
+        elif key in self.ground.known[self.classes[i]]:
+            return False
+        received = self.received.get(i)
+        return not received or related.isdisjoint(received)
+
+    def suits(self, slot: Slot, donor: Slot) -> bool:
+        """Whether the entity of ``donor`` fits the slot well enough."""
+        fit, least = self._fit, self.rules.min_fit
+        if fit is None or least == -math.inf:
+            return True
+        return fit.compute_fit(fit.looks[slot.chunk][slot.value], fit.looks[donor.chunk][donor.value]) >= least
+
+    def may_pair(self, i: int, j: int) -> bool:
+        """Whether the chunks differ in all in which partners must."""
+        return all(a != b for a, b in zip(self._codes[i], self._codes[j], strict=True))
+
+    def note_pair(self, i: int, j: int) -> None:
+        """Note that two chunks have traded."""
+        self.traded.add((min(i, j), max(i, j)))
+
+    def trade(self, i: int, j: int, categories: Sequence[str], strict: bool = False) -> Step:
+        """Exchange as many entities of two chunks as possible; which ones, if one has more, is random.
+
+        Of the entities that may replace another, the one comes whose name is written most alike; with ``strict`` none
+        of another number or first letter (``stores`` for ``store``, ``edge`` for ``Corvane``).
+        """
+        keys, shapes = self.ground.keys, self.ground.shapes
+        out: Step = []
+        for c in categories:
+            values, other_values = self.free[i].get(c), self.free[j].get(c)
+            if not values or not other_values:
+                continue
+            going = [a for a in values if self.accepts(j, keys[i][a])]
+            coming = [b for b in other_values if self.accepts(i, keys[j][b])] if going else []
+            if not coming:
+                continue
+            coming = self.dice.shuffle(coming)
+            for a in self.dice.shuffle(going):
+                if not self.accepts(j, keys[i][a]):
+                    continue
+                fitting = [b for b in coming if self.accepts(i, keys[j][b])]
+                if not fitting:
+                    break
+                if strict:
+                    fitting = [b for b in fitting if not (shapes[i][a] ^ shapes[j][b]) & GRAMMAR]
+                    if not fitting:
+                        continue
+                b = min(fitting, key=lambda b: (shapes[i][a] ^ shapes[j][b]).bit_count())
+                coming.remove(b)
+                self.take(c, Slot(i, a), Slot(j, b))
+                out.append((Slot(i, a), Slot(j, b)))
+        return out
+
+    def take(self, category: str, *cycle: Slot) -> None:
+        """Note that each slot takes the entity of the next."""
+        keys = self.ground.keys
+        for k, slot in enumerate(cycle):
+            donor = cycle[(k + 1) % len(cycle)]
+            self.free[slot.chunk][category].remove(slot.value)
+            self.received.setdefault(slot.chunk, []).append(keys[donor.chunk][donor.value])
+
+    def candidates(self, bucket: Sequence[int]) -> Candidates:
+        """Return the candidates of the chunks of a bucket."""
+        frame = self.frame
+        return Candidates(bucket, self.rules, frame.vectors, self.ground.classes, frame.counts, self.generator)
+
+
+class _ClusterExchange(Standing):
+    """The exchange of one bucket while it is drawn."""
+
+    def __init__(self, frame: Frame, task: Task) -> None:
+        super().__init__(frame, task.chunks, frame.generator(*task.number))
+        free = frame.list_free(task.chunks) if task.free is None else task.free
+        self.free = {i: {c: list(v) for c, v in f.items()} for i, f in free.items()}
+        self.received = {i: list(keys) for i, keys in task.received.items()}
+        self.traded = set(task.traded)
+        self.bucket, self.rounds = list(task.chunks), task.rounds
+
+    def run(self) -> list[list[Step]]:
+        """Return the steps by round."""
+        if len(self.bucket) < 2:
+            return []
+        return self._trade_by_slots() if self.rules.matches_slots else self._trade_by_chunks()
+
+    # Chunk by chunk
+
+    def _trade_by_chunks(self) -> list[list[Step]]:
+        """Let each chunk in turn trade with partners. If several rounds go on until all entities are gone, the first
+        takes only names that fit the grammar."""
+        rules, bucket = self.rules, self.bucket
+        candidates = self.candidates(bucket)
+        pools = {c: candidates.pool([i for i in bucket if self.free[i].get(c)]) for c in rules.categories}
+        together = [rules.categories] if rules.partners == "same" else [(c,) for c in rules.categories]
+        careful = rules.counts == "all" and self.rounds > 1
+        out: list[list[Step]] = []
+        for number in range(self.rounds):
+            strict = careful and not number
+            used: set[tuple[int, str]] = set()
+            steps: list[Step] = []
+            for i in self.dice.shuffle(i for i in bucket if self.has_free(i)):
+                cycles = [c for some in together for c in self._trade_chunk(i, some, candidates, pools, used, strict)]
+                if cycles:
+                    steps.append(cycles)
+            out.append(steps)
+            if not steps and not strict:
+                break
+        return out
+
+    def _trade_chunk(
+        self,
+        i: int,
+        categories: tuple[str, ...],
+        candidates: Candidates,
+        pools: Mapping[str, Pool],
+        used: set[tuple[int, str]],
+        strict: bool,
+    ) -> Step:
+        """Trade one chunk's entities of these categories: with one partner, or with as many as it takes."""
+        once = self.rules.counts == "min"
+        out: Step = []
+        for c in categories:
+            if once and (i, categories[0]) in used:
+                break
+            if not self.free[i].get(c):
+                continue
+            for j in candidates.list_for(i, pools[c], self.dice):
+                if (min(i, j), max(i, j)) in self.traded or not self.may_pair(i, j):
+                    continue
+                if once and (j, categories[0]) in used:
+                    continue
+                cycles = self.trade(i, j, categories, strict)
+                if not cycles:
+                    continue
+                out += cycles
+                self.note_pair(i, j)
+                for k in categories:
+                    if not self.free[j].get(k):
+                        pools[k].discard(j)
+                if once:
+                    used |= {(i, categories[0]), (j, categories[0])}
+                    break
+                if not self.free[i].get(c):
+                    break
+        for c in categories:
+            if not self.free[i].get(c):
+                pools[c].discard(i)
+        return out
+
+    # Slot by slot
+
+    def _trade_by_slots(self) -> list[list[Step]]:
+        """Pair slots of a category, the best pairs first; the rest again in the next round.
+
+        All that a chunk trades in a round is one step, its own or that of the partner whose turn came before.
+        """
+        assert self._fit is not None
+        frame = self.frame
+        matcher = Matcher(self.rules, frame.vectors, self._fit, frame.codes, frame.counts, self.generator)
+        out: list[list[Step]] = []
+        while len(out) < self.rounds and (steps := self._match_slots(matcher)):
+            out.append(steps)
+        return out
+
+    def _match_slots(self, matcher: Matcher) -> list[Step]:
+        """Run one round."""
+        keys = self.ground.keys
+        cycles_of: dict[int, dict[tuple[Slot, ...], None]] = {}
+        for c in self.rules.categories:
+            slots = [Slot(i, v) for i in self.bucket for v in self.free[i].get(c, ())]
+            used = [False] * len(slots)
+            current: set[tuple[int, int]] = set()  # pairs that may trade more than one entity of the category
+            for a, b in matcher.pairs(slots):
+                (i, value), (j, other) = slots[a], slots[b]
+                pair = (min(i, j), max(i, j))
+                if used[a] or used[b] or (pair in self.traded and pair not in current):
+                    continue
+                if self.accepts(j, keys[i][value]) and self.accepts(i, keys[j][other]):
+                    used[a] = used[b] = True
+                    current.add(pair)
+                    self.traded.add(pair)
+                    cycle: tuple[Slot, ...] = (slots[a], slots[b])
+                    self.take(c, *cycle)
+                    cycles_of.setdefault(i, {})[cycle] = cycles_of.setdefault(j, {})[cycle] = None
+        out: list[Step] = []
+        for i in self.dice.shuffle(cycles_of):
+            if cycles := list(cycles_of[i]):
+                out.append(cycles)
+                for cycle in cycles:
+                    for slot in cycle:
+                        cycles_of[slot.chunk].pop(cycle, None)
+        return out
+
+
+class Matcher:
+    """Weighs slots against each other.
+
+    Args:
+        rules: ``weights``, ``temperature``, ``fit``, ``min_fit``, ``min_cosine`` and ``count_penalty`` count.
+        vectors: (n, d) unit rows of all chunks; None: all chunks are alike.
+        fit: how well the corpus's entities fit each other's places.
+        codes: (n,) each; partners must differ in all of them.
+        counts: (n,) entities of each chunk.
+        generator: deals, and draws the random part.
+    """
+
+    def __init__(
+        self,
+        rules: Rules,
+        vectors: Any,
+        fit: EntityFit,
+        codes: Sequence[Any],
+        counts: Any,
+        generator: np.random.Generator,
+    ) -> None:
+        self._rules, self._vectors, self._fit, self._codes = rules, vectors, fit, codes
+        self._counts = counts.astype(np.float64)
+        self._generator = generator
+
+    def pairs(self, slots: Sequence[Slot]) -> Iterator[tuple[int, int]]:
+        """Yield pairs of slots, as indices into ``slots``, in the order in which to try them."""
+        chunks = np.array([s.chunk for s in slots], np.int64)
+        looks = np.array([self._fit.looks[s.chunk][s.value] for s in slots], np.int64)
+        order = self._generator.permutation(len(slots))
+        for block in np.array_split(order, max(1, -(-len(order) // BLOCK))):
+            if len(block) > 1:
+                for a, b in self._rank_pairs(chunks[block], looks[block]):
+                    yield int(block[a]), int(block[b])
+
+    def _rank_pairs(self, chunks: Any, looks: Any) -> list[tuple[int, int]]:
+        """Return each slot's best partners in a block, as indices into it, the best pairs first."""
+        rules, n = self._rules, len(chunks)
+        # in float64: the order must not depend on how the machine sums
+        fits = self._fit.compute_fits(looks, looks)
+        scores = fits * rules.fit
+        if self._vectors is not None:
+            rows = np.asarray(self._vectors[chunks], np.float64)
+            cosines = rows @ rows.T
+            if rules.weights == "cosine":
+                scores += cosines
+            if rules.min_cosine > -1.0:
+                scores[cosines < rules.min_cosine] = -np.inf
+        if rules.min_fit > -math.inf:
+            scores[fits < rules.min_fit] = -np.inf
+        scores /= rules.temperature
+        if rules.count_penalty:
+            counts = self._counts[chunks]
+            scores -= rules.count_penalty * np.abs(counts[:, None] - counts[None])
+        scores += self._generator.gumbel(size=(n, n))
+        for code in self._codes:
+            block_codes = code[chunks]
+            scores[block_codes[:, None] == block_codes[None]] = -np.inf
+        upper = np.triu(scores, 1)
+        scores = upper + upper.T
+        np.fill_diagonal(scores, -np.inf)
+        many = min(CANDIDATES, n - 1)
+        other = np.argpartition(-scores, many - 1, axis=1)[:, :many]
+        first = np.repeat(np.arange(n), many)
+        low, high = np.minimum(first, other.ravel()), np.maximum(first, other.ravel())
+        flat = np.unique(low * n + high)
+        flat = flat[np.isfinite(scores.ravel()[flat])]
+        flat = flat[np.argsort(-scores.ravel()[flat], kind="stable")]
+        return list(zip((flat // n).tolist(), (flat % n).tolist(), strict=True))

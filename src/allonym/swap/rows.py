@@ -1,0 +1,336 @@
+"""Rows of unit vectors in fixed shards, and sums over them in a fixed order: the same bits for any number of workers.
+
+Rounding makes sums depend on the order in which they are added. So what is summed over many rows is computed for one
+shard after the other, separately, and the shards' sums are added along a tree: pairwise by the shards' numbers, then
+the pairs pairwise, and so on; what has no neighbour goes up as it is. The number of rows and the size of a shard fix
+all of that. Who works on which shard, and when, does not matter. Within a shard a matrix product must not be cut up by
+the number of threads either: see :func:`one_thread`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache, partial
+from threading import Lock
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from allonym.errors import DataError, UsageError
+from allonym.swap.density import Array
+
+SIZE = 8192
+"""Rows of a shard by default."""
+ALONE = 1 << 18
+"""Numbers in the data up to which threads would cost more than they bring."""
+ROOM = 1 << 19
+"""About this many numbers are worked on at a time: rows of data and what is computed of them."""
+
+
+# Rows
+
+
+def iterate_blocks(n: int, d: int, k: int = 1) -> Iterator[slice]:
+    """Yield slices over ``n`` rows of ``d`` numbers such that a slice, and ``k`` values per row, stay in the cache."""
+    rows = max(128, min(1024, ROOM // (d + 3 * k)))
+    for start in range(0, n, rows):
+        yield slice(start, min(start + rows, n))
+
+
+def to_unit_rows(X: ArrayLike, dtype: str | None = None) -> tuple[Array, Array]:
+    """Return ``X`` as unit rows in C order, and a mask of the rows that are zero (they stay zero).
+
+    float32 and float64 are kept, other types become float64; the data are copied only where that changes them.
+
+    Raises:
+        UsageError: X is not a table with at least one row and two columns, or the dtype is another.
+        DataError: a value is not finite.
+    """
+    if dtype not in (None, "float32", "float64"):
+        raise UsageError(f"dtype must be float32, float64 or None, got {dtype!r}")
+    data = np.asarray(X)
+    if data.ndim != 2 or not data.shape[0] or data.shape[1] < 2:
+        raise UsageError(f"rows of at least 2 numbers are required, got an array of shape {data.shape}")
+    kind = dtype or (data.dtype.name if data.dtype.name in ("float32", "float64") else "float64")
+    data = np.ascontiguousarray(data, dtype=kind)
+    square = np.empty(len(data), np.float64)
+    for block in iterate_blocks(*data.shape):
+        np.einsum("ij,ij->i", data[block], data[block], out=square[block], dtype=np.float64, casting="same_kind")
+    if not np.isfinite(square).all():
+        raise DataError(f"{int((~np.isfinite(square)).sum())} of {len(data)} rows hold values that are not finite")
+    zeros = square == 0
+    tolerance = 16 * np.finfo(data.dtype).eps * data.shape[1] ** 0.5
+    if not (zeros | (np.abs(square - 1) <= tolerance)).all():
+        data = data / np.sqrt(np.where(zeros, 1, square)).astype(kind)[:, None]
+    return data, zeros
+
+
+def compute_copy_weights(X: Array) -> Array | None:
+    """Return (n,) one over how often each row occurs, so that equal rows count once together; None if all differ."""
+    words = X.view(np.uint64 if X.dtype == np.float64 else np.uint32)
+    key = _hash_rows(words)
+    _, first, group, count = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
+    if len(count) == len(X):
+        return None
+    repeated = np.flatnonzero(count[group] > 1)
+    for block in iterate_blocks(len(repeated), X.shape[1]):
+        rows = repeated[block]
+        if (words[rows] != words[first[group[rows]]]).any():  # two rows with one key: sort the rows themselves
+            _, group, count = np.unique(words, axis=0, return_inverse=True, return_counts=True)
+            break
+    return np.asarray(1 / count[group.ravel()])
+
+
+def _hash_rows(words: Array) -> Array:
+    # A linear hash. Round numbers differ in their upper bits only, which multiplication would push out: fold them down.
+    odd = np.random.default_rng(0).integers(1 << 63, size=words.shape[1], dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+    half = words.dtype.type(words.itemsize * 4)
+    out = np.empty(len(words), np.uint64)
+    for block in iterate_blocks(*words.shape):
+        out[block] = (words[block] ^ (words[block] >> half)).astype(np.uint64) @ odd
+    return out
+
+
+# Shards
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """Neighbouring rows: ``X`` (n, d), their ``weight`` (n,) or None for 1 each, the number of the ``first``."""
+
+    X: Array = field(repr=False)
+    weight: Array | None = field(repr=False, default=None)
+    first: int = 0
+
+    @property
+    def rows(self) -> slice:
+        """The place of these rows among all."""
+        return slice(self.first, self.first + len(self.X))
+
+
+Work = Callable[..., Any]
+"""Called with a shard and further arguments. To be sent to other processes it must be a function of a module."""
+
+
+class PlacedShards(Protocol):
+    """Shards at the place where they are worked on."""
+
+    def each(self, work: Work, *arguments: Any) -> list[Any]:
+        """Return the results of ``work`` for each shard, in their order."""
+        ...
+
+    def total(self, work: Work, *arguments: Any) -> Any:
+        """Return the same results added with ``+`` along the tree."""
+        ...
+
+
+class Spread(Protocol):
+    """The workers: this process, or others."""
+
+    def place(self, shards: Sequence[Shard]) -> PlacedShards:
+        """Bring shards to where they are worked on."""
+        ...
+
+    def each(self, work: Work, common: Any, items: Iterable[Any]) -> Iterator[Any]:
+        """Yield ``work(common, item)`` for each item, in their order. ``common`` goes to every worker once."""
+        ...
+
+
+class Tree:
+    """Adds what belongs to ``count`` leaves in the order that their numbers fix, in whichever order they come.
+
+    A node is (level, number): leaves are of level 0, and node (l, i) is the sum of (l - 1, 2 i) and (l - 1, 2 i + 1),
+    or the former alone where it is the last of its level. Of n leaves that come in order, no more than log n sums wait.
+    """
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.nodes: dict[tuple[int, int], Any] = {}
+
+    def add(self, level: int, number: int, value: Any) -> None:
+        """Add a node, and all nodes that it completes."""
+        while (last := (self.count - 1) >> level) != 0:
+            if number == last and not number & 1:
+                level, number = level + 1, number >> 1
+                continue
+            other = self.nodes.pop((level, number ^ 1), None)
+            if other is None:
+                break
+            value = other + value if number & 1 else value + other
+            level, number = level + 1, number >> 1
+        self.nodes[level, number] = value
+
+    @property
+    def total(self) -> Any:
+        """The sum of all leaves; raises KeyError where one is missing."""
+        return self.nodes[(self.count - 1).bit_length(), 0]
+
+
+def add_along_tree(values: Iterable[Any], count: int) -> Any:
+    """Return the sum of ``count`` values, 1 or more, added along the tree."""
+    tree = Tree(count)
+    for i, value in enumerate(values):
+        tree.add(0, i, value)
+    return tree.total
+
+
+class ThisProcess:
+    """A :class:`Spread` of threads in this process.
+
+    Args:
+        threads: that work at the same time; 0: as many as matrix products may have. Results do not depend on it.
+    """
+
+    def __init__(self, threads: int = 1) -> None:
+        self.threads = threads or count_threads()
+        self._pool = ThreadPoolExecutor(self.threads) if self.threads > 1 else None
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (ThisProcess, ())  # another process has its own
+
+    def place(self, shards: Sequence[Shard]) -> PlacedShards:
+        """Leave the shards where they are."""
+        return _LocalShards(shards, self._pool)
+
+    def each(self, work: Work, common: Any, items: Iterable[Any]) -> Iterator[Any]:
+        """See :class:`Spread`."""
+        call = partial(work, common)
+        return map(call, items) if self._pool is None else self._pool.map(call, items)
+
+
+class _LocalShards:
+    def __init__(self, shards: Sequence[Shard], pool: ThreadPoolExecutor | None) -> None:
+        self._shards = shards
+        self._map: Callable[..., Iterator[Any]] = pool.map if pool is not None and len(shards) > 1 else map
+
+    def each(self, work: Work, *arguments: Any) -> list[Any]:
+        return list(self._map(lambda shard: work(shard, *arguments), self._shards))
+
+    def total(self, work: Work, *arguments: Any) -> Any:
+        return add_along_tree(self._map(lambda shard: work(shard, *arguments), self._shards), len(self._shards))
+
+
+class Rows:
+    """Points with their weights, in shards.
+
+    Args:
+        X: (n, d), unit rows in C order.
+        weight: (n,) how much each counts; None: 1.
+        size: rows of a shard.
+        spread: the workers; None: this thread.
+        zeros: number of rows without a direction.
+    """
+
+    def __init__(
+        self, X: Array, weight: Array | None = None, size: int = SIZE, spread: Spread | None = None, zeros: int = 0
+    ) -> None:
+        self.X, self.weight, self.size, self.zeros = X, weight, size, zeros
+        self.spread: Spread = spread or ThisProcess()
+        self._placed: PlacedShards | None = None
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (Rows, (self.X, self.weight, self.size, None, self.zeros))
+
+    @property
+    def total_weight(self) -> float:
+        """The weights of all rows together."""
+        return float(len(self.X) if self.weight is None else self.weight.sum())
+
+    def shards(self) -> list[Shard]:
+        """Return the shards: all of one size but the last."""
+        parts = [slice(start, start + self.size) for start in range(0, len(self.X), self.size)]
+        return [Shard(self.X[p], None if self.weight is None else self.weight[p], p.start) for p in parts]
+
+    def each(self, work: Work, *arguments: Any) -> list[Any]:
+        """Return ``work(shard, *arguments)`` for each shard, in their order."""
+        return self._place_shards().each(work, *arguments)
+
+    def total(self, work: Work, *arguments: Any) -> Any:
+        """Return the same results added along the tree."""
+        return self._place_shards().total(work, *arguments)
+
+    def without_workers(self) -> Rows:
+        """Return the same rows, for one thread."""
+        return Rows(self.X, self.weight, self.size, None, self.zeros)
+
+    def take(self, numbers: Array) -> Rows:
+        """Return some of the rows, by their numbers, worked on in this process."""
+        spread = self.spread if isinstance(self.spread, ThisProcess) else None
+        return Rows(self.X[numbers], None if self.weight is None else self.weight[numbers], self.size, spread)
+
+    def _place_shards(self) -> PlacedShards:
+        if self._placed is None:
+            self._placed = self.spread.place(self.shards())
+        return self._placed
+
+
+# Threads of matrix products
+
+
+class _Pin:
+    lock = Lock()
+    depth = 0
+    before: Any = None
+    threads = 0
+
+
+@cache
+def _get_controller() -> Any:
+    from threadpoolctl import ThreadpoolController  # comes with scikit-learn
+
+    return ThreadpoolController()
+
+
+def count_threads() -> int:
+    """Return how many threads a matrix product may have, as the environment says (``OMP_NUM_THREADS`` and the like)."""
+    with _Pin.lock:
+        return _Pin.threads if _Pin.depth else _count_blas_threads()
+
+
+def _count_blas_threads() -> int:
+    counts = [m["num_threads"] for m in _get_controller().info() if m["user_api"] == "blas"]
+    return max(counts, default=0) or len(os.sched_getaffinity(0))
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Give matrix products one thread each, in the whole process, until the last caller leaves the context.
+
+    How OpenBLAS cuts up a product depends on its number of threads, and the last bits of the result on the cut.
+    """
+    with _Pin.lock:
+        if not _Pin.depth:
+            _Pin.threads = _count_blas_threads()
+            _Pin.before = _get_controller().limit(limits=1, user_api="blas")
+        _Pin.depth += 1
+    try:
+        yield
+    finally:
+        with _Pin.lock:
+            _Pin.depth -= 1
+            if not _Pin.depth:
+                _Pin.before.restore_original_limits()
+
+
+def compute_fingerprint() -> bytes:
+    """Return bytes that agree for two processes whose products, logarithms and sums of fixed numbers agree.
+
+    Another processor, or another NumPy, has other kernels for them, and other last bits.
+    """
+    rng: Any = np.random.default_rng(0)
+    out = b""
+    with one_thread():
+        for kind in (np.float32, np.float64):
+            X, Y = rng.random((300, 384)).astype(kind), rng.random((384, 20)).astype(kind)
+            product = np.log(X @ Y)
+            out += (product.T @ X).tobytes()[-64:] + np.exp(-product).sum(axis=1).tobytes()[:256]
+            out += np.einsum("ij,ij->i", X, X).tobytes()[:256]
+    return out

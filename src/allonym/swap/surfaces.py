@@ -1,0 +1,321 @@
+"""The text that replaces a mention: the donor's surface of the same sort, or a general noun.
+
+A donor brings the forms in which its own chunk speaks of it. A mention is full, short, an acronym, a family name or a
+given name among the forms of its own entity, and takes the donor's form of that sort, derived from the full one if the
+donor has none. Determiner, title, case and plural follow the mention and its place in the sentence; the possessive
+ending does not belong to the mention and stays.
+
+An entity that could not be exchanged may become general: ``a bank`` for a bank's name, ``a city`` for a city's.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from functools import cache, lru_cache
+from importlib.resources import files
+
+from allonym.errors import UsageError
+from allonym.kb import KnowledgeBase
+from allonym.labels import TAXONOMY
+from allonym.replace.context import article, attached, core, grown, with_article
+from allonym.replace.naming import Piece, parse, plural
+from allonym.swap.categories import DETERMINER, is_initialism, label_of
+from allonym.swap.corpus import Value
+from allonym.swap.recoding import Recoding, recoding
+from allonym.swap.terms import stem
+from allonym.text.names import organization, plain
+
+_DETERMINED = re.compile(
+    r"(?:^|[\s(\"“])(?:an?|the|our|its|their|your|my|his|her|this|that|these|those|every|each|any|some|no|[^\W_]+['’]s)"
+    r"\s+(?:[^\W_]+\s+)?$",
+    re.IGNORECASE,
+)
+_TAKES_THE = re.compile(
+    r"(?:^|[.!?:;,(\"“—–]\s*|\b(?:of|in|at|by|to|for|from|with|and|or|on|as|than|like|that|between|against|through|via|into"
+    r"|about|under|since|but|while|when|where|because|if)\s+)$",
+    re.IGNORECASE,
+)
+_SENTENCE = re.compile(r"(?:^|[.!?…][\"'”’)]*\s+|\n\s*|^[\"'“‘(]+)[\"'“‘(]*$")
+_BEFORE = 40
+"""Characters before a mention that decide how it fits into its sentence."""
+
+Change = tuple[int, int, str]
+"""Start, end, replacement."""
+
+
+def get_family(label: str, category: str) -> str:
+    """Return the topmost label above a mention's, by which the sentence around it is read."""
+    label = label if label in TAXONOMY else label_of(category)
+    return TAXONOMY.lineage(label)[-1] if label in TAXONOMY else label
+
+
+def fit_donor(text: str, value: Value, donor: Value, *, language: str = "en") -> list[Change]:
+    """Return the replacement of each mention of ``value`` by ``donor``.
+
+    Args:
+        text: the document of ``value``.
+        value: the entity whose slot it is, with its mentions.
+        donor: the entity that comes; its ``forms`` count.
+        language: ISO 639-1; determiners are read in English only.
+
+    Returns:
+        Per mention (start, end, replacement): the part of the mention that changes, without possessive ending and the
+        sentence's punctuation, and its new text.
+    """
+    out = []
+    is_person = get_family(label_of(value.category), value.category) == "PERSON"
+    for span in value.spans:
+        a, b = core(text, span.start, span.end, get_family(span.label, value.category))
+        mention = text[a:b]
+        if is_person:
+            new = _fit_person(mention, value.forms, donor.forms)
+        else:
+            new = _fit_name(mention, value.forms, donor.forms, find_place(text, a) if language == "en" else "")
+            if value.category == donor.category == "Term" and language == "en":
+                new = _inflect(mention, new)
+        if new == mention:
+            new = next((f for f in donor.forms if f != mention), new)
+        out.append((a, b, new))
+    return out
+
+
+def adjust_articles(text: str, changes: list[Change], low: int = 0) -> list[Change]:
+    """Return the changes, sorted, as plans make them: with letters that stick to a mention, and the article before."""
+    out: list[Change] = []
+    end, last_char = low, ""
+    changes = sorted(changes)
+    for n, (first, last, new) in enumerate(changes):
+        limit = changes[n + 1][0] if n + 1 < len(changes) else len(text)
+        a, b = grown(text, first, last, end, limit)
+        before = text[a - 1 : a] if a > end else last_char
+        if new and before and attached(before) and attached(new[0]):
+            new = " " + new
+        if new and b < limit and attached(new[-1]) and attached(text[b]):
+            new += " "
+        if new and a > 1 and text[a - 2] in "anAN" and (place := article(text, a, end)) is not None:
+            old_article = text[place[0] : place[1]]
+            new_article = with_article(old_article, new)
+            if new_article is not None and new_article != old_article:
+                out.append((*place, new_article))
+        out.append((a, b, new))
+        end, last_char = b, new[-1:] or before
+    return out
+
+
+def find_place(text: str, start: int) -> str:
+    """Return a mention's place: ``determined``, at the ``start`` of a sentence, ``open`` to a ``the``, or empty."""
+    before = text[max(0, start - _BEFORE) : start]
+    if _DETERMINED.search(before):
+        return "determined"
+    if _SENTENCE.search(before):
+        return "start"
+    return "open" if _TAKES_THE.search(before) else ""
+
+
+# Names of organizations, products, places and the like
+
+
+def _split_determiner(form: str) -> tuple[str, str]:
+    """Return the leading determiner (with its space), and the rest."""
+    match = DETERMINER.match(form)
+    return (match[0], form[match.end() :]) if match else ("", form)
+
+
+def remove_legal_form(form: str) -> str:
+    """Return a name without ``Inc.``, ``Corporation`` and the like at its end.
+
+    >>> remove_legal_form("Acme Robotics, Inc.")
+    'Acme Robotics'
+    """
+    words = form.split()
+    while len(words) > 1 and organization(f"x {plain(words[-1])}") == "x":
+        words.pop()
+    return " ".join(words).rstrip(" ,&") or form
+
+
+@lru_cache(maxsize=8192)
+def _sort_forms(forms: tuple[str, ...]) -> tuple[str, str, str]:
+    """Return the full form, the short one, and the acronym (the short one if there is none), without determiners."""
+    bare = list(dict.fromkeys(_split_determiner(f)[1] for f in forms))
+    names = [f for f in bare if not is_initialism(f)] or bare
+    full = max(names, key=lambda f: (len(f.split()), len(f)))
+    short = remove_legal_form(min(names, key=lambda f: (len(f.split()), len(f))))
+    return full, short, next((f for f in bare if is_initialism(f) and f != full), short)
+
+
+@lru_cache(maxsize=65536)
+def _fit_name(mention: str, forms: tuple[str, ...], donor: tuple[str, ...], place: str) -> str:
+    determiner, surface = _split_determiner(mention)
+    full, _, _ = _sort_forms(forms or (mention,))
+    new_full, new_short, new_acronym = _sort_forms(donor)
+    is_full = plain(surface) == plain(full)
+    if is_initialism(surface) and not is_full:
+        new = new_acronym
+    elif not is_full and len(surface) < len(remove_legal_form(full)):
+        new = new_short
+    else:
+        new = new_full if remove_legal_form(surface) != surface else remove_legal_form(new_full)
+    new = _adjust_case(surface, _adjust_number(surface, forms, new, donor), place)
+    takes_the = any(_split_determiner(f)[0].strip().lower() == "the" for f in donor)
+    word = determiner.strip()
+    if word.lower() == "the":
+        return determiner + new if takes_the else _capitalise(new, word[:1].isupper())
+    if word.lower() in ("a", "an"):
+        return (with_article(word, new) or word) + determiner[len(determiner.rstrip()) :] + new
+    if not determiner and takes_the and place in ("start", "open"):
+        return ("The " if place == "start" else "the ") + new
+    return determiner + new
+
+
+def _capitalise(new: str, condition: bool) -> str:
+    """Capitalise the first word of a sentence; brands such as ``eBay`` stay as they are written."""
+    return new[:1].upper() + new[1:] if condition and new.islower() else new
+
+
+def _adjust_number(surface: str, forms: tuple[str, ...], new: str, donor: tuple[str, ...]) -> str:
+    """Return the plural if the mention is the plural of a singular in its chunk, and the other way round."""
+    if surface.endswith("s") and surface[:-1] in forms and not new.endswith("s"):
+        return plural(new)
+    if f"{surface}s" in forms and new.endswith("s"):
+        return next((f for f in donor if f"{f}s" == new), new)
+    return new
+
+
+def _inflect(surface: str, new: str) -> str:
+    """Return a common noun in the number of the mention; names and acronyms stay."""
+    if not (surface[-1:].islower() and new[-1:].islower()):
+        return new
+    noun, new_noun = surface.split()[-1].lower(), new.split()[-1]
+    if not (noun.isalpha() and new_noun.isalpha()):
+        return new
+    many, base = stem(noun) != noun, stem(new_noun)
+    if many == (base != new_noun.lower()):
+        return new
+    if many:
+        return new[:-1] + "ies" if new[-1] == "y" and new[-2:-1] not in "aeiou" else plural(new)
+    if new_noun.lower().startswith(base):
+        base = new_noun[: len(base)]
+    elif new_noun[:1].isupper():
+        base = base[:1].upper() + base[1:]
+    return new[: -len(new_noun)] + base
+
+
+def _adjust_case(surface: str, new: str, place: str) -> str:
+    letters = [c for c in surface if c.isalpha()]
+    if letters and all(c.isupper() for c in letters) and (len(letters) > 6 or " " in surface):
+        return new.upper()
+    if letters and all(c.islower() for c in letters) and not is_initialism(new):
+        return new.lower() if sum(w[:1].isupper() for w in new.split()) <= 1 or " " not in new else new
+    return _capitalise(new, place == "start")
+
+
+# Names of people
+
+
+def _is_solid(piece: Piece) -> bool:
+    return piece.kind in ("name", "initial")
+
+
+@lru_cache(maxsize=8192)
+def _split_person(forms: tuple[str, ...]) -> tuple[str, str, str, str]:
+    """Return full name, given names, family name with its particles, and title of a person."""
+    best: tuple[Piece, ...] = ()
+    title = ""
+    for form in forms:
+        pieces = parse(_split_determiner(form)[1])
+        title = title or next((p.text for p in pieces if p.kind == "title"), "")
+        if sum(map(_is_solid, pieces)) > sum(map(_is_solid, best)):
+            best = pieces
+    names = [p for p in best if _is_solid(p) or p.kind == "particle"]
+    if not names:
+        return forms[0], "", forms[0], title
+    text = "".join(p.text for p in best)
+    family, comma, given = (part.strip() for part in text.partition(","))
+    if not (comma and family and len(names) > 1 and any(p.kind == "name" for p in parse(given))):
+        split = len(names) - 1
+        while split > 1 and names[split - 1].kind == "particle":
+            split -= 1
+        given = " ".join(p.text for p in names[:split])
+        family = " ".join(p.text for p in names[split:])
+    return f"{given} {family}".strip(), given, family, title
+
+
+@lru_cache(maxsize=65536)
+def _fit_person(mention: str, forms: tuple[str, ...], donor: tuple[str, ...]) -> str:
+    full, given, family, title = _split_person(donor)
+    _, old_given, old_family, _ = _split_person(forms or (mention,))
+    determiner, surface = _split_determiner(mention)
+    pieces = parse(surface)
+    names = [p.text for p in pieces if _is_solid(p) or p.kind == "particle"]
+    titles = [p.text for p in pieces if p.kind == "title"]
+    lead = surface[: surface.find(names[0])] if titles and names else ""
+    if len(titles) == 1 and title and plain(title) != plain(titles[0]):
+        lead = title + lead[len(titles[0]) :]
+    if sum(map(_is_solid, pieces)) > 1:
+        new = f"{family}, {given}" if "," in surface and given and "," not in lead else full
+    elif not titles and names and given and plain(names[0]) == plain(old_given.split()[0] if old_given else ""):
+        new = given.split()[0]
+    elif determiner and names and plain(names[-1]) == plain(plural(old_family)):
+        return determiner + plural(family)
+    else:
+        new = family
+    letters = [c for c in surface if c.isalpha()]
+    if len(letters) > 3 and all(c.isupper() for c in letters):
+        return (lead + new).upper()
+    if letters and all(c.islower() for c in letters):
+        return (lead + new).lower()
+    return lead + new
+
+
+# General nouns
+
+
+@cache
+def _load_nouns(name: str) -> Mapping[str, str]:
+    table = files("allonym.swap").joinpath("general_nouns.toml").read_text(encoding="utf-8")
+    nouns: Mapping[str, str] = tomllib.loads(table)[name]
+    return nouns
+
+
+class GeneralNouns:
+    """Nouns for entities: by a user's table of classes, else by the knowledge base, else by category.
+
+    Args:
+        recode: the user's, whose classes are used as they are written; None: the knowledge base alone.
+    """
+
+    def __init__(self, recode: Recoding | None = None) -> None:
+        if recode is not None and not isinstance(recode, Recoding):
+            raise UsageError(f"recode must be a Recoding, got {type(recode).__name__}")
+        self._recode = recode
+        self._knowledge: Recoding | None = None
+
+    def noun(self, category: str, key: str) -> str:
+        """Return a noun such as ``bank`` for an entity; empty for categories that have none."""
+        if self._recode is not None and (name := self._recode(category, key)) != key:
+            return name
+        if category not in _load_nouns("categories"):
+            return ""
+        if self._knowledge is None:
+            self._knowledge = recoding(knowledge=KnowledgeBase.open())
+        name = self._knowledge(category, key)
+        return _load_nouns("classes").get(name, name) if name != key else _load_nouns("categories")[category]
+
+    def fit(self, text: str, value: Value) -> list[Change]:
+        """Return the replacement of each mention, as :func:`fit_donor`; empty if there is no noun."""
+        noun = self.noun(value.category, value.key)
+        out = []
+        for span in value.spans if noun else ():
+            a, b = core(text, span.start, span.end, get_family(span.label, value.category))
+            place = find_place(text, a)
+            first, space, _ = text[a:b].partition(" ")
+            if space and first.lower() in ("the", "our", "its", "their", "your", "my", "this", "that"):
+                new = f"{first} {noun}"
+            elif place == "determined":
+                new = noun
+            else:
+                new = f"{with_article('a', noun) or 'a'} {noun}"
+            out.append((a, b, new[:1].upper() + new[1:] if place == "start" else new))
+        return out
