@@ -82,7 +82,7 @@ def test_chunks_tile_and_cut_no_finding(data: st.DataObject, text: str, seed: in
         breakpoint=breakpoint,
         min_chars=low,
         max_chars=high,
-        taken=taken,
+        spans=taken,
     )
     assert "".join(text[a:b] for a, b in made) == text
     assert [a for a, _ in made][1:] == [b for _, b in made][:-1]

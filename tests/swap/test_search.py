@@ -303,7 +303,7 @@ def test_the_spread_of_draws_is_not_the_models_interval(ours, paper):
     for release in ours.releases:
         drawn = [1 - m / len(ours.uniques[release.categories]) for m in (release.uniques.low, release.uniques.high)]
         p = ours.risks[release.categories][1e12].bounded.value
-        assert ours._sd_of_risk(release, 1e12) == pytest.approx((drawn[0] - drawn[1]) / 2 * p, abs=1e-12)
+        assert ours._get_risk_sd(release, 1e12) == pytest.approx((drawn[0] - drawn[1]) / 2 * p, abs=1e-12)
     assert "standard deviation of the draws" in ours.why(ours.best(utility_floor=floor), utility_floor=floor)
     alone = paper.best(utility_floor=0.0)
     assert "standard deviation" not in paper.why(alone, utility_floor=0.0)  # one draw has no spread
