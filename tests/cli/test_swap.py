@@ -260,7 +260,7 @@ def test_the_papers_protocol(swap, tmp_path):
 
 def test_an_interrupted_run_goes_on(outputs, swap, tmp_path, monkeypatch):
     searching = importlib.import_module("allonym.swap.search")
-    real, calls = searching.draw, []
+    real, calls = searching.draw_sequence, []
 
     def stopping(*args):
         calls.append(args)
@@ -268,7 +268,7 @@ def test_an_interrupted_run_goes_on(outputs, swap, tmp_path, monkeypatch):
             raise KeyboardInterrupt
         return real(*args)
 
-    monkeypatch.setattr(searching, "draw", stopping)
+    monkeypatch.setattr(searching, "draw_sequence", stopping)
     done = swap("-o", "safe.jsonl", "--no-check")
     assert done.code == 130
     assert "--resume goes on" in done.err

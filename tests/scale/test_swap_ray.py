@@ -157,7 +157,7 @@ def test_who_computes_other_bits_or_does_not_start_may_not_work(three, monkeypat
         three.check()
     monkeypatch.undo()
     three.check()
-    monkeypatch.setattr(swap_ray, "fingerprint", lambda: b"another processor")
+    monkeypatch.setattr(swap_ray, "compute_fingerprint", lambda: b"another processor")
     with pytest.raises(UsageError, match="3 of 3 workers compute other last bits"):
         three.check()
 
