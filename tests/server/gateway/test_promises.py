@@ -15,12 +15,12 @@ from allonym.plan import Edit, Plan, digest
 from allonym.policy import Policy
 from allonym.restore import Restorer
 from allonym.server.gateway import Settings, reading, shapes
-from allonym.server.gateway.asking import ENDPOINTS, Asking
+from allonym.server.gateway.asking import ENDPOINTS, Preparer
 from allonym.server.gateway.protect import Protected, Protector
-from allonym.server.gateway.reading import Reading
+from allonym.server.gateway.reading import RequestText
 from allonym.server.gateway.refusal import Refusal
 from allonym.server.gateway.restoring import Restoring
-from allonym.server.gateway.sse import Events, written
+from allonym.server.gateway.sse import EventParser, format_event
 from allonym.server.gateway.streams import ChatAnswer, ResponsesAnswer
 
 
@@ -141,7 +141,7 @@ def asking(tmp_path_factory):
     path.write_text(
         'extends = "reversible"\n[detect]\ndetectors = ["rules", "lexicon"]\n[dictionary]\nPERSON = ["Marka Quillon"]\n'
     )
-    return Asking(Settings(upstream="http://127.0.0.1:1", policy=str(path)), None, None, 1)
+    return Preparer(Settings(upstream="http://127.0.0.1:1", policy=str(path)), None, None, 1)
 
 
 def strings_of(value):
@@ -167,7 +167,7 @@ def strings_of(value):
 
 def sent_of(asking, endpoint, body):
     """All that is sent of a request."""
-    made = asking.asked(endpoint, json.dumps(body).encode(), next(iter(asking.policies.values())), "")
+    made = asking.prepare_request(endpoint, json.dumps(body).encode(), next(iter(asking.policies.values())), "")
     assert not [one for one in MARKERS if one in repr(made)]
     return list(strings_of(json.loads(made.body)))
 
@@ -192,12 +192,12 @@ def test_a_request_means_the_same_after_an_echo(asking, body):
     """What the upstream repeats of the messages comes back as it was."""
     for message in body["messages"]:
         message.pop("name", None)  # of several ways to name somebody the fullest comes back
-    made = asking.asked(ENDPOINTS[0], json.dumps(body).encode(), next(iter(asking.policies.values())), "")
+    made = asking.prepare_request(ENDPOINTS[0], json.dumps(body).encode(), next(iter(asking.policies.values())), "")
     sent = json.loads(made.body)["messages"][-len(body["messages"]) :]
     for before, after in zip(body["messages"], sent, strict=True):
         if before["role"] in ("system", "developer") or not isinstance(before["content"], str):
             continue
-        back = made.restoring.text(
+        back = made.restoring.restore_text(
             after["content"], json=before["content"][:1] in ("{", "[") and after["content"] != before["content"]
         )
         try:
@@ -284,17 +284,17 @@ def test_a_streamed_chat_is_the_whole_one(first, second, sizes, end):
     deltas = [chunk({"content": d}) for d in ones] + [chunk({"content": d}, index=1) for d in twos]
     deltas += [chunk({"reasoning": d}) for d in twos]
     data = events([*deltas, chunk({}, finish="stop"), chunk({}, index=1, finish="stop")], end=end)
-    reader, answer = Events(), ChatAnswer(restoring())
+    reader, answer = EventParser(), ChatAnswer(restoring())
     got = {"0content": "", "1content": "", "0reasoning": ""}
     for piece in split(data, sizes):
         for event in reader.feed(piece):
-            for _, made in answer.event(event.name, event.json() or {}):
+            for _, made in answer.restore_event(event.name, event.parse_json() or {}):
                 for choice in made.get("choices", ()):
                     for name, value in choice["delta"].items():
                         got[f"{choice['index']}{name}"] += value
-    assert answer.whole
+    assert answer.is_complete
     assert got == {
-        "0content": restoring().text(one), "1content": restoring().text(two), "0reasoning": restoring().text(two),
+        "0content": restoring().restore_text(one), "1content": restoring().restore_text(two), "0reasoning": restoring().restore_text(two),
     }  # fmt: skip
 
 
@@ -302,9 +302,9 @@ def test_a_streamed_chat_is_the_whole_one(first, second, sizes, end):
 def test_a_whole_text_is_what_restore_makes_of_it(given_):
     text, pieces = given_
     whole = restoring()
-    assert whole.text(text) == whole._restorer.restore(text).text
-    stream = whole.arriving()
-    assert "".join(map(stream.feed, pieces)) + stream.end() == whole.text(text)
+    assert whole.restore_text(text) == whole._restorer.restore(text).text
+    stream = whole.start_text()
+    assert "".join(map(stream.feed, pieces)) + stream.end() == whole.restore_text(text)
 
 
 told = st.recursive(
@@ -315,13 +315,13 @@ told = st.recursive(
 @given(told, st.booleans(), st.data())
 def test_restored_json_is_json(value, plain, data):
     text, pieces = data.draw(cut(st.just(json.dumps(value, ensure_ascii=plain))))
-    stream = restoring().arriving(json=True)
+    stream = restoring().start_text(json=True)
     streamed = "".join(map(stream.feed, pieces)) + stream.end()
-    assert streamed == restoring().text(text, json=True)
+    assert streamed == restoring().restore_text(text, json=True)
 
     def expected(one):
         if isinstance(one, str):
-            return restoring().text(one)
+            return restoring().restore_text(one)
         return (
             [expected(o) for o in one]
             if isinstance(one, list)
@@ -342,39 +342,39 @@ def listed(value):
 def test_what_is_no_json_comes_through(given_):
     """Broken JSON is no reason to fail, and it is the same in any pieces."""
     text, pieces = given_
-    stream = restoring().arriving(json=True)
-    assert "".join(map(stream.feed, pieces)) + stream.end() == restoring().text(text, json=True)
+    stream = restoring().start_text(json=True)
+    assert "".join(map(stream.feed, pieces)) + stream.end() == restoring().restore_text(text, json=True)
 
 
 @given(st.lists(st.binary(max_size=30), max_size=8))
 def test_any_bytes_are_read_as_events_or_nothing(pieces):
-    together, apart = Events(), Events()
+    together, apart = EventParser(), EventParser()
     whole = together.feed(b"".join(pieces))
     assert [e for piece in pieces for e in apart.feed(piece)] == whole
 
 
 def test_events_of_a_response_that_were_not_heard_of_are_restored():
     answer = ResponsesAnswer(restoring(), {})
-    (made,) = answer.event("x", {"type": "response.new", "sequence_number": 9, "said": ["<PERSON 1>"], "n": 1})
+    (made,) = answer.restore_event("x", {"type": "response.new", "sequence_number": 9, "said": ["<PERSON 1>"], "n": 1})
     assert made == ("x", {"type": "response.new", "sequence_number": 0, "said": ['Zoë "Z" Quill'], "n": 1})
-    assert b"event: x\ndata: {" in written(made[1], made[0])
+    assert b"event: x\ndata: {" in format_event(made[1], made[0])
 
 
 # Findings
 
 
 def passages(*said):
-    reading = Reading(Settings(upstream="http://127.0.0.1:1"), b"secret")
+    reading = RequestText(Settings(upstream="http://127.0.0.1:1"), b"secret")
     holder = list(said)
     for i, text in enumerate(said):
-        reading.add(text, lambda new, i=i: holder.__setitem__(i, new))
+        reading.add_text(text, lambda new, i=i: holder.__setitem__(i, new))
     return reading.passages, holder
 
 
 def test_a_name_found_in_one_message_is_covered_in_all():
     protector, policy = Protector(), Policy.load("reversible").with_(detectors=("rules", "speakers"))
     said, out = passages("Brook wants it, says Brook.", "My name is Ada Brook.", "OK Brook")
-    protector.protect(said, policy)
+    protector.protect_passages(said, policy)
     assert out == ["<PERSON 1> wants it, says <PERSON 1>.", "My name is <PERSON 1>.", "OK <PERSON 1>"]
 
 
@@ -390,19 +390,19 @@ def test_only_what_is_new_is_looked_at(monkeypatch):
     made: list[Protected] = []
     for n in range(1, 5):
         said, out = passages(*(f"Mail marker{i}@example.com" for i in range(n)))
-        made.append(protector.protect(said, policy))
+        made.append(protector.protect_passages(said, policy))
         assert out[0] == "Mail <EMAIL 1>" and out[-1] == f"Mail <EMAIL {n}>"
     assert len(looked) == 4
-    protector.protect(passages("Mail marker0@example.com")[0], policy.with_(exclude=("EMAIL_ADDRESS",)))
+    protector.protect_passages(passages("Mail marker0@example.com")[0], policy.with_(exclude=("EMAIL_ADDRESS",)))
     assert len(looked) == 5
 
 
 def test_how_much_is_remembered_is_bounded(monkeypatch):
-    monkeypatch.setattr("allonym.server.gateway.protect._KEPT", 3)
+    monkeypatch.setattr("allonym.server.gateway.protect._REMEMBERED", 3)
     protector, policy = Protector(), Policy.load("reversible").with_(detectors=("rules",))
-    protector.protect(passages(*(f"Mail marker{i}@example.com" for i in range(9)))[0], policy)
-    assert len(protector._seen) == 3
-    assert "marker" not in repr(protector._seen)
+    protector.protect_passages(passages(*(f"Mail marker{i}@example.com" for i in range(9)))[0], policy)
+    assert len(protector._findings) == 3
+    assert "marker" not in repr(protector._findings)
 
 
 # Many at once

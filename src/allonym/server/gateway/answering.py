@@ -1,4 +1,4 @@
-"""From what the upstream answers to what the client gets."""
+"""From the upstream's answer to the client's."""
 
 from __future__ import annotations
 
@@ -8,25 +8,26 @@ from typing import Any
 
 import httpx
 
-from allonym.server.gateway.asking import Asked
-from allonym.server.gateway.refusal import Unanswered, body_of, lost
-from allonym.server.gateway.sse import Event, Events, dumped, written
-from allonym.server.gateway.streams import Answer, ChatAnswer, ResponsesAnswer, response_restored
+from allonym.server.gateway.asking import Prepared
+from allonym.server.gateway.refusal import Unanswered, describe_error, describe_lost
+from allonym.server.gateway.sse import Event, EventParser, dump_json, format_event
+from allonym.server.gateway.streams import Answer, ChatAnswer, ResponsesAnswer, restore_response
 
 _DONE = "[DONE]"
 
 
-def restored(asked: Asked, data: bytes, status: int) -> bytes:
-    """A whole answer with its originals.
+def restore_answer(request: Prepared, data: bytes, status: int) -> bytes:
+    """Return a complete answer with its originals.
 
     Raises:
         Unanswered: it is no JSON object, and no error either.
     """
-    return dumped(response_restored(parsed(data, status), asked.given, asked.restoring.anything))
+    answer = parse_answer(data, status)
+    return dump_json(restore_response(answer, request.original, request.restoring.restore_json))
 
 
-def parsed(data: bytes, status: int) -> dict[str, Any]:
-    """The JSON object that the upstream answered with; an error of ours in place of one that is none.
+def parse_answer(data: bytes, status: int) -> dict[str, Any]:
+    """Return the JSON object of an answer; an error of ours if the upstream's error is none.
 
     Raises:
         Unanswered: it is none, and the status is that of a good answer.
@@ -40,60 +41,63 @@ def parsed(data: bytes, status: int) -> dict[str, Any]:
     failure = Unanswered(f"the upstream answered HTTP {status}, and not with a JSON object")
     if status < 400:
         raise failure
-    return body_of(failure)
+    return describe_error(failure)
 
 
-async def streamed(
-    asked: Asked,
-    pieces: AsyncIterator[bytes],
-    failure: Callable[[Exception], Unanswered],
-    ended: Callable[[Exception | None], None],
+async def stream_answer(
+    request: Prepared,
+    blocks: AsyncIterator[bytes],
+    describe_failure: Callable[[Exception], Unanswered],
+    end: Callable[[Exception | None], None],
 ) -> AsyncIterator[bytes]:
-    """An answer in events. Whatever breaks it off is told in an event, after what was decided and held back.
+    """Yield an answer in events. An event describes whatever breaks it off, after the text that was held back.
 
     Args:
-        asked: what was asked.
-        pieces: the upstream's bytes.
-        failure: what failed on the way, for people.
-        ended: called with what broke it off, after all else.
+        request: that is answered.
+        blocks: the upstream's bytes.
+        describe_failure: makes an error of the connection into one for people.
+        end: called with what broke the answer off, after all else.
     """
-    chat = "messages" in asked.given
-    answer: Answer = ChatAnswer(asked.restoring) if chat else ResponsesAnswer(asked.restoring, asked.given)
-    failed: Exception | None = None
-    over = False
-    events = Events()
-    out: list[bytes] = []
+    is_chat = "messages" in request.original
+    answer: Answer = ChatAnswer(request.restoring) if is_chat else ResponsesAnswer(request.restoring, request.original)
+    failure: Exception | None = None
+    is_over = False
+    parser = EventParser()
+    events: list[bytes] = []
     try:
-        async for data in pieces:
-            for event in events.feed(data):
-                over = over or event.data == _DONE
-                _restore(answer, event, out)
-            if out:
-                yield b"".join(out)
-                out = []
+        async for data in blocks:
+            for event in parser.feed(data):
+                is_over = is_over or event.data == _DONE
+                events += _restore_event(answer, event)
+            if events:
+                yield b"".join(events)
+                events = []
     except httpx.HTTPError as error:
-        failed = failure(error)
-    except Exception as error:  # of whatever it is, the client is told
-        failed = lost(error)
-    if failed is None and not over and not answer.whole:
-        failed = Unanswered("the upstream broke the answer off", "upstream_broke_off")
-    out += [written(data, name) for name, data in answer.rest()]
-    if failed is not None:
-        told = body_of(failed)
-        out.append(written(told) if chat else written({"type": "error", **told}, "error"))
-    if out:
-        yield b"".join(out)
-    ended(failed)
+        failure = describe_failure(error)
+    except Exception as error:  # whatever it is, the client gets to know
+        failure = describe_lost(error)
+    if failure is None and not is_over and not answer.is_complete:
+        failure = Unanswered("the upstream broke the answer off", "upstream_broke_off")
+    events += _format_rest(answer)
+    if failure is not None:
+        body = describe_error(failure)
+        events.append(format_event(body) if is_chat else format_event({"type": "error", **body}, "error"))
+    if events:
+        yield b"".join(events)
+    end(failure)
 
 
-def _restore(answer: Answer, event: Event, out: list[bytes]) -> None:
-    """Add to ``out`` what is sent for one event of the upstream."""
+def _restore_event(answer: Answer, event: Event) -> list[bytes]:
+    """Return what is sent for one event of the upstream."""
     if not event.data:
-        out.append(b":\n\n")
-    elif event.data == _DONE:
-        out += [written(data, name) for name, data in answer.rest()]
-        out.append(written(_DONE, event.name))
-    elif (value := event.json()) is not None:
-        out += [written(data, name) for name, data in answer.event(event.name, value)]
-    else:
+        return [b":\n\n"]
+    if event.data == _DONE:
+        return [*_format_rest(answer), format_event(_DONE, event.name)]
+    value = event.parse_json()
+    if value is None:
         raise Unanswered("the upstream sent an event that is no JSON")
+    return [format_event(data, name) for name, data in answer.restore_event(event.name, value)]
+
+
+def _format_rest(answer: Answer) -> list[bytes]:
+    return [format_event(data, name) for name, data in answer.end()]

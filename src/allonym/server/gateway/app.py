@@ -1,4 +1,4 @@
-"""The gateway as an ASGI app: who may ask, under which policy, and the way of a request there and back."""
+"""The gateway as an ASGI app: clients, policies, and the way of a request to the upstream and back."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from allonym.server.gateway.answering import parsed, restored, streamed
-from allonym.server.gateway.asking import ENDPOINTS, Asked, Asking, Endpoint
-from allonym.server.gateway.log import Line
+from allonym.server.gateway.answering import parse_answer, restore_answer, stream_answer
+from allonym.server.gateway.asking import ENDPOINTS, Endpoint, Prepared, Preparer
+from allonym.server.gateway.log import LogLine
 from allonym.server.gateway.reading import MODEL
-from allonym.server.gateway.refusal import Refusal, Unanswered, answer, lost, status_of
+from allonym.server.gateway.refusal import Refusal, Unanswered, answer_error, describe_lost, get_status
 from allonym.server.gateway.settings import Client, Settings, digest_of
-from allonym.server.gateway.sse import dumped
-from allonym.server.gateway.upstream import KEYS, Upstream, media_type, returned
+from allonym.server.gateway.sse import dump_json
+from allonym.server.gateway.upstream import KEYS, Upstream, get_media_type, get_returned_headers
 
 if TYPE_CHECKING:
     from allonym.vault import Vault
@@ -38,7 +38,7 @@ _LOCAL = ("localhost", "127.0.0.1", "::1")
 
 
 def create_app(settings: Settings, *, vault: Vault | None = None, key: bytes | str | None = None) -> Starlette:
-    """The gateway as an ASGI app.
+    """Make the gateway, an ASGI app.
 
     Args:
         settings: see :class:`Settings`.
@@ -51,20 +51,20 @@ def create_app(settings: Settings, *, vault: Vault | None = None, key: bytes | s
     gateway = Gateway(settings, vault, key)
     app = Starlette(
         routes=[
-            Route("/healthz", _health, methods=["GET"]),
-            Route("/v1/models", gateway.models, methods=["GET"]),
-            Route("/v1/models/{name:path}", gateway.models, methods=["GET"]),
-            *(Route(f"/v1/{one.path}", gateway.route(one), methods=["POST"]) for one in ENDPOINTS),
+            Route("/healthz", _check_health, methods=["GET"]),
+            Route("/v1/models", gateway.list_models, methods=["GET"]),
+            Route("/v1/models/{name:path}", gateway.list_models, methods=["GET"]),
+            *(Route(f"/v1/{endpoint.path}", gateway.make_route(endpoint), methods=["POST"]) for endpoint in ENDPOINTS),
         ],
-        lifespan=gateway.running,
-        exception_handlers={HTTPException: _not_offered},
+        lifespan=gateway.run,
+        exception_handlers={HTTPException: _refuse_path},
     )
     app.router.redirect_slashes = False
     return app
 
 
 class Gateway:
-    """What all requests share.
+    """The state that all requests share.
 
     Args:
         settings, vault, key: as in :func:`create_app`.
@@ -74,123 +74,132 @@ class Gateway:
         self._settings = settings
         self._vault = vault
         threads = settings.threads or os.cpu_count() or 1
-        self._asking = Asking(settings, vault, key, threads)
-        self._clients = {one.key_sha256: one for one in settings.clients}
+        self._preparer = Preparer(settings, vault, key, threads)
+        self._clients = {client.key_sha256: client for client in settings.clients}
         self._hosts = (*_LOCAL, *settings.hosts)
         self._pool = ThreadPoolExecutor(threads, "protect")
         self._upstream = Upstream(settings)
 
     @asynccontextmanager
-    async def running(self, app: Starlette) -> AsyncIterator[None]:
-        """Until the server stops."""
+    async def run(self, app: Starlette) -> AsyncIterator[None]:
+        """Keep the connections open until the server stops."""
         async with self._upstream:
             try:
                 yield
             finally:
                 self._pool.shutdown(wait=False, cancel_futures=True)
 
-    async def models(self, request: Request) -> Response:
-        """The upstream's models, or one of them."""
-        return await _logged(Line("GET /v1/models"), partial(self._models, request))
+    async def list_models(self, request: Request) -> Response:
+        """Answer with the upstream's models, or one of them."""
+        return await _log_answer(LogLine("GET /v1/models"), partial(self._answer_models, request))
 
-    async def _models(self, request: Request, line: Line) -> Response:
+    async def _answer_models(self, request: Request, line: LogLine) -> Response:
         self._check_host(request)
-        client = self._client(request)
+        client = self._find_client(request)
         line.client = client.name if client is not None else ""
         name = request.path_params.get("name", "")
         if name and not (MODEL.fullmatch(name) and all(part.strip(".") for part in name.split("/"))):
             raise Refusal("must be the name of a model", "model", "invalid_value")
-        headers = self._upstream.headers(_headers(request), client, stream=False)
+        headers = self._upstream.make_headers(_lower_headers(request), client, stream=False)
         path = f"models/{name}" if name else "models"
-        got = await self._upstream.send("GET", path, None, headers, _version(request))
-        data = await self._upstream.whole(got)
-        line.write(got.status_code)
-        return Response(dumped(parsed(data, got.status_code)), got.status_code, returned(got), "application/json")
+        answer = await self._upstream.send("GET", path, None, headers, _version(request))
+        data = await self._upstream.read_all(answer)
+        line.write(answer.status_code)
+        return Response(
+            dump_json(parse_answer(data, answer.status_code)),
+            answer.status_code,
+            get_returned_headers(answer),
+            "application/json",
+        )
 
-    def route(self, endpoint: Endpoint) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """The route of an endpoint that takes text."""
+    def make_route(self, endpoint: Endpoint) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Make the route of an endpoint that takes text."""
 
-        async def route(request: Request) -> Response:
-            return await _logged(Line(f"POST /v1/{endpoint.path}"), partial(self._answered, endpoint, request))
+        async def answer_request(request: Request) -> Response:
+            return await _log_answer(
+                LogLine(f"POST /v1/{endpoint.path}"), partial(self._answer_request, endpoint, request)
+            )
 
-        return route
+        return answer_request
 
-    async def _answered(self, endpoint: Endpoint, request: Request, line: Line) -> Response:
+    async def _answer_request(self, endpoint: Endpoint, request: Request, line: LogLine) -> Response:
         self._check_host(request)
-        client = self._client(request)
+        client = self._find_client(request)
         line.client = client.name if client is not None else ""
-        policy = self._asking.policies[self._policy_name(request, client)]
+        policy = self._preparer.policies[self._choose_policy(request, client)]
         line.policy = policy.name
-        version, scope = _version(request), self._scope(request, client)
-        raw = await self._body(request)
+        version, scope = _version(request), self._get_scope(request, client)
+        raw = await self._read_body(request)
         loop = asyncio.get_running_loop()
-        asked = await loop.run_in_executor(self._pool, self._asking.asked, endpoint, raw, policy, scope)
-        line.protected(asked.protected.labels, asked.milliseconds)
-        headers = self._upstream.headers(_headers(request), client, stream=asked.stream)
-        got = await self._upstream.send("POST", endpoint.path, asked.body, headers, version)
+        prepared = await loop.run_in_executor(self._pool, self._preparer.prepare_request, endpoint, raw, policy, scope)
+        line.set_protected(prepared.protected.labels, prepared.milliseconds)
+        headers = self._upstream.make_headers(_lower_headers(request), client, stream=prepared.stream)
+        answer = await self._upstream.send("POST", endpoint.path, prepared.body, headers, version)
         try:
-            return await self._given(got, asked, scope, line)
-        except Exception as error:  # nothing that went out may be told as not sent
-            raise lost(error) from None
+            return await self._answer_client(answer, prepared, scope, line)
+        except Exception as error:  # an answer must not say that nothing was sent
+            raise describe_lost(error) from None
 
-    async def _given(self, got: httpx.Response, asked: Asked, scope: str, line: Line) -> Response:
-        """What the client gets for the upstream's answer."""
-        events = media_type(got) == "text/event-stream"
-        if events and asked.stream and got.status_code == 200:
-            sent = {**returned(got), "Cache-Control": "no-store"}
-            return StreamingResponse(self._events(got, asked, scope, line), 200, sent, "text/event-stream")
-        if events:
-            await got.aclose()
+    async def _answer_client(self, answer: httpx.Response, prepared: Prepared, scope: str, line: LogLine) -> Response:
+        """Return the client's answer for the upstream's."""
+        has_events = get_media_type(answer) == "text/event-stream"
+        if has_events and prepared.stream and answer.status_code == 200:
+            sent = {**get_returned_headers(answer), "Cache-Control": "no-store"}
+            return StreamingResponse(self._stream_events(answer, prepared, scope, line), 200, sent, "text/event-stream")
+        if has_events:
+            await answer.aclose()
             raise Unanswered("the upstream answered in events, which were not asked for")
-        data = await self._upstream.whole(got)
+        data = await self._upstream.read_all(answer)
         loop = asyncio.get_running_loop()
-        made = await loop.run_in_executor(self._pool, restored, asked, data, got.status_code)
-        await self._record(asked, scope, line)
-        line.restored(asked.restoring)
-        line.write(got.status_code)
-        return Response(made, got.status_code, returned(got), "application/json")
+        content = await loop.run_in_executor(self._pool, restore_answer, prepared, data, answer.status_code)
+        await self._record_restore(prepared, scope, line)
+        line.set_restored(prepared.restoring)
+        line.write(answer.status_code)
+        return Response(content, answer.status_code, get_returned_headers(answer), "application/json")
 
-    async def _events(self, got: httpx.Response, asked: Asked, scope: str, line: Line) -> AsyncIterator[bytes]:
+    async def _stream_events(
+        self, answer: httpx.Response, prepared: Prepared, scope: str, line: LogLine
+    ) -> AsyncIterator[bytes]:
         broken: list[Exception | None] = []
         try:
-            async for piece in streamed(asked, got.aiter_bytes(), self._upstream.failed, broken.append):
+            async for piece in stream_answer(
+                prepared, answer.aiter_bytes(), self._upstream.describe_failure, broken.append
+            ):
                 yield piece
         finally:
-            ended: Exception | None = broken[0] if broken else ClientDisconnect()
+            error: Exception | None = broken[0] if broken else ClientDisconnect()
             with CancelScope(shield=True):  # also where the client has gone away
-                await got.aclose()
+                await answer.aclose()
                 try:
-                    await self._record(asked, scope, line)
-                except Exception as error:  # the answer has been given: only the log can tell
-                    ended = error
-            line.restored(asked.restoring)
-            line.write(200, ended)
+                    await self._record_restore(prepared, scope, line)
+                except Exception as failure:  # the answer has been sent: only the log can show it
+                    error = failure
+            line.set_restored(prepared.restoring)
+            line.write(200, error)
 
-    async def _record(self, asked: Asked, scope: str, line: Line) -> None:
-        """Write into the vault's audit log that originals were brought back."""
+    async def _record_restore(self, prepared: Prepared, scope: str, line: LogLine) -> None:
+        """Write into the vault's audit log that originals were restored."""
         vault, actor = self._vault, line.client or "gateway"
         if scope and vault is not None:
-            counts = {"restored": asked.restoring.restored, "unknown": asked.restoring.unknown}
+            counts = {"restored": prepared.restoring.restored, "unknown": prepared.restoring.unknown}
             await asyncio.get_running_loop().run_in_executor(
                 self._pool, lambda: vault.record("restore", scope=scope, actor=actor, counts=counts)
             )
 
-    # What came
-
-    async def _body(self, request: Request) -> bytes:
+    async def _read_body(self, request: Request) -> bytes:
         most, seconds = int(self._settings.max_body_mb * (1 << 20)), self._settings.body_timeout
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             raise Refusal("Content-Type must be application/json", "", "unsupported_media_type", 415)
-        told = request.headers.get("content-length", "")
-        size = int(told) if told.isdigit() else 0
-        pieces: list[bytes] = []
+        length = request.headers.get("content-length", "")
+        size = int(length) if length.isdigit() else 0
+        blocks: list[bytes] = []
         try:
             async with asyncio.timeout(seconds):
                 if size <= most:
                     size = 0
-                    async for piece in request.stream():
-                        pieces.append(piece)
-                        size += len(piece)
+                    async for block in request.stream():
+                        blocks.append(block)
+                        size += len(block)
                         if size > most:
                             break
         except TimeoutError:
@@ -199,39 +208,39 @@ class Gateway:
             raise Refusal("the client went away", "", "gone") from None
         if size > most:
             raise Refusal(f"the body is larger than {self._settings.max_body_mb:g} MiB", "", "too_large", 413)
-        return b"".join(pieces)
+        return b"".join(blocks)
 
     def _check_host(self, request: Request) -> None:
-        """A page from elsewhere must not reach the gateway under a name of its own."""
+        """Refuse other host names, with which a page from elsewhere could reach the gateway."""
         if self._settings.loopback and request.url.hostname not in self._hosts:
             raise Refusal("this host name is not served; the setting 'hosts' can add it", "", "unknown_host", 421)
 
-    def _client(self, request: Request) -> Client | None:
-        """Whose key the request has; None where the settings have no clients."""
+    def _find_client(self, request: Request) -> Client | None:
+        """Return the client whose key the request has; None where the settings have no clients."""
         if not self._clients:
             return None
-        given = request.headers.get("x-allonym-key", "")
-        if not given:
-            kind, _, given = request.headers.get("authorization", "").partition(" ")
-            given = given.strip() if kind.lower() == "bearer" else ""
-        digest = digest_of(given)
-        for known, client in self._clients.items():
-            if given and hmac.compare_digest(known, digest):
+        key = request.headers.get("x-allonym-key", "")
+        if not key:
+            scheme, _, value = request.headers.get("authorization", "").partition(" ")
+            key = value.strip() if scheme.lower() == "bearer" else ""
+        digest = digest_of(key)
+        for client_digest, client in self._clients.items():
+            if key and hmac.compare_digest(client_digest, digest):
                 return client
         raise Refusal("a key of this gateway is required: Authorization: Bearer KEY", "", "invalid_api_key", 401)
 
-    def _policy_name(self, request: Request, client: Client | None) -> str:
-        own = (client.policy if client is not None else "") or self._settings.policy
+    def _choose_policy(self, request: Request, client: Client | None) -> str:
+        default = (client.policy if client is not None else "") or self._settings.policy
         allowed = (client.policies if client is not None else ()) or self._settings.policies
         name = request.headers.get("x-allonym-policy", "")
-        called = {self._asking.policies[one].name: one for one in (*allowed[::-1], own)}
-        if name and name not in called:
-            shown = ", ".join(sorted(called))
+        by_name = {self._preparer.policies[policy].name: policy for policy in (*allowed[::-1], default)}
+        if name and name not in by_name:
+            shown = ", ".join(sorted(by_name))
             raise Refusal(f"this policy may not be chosen; allowed are: {shown}", "X-Allonym-Policy", "unknown_policy")
-        return called[name] if name else own
+        return by_name[name] if name else default
 
-    def _scope(self, request: Request, client: Client | None) -> str:
-        """The vault's scope for the request's conversation; who has another key never reaches into it."""
+    def _get_scope(self, request: Request, client: Client | None) -> str:
+        """Return the vault's scope for the request's conversation, which nobody with another key can reach."""
         name, where = request.headers.get("x-allonym-conversation", ""), "X-Allonym-Conversation"
         if not name:
             return ""
@@ -241,38 +250,38 @@ class Gateway:
             raise Refusal("must be 1 to 128 letters, digits, '_', '-', '.' and ':'", where, "invalid_value")
         if client is not None:
             return f"gateway/{client.scope or client.name}/{name}"
-        whose = "\n".join(request.headers.get(one, "") for one in KEYS)
-        return f"gateway/{hmac.digest(self._asking.secret, whose.encode(), 'sha256').hex()[:16]}/{name}"
+        credentials = "\n".join(request.headers.get(header, "") for header in KEYS)
+        return f"gateway/{hmac.digest(self._preparer.secret, credentials.encode(), 'sha256').hex()[:16]}/{name}"
 
 
-async def _health(request: Request) -> Response:
+async def _check_health(request: Request) -> Response:
     return JSONResponse({"status": "ok"})
 
 
-async def _not_offered(request: Request, error: Exception) -> Response:
+async def _refuse_path(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    offered = ", ".join(f"POST /v1/{one.path}" for one in ENDPOINTS)
+    offered = ", ".join(f"POST /v1/{endpoint.path}" for endpoint in ENDPOINTS)
     message = f"the gateway does not offer this; nothing was sent. It offers {offered}, GET /v1/models"
     refusal = Refusal(message, "", "not_offered", error.status_code)
-    Line(f"{request.method} (not offered)").write(error.status_code, refusal)
-    return answer(refusal)
+    LogLine(f"{request.method} (not offered)").write(error.status_code, refusal)
+    return answer_error(refusal)
 
 
-async def _logged(line: Line, answered: Callable[[Line], Coroutine[Any, Any, Response]]) -> Response:
-    """The answer; of an error, whatever it is, the client gets one shape and the log no text."""
+async def _log_answer(line: LogLine, answer: Callable[[LogLine], Coroutine[Any, Any, Response]]) -> Response:
+    """Return the answer. Any error has the one shape for the client, and no text in the log."""
     try:
-        return await answered(line)
+        return await answer(line)
     except Exception as error:  # such as a mistake of ours
-        line.write(status_of(error), error)
-        return answer(error)
+        line.write(get_status(error), error)
+        return answer_error(error)
 
 
-def _headers(request: Request) -> Mapping[str, str]:
+def _lower_headers(request: Request) -> Mapping[str, str]:
     return {name.lower(): value for name, value in request.headers.items()}
 
 
 def _version(request: Request) -> str:
-    """The one thing that may stand behind a path: which version of the API is meant."""
+    """Return the version of the API, the only parameter that may stand behind a path."""
     for name, value in request.query_params.multi_items():
         if name != "api-version" or not _VERSION.fullmatch(value):
             raise Refusal("only api-version may stand behind the path", "", "unknown_parameter")

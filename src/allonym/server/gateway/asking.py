@@ -1,4 +1,4 @@
-"""From the body that came to the body that is sent."""
+"""From the body of a client's request to the body that is sent."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from allonym.policy import Policy
-from allonym.server.gateway import told
+from allonym.server.gateway.notes import explain_in_chat, explain_in_response, wants_json
 from allonym.server.gateway.protect import Protected, Protector
-from allonym.server.gateway.reading import Reading, Table
+from allonym.server.gateway.reading import RequestText, Table
 from allonym.server.gateway.refusal import Refusal
 from allonym.server.gateway.restoring import Restoring
 from allonym.server.gateway.settings import Settings
@@ -32,8 +32,8 @@ class Endpoint:
 
     Attributes:
         path: below ``/v1/``.
-        table: what its requests may hold.
-        explain: tells the model of placeholders; None: there is nobody to tell.
+        table: the fields of its requests.
+        explain: adds the note on placeholders for the model; None: no model reads it.
     """
 
     path: str
@@ -42,44 +42,44 @@ class Endpoint:
 
 
 ENDPOINTS = (
-    Endpoint("chat/completions", CHAT, told.in_chat),
-    Endpoint("responses", RESPONSES, told.in_response),
+    Endpoint("chat/completions", CHAT, explain_in_chat),
+    Endpoint("responses", RESPONSES, explain_in_response),
     Endpoint("embeddings", EMBEDDINGS),
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Prepared:
     """A request that may be sent.
 
     Attributes:
         body: as it is sent.
-        given: as the client wrote it.
-        stream: an answer in events is wanted.
-        protected: what is known of it.
+        original: as the client wrote it.
+        stream: whether the answer comes in events.
+        protected: the outcome of protecting it.
         restoring: for its answer.
         milliseconds: that reading and protecting took.
     """
 
     body: bytes = field(repr=False)
-    given: dict[str, Any] = field(repr=False)
+    original: dict[str, Any] = field(repr=False)
     stream: bool
     protected: Protected
     restoring: Restoring = field(repr=False)
     milliseconds: float
 
 
-class Asking:
+class Preparer:
     """Reads and protects requests. Safe for threads.
 
     Args:
         settings: of the gateway.
-        vault: keeps conversations; None: there are none.
+        vault: stores conversations; None: there are none.
         key: secret of keyed operators; None: the vault's own.
         threads: windows of a text that the tagger computes at once.
 
     Attributes:
-        secret: what identifiers are digested with.
+        secret: for digests of identifiers.
         policies: those that requests may name.
 
     Raises:
@@ -93,19 +93,19 @@ class Asking:
         names = [settings.policy, *settings.policies]
         for client in settings.clients:
             names += [client.policy, *client.policies]
-        self.policies = {name: _threaded(Policy.load(name), threads) for name in dict.fromkeys(names) if name}
-        for policy in self.policies.values():  # see that each works, and load what it needs
-            reading = Reading(settings, self.secret)
-            reading.add(_WARMING, lambda said: None)
-            self._protector.protect(reading.passages, policy)
+        self.policies = {name: _use_threads(Policy.load(name), threads) for name in dict.fromkeys(names) if name}
+        for policy in self.policies.values():  # check that each works, and load what it needs
+            text = RequestText(settings, self.secret)
+            text.add_text(_WARMING, lambda result: None)
+            self._protector.protect_passages(text.passages, policy)
 
-    def asked(self, endpoint: Endpoint, raw: bytes, policy: Policy, scope: str) -> Asked:
-        """The request that is sent in place of the one that came.
+    def prepare_request(self, endpoint: Endpoint, raw: bytes, policy: Policy, scope: str) -> Prepared:
+        """Return the request that is sent in place of the client's.
 
         Args:
             endpoint: that it came to.
             raw: its body.
-            policy: what to find, and what to do with it.
+            policy: what to find, and how to replace it.
             scope: of its conversation in the vault; empty: it belongs to none.
 
         Raises:
@@ -113,51 +113,51 @@ class Asking:
             AllonymError: it cannot be protected.
         """
         start = perf_counter()
-        given = _request(raw)
-        body = copy.deepcopy(given)
-        reading = Reading(self._settings, self.secret)
-        read_request(reading, body, endpoint.table)
-        if reading.stateful and not scope:
+        original = _parse_request(raw)
+        body = copy.deepcopy(original)
+        text = RequestText(self._settings, self.secret)
+        read_request(text, body, endpoint.table)
+        if text.stateful and not scope:
             raise Refusal(
                 "what the upstream keeps of earlier requests holds placeholders of theirs: name the conversation in "
                 "the header X-Allonym-Conversation, which needs a vault",
                 "",
                 "conversation_required",
             )
-        size, most = (
-            sum(len(one.text) for passage in reading.passages for one in passage),
-            self._settings.max_characters,
-        )
+        size = sum(len(piece.text) for passage in text.passages for piece in passage)
+        most = self._settings.max_characters
         if size > most:
             raise Refusal(f"has {size:,} characters of text; {most:,} are allowed", "request", "too_large", 413)
-        protected = self._protector.protect(reading.passages, policy, scope)
-        reading.finish()
+        protected = self._protector.protect_passages(text.passages, policy, scope)
+        text.finish()
         if self._settings.explain and protected.tag and endpoint.explain is not None:
             endpoint.explain(body, protected.tag)
-        restoring = Restoring(protected.restorer, json=told.wants_json(given))
-        sent = json.dumps(body, separators=(",", ":"), allow_nan=False).encode()
-        return Asked(sent, given, given.get("stream") is True, protected, restoring, (perf_counter() - start) * 1000)
+        restoring = Restoring(protected.restorer, json=wants_json(original))
+        content = json.dumps(body, separators=(",", ":"), allow_nan=False).encode()
+        elapsed = (perf_counter() - start) * 1000
+        return Prepared(content, original, original.get("stream") is True, protected, restoring, elapsed)
 
 
-def _request(raw: bytes) -> dict[str, Any]:
-    def no_number(name: str) -> float:
+def _parse_request(raw: bytes) -> dict[str, Any]:
+    def refuse_constant(name: str) -> float:
         raise ValueError(name)
 
     try:
-        value = json.loads(raw.decode("utf-8"), parse_constant=no_number)
+        value = json.loads(raw.decode("utf-8"), parse_constant=refuse_constant)
     except RecursionError:
         raise Refusal("the body is nested too deeply", "", "invalid_json") from None
     except (UnicodeDecodeError, ValueError) as error:
-        at = f" at character {error.pos}" if isinstance(error, json.JSONDecodeError) else ""
-        raise Refusal(f"the body is not JSON in UTF-8{at}", "", "invalid_json") from None
+        where = f" at character {error.pos}" if isinstance(error, json.JSONDecodeError) else ""
+        raise Refusal(f"the body is not JSON in UTF-8{where}", "", "invalid_json") from None
     if not isinstance(value, dict):
         raise Refusal("the body must be a JSON object", "", "invalid_json")
     return value
 
 
-def _threaded(policy: Policy, threads: int) -> Policy:
-    """The policy with several windows of a text computed at once, which changes no result, where it does not say."""
-    if "tagger" not in policy.detectors or "threads" in policy.tables.get("tagger", {}):
+def _use_threads(policy: Policy, threads: int) -> Policy:
+    """Return the policy with several windows of a text computed at once, unless it sets that. No result changes."""
+    tagger = policy.tables.get("tagger", {})
+    if "tagger" not in policy.detectors or "threads" in tagger:
         return policy
-    tagger = MappingProxyType({**policy.tables.get("tagger", {}), "threads": threads})
-    return policy.with_(tables=MappingProxyType({**policy.tables, "tagger": tagger}))
+    threaded = MappingProxyType({**tagger, "threads": threads})
+    return policy.with_(tables=MappingProxyType({**policy.tables, "tagger": threaded}))

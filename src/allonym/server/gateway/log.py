@@ -11,33 +11,33 @@ from allonym.server.gateway.restoring import Restoring
 LOG = logging.getLogger("allonym.gateway")
 
 
-class Line:
-    """What the log says of one request.
+class LogLine:
+    """The line of one request.
 
     Args:
-        asked: method and path.
+        request: method and path.
     """
 
-    def __init__(self, asked: str) -> None:
-        self._asked = asked
+    def __init__(self, request: str) -> None:
+        self._request = request
         self._start = perf_counter()
-        self._said: dict[str, object] = {}
+        self._values: dict[str, object] = {}
         self.client = ""
         self.policy = ""
 
-    def protected(self, labels: Mapping[str, int], milliseconds: float) -> None:
-        """How many mentions of which label were replaced, and how long that took."""
-        self._said["found"] = ",".join(f"{label}:{n}" for label, n in sorted(labels.items())) or "-"
-        self._said["protect_ms"] = f"{milliseconds:.1f}"
+    def set_protected(self, labels: Mapping[str, int], milliseconds: float) -> None:
+        """Set how many mentions of each label were replaced, and how long that took."""
+        self._values["found"] = ",".join(f"{label}:{n}" for label, n in sorted(labels.items())) or "-"
+        self._values["protect_ms"] = f"{milliseconds:.1f}"
 
-    def restored(self, restoring: Restoring) -> None:
-        """How many placeholders were undone, and how many were left."""
-        self._said |= {"restored": restoring.restored, "unknown": restoring.unknown}
+    def set_restored(self, restoring: Restoring) -> None:
+        """Set how many placeholders were restored, and how many were not."""
+        self._values |= {"restored": restoring.restored, "unknown": restoring.unknown}
 
     def write(self, status: int, error: Exception | None = None) -> None:
         """Write the line; of an error only its type."""
-        said = {"client": self.client or "-", "policy": self.policy or "-", **self._said}
-        said["ms"] = f"{(perf_counter() - self._start) * 1000:.1f}"
+        values = {"client": self.client or "-", "policy": self.policy or "-", **self._values}
+        values["ms"] = f"{(perf_counter() - self._start) * 1000:.1f}"
         if error is not None:
-            said["error"] = type(error).__name__
-        LOG.info("%s status=%d %s", self._asked, status, " ".join(f"{k}={v}" for k, v in said.items()))
+            values["error"] = type(error).__name__
+        LOG.info("%s status=%d %s", self._request, status, " ".join(f"{k}={v}" for k, v in values.items()))

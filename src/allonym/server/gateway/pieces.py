@@ -1,4 +1,4 @@
-"""The text of a request: pieces, in passages that are looked at together, each with the way back to its place."""
+"""The text of a request: pieces, in passages that a model reads as one, each with the way back to its place."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 Put = Callable[[str], None]
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|-?[0-9][0-9.eE+\-]*', re.DOTALL)
 _COLON = re.compile(r"[ \t\r\n]*:")
 NAME = re.compile(r"[A-Za-z_$][\w$.\-]{0,127}", re.ASCII)
-"""What the name of a field or a function looks like."""
+"""The form of the name of a field or a function."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +22,9 @@ class Piece:
 
     Attributes:
         text: hidden from ``repr``.
-        put: sets what becomes of it in its place; None: it is context for its neighbours and is not sent from here.
-        after: what stands between it and the next piece of its passage.
-        person: it is somebody's name, whatever the detectors say.
+        put: puts the result into its place; None: the piece is context for its neighbours and is not sent from here.
+        after: stands between it and the next piece of its passage.
+        person: it is the name of a person, whatever the detectors find.
     """
 
     text: str = field(repr=False)
@@ -36,56 +37,51 @@ Passage = list[Piece]
 """Pieces that a model reads as one: the parts of a message, the values of a JSON text."""
 
 
-class JsonText:
+class JsonSource:
     """A JSON text whose strings and numbers are replaced in their places; everything else in it stays as it is.
 
     Args:
         text: valid JSON.
-        put: gets the whole text, when :meth:`finish` is called.
-        names: keep keys that look like the names of fields.
+        put: gets the new text, when :meth:`finish` is called.
+        names: whether to keep keys that look like the names of fields.
     """
 
     def __init__(self, text: str, put: Put, *, names: bool) -> None:
-        self._text = text
-        self._put = put
-        self._names = names
-        self._changed: dict[int, str] = {}
+        self._text, self._put, self._names = text, put, names
+        self._changes: dict[int, str] = {}
         self._places: list[tuple[int, int]] = []
 
-    def pieces(self) -> Iterator[Piece]:
-        """Its keys and values, read as lines ``key: value``."""
-        for found in _TOKEN.finditer(self._text):
-            start, end = found.span()
-            token = found[0]
-            value = json.loads(token) if token[0] == '"' else token
-            is_key = token[0] == '"' and _COLON.match(self._text, end) is not None
+    def read_pieces(self) -> Iterator[Piece]:
+        """Yield keys and values, as lines ``key: value``."""
+        for match in _TOKEN.finditer(self._text):
+            token = match[0]
+            is_string = token[0] == '"'
+            value = json.loads(token) if is_string else token
+            is_key = is_string and _COLON.match(self._text, match.end()) is not None
             after = ": " if is_key else "\n"
             if is_key and self._names and NAME.fullmatch(value):
                 yield Piece(value, None, after)
             elif value:
-                self._places.append((start, end))
-                yield Piece(value, self._setter(start, value), after)
+                self._places.append(match.span())
+                yield Piece(value, partial(self._change, match.start(), value), after)
 
-    def _setter(self, start: int, before: str) -> Put:
-        def put(text: str) -> None:
-            if text != before:
-                self._changed[start] = quoted(text)
-
-        return put
+    def _change(self, start: int, before: str, text: str) -> None:
+        if text != before:
+            self._changes[start] = quote_json(text)
 
     def finish(self) -> None:
         """Put the text with its changes into its place."""
-        out: list[str] = []
-        at = 0
+        parts: list[str] = []
+        position = 0
         for start, end in self._places:
-            if start in self._changed:
-                out += (self._text[at:start], self._changed[start])
-                at = end
-        self._put("".join((*out, self._text[at:])))
+            if start in self._changes:
+                parts += (self._text[position:start], self._changes[start])
+                position = end
+        self._put("".join((*parts, self._text[position:])))
 
 
-def quoted(text: str) -> str:
-    """``text`` as a JSON string; readable characters stay readable where they can be encoded."""
+def quote_json(text: str) -> str:
+    """Return a text as a JSON string; readable characters stay readable where they can be encoded."""
     plain = text.isascii() or not any("\ud800" <= c <= "\udfff" for c in text)
     return json.dumps(text, ensure_ascii=not plain)
 

@@ -6,18 +6,14 @@ import hmac
 import math
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from allonym.detect.words import word_list
-from allonym.server.gateway.pieces import NAME, JsonText, Passage, Piece, Put, is_json
+from allonym.server.gateway.pieces import NAME, JsonSource, Passage, Piece, Put, is_json
 from allonym.server.gateway.refusal import Refusal
 from allonym.server.gateway.settings import Settings
 
-Holder = Any
-Kind = Callable[["Reading", Holder, Any, str], None]
-"""Reads the value at a key of an object or an index of a list; raises :class:`Refusal` where it may not be sent."""
-
-Table = Mapping[str, Kind]
 DEEPEST = 64
 MODEL = re.compile(r"[A-Za-z@][A-Za-z0-9._:/+\-]{0,199}")
 _FUNCTION = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]{0,127}")
@@ -27,10 +23,8 @@ MACHINE = re.compile(
     r"(?:[a-z]{2,16}[_-]){0,3}(?=[A-Za-z0-9]*[0-9])(?=[A-Za-z0-9]*[A-Za-z])[A-Za-z0-9]{8,256}"
     r"|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 )
-_KINDS = frozenset("amsg ci cmp ctc ctco fc fco fs lsh lsho mcp mcpl mcpr msg rs sh sho toolu ws".split())
-"""What ids of items begin with."""
-
-_ROLES = word_list("roles")
+_ID_PREFIXES = frozenset("amsg ci cmp ctc ctco fc fco fs lsh lsho mcp mcpl mcpr msg rs sh sho toolu ws".split())
+_ROLE_WORDS = word_list("roles")
 ROLES = ("system", "developer", "user", "assistant", "tool", "function", "critic", "discriminator", "unknown")
 WORDS = frozenset(
     "1h 24h 5m action agent analysis annotations any apply_patch_call apply_patch_call_output array assistant audio "
@@ -46,26 +40,26 @@ WORDS = frozenset(
     "searching shell_call shell_call_output short sources standard standard_only string structural_tag summary_text "
     "syntax text tool tool_call ubinary uint8 url url_citation user web_search web_search_call xhigh".split()
 )
-"""Words of the API, for fields that hold one of them; in those of paths each part is one."""
+"""Words of the API, for fields that hold one of them; in fields with a path, each part is one."""
 
 _BOUNDS = frozenset(
     "minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minLength maxLength minItems maxItems minContains "
     "maxContains minProperties maxProperties".split()
 )
-_MOST = 10**6  # of a bound in a schema that is sent as it is: a longer number may identify
-_TOLD = re.compile(r"[A-Za-z][A-Za-z0-9/+.\-]{0,63}")
+_LARGEST_BOUND = 10**6  # in a schema that is sent as it is: a longer number may identify
+_TYPE_WORD = re.compile(r"[A-Za-z][A-Za-z0-9/+.\-]{0,63}")
 _POINTER = re.compile(r"#(?:/(?:[A-Za-z_$][\w$.\-]*|[0-9]{1,3}))*", re.ASCII)
 _DRAFT = re.compile(r"https?://json-schema\.org/[a-z0-9/\-]*#?")
-_IN_SCHEMA: Mapping[str, re.Pattern[str]] = {
-    **dict.fromkeys(("type", "format", "contentEncoding", "contentMediaType"), _TOLD),
+_KEYWORDS: Mapping[str, re.Pattern[str]] = {
+    **dict.fromkeys(("type", "format", "contentEncoding", "contentMediaType"), _TYPE_WORD),
     **dict.fromkeys(("required", "dependentRequired", "propertyOrdering", "$anchor", "$dynamicAnchor"), NAME),
     **dict.fromkeys(("$ref", "$dynamicRef"), _POINTER),
     "$schema": _DRAFT,
 }
-"""Keywords of JSON Schema that no text stands behind, and what stands there."""
+"""Keywords of JSON Schema whose values hold no text, and the form of these values."""
 
-_VALUES = ("enum", "const", "default", "examples")
-_NAMED = frozenset("properties patternProperties $defs definitions dependentSchemas".split())
+_VALUE_KEYWORDS = ("enum", "const", "default", "examples")
+_NAMING_KEYWORDS = frozenset("properties patternProperties $defs definitions dependentSchemas".split())
 _MEDIA = {
     **dict.fromkeys(("image_url", "input_image", "image"), "image"),
     **dict.fromkeys(("input_audio", "audio"), "audio"),
@@ -73,13 +67,13 @@ _MEDIA = {
 }
 
 
-class Reading:
-    """One request while it is read.
+class RequestText:
+    """The text of one request, collected while the request is read.
 
     Attributes:
         settings: of the gateway.
         passages: all text that is to be protected, in the order in which a model reads it.
-        stateful: it names something that the upstream keeps, so that placeholders must agree with earlier requests.
+        stateful: the request names something that the upstream keeps, so placeholders must agree with earlier requests.
     """
 
     def __init__(self, settings: Settings, secret: bytes) -> None:
@@ -87,400 +81,423 @@ class Reading:
         self.passages: list[Passage] = []
         self.stateful = False
         self._secret = secret
-        self._json: list[JsonText] = []
+        self._json: list[JsonSource] = []
 
-    def add(self, text: str, put: Put, *, person: bool = False) -> None:
-        """A passage of one piece."""
+    def add_text(self, text: str, put: Put, *, person: bool = False) -> None:
+        """Add a passage of one piece."""
         if text and not text.isspace():
             self.passages.append([Piece(text, put, person=person)])
 
     def add_json(self, text: str, put: Put, *, names: bool) -> None:
-        """The strings and numbers of a JSON text as one passage."""
-        whole = JsonText(text, put, names=names)
-        pieces = list(whole.pieces())
+        """Add the strings and numbers of a JSON text as one passage."""
+        source = JsonSource(text, put, names=names)
+        pieces = list(source.read_pieces())
         if any(piece.put for piece in pieces):
             self.passages.append(pieces)
-            self._json.append(whole)
+            self._json.append(source)
 
     def finish(self) -> None:
         """Put the JSON texts together, after all pieces are in their places."""
-        for whole in self._json:
-            whole.finish()
+        for source in self._json:
+            source.finish()
 
     def digest(self, value: str) -> str:
-        """A keyed digest that stands for an identifier, the same in every request."""
+        """Return a keyed digest that stands for an identifier, the same in every request."""
         return hmac.digest(self._secret, value.encode("utf-8", "surrogatepass"), "sha256").hex()[:24]
 
 
-def setter(holder: Holder, key: Any) -> Put:
-    """What puts a text into its place."""
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One value of a request, in its place.
 
-    def put(text: str) -> None:
-        holder[key] = text
+    Attributes:
+        request: collects the text.
+        holder: the object or list that holds the value.
+        key: of the value in its holder.
+        path: of the value, such as ``messages[2].content``; empty for the request itself.
+    """
 
-    return put
+    request: RequestText
+    holder: Any
+    key: Any
+    path: str
+
+    @property
+    def value(self) -> Any:
+        """The value, as it is now."""
+        return self.holder[self.key]
+
+    def put(self, value: str) -> None:
+        """Put another value into the place."""
+        self.holder[self.key] = value
+
+    def get_string(self) -> str:
+        """Return the value, which must be a string."""
+        if not isinstance(self.value, str):
+            raise self.refuse_type("a string")
+        return self.value
+
+    def list_items(self) -> list[Field]:
+        """Return the items of the value, which must be a list."""
+        if not isinstance(self.value, list):
+            raise self.refuse_type("a list")
+        return [Field(self.request, self.value, i, f"{self.path}[{i}]") for i in range(len(self.value))]
+
+    def get_member(self, name: str) -> Field:
+        """Return a member of the value, which is an object."""
+        return Field(self.request, self.value, name, f"{self.path}.{name}" if self.path else name)
+
+    def check_form(self, pattern: re.Pattern[str], form: str) -> None:
+        """Check that the value is a string of a form, which the message names."""
+        if not pattern.fullmatch(self.get_string()):
+            raise self.refuse(f"must be {form}")
+
+    def refuse(self, message: str, code: str = "invalid_value") -> Refusal:
+        """Return the refusal of the value."""
+        return Refusal(message, self.path, code)
+
+    def refuse_type(self, required: str) -> Refusal:
+        """Return the refusal of a value of the wrong type; the value is not shown."""
+        return self.refuse(f"must be {required}, got {type(self.value).__name__}")
 
 
-def refused(where: str, wanted: str, value: object) -> Refusal:
-    """What a value of the wrong type is refused with; the value is not shown."""
-    return Refusal(f"must be {wanted}, got {type(value).__name__}", where, "invalid_value")
+Kind = Callable[[Field], None]
+"""Reads a field; raises :class:`Refusal` where it may not be sent."""
+
+Table = Mapping[str, Kind]
 
 
-def read_object(reading: Reading, value: object, table: Table, where: str) -> None:
-    """Read each field of an object as its table says; what the table does not know is refused. None passes."""
-    if not isinstance(value, dict):
-        raise refused(where, "an object", value)
-    for key in list(value):
-        if value[key] is None or (not where and key in reading.settings.parameters):
+def read_fields(field: Field, table: Table) -> None:
+    """Read each field of an object as its table says; a field that the table does not know is refused. None passes."""
+    if not isinstance(field.value, dict):
+        raise field.refuse_type("an object")
+    for key in list(field.value):
+        if field.value[key] is None or (not field.path and key in field.request.settings.parameters):
             continue
-        kind = table.get(key)
-        if kind is None:
-            named = bool(NAME.fullmatch(key))
-            said = f"a field {key!r}" if named else "a field of this name"
-            said += " is not known, so that its text could not be protected; leave it out"
-            if not where:
-                said += ", or name it in the gateway's setting 'parameters' if it holds none"
-            raise Refusal(said, where or (key if named else ""), "unknown_parameter")
-        kind(reading, value, key, f"{where}.{key}" if where else key)
+        if key not in table:
+            is_name = bool(NAME.fullmatch(key))
+            message = f"a field {key!r}" if is_name else "a field of this name"
+            message += " is not known, so that its text could not be protected; leave it out"
+            if not field.path:
+                message += ", or name it in the gateway's setting 'parameters' if it holds none"
+            raise Refusal(message, field.path or (key if is_name else ""), "unknown_parameter")
+        table[key](field.get_member(key))
 
 
 # Values without text
 
 
-def plain(reading: Reading, holder: Holder, key: Any, where: str) -> None:
-    """A number or a truth value."""
-    value = holder[key]
+def read_number(field: Field) -> None:
+    """Read a number or a truth value."""
+    value = field.value
     if not isinstance(value, (bool, int, float)) or (isinstance(value, float) and not math.isfinite(value)):
-        raise refused(where, "a number, true or false", value)
+        raise field.refuse_type("a number, true or false")
 
 
-def word(reading: Reading, holder: Holder, key: Any, where: str) -> None:
-    """One of the words that the API knows."""
-    known = WORDS.union(reading.settings.words)
-    value = _string(holder[key], where)
-    if value not in known and not known.issuperset(re.split(r"[.\-]", value)):
-        raise Refusal("is no word that the gateway knows; its setting 'words' can add it", where, "unknown_value")
+def read_word(field: Field) -> None:
+    """Read one of the words of the API."""
+    words = WORDS.union(field.request.settings.words)
+    value = field.get_string()
+    if value not in words and not words.issuperset(re.split(r"[.\-]", value)):
+        raise field.refuse("is no word that the gateway knows; its setting 'words' can add it", "unknown_value")
 
 
-def role(reading: Reading, holder: Holder, key: Any, where: str) -> None:
-    """Whose message it is."""
-    if _string(holder[key], where) not in ROLES:
-        raise Refusal(f"must be one of {', '.join(ROLES)}", where, "invalid_value")
+def read_role(field: Field) -> None:
+    """Read the role of a message's author."""
+    if field.get_string() not in ROLES:
+        raise field.refuse(f"must be one of {', '.join(ROLES)}")
 
 
-def words(reading: Reading, holder: Holder, key: Any, where: str) -> None:
-    """A list of such words."""
-    for i, _ in enumerate(_list(holder[key], where)):
-        word(reading, holder[key], i, f"{where}[{i}]")
+def read_words(field: Field) -> None:
+    """Read a list of words of the API."""
+    for item in field.list_items():
+        read_word(item)
 
 
-def model(reading: Reading, holder: Holder, key: Any, where: str) -> None:
-    """The name of a model."""
-    _matched(MODEL, holder[key], where, "the name of a model")
+def read_model(field: Field) -> None:
+    """Read the name of a model."""
+    field.check_form(MODEL, "the name of a model")
 
 
-def function(reading: Reading, holder: Holder, key: Any, where: str) -> None:
-    """The name of a function, or of another thing that a program names."""
-    _matched(_FUNCTION, holder[key], where, "a name of letters, digits, '_', '-' and '.' that begins with a letter")
+def read_name(field: Field) -> None:
+    """Read the name of a function, or of another thing that a program names."""
+    field.check_form(_FUNCTION, "a name of letters, digits, '_', '-' and '.' that begins with a letter")
 
 
-def sealed(reading: Reading, holder: Holder, key: Any, where: str) -> None:
-    """What the upstream encrypted for itself."""
-    _matched(_SEALED, holder[key], where, "base64")
+def read_sealed(field: Field) -> None:
+    """Read what the upstream encrypted for itself."""
+    field.check_form(_SEALED, "base64")
 
 
-def count(reading: Reading, holder: Holder, key: Any, where: str) -> None:
-    """A small number in a string."""
-    _matched(_COUNT, holder[key], where, "a number of up to four digits")
+def read_count(field: Field) -> None:
+    """Read a small number in a string."""
+    field.check_form(_COUNT, "a number of up to four digits")
 
 
-def numbers(reading: Reading, holder: Holder, key: Any, where: str) -> None:
-    """Numbers by numbers, as in logit_bias."""
-    value = holder[key]
-    if not isinstance(value, dict) or not all(re.fullmatch(r"[0-9]{1,9}", k) for k in value):
-        raise refused(where, "numbers by numbers", value)
-    for k in value:
-        plain(reading, value, k, f"{where}.{k}")
+def read_number_map(field: Field) -> None:
+    """Read numbers by numbers, as in logit_bias."""
+    if not isinstance(field.value, dict) or not all(re.fullmatch(r"[0-9]{1,9}", key) for key in field.value):
+        raise field.refuse_type("numbers by numbers")
+    for key in field.value:
+        read_number(field.get_member(key))
 
 
-def identifier(reading: Reading, holder: Holder, key: Any, where: str) -> None:
-    """The id of a call or an item. One that does not look as if a machine had made it becomes a digest of its form."""
-    value = _string(holder[key], where)
+def read_identifier(field: Field) -> None:
+    """Read the id of a call or an item. One that does not look machine-made becomes a digest of its form."""
+    value = field.get_string()
     if MACHINE.fullmatch(value):
         return
-    digest = reading.digest(value)
+    digest = field.request.digest(value)
     if re.fullmatch(r"[A-Za-z0-9]{9}", value):  # some endpoints take no other length
-        holder[key] = digest[:9]
+        field.put(digest[:9])
     else:
-        kind = value.partition("_")[0]
-        holder[key] = f"{kind if kind in _KINDS else 'call'}_{digest}"
+        prefix = value.partition("_")[0]
+        field.put(f"{prefix if prefix in _ID_PREFIXES else 'call'}_{digest}")
 
 
-def kept(reading: Reading, holder: Holder, key: Any, where: str) -> None:
-    """The id of something that the upstream keeps: it must look as if a machine had made it."""
-    reading.stateful = True
-    value = holder[key]
-    if isinstance(value, dict):
-        read_object(reading, value, {"id": kept}, where)
-    elif not MACHINE.fullmatch(_string(value, where)):
-        raise Refusal("must be an id that the upstream gave", where, "invalid_value")
+def read_upstream_id(field: Field) -> None:
+    """Read the id of something that the upstream keeps: it must look machine-made."""
+    field.request.stateful = True
+    if isinstance(field.value, dict):
+        read_fields(field, {"id": read_upstream_id})
+    elif not MACHINE.fullmatch(field.get_string()):
+        raise field.refuse("must be an id that the upstream gave")
 
 
-def someone(reading: Reading, holder: Holder, key: Any, where: str) -> None:
-    """What names an end user to the upstream: a keyed digest is sent in its place."""
-    holder[key] = reading.digest(_string(holder[key], where))
+def read_user(field: Field) -> None:
+    """Read the name of an end user, for the upstream: a keyed digest is sent in its place."""
+    field.put(field.request.digest(field.get_string()))
 
 
-def never(why: str) -> Kind:
-    """A field that cannot be protected; false may stand in it."""
+def make_refuser(why: str) -> Kind:
+    """Make a reader of a field that cannot be protected; only false passes."""
 
-    def read(reading: Reading, holder: Holder, key: Any, where: str) -> None:
-        if holder[key] is not False:
-            raise Refusal(why, where, "unsupported_parameter")
+    def refuse_field(field: Field) -> None:
+        if field.value is not False:
+            raise field.refuse(why, "unsupported_parameter")
 
-    return read
-
-
-def record(table: Table) -> Kind:
-    """An object with these fields."""
-
-    def read(reading: Reading, holder: Holder, key: Any, where: str) -> None:
-        read_object(reading, holder[key], table, where)
-
-    return read
+    return refuse_field
 
 
-def names(reading: Reading, holder: Holder, key: Any, where: str) -> None:
-    """Names alone, in any objects and lists, as in tool_choice."""
-    value = holder[key]
-    if isinstance(value, dict):
-        for name in value:
-            _matched(_FUNCTION, name, where, "a name")
-            names(reading, value, name, f"{where}.{name}")
-    elif isinstance(value, list):
-        for i, _ in enumerate(value):
-            names(reading, value, i, f"{where}[{i}]")
-    elif value is not None and not isinstance(value, bool):
-        function(reading, holder, key, where)
+def make_object_reader(table: Table) -> Kind:
+    """Make a reader of an object with these fields."""
+    return lambda field: read_fields(field, table)
+
+
+def make_list_reader(read_item: Kind) -> Kind:
+    """Make a reader of a list."""
+
+    def read_list(field: Field) -> None:
+        for item in field.list_items():
+            read_item(item)
+
+    return read_list
+
+
+def read_names(field: Field) -> None:
+    """Read names alone, in any objects and lists, as in tool_choice."""
+    if isinstance(field.value, dict):
+        for name in field.value:
+            if not _FUNCTION.fullmatch(name):
+                raise field.refuse("must be a name")
+            read_names(field.get_member(name))
+    elif isinstance(field.value, list):
+        for item in field.list_items():
+            read_names(item)
+    elif field.value is not None and not isinstance(field.value, bool):
+        read_name(field)
 
 
 # Text
 
 
-def text(reading: Reading, holder: Holder, key: Any, where: str) -> None:
-    """A text, or JSON as a text."""
-    value = _string(holder[key], where)
-    if value.strip() in ("null", "true", "false"):  # as tools answer
-        return
+def read_text(field: Field) -> None:
+    """Read a text, or JSON as a text."""
+    _read_string(field, names=False)
+
+
+def read_arguments(field: Field) -> None:
+    """Read the arguments of a call, as JSON in a string: values are protected, names of fields are kept."""
+    _read_string(field, names=True)
+
+
+def _read_string(field: Field, *, names: bool) -> None:
+    value = field.get_string()
     if is_json(value):
-        reading.add_json(value, setter(holder, key), names=False)
-    else:
-        reading.add(value, setter(holder, key))
+        field.request.add_json(value, field.put, names=names)
+    elif names or value.strip() not in ("null", "true", "false"):  # as tools answer
+        field.request.add_text(value, field.put)
 
 
-def texts(reading: Reading, holder: Holder, key: Any, where: str) -> None:
-    """A text or a list of texts, each by itself."""
-    value = holder[key]
-    if isinstance(value, list):
-        for i, _ in enumerate(value):
-            text(reading, value, i, f"{where}[{i}]")
-    else:
-        text(reading, holder, key, where)
+def read_texts(field: Field) -> None:
+    """Read a text, or a list of texts, each by itself."""
+    for item in field.list_items() if isinstance(field.value, list) else [field]:
+        read_text(item)
 
 
-def arguments(reading: Reading, holder: Holder, key: Any, where: str) -> None:
-    """The arguments of a call, as JSON in a string: values are protected, names of fields are kept."""
-    value = _string(holder[key], where)
-    if is_json(value):
-        reading.add_json(value, setter(holder, key), names=True)
-    else:
-        reading.add(value, setter(holder, key))
+def read_json(field: Field) -> None:
+    """Read any JSON: all strings and numbers in it are protected; keys must look like names of fields."""
+    _read_json(field, 0)
 
 
-def anything(reading: Reading, holder: Holder, key: Any, where: str) -> None:
-    """Any JSON: all strings and numbers in it are protected; keys must look like names of fields."""
-    _anything(reading, holder, key, where, 0)
-
-
-def _anything(reading: Reading, holder: Holder, key: Any, where: str, depth: int) -> None:
-    value = holder[key]
+def _read_json(field: Field, depth: int) -> None:
+    value = field.value
     if depth > DEEPEST:
-        raise Refusal(f"is nested more than {DEEPEST} deep", where, "invalid_value")
+        raise field.refuse(f"is nested more than {DEEPEST} deep")
     if isinstance(value, str):
-        text(reading, holder, key, where)
+        read_text(field)
     elif isinstance(value, (int, float)) and not isinstance(value, bool):
-        plain(reading, holder, key, where)
+        read_number(field)
         before = str(value)
 
-        def put(said: str) -> None:
-            if said != before:
-                holder[key] = said
+        def put_number(text: str) -> None:
+            if text != before:
+                field.put(text)
 
-        reading.add(before, put)
+        field.request.add_text(before, put_number)
     elif isinstance(value, list):
-        for i, _ in enumerate(value):
-            _anything(reading, value, i, f"{where}[{i}]", depth + 1)
+        for item in field.list_items():
+            _read_json(item, depth + 1)
     elif isinstance(value, dict):
         for name in value:
-            _anything(reading, value, name, f"{where}.{_field(name, where)}", depth + 1)
+            _read_json(_get_named_member(field, name), depth + 1)
 
 
-def metadata(reading: Reading, holder: Holder, key: Any, where: str) -> None:
-    """Names of fields with a text each."""
-    value = holder[key]
-    if not isinstance(value, dict):
-        raise refused(where, "an object", value)
-    for name in value:
-        said = _string(value[name], f"{where}.{_field(name, where)}")
-        if said:
-            reading.passages.append([Piece(name, None, ": "), Piece(said, setter(value, name))])
+def read_metadata(field: Field) -> None:
+    """Read names of fields with a text each."""
+    if not isinstance(field.value, dict):
+        raise field.refuse_type("an object")
+    for name in field.value:
+        member = _get_named_member(field, name)
+        text = member.get_string()
+        if text:
+            field.request.passages.append([Piece(name, None, ": "), Piece(text, member.put)])
 
 
-def schema(reading: Reading, holder: Holder, key: Any, where: str) -> None:
-    """A JSON Schema: descriptions, examples and values are protected, unless the setting ``tools`` keeps them."""
-    if reading.settings.tools == "protect":
-        _schema(reading, holder, key, where, 0)
+def read_schema(field: Field) -> None:
+    """Read a JSON Schema: descriptions, examples and values are protected, unless the setting ``tools`` keeps them."""
+    if field.request.settings.tools == "protect":
+        _read_schema(field, 0)
 
 
-def _schema(reading: Reading, holder: Holder, key: Any, where: str, depth: int) -> None:
-    value = holder[key]
+def _read_schema(field: Field, depth: int) -> None:
+    value = field.value
     if depth > DEEPEST:
-        raise Refusal(f"is nested more than {DEEPEST} deep", where, "invalid_value")
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and not (key in _BOUNDS and abs(value) <= _MOST):
-        _anything(reading, holder, key, where, depth)
+        raise field.refuse(f"is nested more than {DEEPEST} deep")
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        if not (field.key in _BOUNDS and abs(value) <= _LARGEST_BOUND):
+            _read_json(field, depth)
     elif isinstance(value, str):
-        text(reading, holder, key, where)
+        read_text(field)
     elif isinstance(value, list):
-        for i, _ in enumerate(value):
-            _schema(reading, value, i, f"{where}[{i}]", depth + 1)
+        for item in field.list_items():
+            _read_schema(item, depth + 1)
     elif isinstance(value, dict):
         for name in value:
-            place = f"{where}.{_field(name, where)}"
-            if name in _VALUES:
-                _anything(reading, value, name, place, depth + 1)
-            elif name in _IN_SCHEMA:
-                _told(_IN_SCHEMA[name], value[name], place)
-            elif name in _NAMED and isinstance(value[name], dict):
-                for own in value[name]:
-                    _schema(reading, value[name], own, f"{place}.{_field(own, place)}", depth + 1)
+            member = _get_named_member(field, name)
+            if name in _VALUE_KEYWORDS:
+                _read_json(member, depth + 1)
+            elif name in _KEYWORDS:
+                _check_keyword(member, _KEYWORDS[name])
+            elif name in _NAMING_KEYWORDS and isinstance(member.value, dict):
+                for defined in member.value:
+                    _read_schema(_get_named_member(member, defined), depth + 1)
             else:
-                _schema(reading, value, name, place, depth + 1)
+                _read_schema(member, depth + 1)
 
 
-def _told(pattern: re.Pattern[str], value: object, where: str) -> None:
-    """See that some JSON holds nothing but strings of a form, true, false and nothing."""
+def _check_keyword(field: Field, pattern: re.Pattern[str]) -> None:
+    """Check that some JSON holds nothing but strings of a form, true, false and null."""
+    value = field.value
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        raise refused(where, "a string", value)
-    for one in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        _told(pattern, one, where)
+        raise field.refuse_type("a string")
+    for key in value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ():
+        _check_keyword(Field(field.request, value, key, field.path), pattern)
     if isinstance(value, str):
-        _matched(pattern, value, where, "what this keyword of JSON Schema knows")
+        field.check_form(pattern, "what this keyword of JSON Schema knows")
     for name in value if isinstance(value, dict) else ():
-        _field(name, where)
+        _get_named_member(field, name)
 
 
-def _field(name: str, where: str) -> str:
+def _get_named_member(field: Field, name: str) -> Field:
+    """Return a member of an object, whose key must be the name of a field."""
     if not NAME.fullmatch(name):
-        raise Refusal("has a key that is no name of a field", where)
-    return name
+        raise field.refuse("has a key that is no name of a field", "not_protected")
+    return field.get_member(name)
 
 
-def described(reading: Reading, holder: Holder, key: Any, where: str) -> None:
-    """What a developer wrote about a tool; protected, unless the setting ``tools`` keeps it."""
-    if reading.settings.tools == "protect":
-        text(reading, holder, key, where)
+def read_description(field: Field) -> None:
+    """Read what a developer wrote about a tool; it is protected, unless the setting ``tools`` keeps it."""
+    if field.request.settings.tools == "protect":
+        read_text(field)
 
 
-def speaker(reading: Reading, holder: Holder, key: Any, where: str) -> None:
-    """The name of who wrote a message. Roles are kept; any other name is somebody's."""
-    value = _string(holder[key], where)
-    plainly = re.sub(r"[_\-.]", " ", value)
-    if all(w.lower() in _ROLES or w.lower() == "example" or re.fullmatch("[0-9]{1,2}", w) for w in plainly.split()):
+def read_speaker(field: Field) -> None:
+    """Read the name of a message's author. Roles are kept; any other name is a person's."""
+    words = re.sub(r"[_\-.]", " ", field.get_string())
+    if all(w.lower() in _ROLE_WORDS or w.lower() == "example" or re.fullmatch("[0-9]{1,2}", w) for w in words.split()):
         return
 
-    def put(said: str) -> None:
-        holder[key] = re.sub(r"[^A-Za-z0-9]+", "_", said).strip("_")[:64] or "someone"
+    def put_name(text: str) -> None:
+        field.put(re.sub(r"[^A-Za-z0-9]+", "_", text).strip("_")[:64] or "someone")
 
-    reading.add(plainly, put, person=True)
+    field.request.add_text(words, put_name, person=True)
 
 
 # Parts of messages
 
 
-def content(reading: Reading, holder: Holder, key: Any, where: str) -> None:
-    """A text, or parts of which each has its type. The texts of neighbouring parts are read as one."""
-    value = holder[key]
-    if isinstance(value, str):
-        text(reading, holder, key, where)
+def read_content(field: Field) -> None:
+    """Read a text, or parts of which each has its type. The texts of neighbouring parts are read as one."""
+    if isinstance(field.value, str):
+        read_text(field)
         return
     passage: Passage = []
-    for i, part in enumerate(_list(value, where)):
-        place = f"{where}[{i}]"
-        if isinstance(part, str):
-            passage.append(Piece(part, setter(value, i)))
+    for part in field.list_items():
+        if isinstance(part.value, str):
+            passage.append(Piece(part.value, part.put))
             continue
-        if not isinstance(part, dict):
-            raise refused(place, "an object", part)
-        kind = part.get("type")
+        if not isinstance(part.value, dict):
+            raise part.refuse_type("an object")
+        kind = part.value.get("type")
         if isinstance(kind, str) and kind in _MEDIA:
-            _media(reading, kind, place)
+            _check_media(part, kind)
             continue
         table = PARTS.get(kind) if isinstance(kind, str) else None
         if table is None:
-            raise Refusal("is a part of a type that is not known, so it could not be protected", place, "unknown_part")
-        part.pop("logprobs", None)  # they spell the text
-        read_object(reading, part, table, place)
+            raise part.refuse("is a part of a type that is not known, so it could not be protected", "unknown_part")
+        part.value.pop("logprobs", None)  # they spell the text
+        read_fields(part, table)
         for name in ("text", "refusal"):
-            said = part.get(name) or ""
-            if is_json(said):
-                text(reading, part, name, f"{place}.{name}")
-            elif said:
-                passage.append(Piece(said, setter(part, name)))
+            text = part.value.get(name) or ""
+            member = part.get_member(name)
+            if is_json(text):
+                read_text(member)
+            elif text:
+                passage.append(Piece(text, member.put))
     if passage:
-        reading.passages.append(passage)
+        field.request.passages.append(passage)
 
 
-def _media(reading: Reading, kind: str, where: str) -> None:
-    name = _MEDIA[kind]
-    if name not in reading.settings.media:
-        raise Refusal(
-            f"is of the type {kind}, which cannot be protected; the gateway's setting 'media' can allow it",
-            where,
-            "unsupported_content",
-        )
+def _check_media(field: Field, kind: str) -> None:
+    if _MEDIA[kind] not in field.request.settings.media:
+        message = f"is of the type {kind}, which cannot be protected; the gateway's setting 'media' can allow it"
+        raise field.refuse(message, "unsupported_content")
 
 
-def _joined(reading: Reading, holder: Holder, key: Any, where: str) -> None:
-    """A text that :func:`content` reads together with its neighbours."""
-    _string(holder[key], where)
+def _check_string(field: Field) -> None:
+    """Check a text that :func:`read_content` reads together with its neighbours."""
+    field.get_string()
 
 
-def _string(value: object, where: str) -> str:
-    if not isinstance(value, str):
-        raise refused(where, "a string", value)
-    return value
-
-
-def _list(value: object, where: str) -> list[Any]:
-    if not isinstance(value, list):
-        raise refused(where, "a list", value)
-    return value
-
-
-def _matched(pattern: re.Pattern[str], value: object, where: str, wanted: str) -> None:
-    if not pattern.fullmatch(_string(value, where)):
-        raise Refusal(f"must be {wanted}", where, "invalid_value")
-
-
-_CACHED: Table = {"type": word, "ttl": word}
 _TEXT: Table = {
-    "type": word,
-    "text": _joined,
-    "annotations": anything,
-    "cache_control": record(_CACHED),
+    "type": read_word,
+    "text": _check_string,
+    "annotations": read_json,
+    "cache_control": make_object_reader({"type": read_word, "ttl": read_word}),
 }
 PARTS: Mapping[str, Table] = {
     **dict.fromkeys(("text", "input_text", "output_text", "summary_text", "reasoning_text"), _TEXT),
-    "refusal": {"type": word, "refusal": _joined},
+    "refusal": {"type": read_word, "refusal": _check_string},
 }
 """What parts of messages may hold, by their type."""

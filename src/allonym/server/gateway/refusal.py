@@ -1,9 +1,8 @@
-"""What is refused, and the one shape of all errors: OpenAI's."""
+"""Refusals and other errors, all in the shape of OpenAI's."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 
 from starlette.responses import Response
 
@@ -42,33 +41,33 @@ class Unanswered(EndpointError):
         self.status = status
 
 
-def lost(error: Exception) -> Unanswered:
-    """What is told of an error after a request was sent; of one that was not raised on purpose, only its type."""
+def describe_lost(error: Exception) -> Unanswered:
+    """Return the error for a request that was sent but not answered; an unexpected one shows its type only."""
     if isinstance(error, Unanswered):
         return error
-    said = str(error) if isinstance(error, AllonymError) else f"the gateway failed with {type(error).__name__}"
-    return Unanswered(f"the request was sent, but its answer cannot be given: {said}", "not_restored", 500)
+    why = str(error) if isinstance(error, AllonymError) else f"the gateway failed with {type(error).__name__}"
+    return Unanswered(f"the request was sent, but its answer cannot be given: {why}", "not_restored", 500)
 
 
-def body_of(error: Exception) -> dict[str, object]:
-    """The error as OpenAI writes errors. Of what was not raised on purpose, only the type is told."""
+def describe_error(error: Exception) -> dict[str, object]:
+    """Return the body for an error, in OpenAI's shape. An unexpected one shows its type only."""
     if isinstance(error, (Refusal, Unanswered)):
         code, message = error.code, str(error)
     elif isinstance(error, AllonymError):
         code, message = "not_protected", f"nothing was sent: {error}"
     else:
         code, message = "gateway_failed", f"the gateway failed with {type(error).__name__}"
-    kind = "invalid_request_error" if status_of(error) < 500 else "gateway_error"
+    kind = "invalid_request_error" if get_status(error) < 500 else "gateway_error"
     param = error.param or None if isinstance(error, Refusal) else None
     return {"error": {"message": message, "type": kind, "param": param, "code": code}}
 
 
-def status_of(error: Exception) -> int:
-    """The status that the error is answered with."""
+def get_status(error: Exception) -> int:
+    """Return the status for an error."""
     return error.status if isinstance(error, AllonymError) else 500
 
 
-def answer(error: Exception, headers: Mapping[str, str] | None = None) -> Response:
-    """The error as an answer."""
-    data = json.dumps(body_of(error), ensure_ascii=False).encode()
-    return Response(data, status_of(error), headers, "application/json")
+def answer_error(error: Exception) -> Response:
+    """Return the answer for an error."""
+    data = json.dumps(describe_error(error), ensure_ascii=False).encode()
+    return Response(data, get_status(error), None, "application/json")

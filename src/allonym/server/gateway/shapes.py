@@ -1,280 +1,241 @@
-"""What the requests of OpenAI's API may hold, field by field: chat completions, responses, embeddings."""
+"""The fields of requests to OpenAI's API: chat completions, responses, embeddings."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
+from allonym.server.gateway import reading
 from allonym.server.gateway.pieces import Piece
 from allonym.server.gateway.reading import (
-    Holder,
+    Field,
     Kind,
-    Reading,
+    RequestText,
     Table,
-    anything,
-    arguments,
-    content,
-    count,
-    described,
-    function,
-    identifier,
-    kept,
-    metadata,
-    model,
-    names,
-    never,
-    numbers,
-    plain,
-    read_object,
-    record,
-    refused,
-    role,
-    schema,
-    sealed,
-    setter,
-    someone,
-    speaker,
-    text,
-    texts,
-    word,
-    words,
+    make_list_reader,
+    make_object_reader,
+    make_refuser,
+    read_content,
+    read_fields,
+    read_json,
+    read_name,
+    read_text,
 )
 from allonym.server.gateway.refusal import Refusal
 
-_NO_MEDIA = never("cannot be protected: what is spoken is no text")
-_WHO: Table = dict.fromkeys(("user", "safety_identifier", "prompt_cache_key"), someone)
-_NUMBERS: Table = dict.fromkeys(
-    "temperature top_p top_k min_p n seed max_tokens max_completion_tokens max_output_tokens max_tool_calls "
-    "frequency_penalty presence_penalty repetition_penalty logprobs top_logprobs stream store parallel_tool_calls "
-    "dimensions".split(),
-    plain,
-)
-_WORDS: Table = dict.fromkeys(
-    "reasoning_effort service_tier verbosity truncation encoding_format prompt_cache_retention".split(), word
-)
-_COMMON: Table = {
-    **_NUMBERS,
-    **_WORDS,
-    **_WHO,
-    "model": model,
-    "metadata": metadata,
-    "tool_choice": names,
-    "stream_options": record({"include_usage": plain, "include_obfuscation": plain}),
+
+def _define(*tables: Table, **kinds: str) -> Table:
+    """Define a table of fields.
+
+    Args:
+        tables: further fields.
+        kinds: the names of the fields that ``read_KIND`` of :mod:`allonym.server.gateway.reading` reads.
+    """
+    fields = {name: getattr(reading, f"read_{kind}") for kind, names in kinds.items() for name in names.split()}
+    return {name: read for table in (*tables, fields) for name, read in table.items()}
+
+
+def _make_typed_reader(tables: Mapping[str, Table], what: str) -> Kind:
+    """Make a reader of an object whose field ``type`` decides which fields it may have."""
+
+    def read_typed(field: Field) -> None:
+        kind = _get_type(field)
+        if kind is None or kind not in tables:
+            raise field.refuse(f"is {what} of a type that is not known, so it could not be protected", "unknown_type")
+        read_fields(field, tables[kind])
+
+    return read_typed
+
+
+def _get_type(field: Field) -> str | None:
+    kind = field.value.get("type") if isinstance(field.value, dict) else None
+    return kind if isinstance(kind, str) else None
+
+
+_NO_MEDIA = make_refuser("cannot be protected: what is spoken is no text")
+_USER = _define(user="user safety_identifier prompt_cache_key")
+_WORDS = _define(word="reasoning_effort service_tier verbosity truncation encoding_format prompt_cache_retention")
+_COMMON = {
+    **_define(
+        _USER,
+        _WORDS,
+        number="temperature top_p top_k min_p n seed max_tokens max_completion_tokens max_output_tokens max_tool_calls "
+        "frequency_penalty presence_penalty repetition_penalty logprobs top_logprobs stream store parallel_tool_calls "
+        "dimensions",
+        model="model",
+        metadata="metadata",
+        names="tool_choice",
+    ),
+    "stream_options": make_object_reader(_define(number="include_usage include_obfuscation")),
 }
-
-
-def _each(table_of: Kind) -> Kind:
-    """A list whose items this reads."""
-
-    def read(reading: Reading, holder: Holder, key: Any, where: str) -> None:
-        value = holder[key]
-        if not isinstance(value, list):
-            raise refused(where, "a list", value)
-        for i, _ in enumerate(value):
-            table_of(reading, value, i, f"{where}[{i}]")
-
-    return read
-
-
-def _of_type(tables: Mapping[str, Table], what: str) -> Kind:
-    """An object whose field ``type`` says which fields it may have."""
-
-    def read(reading: Reading, holder: Holder, key: Any, where: str) -> None:
-        value = holder[key]
-        kind = value.get("type") if isinstance(value, dict) else None
-        if not isinstance(kind, str) or kind not in tables:
-            raise Refusal(f"is {what} of a type that is not known, so it could not be protected", where, "unknown_type")
-        read_object(reading, value, tables[kind], where)
-
-    return read
-
 
 # Tools
 
-_FUNCTION: Table = {"type": word, "name": function, "description": described, "parameters": schema, "strict": plain}
-_GRAMMAR = record({"type": word, "syntax": word, "definition": described, "grammar": schema})
-_CUSTOM: Table = {"type": word, "name": function, "description": described, "format": _GRAMMAR}
+_FUNCTION = _define(word="type", name="name", description="description", schema="parameters", number="strict")
+_GRAMMAR = make_object_reader(_define(word="type syntax", description="definition", schema="grammar"))
+_CUSTOM = {**_define(word="type", name="name", description="description"), "format": _GRAMMAR}
 _TOOLS: Mapping[str, Table] = {
-    "function": {**_FUNCTION, "function": record(_FUNCTION)},
-    "custom": {**_CUSTOM, "custom": record(_CUSTOM)},
+    "function": {**_FUNCTION, "function": make_object_reader(_FUNCTION)},
+    "custom": {**_CUSTOM, "custom": make_object_reader(_CUSTOM)},
 }
+_read_known_tool = _make_typed_reader(_TOOLS, "a tool")
 
 
-def _tool(reading: Reading, holder: Holder, key: Any, where: str) -> None:
-    """A function of the client; one that the upstream runs must be allowed, and is sent as it is."""
-    value = holder[key]
-    kind = value.get("type") if isinstance(value, dict) else None
-    if isinstance(kind, str) and kind in reading.settings.hosted_tools:
+def _read_tool(field: Field) -> None:
+    """Read a function of the client's. A tool that the upstream runs must be allowed, and is sent as it is."""
+    kind = _get_type(field)
+    if kind in field.request.settings.hosted_tools:
         return
-    if isinstance(kind, str) and kind not in _TOOLS:
-        raise Refusal(
-            "is a tool that the upstream runs; the gateway's setting 'hosted_tools' can allow its type",
-            where,
-            "unsupported_tool",
-        )
-    _of_type(_TOOLS, "a tool")(reading, holder, key, where)
+    if kind is not None and kind not in _TOOLS:
+        message = "is a tool that the upstream runs; the gateway's setting 'hosted_tools' can allow its type"
+        raise field.refuse(message, "unsupported_tool")
+    _read_known_tool(field)
 
 
 # Chat completions
 
-_CALLED: Table = {"name": function, "arguments": arguments}
-_CALL: Table = {
-    "id": identifier,
-    "index": plain,
-    "type": word,
-    "function": record(_CALLED),
-    "custom": record({"name": function, "input": text}),
+_CALLED = _define(name="name", arguments="arguments")
+_CALL = {
+    **_define(identifier="id", number="index", word="type"),
+    "function": make_object_reader(_CALLED),
+    "custom": make_object_reader(_define(name="name", text="input")),
 }
-_MESSAGE: Table = {
-    "role": role,
-    "content": content,
-    "name": speaker,
-    "refusal": text,
-    "reasoning": text,
-    "reasoning_content": text,
-    "tool_calls": _each(record(_CALL)),
-    "tool_call_id": identifier,
-    "function_call": record(_CALLED),
-    "annotations": anything,
+_MESSAGE = {
+    **_define(
+        role="role",
+        content="content",
+        speaker="name",
+        text="refusal reasoning reasoning_content",
+        identifier="tool_call_id",
+        json="annotations",
+    ),
+    "tool_calls": make_list_reader(make_object_reader(_CALL)),
+    "function_call": make_object_reader(_CALLED),
     "audio": _NO_MEDIA,
 }
 
 
-def _message(reading: Reading, holder: Holder, key: Any, where: str) -> None:
-    value = holder[key]
-    by_function = isinstance(value, dict) and value.get("role") in ("tool", "function")
-    read_object(reading, value, {**_MESSAGE, "name": function} if by_function else _MESSAGE, where)
+def _read_message(field: Field) -> None:
+    by_function = isinstance(field.value, dict) and field.value.get("role") in ("tool", "function")
+    read_fields(field, {**_MESSAGE, "name": read_name} if by_function else _MESSAGE)
 
 
-_JSON_SCHEMA: Table = {"name": function, "description": described, "schema": schema, "strict": plain}
-_FORMAT: Table = {"type": word, "json_schema": record(_JSON_SCHEMA), **_JSON_SCHEMA}
+_JSON_SCHEMA = _define(name="name", description="description", schema="schema", number="strict")
+_FORMAT = {**_define(_JSON_SCHEMA, word="type"), "json_schema": make_object_reader(_JSON_SCHEMA)}
 
 CHAT: Table = {
-    **_COMMON,
-    "messages": _each(_message),
-    "stop": texts,
-    "tools": _each(_tool),
-    "functions": _each(record(_FUNCTION)),
-    "function_call": names,
-    "response_format": record(_FORMAT),
-    "prediction": record({"type": word, "content": content}),
-    "logit_bias": numbers,
-    "modalities": words,
+    **_define(_COMMON, texts="stop", names="function_call", number_map="logit_bias", words="modalities"),
+    "messages": make_list_reader(_read_message),
+    "tools": make_list_reader(_read_tool),
+    "functions": make_list_reader(make_object_reader(_FUNCTION)),
+    "response_format": make_object_reader(_FORMAT),
+    "prediction": make_object_reader(_define(word="type", content="content")),
     "audio": _NO_MEDIA,
-    "web_search_options": never("holds where the user is, which cannot be protected and be of use"),
+    "web_search_options": make_refuser("holds where the user is, which cannot be protected and be of use"),
 }
 
 # Responses
 
 
-def _output(reading: Reading, holder: Holder, key: Any, where: str) -> None:
-    """What a call gave: a text, parts, or an object."""
-    value = holder[key]
-    if isinstance(value, list) and value and all(isinstance(v, dict) and "type" in v for v in value):
-        content(reading, holder, key, where)
+def _read_output(field: Field) -> None:
+    """Read the output of a call: a text, parts, or an object."""
+    value = field.value
+    if isinstance(value, list) and value and all(isinstance(part, dict) and "type" in part for part in value):
+        read_content(field)
     else:
-        anything(reading, holder, key, where)
+        read_json(field)
 
 
-_ITEM: Table = {"type": word, "id": identifier, "status": word, "created_by": identifier}
-_ITEM_CALL: Table = {**_ITEM, "call_id": identifier, "name": function, "namespace": function}
-_ITEM_OUTPUT: Table = {**_ITEM, "call_id": identifier, "output": _output}
+_ITEM = _define(word="type status", identifier="id created_by")
+_ITEM_CALL = _define(_ITEM, identifier="call_id", name="name namespace")
+_ITEM_OUTPUT = {**_define(_ITEM, identifier="call_id"), "output": _read_output}
+_ACTION = _define(_ITEM, identifier="call_id", json="action")
 _ITEMS: Mapping[str, Table] = {
-    "message": {**_ITEM, "role": role, "content": content, "phase": word},
-    "function_call": {**_ITEM_CALL, "arguments": arguments},
+    "message": _define(_ITEM, role="role", content="content", word="phase"),
+    "function_call": _define(_ITEM_CALL, arguments="arguments"),
     "function_call_output": _ITEM_OUTPUT,
-    "custom_tool_call": {**_ITEM_CALL, "input": text},
+    "custom_tool_call": _define(_ITEM_CALL, text="input"),
     "custom_tool_call_output": _ITEM_OUTPUT,
-    "reasoning": {**_ITEM, "summary": content, "content": content, "encrypted_content": sealed},
-    "item_reference": {"type": word, "id": kept},
-    "web_search_call": {**_ITEM, "action": anything},
-    "file_search_call": {**_ITEM, "queries": anything, "results": anything},
-    "code_interpreter_call": {**_ITEM, "code": text, "container_id": identifier, "outputs": anything},
-    "mcp_list_tools": {**_ITEM, "server_label": function, "tools": anything, "error": text},
-    "mcp_call": {
-        **_ITEM,
-        "server_label": function,
-        "name": function,
-        "arguments": arguments,
-        "output": text,
-        "error": anything,
-        "approval_request_id": identifier,
-    },
-    "mcp_approval_request": {**_ITEM, "server_label": function, "name": function, "arguments": arguments},
-    "mcp_approval_response": {**_ITEM, "approval_request_id": identifier, "approve": plain, "reason": text},
-    "local_shell_call": {**_ITEM, "call_id": identifier, "action": anything},
-    "local_shell_call_output": {**_ITEM, "call_id": identifier, "output": text},
-    "shell_call": {**_ITEM, "call_id": identifier, "action": anything},
+    "reasoning": _define(_ITEM, content="summary content", sealed="encrypted_content"),
+    "item_reference": _define(word="type", upstream_id="id"),
+    "web_search_call": _define(_ITEM, json="action"),
+    "file_search_call": _define(_ITEM, json="queries results"),
+    "code_interpreter_call": _define(_ITEM, text="code", identifier="container_id", json="outputs"),
+    "mcp_list_tools": _define(_ITEM, name="server_label", json="tools", text="error"),
+    "mcp_call": _define(
+        _ITEM,
+        name="server_label name",
+        arguments="arguments",
+        text="output",
+        json="error",
+        identifier="approval_request_id",
+    ),
+    "mcp_approval_request": _define(_ITEM, name="server_label name", arguments="arguments"),
+    "mcp_approval_response": _define(_ITEM, identifier="approval_request_id", number="approve", text="reason"),
+    "local_shell_call": _ACTION,
+    "local_shell_call_output": _define(_ITEM, identifier="call_id", text="output"),
+    "shell_call": _ACTION,
     "shell_call_output": _ITEM_OUTPUT,
-    "apply_patch_call": {**_ITEM, "call_id": identifier, "operation": anything},
+    "apply_patch_call": _define(_ITEM, identifier="call_id", json="operation"),
     "apply_patch_call_output": _ITEM_OUTPUT,
-    "compaction": {**_ITEM, "encrypted_content": sealed},
+    "compaction": _define(_ITEM, sealed="encrypted_content"),
 }
+_read_typed_item = _make_typed_reader(_ITEMS, "an item")
 
 
-def _item(reading: Reading, holder: Holder, key: Any, where: str) -> None:
-    value = holder[key]
-    if isinstance(value, dict) and "type" not in value and "role" in value:
-        read_object(reading, value, _ITEMS["message"], where)
+def _read_item(field: Field) -> None:
+    if isinstance(field.value, dict) and "type" not in field.value and "role" in field.value:
+        read_fields(field, _ITEMS["message"])
     else:
-        _of_type(_ITEMS, "an item")(reading, holder, key, where)
+        _read_typed_item(field)
 
 
-def _input(reading: Reading, holder: Holder, key: Any, where: str) -> None:
-    if isinstance(holder[key], str):
-        text(reading, holder, key, where)
+_read_items = make_list_reader(_read_item)
+
+
+def _read_input(field: Field) -> None:
+    if isinstance(field.value, str):
+        read_text(field)
     else:
-        _each(_item)(reading, holder, key, where)
-
-
-def _prompt(reading: Reading, holder: Holder, key: Any, where: str) -> None:
-    """A prompt that the upstream keeps, and the values for its variables."""
-    table: Table = {"id": identifier, "version": count, "variables": anything}
-    read_object(reading, holder[key], table, where)
+        _read_items(field)
 
 
 RESPONSES: Table = {
-    **_COMMON,
-    "input": _input,
-    "instructions": text,
-    "tools": _each(_tool),
-    "text": record({"format": record(_FORMAT), "verbosity": word}),
-    "reasoning": record({"effort": word, "summary": word, "generate_summary": word}),
-    "include": words,
-    "prompt": _prompt,
-    "previous_response_id": kept,
-    "conversation": kept,
-    "background": never("is not offered: nobody would restore the answer that is fetched later"),
+    **_define(_COMMON, text="instructions", words="include", upstream_id="previous_response_id conversation"),
+    "input": _read_input,
+    "tools": make_list_reader(_read_tool),
+    "text": make_object_reader({"format": make_object_reader(_FORMAT), **_define(word="verbosity")}),
+    "reasoning": make_object_reader(_define(word="effort summary generate_summary")),
+    "prompt": make_object_reader(_define(identifier="id", count="version", json="variables")),
+    "background": make_refuser("is not offered: nobody would restore the answer that is fetched later"),
 }
 
 # Embeddings
 
 
-def _embedded(reading: Reading, holder: Holder, key: Any, where: str) -> None:
-    value = holder[key]
+def _read_embedded(field: Field) -> None:
+    value = field.value
     if isinstance(value, str):
-        reading.add(value, setter(holder, key))
+        field.request.add_text(value, field.put)
         return
-    if not isinstance(value, list) or not all(isinstance(v, str) for v in value):
-        raise Refusal("must be a text or a list of texts; tokens cannot be protected", where, "unsupported_content")
-    for i, said in enumerate(value):
-        if said:
-            reading.passages.append([Piece(said, setter(value, i))])
+    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
+        message = "must be a text or a list of texts; tokens cannot be protected"
+        raise field.refuse(message, "unsupported_content")
+    for item in field.list_items():
+        if item.value:
+            field.request.passages.append([Piece(item.value, item.put)])
 
 
-EMBEDDINGS: Table = {**_WHO, **_WORDS, "model": model, "input": _embedded, "dimensions": plain}
+EMBEDDINGS: Table = {**_define(_USER, _WORDS, model="model", number="dimensions"), "input": _read_embedded}
 
 
-def read_request(reading: Reading, body: object, table: Table) -> dict[str, Any]:
-    """Read a whole request; its ``passages`` are in ``reading`` then.
+def read_request(request: RequestText, body: object, table: Table) -> None:
+    """Read a whole request into ``request``.
 
     Raises:
         Refusal: something in it may not be sent.
     """
-    read_object(reading, body, table, "")
+    read_fields(Field(request, [body], 0, ""), table)
     assert isinstance(body, dict)
-    allowed = reading.settings.media
     for modality in body.get("modalities") or ():
-        if modality != "text" and modality not in allowed:
+        if modality != "text" and modality not in request.settings.media:
             raise Refusal("may only hold text", "modalities", "unsupported_parameter")
-    return body

@@ -22,8 +22,8 @@ class Event:
     name: str = ""
     data: str = field(default="", repr=False)
 
-    def json(self) -> dict[str, Any] | None:
-        """The data as a JSON object; None where it is none."""
+    def parse_json(self) -> dict[str, Any] | None:
+        """Return the data as a JSON object; None where it is none."""
         try:
             value = json.loads(self.data)
         except (ValueError, RecursionError):
@@ -31,18 +31,18 @@ class Event:
         return value if isinstance(value, dict) else None
 
 
-class Events:
-    """Bytes to events."""
+class EventParser:
+    """Parses bytes to events."""
 
     def __init__(self) -> None:
         self._waiting = b""
         self._name = ""
         self._data: list[str] = []
         self._size = 0
-        self._begun = False
+        self._started = False
 
     def feed(self, data: bytes) -> list[Event]:
-        """The events that end in the next bytes.
+        """Return the events that end in the next bytes.
 
         Raises:
             Unanswered: an event is larger than :data:`LARGEST`.
@@ -51,19 +51,19 @@ class Events:
         if self._size > LARGEST:
             raise Unanswered(f"the upstream sent an event of more than {LARGEST >> 20} MiB")
         waiting = self._waiting + data
-        out: list[Event] = []
-        at = 0
+        events: list[Event] = []
+        position = 0
         for end in _LINE.finditer(waiting):
             if end[0] == b"\r" and end.end() == len(waiting):
                 break  # a line feed that belongs to it may follow
-            out += self._line(waiting[at : end.start()])
-            at = end.end()
-        self._waiting = waiting[at:]
-        return out
+            events += self._read_line(waiting[position : end.start()])
+            position = end.end()
+        self._waiting = waiting[position:]
+        return events
 
-    def _line(self, line: bytes) -> list[Event]:
-        if not self._begun:
-            self._begun = True
+    def _read_line(self, line: bytes) -> list[Event]:
+        if not self._started:
+            self._started = True
             line = line.removeprefix(b"\xef\xbb\xbf")
         if not line:
             name, data = self._name, self._data
@@ -81,15 +81,15 @@ class Events:
         return []
 
 
-def dumped(value: object) -> bytes:
-    """``value`` as JSON; readable characters stay readable where they can be encoded."""
+def dump_json(value: object) -> bytes:
+    """Return a value as JSON; readable characters stay readable where they can be encoded."""
     try:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
     except UnicodeEncodeError:
         return json.dumps(value, separators=(",", ":")).encode()
 
 
-def written(data: object, name: str = "") -> bytes:
-    """An event with JSON, or with a text that has one line."""
-    body = data.encode() if isinstance(data, str) else dumped(data)
+def format_event(data: object, name: str = "") -> bytes:
+    """Return an event with JSON, or with a text of one line."""
+    body = data.encode() if isinstance(data, str) else dump_json(data)
     return (f"event: {name}\n".encode() if name else b"") + b"data: " + body + b"\n\n"

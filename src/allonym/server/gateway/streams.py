@@ -8,29 +8,29 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
-from allonym.server.gateway.restoring import JsonText, Restoring, Text
+from allonym.server.gateway.restoring import JsonStream, Restoring, TextStream
 
 Data = dict[str, Any]
-Sent = tuple[str, Data]
+SentEvent = tuple[str, Data]
 """The name of an event and its data."""
 
-_SAID = ("content", "refusal", "reasoning", "reasoning_content")
+_TEXT_FIELDS = ("content", "refusal", "reasoning", "reasoning_content")
 
 
 class Answer(Protocol):
     """An answer that arrives in events."""
 
-    def event(self, name: str, data: Data) -> Iterator[Sent]:
-        """What is sent for the upstream's next event."""
+    def restore_event(self, name: str, data: Data) -> Iterator[SentEvent]:
+        """Yield the events that are sent for the upstream's next event."""
         ...
 
-    def rest(self) -> Iterator[Sent]:
-        """What was held back and is sent when nothing follows."""
+    def end(self) -> Iterator[SentEvent]:
+        """Yield the events with the text that was held back, when nothing follows."""
         ...
 
     @property
-    def whole(self) -> bool:
-        """Whether the upstream said that it has ended."""
+    def is_complete(self) -> bool:
+        """Whether the upstream said that the answer has ended."""
         ...
 
 
@@ -39,27 +39,27 @@ class _Choice:
 
     def __init__(self, restoring: Restoring) -> None:
         self._restoring = restoring
-        self._texts: dict[str, Text | JsonText] = {}
-        self._calls: dict[int, dict[str, Text | JsonText]] = {}
-        self._function = restoring.arriving(json=True)
-        self.finished = False
+        self._texts: dict[str, TextStream | JsonStream] = {}
+        self._calls: dict[int, dict[str, TextStream | JsonStream]] = {}
+        self._function = restoring.start_text(json=True)
+        self.is_finished = False
 
-    def fed(self, delta: Data) -> Data:
-        """The delta with what is decided."""
+    def restore_delta(self, delta: Data) -> Data:
+        """Return the delta with the text that is certain."""
         out: Data = {}
         for name, value in delta.items():
-            if name in _SAID and isinstance(value, str):
-                out[name] = self._text(name).feed(value)
+            if name in _TEXT_FIELDS and isinstance(value, str):
+                out[name] = self._get_stream(name).feed(value)
             elif name == "tool_calls" and isinstance(value, list):
-                out[name] = [self._call(n, call) for n, call in enumerate(value)]
+                out[name] = [self._restore_call(n, call) for n, call in enumerate(value)]
             elif name == "function_call" and isinstance(value, dict):
-                out[name] = _with_arguments(value, self._function)
+                out[name] = _restore_arguments(value, self._function)
             else:
-                out[name] = self._restoring.anything(value, name)
+                out[name] = self._restoring.restore_json(value, name)
         return out
 
-    def held(self) -> Data:
-        """The rest of all texts, as a delta; empty where nothing was held back."""
+    def end(self) -> Data:
+        """Return the rest of all texts, as a delta; empty where nothing was held back."""
         out: Data = {name: rest for name, stream in self._texts.items() if (rest := stream.end())}
         calls = []
         for index, streams in sorted(self._calls.items()):
@@ -76,31 +76,31 @@ class _Choice:
             out["function_call"] = {"arguments": rest}
         return out
 
-    def _text(self, name: str) -> Text | JsonText:
+    def _get_stream(self, name: str) -> TextStream | JsonStream:
         if name not in self._texts:
-            self._texts[name] = self._restoring.arriving(json=self._restoring.json and name == "content")
+            self._texts[name] = self._restoring.start_text(json=self._restoring.json and name == "content")
         return self._texts[name]
 
-    def _call(self, place: int, call: Any) -> Any:
+    def _restore_call(self, position: int, call: Any) -> Any:
         if not isinstance(call, dict):
             return call
-        index = call.get("index", place)
-        streams = self._calls.setdefault(index if isinstance(index, int) else place, {})
+        index = call.get("index", position)
+        streams = self._calls.setdefault(index if isinstance(index, int) else position, {})
         out = dict(call)
         if isinstance(call.get("function"), dict):
-            stream = streams.setdefault("function", self._restoring.arriving(json=True))
-            out["function"] = _with_arguments(call["function"], stream)
+            stream = streams.setdefault("function", self._restoring.start_text(json=True))
+            out["function"] = _restore_arguments(call["function"], stream)
         if isinstance(call.get("custom"), dict):
             custom = dict(call["custom"])
             if isinstance(custom.get("input"), str):
-                custom["input"] = streams.setdefault("custom", self._restoring.arriving()).feed(custom["input"])
+                custom["input"] = streams.setdefault("custom", self._restoring.start_text()).feed(custom["input"])
             out["custom"] = custom
         return out
 
 
-def _with_arguments(function: Data, stream: Text | JsonText) -> Data:
-    said = function.get("arguments")
-    return {**function, "arguments": stream.feed(said)} if isinstance(said, str) else function
+def _restore_arguments(function: Data, stream: TextStream | JsonStream) -> Data:
+    arguments = function.get("arguments")
+    return {**function, "arguments": stream.feed(arguments)} if isinstance(arguments, str) else function
 
 
 class ChatAnswer:
@@ -112,69 +112,69 @@ class ChatAnswer:
         self._last: Data = {}
 
     @property
-    def whole(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether each choice has a reason why it ended."""
-        return bool(self._choices) and all(choice.finished for choice in self._choices.values())
+        return bool(self._choices) and all(choice.is_finished for choice in self._choices.values())
 
-    def event(self, name: str, data: Data) -> Iterator[Sent]:
-        """What is sent for the upstream's next chunk."""
+    def restore_event(self, name: str, data: Data) -> Iterator[SentEvent]:
+        """Yield the chunks that are sent for the upstream's next chunk."""
         choices = data.get("choices")
         if not isinstance(choices, list) or not choices:
             if "error" in data:
-                yield from self.rest()
-            yield name, self._restoring.anything(data)
+                yield from self.end()
+            yield name, self._restoring.restore_json(data)
             return
         self._last = {k: v for k, v in data.items() if k not in ("choices", "usage")}
         before, now = [], []
-        for place, given in enumerate(choices):
-            if not isinstance(given, dict):
+        for position, choice in enumerate(choices):
+            if not isinstance(choice, dict):
                 continue
-            index = given.get("index", place)
+            index = choice.get("index", position)
             state = self._choices.setdefault(index, _Choice(self._restoring))
-            delta = given.get("delta") if isinstance(given.get("delta"), dict) else {}
+            delta = choice.get("delta") if isinstance(choice.get("delta"), dict) else {}
             assert isinstance(delta, dict)
-            out = state.fed(delta)
-            if given.get("finish_reason") is not None and not state.finished:
-                state.finished = True
-                out = _joined(out, state.held())
+            out = state.restore_delta(delta)
+            if choice.get("finish_reason") is not None and not state.is_finished:
+                state.is_finished = True
+                out = _join_deltas(out, state.end())
                 if out:
                     before.append({"index": index, "delta": out, "logprobs": None, "finish_reason": None})
-                now.append({**given, "delta": {}})
+                now.append({**choice, "delta": {}})
             elif out != delta and _is_empty(out) and not data.get("usage"):
                 continue  # all of it is held back
             else:
-                now.append({**given, "delta": out})
+                now.append({**choice, "delta": out})
         if before:
             yield name, {**self._last, "choices": before}
         if now or data.get("usage"):
             yield name, {**data, "choices": now}
 
-    def rest(self) -> Iterator[Sent]:
-        """What was held back."""
+    def end(self) -> Iterator[SentEvent]:
+        """Yield the events with the text that was held back."""
         for index, choice in self._choices.items():
-            if held := choice.held():
-                told = {"index": index, "delta": held, "logprobs": None, "finish_reason": None}
-                yield "", {**self._last, "choices": [told]}
+            if rest := choice.end():
+                ending = {"index": index, "delta": rest, "logprobs": None, "finish_reason": None}
+                yield "", {**self._last, "choices": [ending]}
 
 
-def _joined(delta: Data, more: Data) -> Data:
-    """Two deltas of one choice as one, without what is empty."""
+def _join_deltas(delta: Data, more: Data) -> Data:
+    """Join two deltas of one choice, without empty members."""
     out = {name: value for name, value in delta.items() if value not in ("", None, [])}
     for name, value in more.items():
         if name == "tool_calls":
             out[name] = [*out.get(name, ()), *value]
         elif name == "function_call" and isinstance(out.get(name), dict):
-            said = out[name].get("arguments") or ""
-            out[name] = {**out[name], "arguments": said + value["arguments"]}
+            before = out[name].get("arguments") or ""
+            out[name] = {**out[name], "arguments": before + value["arguments"]}
         else:
             out[name] = out.get(name, "") + value if isinstance(value, str) else value
     return out
 
 
 def _is_empty(value: Any) -> bool:
-    """Whether a delta says nothing: no text, no name, no id."""
+    """Whether a delta is empty: no text, no name, no id."""
     if isinstance(value, dict):
-        return all(name in ("index", "type") or _is_empty(one) for name, one in value.items())
+        return all(name in ("index", "type") or _is_empty(member) for name, member in value.items())
     if isinstance(value, list):
         return all(map(_is_empty, value))
     return value in ("", None)
@@ -187,60 +187,60 @@ _PLACE = ("item_id", "output_index", "content_index", "summary_index")
 class ResponsesAnswer:
     """The events of a response."""
 
-    def __init__(self, restoring: Restoring, given: Data) -> None:
+    def __init__(self, restoring: Restoring, request: Data) -> None:
         self._restoring = restoring
-        self._given = given
-        self._open: dict[tuple[object, ...], tuple[Text | JsonText, Data]] = {}
+        self._request = request
+        self._open: dict[tuple[object, ...], tuple[TextStream | JsonStream, Data]] = {}
         self._number = 0
-        self.whole = False
+        self.is_complete = False
 
-    def event(self, name: str, data: Data) -> Iterator[Sent]:
-        """What is sent for the upstream's next event."""
+    def restore_event(self, name: str, data: Data) -> Iterator[SentEvent]:
+        """Yield the events that are sent for the upstream's next event."""
         kind = data.get("type")
         kind = kind if isinstance(kind, str) else name
-        said = data.get("delta")
-        if kind.endswith(".delta") and isinstance(said, str):
-            place = (kind, *(data.get(one) for one in _PLACE))
+        text = data.get("delta")
+        if kind.endswith(".delta") and isinstance(text, str):
+            place = (kind, *(data.get(name) for name in _PLACE))
             if place not in self._open:
                 is_json = "arguments" in kind or (self._restoring.json and "output_text" in kind)
-                self._open[place] = self._restoring.arriving(json=is_json), data
-            out = self._open[place][0].feed(said)
+                self._open[place] = self._restoring.start_text(json=is_json), data
+            out = self._open[place][0].feed(text)
             if out:
-                yield name, self._numbered({**data, "delta": out})
+                yield name, self._number_event({**data, "delta": out})
             return
         if kind.endswith(".done"):
-            yield from self._closed(kind, data)
+            yield from self._end_texts(kind, data)
         if kind in _OVER or kind == "error":
-            self.whole = True
-            yield from self.rest()
+            self.is_complete = True
+            yield from self.end()
         # All but the deltas repeats them, unless an upstream sends none.
         first = kind in _OVER and not (self._restoring.restored or self._restoring.unknown)
-        restore = self._restoring.anything if first else self._restoring.again
-        yield name, self._numbered(response_restored(data, self._given, restore))
+        restore = self._restoring.restore_json if first else self._restoring.restore_again
+        yield name, self._number_event(restore_response(data, self._request, restore))
 
-    def rest(self) -> Iterator[Sent]:
-        """What was held back."""
+    def end(self) -> Iterator[SentEvent]:
+        """Yield the events with the text that was held back."""
         for place in list(self._open):
-            yield from self._end(place)
+            yield from self._end_text(place)
 
-    def _closed(self, kind: str, data: Data) -> Iterator[Sent]:
-        """The rest of the texts that an event ends: its own, or all of its item."""
-        own = kind.removesuffix(".done") + ".delta"
+    def _end_texts(self, kind: str, data: Data) -> Iterator[SentEvent]:
+        """Yield the rest of the texts that an event ends: its own, or all of its item."""
+        delta_kind = kind.removesuffix(".done") + ".delta"
         for place in list(self._open):
-            same = place[1:] == tuple(data.get(one) for one in _PLACE) and place[0] == own
+            same = place[1:] == tuple(data.get(name) for name in _PLACE) and place[0] == delta_kind
             if same or (kind == "response.output_item.done" and place[2] == data.get("output_index")):
-                yield from self._end(place)
+                yield from self._end_text(place)
 
-    def _end(self, place: tuple[object, ...]) -> Iterator[Sent]:
+    def _end_text(self, place: tuple[object, ...]) -> Iterator[SentEvent]:
         stream, first = self._open.pop(place)
         if rest := stream.end():
-            told = {k: v for k, v in first.items() if k not in ("logprobs", "obfuscation")}
+            ending = {k: v for k, v in first.items() if k not in ("logprobs", "obfuscation")}
             if "logprobs" in first:
-                told["logprobs"] = []
-            yield str(place[0]), self._numbered({**told, "delta": rest})
+                ending["logprobs"] = []
+            yield str(place[0]), self._number_event({**ending, "delta": rest})
 
-    def _numbered(self, data: Data) -> Data:
-        """The data with the number that its event has now that there are more or fewer of them."""
+    def _number_event(self, data: Data) -> Data:
+        """Return the data with the number of its event, now that there are more or fewer events."""
         if "sequence_number" not in data:
             return data
         number, self._number = self._number, self._number + 1
@@ -250,14 +250,14 @@ class ResponsesAnswer:
 _ECHOED = ("instructions", "metadata", "user", "safety_identifier", "prompt_cache_key", "tools", "text", "prompt")
 
 
-def response_restored(value: Data, given: Data, restore: Callable[[Data], Data]) -> Data:
-    """A response, or what holds one, restored; what it repeats of the request is as the client wrote it."""
+def restore_response(value: Data, request: Data, restore: Callable[[Data], Data]) -> Data:
+    """Restore a response, or an event with one; fields that repeat the request are as the client wrote them."""
     if isinstance(value.get("response"), dict):
-        rest = restore({name: one for name, one in value.items() if name != "response"})
-        inner = response_restored(value["response"], given, restore)
+        rest = restore({name: member for name, member in value.items() if name != "response"})
+        inner = restore_response(value["response"], request, restore)
         return {name: inner if name == "response" else rest[name] for name in value}
     if value.get("object") != "response":
         return restore(value)
-    rest = restore({name: one for name, one in value.items() if name not in _ECHOED})
-    kept = {name: value[name] if name in ("text", "tools") else None for name in _ECHOED if name in value}
-    return {name: given.get(name, kept[name]) if name in kept else rest[name] for name in value}
+    rest = restore({name: member for name, member in value.items() if name not in _ECHOED})
+    echoed = {name: value[name] if name in ("text", "tools") else None for name in _ECHOED if name in value}
+    return {name: request.get(name, echoed[name]) if name in echoed else rest[name] for name in value}

@@ -1,4 +1,4 @@
-"""The upstream: what is sent to it and what is taken from it. No redirect is followed."""
+"""The connections to the upstream. No redirect is followed."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from allonym.server.gateway.settings import Client, Settings, digest_of
 LARGEST = 64 << 20
 """Bytes of an answer that is not streamed."""
 
-_SENT = ("openai-organization", "openai-project", "openai-beta")
+_SENT_HEADERS = ("openai-organization", "openai-project", "openai-beta")
 KEYS = ("authorization", "api-key")
-"""Headers by which a client shows the upstream who it is."""
+"""Headers with which a client identifies itself to the upstream."""
 
-_RETURNED = (
+_RETURNED_HEADERS = (
     "retry-after",
     "retry-after-ms",
     "x-should-retry",
@@ -29,7 +29,7 @@ _RETURNED = (
     "openai-processing-ms",
     "openai-version",
 )
-_RETURNED_ALIKE = ("x-ratelimit-",)
+_RETURNED_PREFIXES = ("x-ratelimit-",)
 
 
 class Upstream:
@@ -43,11 +43,12 @@ class Upstream:
         base = settings.upstream.rstrip("/")
         self._base = base if urlsplit(base).path else f"{base}/v1"
         self._timeout = settings.timeout
-        self._key = _key(settings.upstream_key_env, "upstream_key_env")
+        self._key = _read_key(settings.upstream_key_env, "upstream_key_env")
         self._keys = {
-            one.name: _key(one.upstream_key_env, f"clients.{one.name}.upstream_key_env") for one in settings.clients
+            client.name: _read_key(client.upstream_key_env, f"clients.{client.name}.upstream_key_env")
+            for client in settings.clients
         }
-        self._clients = {one.key_sha256 for one in settings.clients}
+        self._clients = {client.key_sha256 for client in settings.clients}
         self._http = httpx.AsyncClient(
             timeout=httpx.Timeout(settings.timeout, connect=settings.connect_timeout),
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=32),
@@ -63,46 +64,46 @@ class Upstream:
     ) -> None:
         await self._http.aclose()
 
-    def headers(self, given: Mapping[str, str], client: Client | None, *, stream: bool) -> dict[str, str]:
-        """The headers of a request: of the client's own only those that the API knows.
+    def make_headers(self, received: Mapping[str, str], client: Client | None, *, stream: bool) -> dict[str, str]:
+        """Return the headers of a request: of the client's own only those that the API knows.
 
         Args:
-            given: the client's, in small letters.
-            client: whose key it was that the request came with.
-            stream: an answer in events is wanted.
+            received: the client's, in lower case.
+            client: whose key the request has.
+            stream: whether the answer comes in events.
 
         Raises:
             Refusal: one that is passed on is not ASCII.
         """
-        out = {name: given[name] for name in _SENT if name in given}
-        attempt = given.get("idempotency-key", "")
+        headers = {name: received[name] for name in _SENT_HEADERS if name in received}
+        attempt = received.get("idempotency-key", "")
         if MACHINE.fullmatch(attempt.removeprefix("stainless-python-retry-")):  # else somebody wrote it
-            out["idempotency-key"] = attempt
-        out |= {
+            headers["idempotency-key"] = attempt
+        headers |= {
             "Content-Type": "application/json",
             "Accept": "text/event-stream" if stream else "application/json",
             "Accept-Encoding": "identity",
             "User-Agent": "allonym-gateway",
         }
         key = (self._keys.get(client.name, "") if client is not None else "") or self._key
-        own = {name: given[name] for name in KEYS if name in given and not self._ours(given[name])}
-        if key and not (own and given.get("x-allonym-key")):  # who sends both keys wants both used
-            out["Authorization"] = f"Bearer {key}"
+        forwarded = {name: received[name] for name in KEYS if name in received and not self._is_ours(received[name])}
+        if key and not (forwarded and received.get("x-allonym-key")):  # who sends both keys wants both used
+            headers["Authorization"] = f"Bearer {key}"
         else:
-            out |= own
-        for name, value in out.items():
+            headers |= forwarded
+        for name, value in headers.items():
             if not value.isascii():
                 raise Refusal("must be ASCII", name, "invalid_value")
-        return out
+        return headers
 
-    def _ours(self, header: str) -> bool:
+    def _is_ours(self, header: str) -> bool:
         """Whether a header holds a client's key of this gateway, which no upstream may see."""
         return any(digest_of(word) in self._clients for word in (header, *header.split()))
 
     async def send(
         self, method: str, path: str, body: bytes | None, headers: Mapping[str, str], version: str = ""
     ) -> httpx.Response:
-        """The upstream's answer, of which only status and headers have been read.
+        """Send a request and return the upstream's answer, of which only status and headers have been read.
 
         Raises:
             Unanswered: there is none, or it leads elsewhere.
@@ -112,35 +113,35 @@ class Upstream:
             request = self._http.build_request(method, url, content=body, headers=headers)
             answer = await self._http.send(request, stream=True)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise self.failed(error) from None
+            raise self.describe_failure(error) from None
         if answer.is_redirect or answer.is_informational:
             status = answer.status_code
             await answer.aclose()
             raise Unanswered(f"the upstream answered HTTP {status}, and redirects are not followed")
         return answer
 
-    async def whole(self, answer: httpx.Response) -> bytes:
-        """All of an answer; it is closed then.
+    async def read_all(self, answer: httpx.Response) -> bytes:
+        """Read all of an answer and close it.
 
         Raises:
             Unanswered: it broke off, or is larger than :data:`LARGEST`.
         """
-        pieces: list[bytes] = []
+        blocks: list[bytes] = []
         size = 0
         try:
-            async for piece in answer.aiter_bytes():
-                size += len(piece)
+            async for block in answer.aiter_bytes():
+                size += len(block)
                 if size > LARGEST:
                     raise Unanswered(f"the upstream gave an answer of more than {LARGEST >> 20} MiB")
-                pieces.append(piece)
+                blocks.append(block)
         except httpx.HTTPError as error:
-            raise self.failed(error) from None
+            raise self.describe_failure(error) from None
         finally:
             await answer.aclose()
-        return b"".join(pieces)
+        return b"".join(blocks)
 
-    def failed(self, error: Exception) -> Unanswered:
-        """What failed on the way, for people; httpx's own words may quote the request."""
+    def describe_failure(self, error: Exception) -> Unanswered:
+        """Return the error for a connection that failed; httpx's own message may quote the request."""
         if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
             return Unanswered("the upstream cannot be reached", "upstream_unreachable")
         if isinstance(error, httpx.TimeoutException):
@@ -150,20 +151,22 @@ class Upstream:
         return Unanswered(f"the upstream could not be asked ({type(error).__name__})")
 
 
-def returned(answer: httpx.Response) -> dict[str, str]:
-    """The headers of an answer that the client gets."""
+def get_returned_headers(answer: httpx.Response) -> dict[str, str]:
+    """Return the headers of an answer that the client gets."""
     return {
-        name: value for name, value in answer.headers.items() if name in _RETURNED or name.startswith(_RETURNED_ALIKE)
+        name: value
+        for name, value in answer.headers.items()
+        if name in _RETURNED_HEADERS or name.startswith(_RETURNED_PREFIXES)
     }
 
 
-def media_type(answer: httpx.Response) -> str:
-    """What an answer says that it is, without parameters."""
+def get_media_type(answer: httpx.Response) -> str:
+    """Return the media type of an answer, without parameters."""
     kind: str = answer.headers.get("content-type", "")
     return kind.partition(";")[0].strip().lower()
 
 
-def _key(variable: str, where: str) -> str:
+def _read_key(variable: str, where: str) -> str:
     if not variable:
         return ""
     key = os.environ.get(variable, "")

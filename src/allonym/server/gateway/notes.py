@@ -1,4 +1,4 @@
-"""What the model is told of placeholders, and whether the client wants JSON."""
+"""The note that explains placeholders to the model, and whether the client wants JSON."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ NOTE = (
 _INSTRUCTING = ("system", "developer")
 
 
-def in_chat(body: dict[str, Any], tag: str) -> None:
-    """Tell it at the end of the first message, where that instructs the model, else in a message before it."""
+def explain_in_chat(body: dict[str, Any], tag: str) -> None:
+    """Add the note to the first message, if that instructs the model, else in a message before it."""
     note = NOTE.format(tag=tag)
     messages = body.setdefault("messages", [])
     first = messages[0] if messages else {}
-    said = first.get("content")
-    if first.get("role") not in _INSTRUCTING or not isinstance(said, (str, list)):
+    content = first.get("content")
+    if first.get("role") not in _INSTRUCTING or not isinstance(content, (str, list)):
         messages.insert(0, {"role": "system", "content": note})
-    elif isinstance(said, str):
-        first["content"] = f"{said}\n\n{note}"
+    elif isinstance(content, str):
+        first["content"] = f"{content}\n\n{note}"
     else:
-        said.append({"type": "text", "text": note})
+        content.append({"type": "text", "text": note})
 
 
-def in_response(body: dict[str, Any], tag: str) -> None:
-    """Tell it at the end of the instructions."""
+def explain_in_response(body: dict[str, Any], tag: str) -> None:
+    """Add the note to the instructions."""
     note = NOTE.format(tag=tag)
-    said = body.get("instructions")
-    body["instructions"] = f"{said}\n\n{note}" if said else note
+    instructions = body.get("instructions")
+    body["instructions"] = f"{instructions}\n\n{note}" if instructions else note
 
 
 def wants_json(body: dict[str, Any]) -> bool:
