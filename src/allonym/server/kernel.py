@@ -1,6 +1,6 @@
 """Processes that detect and anonymise for the server, so that one long text does not keep the others waiting.
 
-They share nothing: a task brings its document and what describes its policy, from which each process makes the policy
+They share nothing: a task brings its document and the source of its policy, from which each process makes the policy
 and its detectors once.
 """
 
@@ -27,8 +27,8 @@ from allonym.link import link
 from allonym.pipeline import detect_with_key, replace_found
 from allonym.plan import Anonymized
 from allonym.replace import Book
-from allonym.server.joining import Told, regroup_entities
-from allonym.server.policies import policy_of
+from allonym.server.entities import EntityNumbers, correct_entities
+from allonym.server.policies import load_policy
 from allonym.server.problems import HALF_SURROGATE, locate_error
 
 T = TypeVar("T")
@@ -36,9 +36,9 @@ log = logging.getLogger("allonym.server")
 _CLOSING = 5.0  # seconds that a process has to end by itself
 
 
-def find_spans(document: Document, source: str, key: bytes | None) -> tuple[Span, ...]:
-    """What identifies, by the policy that ``source`` describes: runs in a worker."""
-    return detect_with_key(document, policy_of(source), key)
+def detect_spans(document: Document, source: str, key: bytes | None) -> tuple[Span, ...]:
+    """Return the findings by the policy that ``source`` describes. Runs in a worker."""
+    return detect_with_key(document, load_policy(source), key)
 
 
 def anonymize_document(
@@ -47,32 +47,32 @@ def anonymize_document(
     key: bytes | None,
     scope: str,
     spans: tuple[Span, ...] | None,
-    entity_numbers: Told | None = None,
+    numbers: EntityNumbers | None = None,
     book: Book | None = None,
 ) -> Anonymized:
-    """Anonymise a document: runs in a worker, where there is no ``book``.
+    """Anonymise a document. Runs in a worker, where there is no ``book``.
 
     Args:
         document: the text.
         source: describes the policy.
         key, scope, book: as for :func:`allonym.pipeline.replace_found`.
         spans: disjoint findings; None: the policy's detectors find them.
-        entity_numbers: entity numbers that a person gave to mentions.
+        numbers: of the entities of mentions, as a person corrected them.
     """
-    policy = policy_of(source)
+    policy = load_policy(source)
     spans = detect_with_key(document, policy, key) if spans is None else spans
-    linked = regroup_entities(link(document, spans, policy.taxonomy), entity_numbers) if entity_numbers else None
+    linked = correct_entities(link(document, spans, policy.taxonomy), numbers) if numbers else None
     return replace_found(document, spans, policy, key=key, scope=scope, book=book, linked=linked)
 
 
 class Kernel:
-    """Processes, each of which treats one text at a time.
+    """Processes, each of which works on one text at a time.
 
-    A process that dies takes only its own text with it, and one that works for somebody who waits no more is ended.
+    A process that dies takes only its own text with it. One whose caller waits no more is ended.
 
     Args:
-        workers: how many; 0: as many as this process may use processors.
-        warm: what describes the policy whose detectors are loaded before the first request.
+        workers: how many; 0: as many as processors that this process may use.
+        warm: the source of the policy whose detectors are loaded before the first request.
     """
 
     def __init__(self, workers: int, warm: str) -> None:
@@ -92,24 +92,24 @@ class Kernel:
         Raises:
             AllonymError: the policy's detectors cannot be loaded.
         """
-        for lane_future in [self._threads.submit(lane.ready) for lane in self._lanes]:
-            lane_future.result()
+        for starting in [self._threads.submit(lane.start) for lane in self._lanes]:
+            starting.result()
 
     def close(self) -> None:
-        """End the processes; what is being done is finished first."""
+        """End the processes, after they have finished their work."""
         for lane in self._lanes:
             lane.close()
         self._threads.shutdown()
 
     async def run(self, function: Callable[..., T], *args: Any) -> T:
-        """What a module-level function gives in one of the processes.
+        """Return the result of a module-level function that runs in one of the processes.
 
         Raises:
-            RequestError: a process ended twice while it was at it (503).
+            RequestError: a process ended twice while it worked on it (503).
             AllonymError: what the function raised.
         """
         for _ in range(2):
-            lane, unwanted = await self._acquire_lane(), threading.Event()
+            lane, unwanted = await self._wait_lane(), threading.Event()
             try:
                 answer: T = await asyncio.get_running_loop().run_in_executor(
                     self._threads, lane.ask, function, args, unwanted
@@ -125,12 +125,12 @@ class Kernel:
             else:
                 return answer
             finally:
-                self._release_lane(lane)
+                self._give_back(lane)
         raise RequestError("a worker process ended while it treated this; try a shorter text", 503, "WorkerEnded")
 
     async def detect(self, document: Document, source: str, key: bytes | None) -> tuple[Span, ...]:
-        """What identifies in a document."""
-        return await self.run(find_spans, document, source, key)
+        """Return the findings in a document."""
+        return await self.run(detect_spans, document, source, key)
 
     async def anonymize(
         self,
@@ -139,13 +139,13 @@ class Kernel:
         key: bytes | None,
         scope: str = "",
         spans: tuple[Span, ...] | None = None,
-        entity_numbers: Told | None = None,
+        numbers: EntityNumbers | None = None,
     ) -> Anonymized:
-        """A document anonymised, without a vault."""
-        return await self.run(anonymize_document, document, source, key, scope, spans, entity_numbers)
+        """Anonymise a document, without a vault."""
+        return await self.run(anonymize_document, document, source, key, scope, spans, numbers)
 
-    async def _acquire_lane(self) -> _Lane:
-        """A free process; whoever asks first gets one first."""
+    async def _wait_lane(self) -> _Lane:
+        """Return a free process, to callers in the order in which they ask."""
         with self._lock:
             if self._free:
                 return self._free.pop()
@@ -155,10 +155,10 @@ class Kernel:
             return await asyncio.wrap_future(waiting)
         except asyncio.CancelledError:
             if waiting.done() and not waiting.cancelled():  # it came just now
-                self._release_lane(waiting.result())
+                self._give_back(waiting.result())
             raise
 
-    def _release_lane(self, lane: _Lane) -> None:
+    def _give_back(self, lane: _Lane) -> None:
         with self._lock:
             while self._waiting:
                 waiting = self._waiting.popleft()
@@ -169,7 +169,7 @@ class Kernel:
 
 
 class WorkerError(Exception):
-    """What nobody foresaw happened in a process. The message tells its type and place alone."""
+    """An unexpected error in a process. The message has its type and place alone."""
 
 
 class _Ended(Exception):
@@ -177,7 +177,7 @@ class _Ended(Exception):
 
 
 class _Lane:
-    """One process at a time, and the pipe to it. Whoever asks has it alone; :meth:`drop` comes from others."""
+    """One process at a time, and the pipe to it. A caller has it alone; only :meth:`drop` comes from other threads."""
 
     def __init__(self, warm: str) -> None:
         self._warm = warm
@@ -186,26 +186,26 @@ class _Lane:
         self._pipe: Connection | None = None
         self._killed = False
         self._turn = threading.Lock()
-        self._asked: threading.Event | None = None
+        self._current: threading.Event | None = None
 
-    def ready(self) -> None:
-        """Start the process, if there is none, and wait until it has loaded what it needs."""
+    def start(self) -> None:
+        """Start the process, if there is none, and wait until it has loaded its detectors."""
         with self._lock:
-            self._ensure_started()
+            self._start_process()
 
     def ask(self, function: Callable[..., Any], args: tuple[Any, ...], unwanted: threading.Event) -> Any:
-        """What the function gives in the process; None where that is unwanted before the process has begun.
+        """Return the function's result; None where it became unwanted before the process has begun.
 
         Raises:
-            _Ended: see there.
+            _Ended: the process ended, or could not start.
         """
         with self._lock:
             try:
-                pipe = self._ensure_started()
+                pipe = self._start_process()
                 with self._turn:
                     if unwanted.is_set():
                         return None
-                    self._asked = unwanted
+                    self._current = unwanted
                 pipe.send((function, args))
                 return _receive_answer(pipe)
             except AllonymError:  # that of an endpoint is an OSError as well
@@ -215,17 +215,17 @@ class _Lane:
                 raise _Ended(type(error).__name__) from None
             finally:
                 with self._turn:
-                    self._asked = None
+                    self._current = None
 
     def drop(self, unwanted: threading.Event) -> None:
-        """Nobody waits for an answer any more: end a process that works on it, whatever it does, so that the next one
-        who asks gets another. One that still loads what all need goes on."""
+        """Give up an answer: kill a process that works on it, so that the next caller gets another. A process that is
+        still loading its detectors goes on."""
         with self._turn:
             unwanted.set()
-            if self._asked is not unwanted:
+            if self._current is not unwanted:
                 return
             self._killed, process = True, self._process
-            with suppress(ValueError):  # it may just have been taken away
+            with suppress(ValueError):  # it may just have ended
                 if process is not None:
                     process.kill()
 
@@ -234,7 +234,7 @@ class _Lane:
         with self._lock:
             self._end_process()
 
-    def _ensure_started(self) -> Connection:
+    def _start_process(self) -> Connection:
         if self._killed or self._process is None or not self._process.is_alive():
             self._end_process()
             context = multiprocessing.get_context("spawn")
@@ -264,43 +264,43 @@ class _Lane:
 
 
 def _receive_answer(pipe: Connection) -> Any:
-    """What a process answered, or raised."""
-    succeeded, answer = pipe.recv()
-    if not succeeded:
+    """Return the answer of a process, or raise its error."""
+    is_result, answer = pipe.recv()
+    if not is_result:
         raise answer
     return answer
 
 
 def _serve_tasks(pipe: Connection, warm: str, parent: int) -> None:
-    """In a new process: load the detectors, then answer until the server ends."""
+    """Load the detectors, then answer until the server ends. Runs in a new process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server decides when to end
-    warnings.simplefilter("ignore")  # other packages' warnings may quote what they were given
-    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
-    task: tuple[Callable[..., Any], tuple[Any, ...]] | None = (_warm_up, (warm,))
+    warnings.simplefilter("ignore")  # other packages' warnings may quote their arguments
+    threading.Thread(target=_end_with_parent, args=(parent,), daemon=True).start()
+    task: tuple[Callable[..., Any], tuple[Any, ...]] | None = (_load_detectors, (warm,))
     with suppress(EOFError, ConnectionError):
         while True:
             if task is not None:
-                pipe.send_bytes(_run_pickled(*task))
+                pipe.send_bytes(_run_task(*task))
             task = None
             task = pipe.recv()
 
 
-def _run_pickled(function: Callable[..., Any], args: tuple[Any, ...]) -> bytes:
+def _run_task(function: Callable[..., Any], args: tuple[Any, ...]) -> bytes:
     try:
         return pickle.dumps((True, function(*args)))
     except AllonymError as error:
         return pickle.dumps((False, error))
     except UnicodeEncodeError:
         return pickle.dumps((False, DataError(HALF_SURROGATE)))
-    except Exception as error:  # its message may quote the text, so only its type is told
+    except Exception as error:  # its message may quote the text, so only its type is shown
         return pickle.dumps((False, WorkerError(f"unexpected {type(error).__name__} at {locate_error(error)}")))
 
 
-def _warm_up(warm: str) -> None:
-    detect_with_key(Document("", "Ada Brook"), policy_of(warm), None)
+def _load_detectors(warm: str) -> None:
+    detect_with_key(Document("", "Ada Brook"), load_policy(warm), None)
 
 
-def _end_with(parent: int) -> None:
+def _end_with_parent(parent: int) -> None:
     """End this process when the server has ended without a word."""
     waiting = threading.Event()
     while os.getppid() == parent:

@@ -1,7 +1,7 @@
-"""Which policy a request gets: a preset or a stored one, with what the request changes and the organisation's lists.
+"""The policy of a request: a preset or a stored one, with the changes of the request and the organisation's lists.
 
-A request may choose and tighten or loosen, but it cannot name a path, a model or an endpoint: only a stored policy can,
-and only admins store one.
+A request may choose a policy and tighten or loosen it, but it cannot name a path, a model or an endpoint: only a stored
+policy can, and only admins store one.
 """
 
 from __future__ import annotations
@@ -21,31 +21,31 @@ from allonym.server import database as db
 from allonym.server.database import Database, now
 from allonym.server.sealing import Sealing
 
-_ABOUT = "policy"
+_PURPOSE = "policy"
 _REMOTE = frozenset(("llm",))
-"""Detectors and operators that a request cannot choose by itself: they ask another machine."""
+"""Detectors and operators that a request cannot choose by itself: they send text to another machine."""
 
 Lists = Mapping[str, Sequence[str]]
 
 
 class Entries(Protocol):
-    """Where the organisation's own terms come from."""
+    """A source of the organisation's own terms."""
 
     def entries(self, project: str | None) -> tuple[Lists, Lists]:
-        """Terms to find by label, and terms to leave by label or ``*``, for all projects and for this one."""
+        """Return terms to find by label, and exclusions by label or ``*``, for all projects and for this one."""
 
 
 class Policies:
     """Presets and stored policies, by name.
 
     Args:
-        place: the server's database.
-        sealing: under which stored policies lie; they may hold names.
+        database: of the server.
+        sealing: encrypts stored policies, which may hold names.
         default: the policy of requests that name none.
     """
 
-    def __init__(self, place: Database, sealing: Sealing, default: str) -> None:
-        self._place, self._sealing, self.default = place, sealing, default
+    def __init__(self, database: Database, sealing: Sealing, default: str) -> None:
+        self._database, self._sealing, self.default = database, sealing, default
         self.lists: Entries | None = None
         self.toml(default)
 
@@ -53,27 +53,25 @@ class Policies:
         return "Policies()"
 
     def names(self) -> tuple[str, ...]:
-        """All names, presets first."""
-        with self._place.reading() as connection:
-            stored = connection.execute(sa.select(db.policies.c.name).order_by(db.policies.c.name)).scalars().all()
-        return (*presets(), *stored)
+        """Return all names, presets first."""
+        rows = self._database.fetch_rows(sa.select(db.policies.c.name).order_by(db.policies.c.name))
+        return (*presets(), *(row.name for row in rows))
 
     def toml(self, name: str) -> str | None:
-        """A stored policy's text; None for a preset.
+        """Return a stored policy's text; None for a preset.
 
         Raises:
             UnknownNameError: there is neither.
         """
         if name in presets():
             return None
-        with self._place.reading() as connection:
-            sealed = connection.execute(sa.select(db.policies.c.sealed).where(db.policies.c.name == name)).scalar()
+        sealed = self._database.fetch_value(sa.select(db.policies.c.sealed).where(db.policies.c.name == name))
         if sealed is None:
             raise UnknownNameError("policy", name, self.names())
-        return self._sealing.unseal(sealed, _ABOUT + name)
+        return self._sealing.unseal(sealed, _PURPOSE + name)
 
     def store(self, name: str, toml: str) -> Policy:
-        """Keep a policy under a name that is no preset's.
+        """Store a policy under a name that is no preset's.
 
         Raises:
             PolicyError: it is not valid, extends a file or reads one.
@@ -81,11 +79,11 @@ class Policies:
         """
         if name in presets():
             raise RequestError(f"{name!r} is a preset; store yours under another name", 409, "Taken")
-        policy = _parse_stored(toml, name)
-        row = {"sealed": self._sealing.seal(toml, _ABOUT + name), "changed": now()}
-        with self._place.writing() as connection:
-            result = connection.execute(sa.update(db.policies).where(db.policies.c.name == name).values(**row))
-            if not result.rowcount:
+        policy = _load_stored(toml, name)
+        row = {"sealed": self._sealing.seal(toml, _PURPOSE + name), "changed": now()}
+        with self._database.writing() as connection:
+            update = connection.execute(sa.update(db.policies).where(db.policies.c.name == name).values(**row))
+            if not update.rowcount:
                 connection.execute(sa.insert(db.policies), [{"name": name, **row}])
         return policy
 
@@ -95,16 +93,15 @@ class Policies:
         Raises:
             RequestError: there is none of this name (404).
         """
-        with self._place.writing() as connection:
-            if not connection.execute(sa.delete(db.policies).where(db.policies.c.name == name)).rowcount:
-                raise RequestError(f"there is no stored policy {name!r}", 404, "NotFound")
+        if not self._database.write_rows(sa.delete(db.policies).where(db.policies.c.name == name)):
+            raise RequestError(f"there is no stored policy {name!r}", 404, "NotFound")
 
     def source(self, choice: str | Mapping[str, Any] | None, project: str | None = None) -> str:
-        """What a request chose, as one line of JSON from which :func:`policy_of` makes the policy, here or in a worker.
+        """Return a request's choice as JSON, from which :func:`load_policy` makes the policy, here or in a worker.
 
         Args:
             choice: a name, or the fields of ``wire.PolicyChoice``.
-            project: whose lists count besides those for all.
+            project: its lists count besides those for all projects.
 
         Raises:
             UsageError: something in it is not known or not allowed.
@@ -120,29 +117,28 @@ class Policies:
                 "operators": chosen.get("operators") or {},
                 "off": chosen.get("off") or [],
                 "detectors": chosen.get("detectors"),
-                "dictionary": _merge_lists(chosen.get("dictionary") or {}, find),
-                "exclude": _merge_lists(chosen.get("exclude") or {}, leave),
+                "dictionary": _join_lists(chosen.get("dictionary") or {}, find),
+                "exclude": _join_lists(chosen.get("exclude") or {}, leave),
             },
             sort_keys=True,
         )
-        policy_of(source)
+        load_policy(source)
         return source
 
 
-def _merge_lists(first: Lists, other: Lists) -> dict[str, list[str]]:
-    return {label: [*first.get(label, ()), *other.get(label, ())] for label in sorted({*first, *other})}
+def _join_lists(first: Lists, second: Lists) -> dict[str, list[str]]:
+    return {label: [*first.get(label, ()), *second.get(label, ())] for label in sorted({*first, *second})}
 
 
 @lru_cache(maxsize=64)
-def policy_of(source: str) -> Policy:
-    """The policy that :meth:`Policies.source` describes; the same object for the same source, as detectors are kept."""
+def load_policy(source: str) -> Policy:
+    """Return the policy that :meth:`Policies.source` describes; for the same source the same object, with its detectors."""
     choice = json.loads(source)
     toml, name = choice["toml"], choice["name"]
-    base = Policy.load(name) if toml is None else _parse_stored(toml, name)
-    for chosen in (choice["detectors"] or (), choice["operators"].values()):
-        for one in chosen:
-            if one in _REMOTE and one not in base.detectors:
-                raise PolicyError(f"policy: {one!r} asks another machine, so only a stored policy can choose it")
+    base = Policy.load(name) if toml is None else _load_stored(toml, name)
+    for chosen in (*(choice["detectors"] or ()), *choice["operators"].values()):
+        if chosen in _REMOTE and chosen not in base.detectors:
+            raise PolicyError(f"policy: {chosen!r} asks another machine, so only a stored policy can choose it")
     table: dict[str, Any] = {"name": base.name}
     detect: dict[str, Any] = {}
     if choice["off"]:
@@ -168,7 +164,7 @@ def policy_of(source: str) -> Policy:
     return policy.with_threshold(confidence, min(max(confidence, 0.01), 0.99))
 
 
-def _parse_stored(toml: str, name: str) -> Policy:
+def _load_stored(toml: str, name: str) -> Policy:
     where = f"policy {name}"
     try:
         raw = tomllib.loads(toml)

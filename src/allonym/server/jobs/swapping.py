@@ -18,7 +18,7 @@ from allonym import __version__
 from allonym.files.output import Lines, PartFile
 from allonym.files.state import State
 from allonym.server.jobs.task import Outcome, Task, write_bytes
-from allonym.server.policies import policy_of
+from allonym.server.policies import load_policy
 
 if TYPE_CHECKING:
     from allonym.plan import Plan
@@ -107,7 +107,7 @@ def _make_run(task: Task) -> Run:
         source=source,
         protect=options["protect"],
         settings=make_settings(options),
-        policy=policy_of(task.spec.policy),
+        policy=load_policy(task.spec.policy),
         reading={"fields": options["fields"] or None, "metadata": task.prepare_metadata(), "rest": options["rest"]},
         rule={name: options[name] for name in rule if options[name] is not None},
         key=task.key,

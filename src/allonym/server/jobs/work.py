@@ -20,7 +20,7 @@ from allonym.files.state import State
 from allonym.server.jobs import names
 from allonym.server.jobs.swapping import swap
 from allonym.server.jobs.task import Outcome, ResultFile, Task, write_text
-from allonym.server.policies import policy_of
+from allonym.server.policies import load_policy
 
 _COUNTS = ("documents", "characters", "files", "quarantined", "labels", "operators", "offline", "refused", "seconds")
 
@@ -41,7 +41,7 @@ def anonymize(task: Task) -> Outcome:
         anonymize_path(
             source,
             target,
-            policy_of(task.spec.policy),
+            load_policy(task.spec.policy),
             key=task.key,
             vault=None if options["scope"] is None else task.vault,
             scope=options["scope"] or "",

@@ -22,7 +22,7 @@ from allonym.integrations.presidio import entity_type
 from allonym.pattern import PatternRule
 from allonym.pipeline import resolve_candidates
 from allonym.policy import Policy
-from allonym.server.policies import policy_of
+from allonym.server.policies import load_policy
 from allonym.server.presidio import adhoc
 from allonym.server.presidio.names import find_labels
 
@@ -88,7 +88,7 @@ def analyze_text(text: str, query: Query) -> list[dict[str, Any]]:
     Raises:
         RequestError: a pattern is refused or takes too long.
     """
-    policy = policy_of(query.source)
+    policy = load_policy(query.source)
     findings = _detect_findings(text, query)
     findings += [
         _Finding(match.start, match.end, match.recognizer.entity, match.score, match)
@@ -113,12 +113,12 @@ def analyze_text(text: str, query: Query) -> list[dict[str, Any]]:
 
 @lru_cache(maxsize=64)
 def _load_policy(source: str, threshold: float) -> Policy:
-    return policy_of(source).with_threshold(threshold)
+    return load_policy(source).with_threshold(threshold)
 
 
 def _detect_findings(text: str, query: Query) -> list[_Finding]:
     # However many thresholds and types are asked for, the rules are compiled once or twice: that costs time and memory.
-    detecting = resolving = policy_of(query.source)
+    detecting = resolving = load_policy(query.source)
     if query.threshold is not None:
         detecting = _load_policy(query.source, 0.0)
         resolving = _load_policy(query.source, round(query.threshold, 2))

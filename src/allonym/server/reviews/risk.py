@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from allonym.document import Document
 from allonym.plan import Edit
-from allonym.server.policies import policy_of
+from allonym.server.policies import load_policy
 from allonym.server.wire.base import Wire
 from allonym.server.wire.reviews import ProposalOut, ReasonOut
 
@@ -78,7 +78,7 @@ def assess_risk(document: Document, anonymised: str, edits: Sequence[Edit], sour
         expected=round(sum(r.points * r.chance for r in reasons), 3),
         bound=scores.score,
         direct=scores.direct,
-        gain=round(expected_gain(document.text, policy_of(source)), 4),
+        gain=round(expected_gain(document.text, load_policy(source)), 4),
         reasons=reasons,
         proposals=sorted(proposals, key=lambda p: (p.start, p.end)),
     )

@@ -13,7 +13,7 @@ from allonym.errors import UnknownNameError
 from allonym.labels import TAXONOMY
 from allonym.policy import Policy, presets
 from allonym.replace.mention import get_operator, traits_of
-from allonym.server.policies import policy_of
+from allonym.server.policies import load_policy
 from allonym.server.routes.parameters import Admin, AnyServices, SignedIn
 from allonym.server.wire import choices as wire
 
@@ -63,7 +63,7 @@ def _is_available(detector: str) -> bool:
 def list_policies(caller: SignedIn, services: AnyServices) -> wire.PoliciesOut:
     """Presets, then the policies that admins stored."""
     names = services.policies.names()
-    rows = [_summarise(name, policy_of(services.policies.source(name))) for name in names]
+    rows = [_summarise(name, load_policy(services.policies.source(name))) for name in names]
     return wire.PoliciesOut(policies=rows)
 
 
@@ -71,7 +71,7 @@ def list_policies(caller: SignedIn, services: AnyServices) -> wire.PoliciesOut:
 def get_policy(name: PolicyName, caller: SignedIn, services: AnyServices) -> wire.PolicyDetail:
     """What a policy does with each label."""
     try:
-        policy = policy_of(services.policies.source(name))
+        policy = load_policy(services.policies.source(name))
     except UnknownNameError as error:
         error.status = 404
         raise

@@ -18,10 +18,10 @@ from allonym.errors import DataError, RequestError
 from allonym.plan import Plan
 from allonym.server import files
 from allonym.server.jobs.names import add_mark, clean_name, get_media_type
+from allonym.server.processing import parse_plan
 from allonym.server.routes.jobs import format_disposition
 from allonym.server.routes.parameters import Anonymizing, AnyServices, Detecting
 from allonym.server.services import Services
-from allonym.server.treating import read_plan
 from allonym.server.wire import files as wire
 
 router = APIRouter(prefix="/v1/files", tags=["files"])
@@ -97,7 +97,7 @@ def _parse_plans(field: str | None) -> dict[str, Plan]:
         rows = _PLANS.validate_json(field)
     except (ValueError, RecursionError):
         raise RequestError("plans is not a JSON list of {id, plan}", 422, "InvalidRequest") from None
-    plans = {row.id: read_plan(row.plan) for row in rows}
+    plans = {row.id: parse_plan(row.plan) for row in rows}
     if len(plans) < len(rows):
         raise RequestError("plans names a document twice", 422, "InvalidRequest")
     return plans

@@ -18,13 +18,13 @@ from starlette.concurrency import run_in_threadpool
 from allonym.errors import RequestError
 from allonym.policy import Policy
 from allonym.server.access import Caller, require_permissions
-from allonym.server.policies import policy_of
+from allonym.server.policies import load_policy
 from allonym.server.presidio import adhoc, analysis, names, operators
 from allonym.server.problems import CHALLENGE, describe_error, describe_invalid
+from allonym.server.processing import gather_results
 from allonym.server.routes.parameters import AnyServices
 from allonym.server.services import Services
 from allonym.server.settings import Settings
-from allonym.server.treating import run_together
 from allonym.server.wire import presidio as wire
 
 _AT_ONCE = 4
@@ -96,7 +96,7 @@ async def analyze_text(body: wire.AnalyzeRequest, caller: Detecting, services: A
         count += len(findings)
         return findings
 
-    results = await run_together(map(analyze_one, texts))
+    results = await gather_results(map(analyze_one, texts))
     if query.recognizers and count > adhoc.MOST:
         raise adhoc.too_many_matches()
     for text, findings in zip(texts, results, strict=True):
@@ -181,7 +181,7 @@ def _make_query(body: wire.AnalyzeRequest, services: Services) -> tuple[analysis
         RequestError: no detector finds the requested entities, or a pattern is refused.
     """
     source = services.policies.source(None)
-    policy = policy_of(source)
+    policy = load_policy(source)
     language = body.language or ""
     analysis.check_language(language, policy)
     recognizers = [(_make_recognizer(r, i), r.supported_language) for i, r in enumerate(body.ad_hoc_recognizers or ())]
@@ -228,7 +228,7 @@ def _make_recognizer(body: wire.PatternRecognizer, number: int) -> adhoc.Recogni
 
 
 def _get_policy(services: Services, language: str | None) -> Policy:
-    policy = policy_of(services.policies.source(None))
+    policy = load_policy(services.policies.source(None))
     if language:
         analysis.check_language(language, policy)
     return policy

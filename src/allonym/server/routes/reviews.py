@@ -15,7 +15,8 @@ from allonym.errors import RequestError
 from allonym.labels import TAXONOMY
 from allonym.models.tags import LABELS
 from allonym.server.access import Caller
-from allonym.server.policies import policy_of
+from allonym.server.policies import load_policy
+from allonym.server.processing import gather_results, number_entities
 from allonym.server.reviews.lists import DICTIONARY, EXCLUSION
 from allonym.server.reviews.outcomes import format_training_lines, measure_outcome
 from allonym.server.reviews.queue import SEATS, VERDICT_SEAT, Item, ListedTerm, Seat
@@ -23,7 +24,6 @@ from allonym.server.reviews.readings import Reading, apply_reading, make_reading
 from allonym.server.reviews.risk import assess_risk, check_extra
 from allonym.server.routes.parameters import Adjudicator, AnyServices, Limit, Name, Number, Offset, Reviewer
 from allonym.server.services import Services
-from allonym.server.treating import number_spans, run_together
 from allonym.server.wire import reviews as wire
 from allonym.server.wire import texts
 
@@ -92,7 +92,7 @@ async def add_documents(name: Name, body: wire.NewDocuments, caller: Adjudicator
             item = Item(document.id, document, result.text, edits, tuple(result.spans), labels, risk)
             await run_in_threadpool(services.queue.add_document, name, item)
 
-    await run_together(add_document(d) for d, is_stored in zip(documents, stored, strict=True) if not is_stored)
+    await gather_results(add_document(d) for d, is_stored in zip(documents, stored, strict=True) if not is_stored)
     counts = {"added": stored.count(False), "known": stored.count(True)}
     await run_in_threadpool(services.accounts.record_action, caller, "documents to review", counts)
     return wire.Added(**counts)
@@ -122,7 +122,7 @@ def get_document(name: Name, id: Id, caller: Reviewer, services: AnyServices) ->
     seats: Mapping[int, Seat] = {}
     if item.state in ("disagreement", "done"):
         item, seats = services.queue.get_both(name, id)
-    spans, _ = number_spans(item.document, item.spans, _describe_policy(services, name))
+    spans, _ = number_entities(item.document, item.spans, _describe_policy(services, name))
     verdict = seats.get(VERDICT_SEAT)
     values = {
         **item.risk.model_dump(include={"bound", "direct", "reasons", "proposals"}),
@@ -241,7 +241,7 @@ async def _save_reading(
     holding = await run_in_threadpool(apply_reading, seat.reading, item.document.text, item.spans)
     key = services.vault.operator_key
     result = await services.kernel.anonymize(item.document, source, key, f"review {name}", holding)
-    spans, _ = await services.kernel.run(number_spans, item.document, result.spans, source)
+    spans, _ = await services.kernel.run(number_entities, item.document, result.spans, source)
     score = await services.kernel.run(score_residual_risk, seat.reading, item.id, item.document.text)
     values = {
         "version": seat.version,
@@ -292,7 +292,7 @@ def _make_document(body: wire.NewDocument) -> Document:
 
 def _find_tagged_labels(source: str) -> tuple[str, ...]:
     """Return the tagger's labels that a policy looks for."""
-    policy = policy_of(source)
+    policy = load_policy(source)
     lineages = {label: policy.taxonomy.lineage(label) for label in LABELS}
     return tuple(
         label

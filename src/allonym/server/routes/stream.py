@@ -19,7 +19,7 @@ from starlette.concurrency import run_in_threadpool
 from allonym.document import Document
 from allonym.errors import AllonymError, RequestError
 from allonym.plan import Anonymized
-from allonym.server import treating
+from allonym.server import processing
 from allonym.server.access import authorize_socket, get_services
 from allonym.server.guard import Rate
 from allonym.server.kernel import Kernel
@@ -162,10 +162,10 @@ class _Annotation:
         start = time.perf_counter()
         try:
             document = Document("", message.text)
-            treating.refuse_long(message.text, services.settings.max_characters)
+            processing.check_length(message.text, services.settings.max_characters)
             async with _get_turn(document, services):
                 key = services.vault.operator_key
-                spans, _ = await services.kernel.run(treating.find_numbered, document, self._source, key)
+                spans, _ = await services.kernel.run(processing.detect_entities, document, self._source, key)
         except AllonymError as error:
             await self._stream.send_error(error, message.version)
             return False
@@ -234,8 +234,9 @@ class _Transcription:
             if self._scope is None:
                 return await services.kernel.anonymize(document, self._source, key)
             spans = await services.kernel.detect(document, self._source, key)
-            source, scope = self._source, self._scope
-            return await run_in_threadpool(treating.anonymize_into_vault, services, document, spans, source, scope, {})
+            return await run_in_threadpool(
+                processing.anonymize_in_scope, services, document, spans, self._source, self._scope, {}
+            )
 
 
 async def _serve_stream(stream: _Stream, mode: _Annotation | _Transcription) -> None:
