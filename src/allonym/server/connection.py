@@ -1,4 +1,4 @@
-"""A connection to a client: who is slow to say what they want is not waited for, and what is no HTTP gets our shape."""
+"""A connection to a client: slow requests are not waited for, and errors of the protocol have our shape."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from allonym.server.problems import make_body
 
 
 class Connection(H11Protocol):
-    """HTTP/1.1 as uvicorn speaks it, with limits on who may hold a connection and for how long.
+    """uvicorn's HTTP/1.1 with limits on the number of connections and on the time for a request's head.
 
     Args:
         head_timeout: seconds in which the whole head of a request has to come.
-        most: connections at the same time; whoever comes then is told to come again.
+        most: connections at the same time; further ones are refused.
     """
 
-    def __init__(self, head_timeout: float, most: int, **given: Any) -> None:
-        super().__init__(**given)
+    def __init__(self, head_timeout: float, most: int, **options: Any) -> None:
+        super().__init__(**options)
         self._head_timeout, self._most = head_timeout, most
         self._waiting: asyncio.TimerHandle | None = None
 
@@ -31,9 +31,9 @@ class Connection(H11Protocol):
         """See the base class."""
         super().connection_made(transport)
         if len(self.connections) > self._most:
-            self.refuse(503, "TooMany", "more connections than this server allows; try again")
+            self.refuse_request(503, "TooMany", "more connections than this server allows; try again")
         else:
-            self._wait()
+            self._start_waiting()
 
     def data_received(self, data: bytes) -> None:
         """See the base class."""
@@ -41,24 +41,24 @@ class Connection(H11Protocol):
             return
         super().data_received(data)
         if self.conn.their_state is not h11.IDLE:
-            self._wait_no_more()
+            self._stop_waiting()
         elif self._waiting is None and not self.transport.is_closing():
-            self._wait()
+            self._start_waiting()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """See the base class."""
-        self._wait_no_more()
+        self._stop_waiting()
         super().connection_lost(exc)
 
     def send_400_response(self, msg: str) -> None:
         """See the base class."""
         large = self.conn.their_state is h11.IDLE and len(self.conn.trailing_data[0]) >= HEAD_BYTES
         if large:
-            self.refuse(431, "TooLarge", f"the head of a request has at most {HEAD_BYTES >> 10} KB")
+            self.refuse_request(431, "TooLarge", f"the head of a request has at most {HEAD_BYTES >> 10} KB")
         else:
-            self.refuse(400, "InvalidRequest", "this is not HTTP as it is described in RFC 9112")
+            self.refuse_request(400, "InvalidRequest", "this is not HTTP as it is described in RFC 9112")
 
-    def refuse(self, status: int, code: str, message: str) -> None:
+    def refuse_request(self, status: int, code: str, message: str) -> None:
         """Answer before there is a request, and end the connection."""
         content = json.dumps(make_body(code, message)).encode()
         head = (
@@ -68,15 +68,15 @@ class Connection(H11Protocol):
         self.transport.write(head.encode() + content)
         self.transport.close()
 
-    def _wait(self) -> None:
-        self._waiting = self.loop.call_later(self._head_timeout, self._too_slow)
+    def _start_waiting(self) -> None:
+        self._waiting = self.loop.call_later(self._head_timeout, self._refuse_slow)
 
-    def _wait_no_more(self) -> None:
+    def _stop_waiting(self) -> None:
         if self._waiting is not None:
             self._waiting.cancel()
             self._waiting = None
 
-    def _too_slow(self) -> None:
+    def _refuse_slow(self) -> None:
         self._waiting = None
         if not self.transport.is_closing():
-            self.refuse(408, "TooSlow", "the head of the request did not come")
+            self.refuse_request(408, "TooSlow", "the head of the request did not come")

@@ -1,4 +1,4 @@
-"""What stands before every route: host names, limits on size, rate and time, security headers, the access log, metrics.
+"""The middleware before every route: host names, limits on size, rate and time, security headers, access log, metrics.
 
 Plain ASGI, so that bodies stream through it. It sees no text: it counts bytes.
 """
@@ -36,7 +36,7 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 log = logging.getLogger("allonym.access")
 
 UPLOADS = ("/v1/jobs", "/v1/files/")
-"""Where files are sent."""
+"""Paths that files are sent to."""
 
 CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; font-src 'self'; "
@@ -53,31 +53,28 @@ HEADERS = (
 )
 _CLIENTS = 10_000
 _SIGN_IN = ("/v1/session", "/v1/setup")
-_TRIES = 20
-"""Wrong tries a minute to get in by password, link or key, from one address."""
+_TRIES = 20  # wrong passwords, links or keys a minute from one address
 _METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
 HEAD_BYTES = 16 << 10
-"""Size of a request's head, at most."""
-_STRANGERS = 256 << 10
-"""Bytes of a body that is read before anybody has said who sends it."""
-_SLOWEST = 1024
-"""Bytes a second that an upload has to come with, at least."""
+"""Largest head of a request."""
+_ANONYMOUS_BYTES = 256 << 10  # of a body that are read before the caller is known
+_LEAST_SPEED = 1024  # of an upload, in bytes a second
 
 
 class Guard:
     """Middleware before all routes.
 
     Args:
-        app: what it stands before.
+        app: the next application.
         settings: limits and names.
-        metrics: where requests are counted.
-        accounts: who is known.
+        metrics: count requests.
+        accounts: know keys and sessions.
     """
 
     def __init__(self, app: App, settings: Settings, metrics: Metrics, accounts: Accounts) -> None:
         self._app, self._settings, self._metrics, self._accounts = app, settings, metrics, accounts
-        named = (settings.host, urlsplit(settings.public_url).hostname or "", *settings.hosts)
-        self._hosts = {"localhost", "127.0.0.1", "::1", *map(_bare, named)} - {""}
+        names = (settings.host, urlsplit(settings.public_url).hostname or "", *settings.hosts)
+        self._hosts = {"localhost", "127.0.0.1", "::1", *map(_normalise_host, names)} - {""}
         self._rate = Rate(settings.rate, max(settings.rate, 1.0) * 2)
         self._tries = Rate(_TRIES / 60, _TRIES)
         pages = (*settings.cors_origins, settings.public_url)
@@ -87,21 +84,21 @@ class Guard:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
         elif scope["type"] == "websocket":
-            await self._socket(scope, receive, send)
+            await self._handle_socket(scope, receive, send)
         else:
-            await self._request(scope, receive, send)
+            await self._handle_request(scope, receive, send)
 
-    async def _socket(self, scope: Scope, receive: Receive, send: Send) -> None:
-        begun = time.perf_counter()
+    async def _handle_socket(self, scope: Scope, receive: Receive, send: Send) -> None:
+        start = time.perf_counter()
         state = {"status": 0, "bytes": 0}
 
-        async def answer(message: Message) -> None:
+        async def send_message(message: Message) -> None:
             if message["type"] == "websocket.accept":
                 state["status"] = 101
             elif message["type"] == "websocket.http.response.start":
                 state["status"] = message["status"]
-                if message["status"] == 401 and _credential(dict(scope["headers"])):
-                    self._tries.allows(_address(scope))
+                if message["status"] == 401 and _get_credential(dict(scope["headers"])):
+                    self._tries.allows(_get_address(scope))
             elif message["type"] == "websocket.close" and not state["status"]:
                 state["status"] = 403  # as the server says it
             elif message["type"] == "websocket.send":
@@ -109,79 +106,79 @@ class Guard:
             await send(message)
 
         try:
-            self._check(scope)
-            await self._app(scope, receive, answer)
+            self._check_request(scope)
+            await self._app(scope, receive, send_message)
         except RequestError:
             await receive()
-            await answer({"type": "websocket.close", "code": 1008})
-        except Exception as error:  # its message may quote what was sent, so only its type is told
+            await send_message({"type": "websocket.close", "code": 1008})
+        except Exception as error:  # its message may quote what was sent, so only its type is shown
             describe_error(error)
             with suppress(RuntimeError):  # it may be closed already
-                await answer({"type": "websocket.close", "code": 1011})
+                await send_message({"type": "websocket.close", "code": 1011})
         finally:
-            self._told(scope, state, time.perf_counter() - begun)
+            self._log_request(scope, state, time.perf_counter() - start)
 
-    async def _request(self, scope: Scope, receive: Receive, send: Send) -> None:
-        begun = time.perf_counter()
+    async def _handle_request(self, scope: Scope, receive: Receive, send: Send) -> None:
+        start = time.perf_counter()
         state = {"status": 0, "bytes": 0}
         refused: list[RequestError] = []
-        address = _address(scope)
-        taken = False
+        address = _get_address(scope)
+        is_counted = False
 
-        async def answer(message: Message) -> None:
+        async def send_message(message: Message) -> None:
             if message["type"] == "http.response.start":
                 state["status"] = message["status"]
-                had = {name for name, _ in message["headers"]}
-                message["headers"] = [*message["headers"], *(h for h in HEADERS if h[0] not in had)]
-                if b"cache-control" not in had:
+                names = {name for name, _ in message["headers"]}
+                message["headers"] = [*message["headers"], *(h for h in HEADERS if h[0] not in names)]
+                if b"cache-control" not in names:
                     message["headers"].append((b"cache-control", b"no-store"))
                 if self._settings.secure:
                     message["headers"].append((b"strict-transport-security", b"max-age=31536000"))
             elif message["type"] == "http.response.body":
                 state["bytes"] += len(message.get("body", b""))
-            async with asyncio.timeout(self._settings.body_timeout):  # who does not read is not waited for
+            async with asyncio.timeout(self._settings.body_timeout):  # a client that does not read is not waited for
                 await send(message)
 
-        async def answer_unless_refused(message: Message) -> None:
+        async def send_unless_refused(message: Message) -> None:
             if not refused or state["status"]:
-                await answer(message)
+                await send_message(message)
 
         try:
             try:
-                self._check(scope)
-                taken = _is_sign_in(scope)
+                self._check_request(scope)
+                is_counted = _is_sign_in(scope)
                 upload = scope["path"].startswith(UPLOADS)
-                bounded = self._bounded(scope, receive, upload, refused)
+                limited = self._limit_body(scope, receive, upload, refused)
                 async with asyncio.timeout(None if upload else self._settings.timeout):
-                    await self._app(scope, bounded, answer_unless_refused)
-                if refused and not state["status"]:  # routes take what ended the body for a body that is wrong
+                    await self._app(scope, limited, send_unless_refused)
+                if refused and not state["status"]:  # a route takes the end of the body for an invalid body
                     raise refused[0]
             except TimeoutError:
                 raise RequestError("this took longer than the server allows", 503, "TookTooLong") from None
         except asyncio.CancelledError:
             if state["status"] == 0:
-                await refuse(RequestError("the server ends; try again", 503, "Ending"), answer)
+                await send_error(RequestError("the server ends; try again", 503, "Ending"), send_message)
             raise
-        except Exception as error:  # its message may quote the request, so only its type is told
+        except Exception as error:  # its message may quote the request, so only its type is shown
             if state["status"] == 0:
-                await refuse(refused[0] if refused else error, answer)
+                await send_error(refused[0] if refused else error, send_message)
             else:
                 describe_error(error)
         finally:
             wrong = state["status"] == 401 or (state["status"] in (403, 404) and _is_try(scope))
-            if taken and not wrong:
+            if is_counted and not wrong:
                 self._tries.give_back(address)
-            elif wrong and not taken and (_is_try(scope) or _credential(dict(scope["headers"]))):
+            elif wrong and not is_counted and (_is_try(scope) or _get_credential(dict(scope["headers"]))):
                 self._tries.allows(address)
-            self._told(scope, state, time.perf_counter() - begun)
+            self._log_request(scope, state, time.perf_counter() - start)
 
-    def _check(self, scope: Scope) -> None:
+    def _check_request(self, scope: Scope) -> None:
         head = sum(len(name) + len(value) + 4 for name, value in scope["headers"])
         if head + len(scope.get("raw_path") or b"") + len(scope.get("query_string") or b"") > HEAD_BYTES:
             raise RequestError(f"the head of a request has at most {HEAD_BYTES >> 10} KB", 431, "TooLarge")
         headers = dict(scope["headers"])
         host = headers.get(b"host", b"").decode("latin-1").lower()
-        if _host(host) not in self._hosts:
+        if _parse_host(host) not in self._hosts:
             raise RequestError("this server is not called by that host name; see the setting hosts", 421, "WrongHost")
         if b"transfer-encoding" in headers and b"content-length" in headers:  # two readers could end it in two places
             raise RequestError("a body has a length or comes in chunks, not both", 400, "InvalidRequest")
@@ -193,68 +190,68 @@ class Guard:
             unsafe, ours = True, False
         if unsafe and origin and not ours:
             raise RequestError("the page that sends this is not one of this server's", 403, "WrongOrigin")
-        address, token = _address(scope), _credential(headers)
-        known = token is not None and self._accounts.is_known_token(token)
-        client = address + blake2b((token or "").encode(), digest_size=8).hexdigest() if known else address
+        address, token = _get_address(scope), _get_credential(headers)
+        is_known = token is not None and self._accounts.is_known_token(token)
+        client = address + blake2b((token or "").encode(), digest_size=8).hexdigest() if is_known else address
         if not self._rate.allows(client):
             raise RequestError(f"more than {self._settings.rate:g} requests a second", 429, "TooMany")
-        doubtful = _is_try(scope) or (token is not None and not known)
-        if doubtful and not self._tries.allows(address, take=_is_sign_in(scope)):  # so that none runs beside the count
+        doubtful = _is_try(scope) or (token is not None and not is_known)
+        if doubtful and not self._tries.allows(address, take=_is_sign_in(scope)):  # so that none escapes the count
             raise RequestError("too many wrong tries; wait a minute", 429, "TooMany")
 
-    def _bounded(self, scope: Scope, receive: Receive, upload: bool, refused: list[RequestError]) -> Receive:
+    def _limit_body(self, scope: Scope, receive: Receive, upload: bool, refused: list[RequestError]) -> Receive:
         most = int((self._settings.max_upload_mb if upload else self._settings.max_body_mb) * MB)
         headers = dict(scope["headers"])
         if headers.get(b"content-encoding", b"identity").lower() not in (b"", b"identity"):
             raise RequestError("send the body as it is: compressed bodies are not read", 415, "NotSupported")
-        said = headers.get(b"content-length", b"0")
+        length = headers.get(b"content-length", b"0")
         too_large = RequestError(f"a body has at most {most / MB:g} MB here", 413, "TooLarge")
         stranger = RequestError("a body of this size needs a session or an API key", 401, "NotSignedIn")
-        if not said.isdigit():
+        if not length.isdigit():
             raise RequestError("Content-Length is no number", 400, "InvalidRequest")
-        if len(said) > 15 or int(said) > most:
+        if len(length) > 15 or int(length) > most:
             raise too_large
-        token = _credential(headers)
-        got, begun, complete, known = 0, time.monotonic(), False, self._settings.presidio_open
+        token = _get_credential(headers)
+        size, start, is_complete, is_known = 0, time.monotonic(), False, self._settings.presidio_open
 
-        async def bounded() -> Message:
-            nonlocal got, complete, known
-            if complete:  # then what comes is that the client has gone, for which streams wait
+        async def receive_limited() -> Message:
+            nonlocal size, is_complete, is_known
+            if is_complete:  # the next message says that the client has gone, for which streams wait
                 return await receive()
-            left = begun + self._settings.body_timeout + got / _SLOWEST - time.monotonic()
+            remaining = start + self._settings.body_timeout + size / _LEAST_SPEED - time.monotonic()
             try:
-                async with asyncio.timeout(min(max(left, 0.0), self._settings.body_timeout)):
+                async with asyncio.timeout(min(max(remaining, 0.0), self._settings.body_timeout)):
                     message = await receive()
             except TimeoutError:
                 refused.append(RequestError("the body of the request did not come", 408, "TooSlow"))
                 raise refused[0] from None
-            got += len(message.get("body", b""))
-            complete = not message.get("more_body", False)
-            if got > most:
+            size += len(message.get("body", b""))
+            is_complete = not message.get("more_body", False)
+            if size > most:
                 refused.append(too_large)
-            elif got > _STRANGERS and not known:
-                known = token is not None and await run_in_threadpool(self._accounts.is_valid_token, token)
-                if not known:
+            elif size > _ANONYMOUS_BYTES and not is_known:
+                is_known = token is not None and await run_in_threadpool(self._accounts.is_valid_token, token)
+                if not is_known:
                     refused.append(stranger)
             if refused:
                 raise refused[0]
             return message
 
-        return bounded
+        return receive_limited
 
-    def _told(self, scope: Scope, state: dict[str, int], seconds: float) -> None:
+    def _log_request(self, scope: Scope, state: dict[str, int], seconds: float) -> None:
         route = str(getattr(scope.get("route"), "path", "-"))  # the pattern: a path may hold names
-        if scope["type"] == "websocket":  # it lasts as long as somebody speaks, which says nothing of the server
+        if scope["type"] == "websocket":  # its duration says nothing of the server
             method = "WEBSOCKET"
         else:
             method = scope["method"] if scope["method"] in _METHODS else "OTHER"
             self._metrics.count_request(method, route, state["status"], seconds)
         if self._settings.access_log:
-            shown = f"{method} {route} {state['status']} {seconds * 1000:.0f} ms {state['bytes']} bytes"
-            log.info("%s", shown)
+            line = f"{method} {route} {state['status']} {seconds * 1000:.0f} ms {state['bytes']} bytes"
+            log.info("%s", line)
 
 
-async def refuse(error: Exception, send: Send) -> None:
+async def send_error(error: Exception, send: Send) -> None:
     """Answer with an error in the one shape."""
     status, body = describe_error(error)
     content = json.dumps(body).encode()
@@ -282,58 +279,58 @@ class Rate:
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def allows(self, client: str, *, take: bool = True) -> bool:
-        """Whether there is a token, which is taken."""
+        """Whether there is a token; ``take``: and remove it."""
         if not self._each:
             return True
-        left = self._left(client)
-        self._put(client, left - 1 if take and left >= 1 else left)
-        return left >= 1
+        tokens = self._count_tokens(client)
+        self._set_tokens(client, tokens - 1 if take and tokens >= 1 else tokens)
+        return tokens >= 1
 
     def give_back(self, client: str) -> None:
-        """The token that was taken is not counted after all."""
+        """Return a token to a client."""
         if self._each:
-            self._put(client, min(self._most, self._left(client) + 1))
+            self._set_tokens(client, min(self._most, self._count_tokens(client) + 1))
 
-    def _left(self, client: str) -> float:
+    def _count_tokens(self, client: str) -> float:
         moment = time.monotonic()
-        had, at = self._buckets.pop(client, (self._most, moment))
-        return min(self._most, had + (moment - at) * self._each)
+        tokens, since = self._buckets.pop(client, (self._most, moment))
+        return min(self._most, tokens + (moment - since) * self._each)
 
-    def _put(self, client: str, left: float) -> None:
-        self._buckets[client] = (left, time.monotonic())
+    def _set_tokens(self, client: str, tokens: float) -> None:
+        self._buckets[client] = (tokens, time.monotonic())
         if len(self._buckets) > _CLIENTS:
             self._buckets.popitem(last=False)
 
 
-def _address(scope: Scope) -> str:
+def _get_address(scope: Scope) -> str:
     return str((scope.get("client") or ("",))[0])
 
 
 def _is_sign_in(scope: Scope) -> bool:
-    """Whether a request tries a password or the link of a new account."""
+    """Whether a request sends a password or the link of a new account."""
     return scope["path"].startswith(_SIGN_IN) and scope.get("method") in ("POST", "PUT")
 
 
 def _is_try(scope: Scope) -> bool:
-    """Whether a request tries to get in without a key or a session."""
+    """Whether a request asks for access without a key or a session."""
     return _is_sign_in(scope) or scope["path"].startswith("/v1/study/")
 
 
-def _credential(headers: dict[bytes, bytes]) -> str | None:
-    """The key or session that a request brings."""
+def _get_credential(headers: dict[bytes, bytes]) -> str | None:
+    """Return the key or session token of a request."""
     scheme, _, key = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
     if scheme.lower() == "bearer" and key.strip():
         return key.strip()
     return cookie_parser(headers.get(b"cookie", b"").decode("latin-1")).get(COOKIE)
 
 
-def _host(header: str) -> str:
-    """The name or address alone, without a port."""
-    return _bare(header[: header.find("]") + 1] if header.startswith("[") else header.partition(":")[0])
+def _parse_host(header: str) -> str:
+    """Return the name or address of a Host header, without the port."""
+    return _normalise_host(header[: header.find("]") + 1] if header.startswith("[") else header.partition(":")[0])
 
 
-def _bare(host: str) -> str:
-    """A name in lower case, an IPv6 address without brackets and in its one shortest form."""
+def _normalise_host(host: str) -> str:
+    """Return a name in lower case, an IPv6 address without brackets and in its shortest form."""
     name = host.lower().removeprefix("[").removesuffix("]")
     try:
         return str(IPv6Address(name))

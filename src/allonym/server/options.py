@@ -1,4 +1,4 @@
-"""Settings from a file, the environment and options, for a dataclass whose fields are the table of what there is."""
+"""Settings from a file, the environment and options, for a dataclass whose fields are the settings."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import math
 import os
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import field, fields
+from dataclasses import field as dataclass_field
+from dataclasses import fields
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
@@ -17,78 +18,78 @@ _WORDS = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false":
 Reader = Callable[[object, str], Any]
 
 
-def setting(default: Any, says: str, least: float | None = None, most: float | None = None) -> Any:
-    """A field of a table of settings: its default, what it is for, and the least and the most that it may be."""
-    return field(default=default, metadata={"says": says, "least": least, "most": most})
+def define_setting(default: Any, says: str, least: float | None = None, most: float | None = None) -> Any:
+    """Define a setting as a field of a dataclass: its default, its description, and its least and greatest value."""
+    return dataclass_field(default=default, metadata={"says": says, "least": least, "most": most})
 
 
 def check_bounds(settings: Any) -> None:
-    """See that every number lies within its bounds.
+    """Check that every number lies within its bounds.
 
     Raises:
         UsageError: one does not.
     """
-    for one in fields(settings):
-        value, least, most = getattr(settings, one.name), one.metadata.get("least"), one.metadata.get("most")
+    for field in fields(settings):
+        value, least, most = (getattr(settings, field.name), *map(field.metadata.get, ("least", "most")))
         if least is not None and not (value >= least and math.isfinite(value)):
-            raise UsageError(f"setting {one.name} must be {least} or more, got {value!r}")
+            raise UsageError(f"setting {field.name} must be {least} or more, got {value!r}")
         if most is not None and value > most:
-            raise UsageError(f"setting {one.name} must be {most} or less, got {value!r}")
+            raise UsageError(f"setting {field.name} must be {most} or less, got {value!r}")
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach what listens there."""
+    """Whether only this machine can reach an address."""
     try:
         return ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
 
 
-def gathered(
+def gather_settings(
     table: Any,
     prefix: str,
     file: str | Path | None,
     environment: Mapping[str, str] | None,
     options: Mapping[str, Any],
-    own: Mapping[str, Reader] | None = None,
+    readers: Mapping[str, Reader] | None = None,
 ) -> dict[str, Any]:
-    """The values that are given for a table: options before the environment, before the file.
+    """Return the values of all settings that are set: options before the environment, before the file.
 
     Args:
         table: the dataclass.
         prefix: what the variables' names begin with; ``PREFIX + "CONFIG"`` names the file where ``file`` is None.
         environment: by default the process's own.
-        options: values; None and empty ones are not given.
-        own: fields that only the file can have, and how they are read.
+        options: values; None and empty ones do not count.
+        readers: of fields that only the file can set.
 
     Raises:
         UsageError: the file cannot be read, or a value is not what its setting needs; says where.
         UnknownNameError: the file has a key that is no setting.
     """
     environment = os.environ if environment is None else environment
-    own = own or {}
-    known = {one.name: one.default for one in fields(table)}
+    readers = readers or {}
+    defaults = {field.name: field.default for field in fields(table)}
     values: dict[str, Any] = {}
     source = file or environment.get(prefix + "CONFIG") or None
     if source is not None:
-        for name, value in _read(Path(source)).items():
-            if name not in known:
-                raise UnknownNameError("setting", name, known, str(source))
+        for name, value in _read_toml(Path(source)).items():
+            if name not in defaults:
+                raise UnknownNameError("setting", name, defaults, str(source))
             where = f"{source}: {name}"
-            values[name] = own[name](value, where) if name in own else checked(known[name], value, where)
-    for name, default in known.items():
-        if name in own:
+            values[name] = readers[name](value, where) if name in readers else check_type(defaults[name], value, where)
+    for name, default in defaults.items():
+        if name in readers:
             continue
         variable = prefix + name.upper()
         if variable in environment:
-            values[name] = _from_text(default, environment[variable], variable)
+            values[name] = _parse_text(default, environment[variable], variable)
         if options.get(name) not in (None, ()):
-            values[name] = checked(default, options[name], f"--{name.replace('_', '-')}")
+            values[name] = check_type(default, options[name], f"--{name.replace('_', '-')}")
     return values
 
 
-def checked(default: Any, value: Any, where: str) -> Any:
-    """The value, if it is of the kind of a setting with this default.
+def check_type(default: Any, value: Any, where: str) -> Any:
+    """Return the value, if it has the type of a setting with this default.
 
     Raises:
         UsageError: it is not.
@@ -98,7 +99,7 @@ def checked(default: Any, value: Any, where: str) -> Any:
             raise UsageError(f"{where} must be true or false, got {value!r}")
         return value
     if isinstance(default, (int, float)):
-        number = _number(default, value)
+        number = _convert_number(default, value)
         if number is None:
             kind = "an integer" if isinstance(default, int) else "a number"
             raise UsageError(f"{where} must be {kind}, got {value!r}")
@@ -112,7 +113,7 @@ def checked(default: Any, value: Any, where: str) -> Any:
     return type(default)(value)
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read_toml(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -121,7 +122,7 @@ def _read(path: Path) -> dict[str, Any]:
         raise UsageError(f"{path}: not valid TOML: {error}") from None
 
 
-def _from_text(default: Any, text: str, where: str) -> Any:
+def _parse_text(default: Any, text: str, where: str) -> Any:
     if isinstance(default, bool):
         if text.lower() not in _WORDS:
             raise UsageError(f"{where} must be true or false, got {text!r}")
@@ -136,8 +137,8 @@ def _from_text(default: Any, text: str, where: str) -> Any:
     return type(default)(text)
 
 
-def _number(default: float, value: object) -> float | None:
-    """The value as a number of the default's kind; None where it is none."""
+def _convert_number(default: float, value: object) -> float | None:
+    """Return the value as a number of the default's type; None where it is none."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     if isinstance(default, int):

@@ -132,7 +132,7 @@ def _join_lists(first: Lists, second: Lists) -> dict[str, list[str]]:
 
 @lru_cache(maxsize=64)
 def load_policy(source: str) -> Policy:
-    """Return the policy that :meth:`Policies.source` describes; for the same source the same object, with its detectors."""
+    """Return the policy that :meth:`Policies.source` describes, the same object for the same source."""
     choice = json.loads(source)
     toml, name = choice["toml"], choice["name"]
     base = Policy.load(name) if toml is None else _load_stored(toml, name)

@@ -1,4 +1,4 @@
-"""The server's settings: one table, from which the file, the environment, the command line and the docs derive."""
+"""The server's settings, from which the file, the environment, the command line and the documentation derive."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from allonym.errors import UsageError
-from allonym.server.options import check_bounds, gathered, is_loopback, setting
+from allonym.server.options import check_bounds, define_setting, gather_settings, is_loopback
 
 PREFIX = "ALLONYM_"
 MB = 1 << 20
@@ -18,38 +18,42 @@ _DATA = Path("allonym-data")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What the server is told: each field is a key of its TOML file, an ``ALLONYM_NAME`` and an option ``--name``."""
+    """The server's settings: each field is a key of its TOML file, an ``ALLONYM_NAME`` and an option ``--name``."""
 
-    data: Path = setting(_DATA, "folder for the database, the vault, the secret and the jobs' files")  # noqa: RUF009
-    host: str = setting("127.0.0.1", "address to listen on; another than loopback needs TLS, a proxy or --insecure")
-    port: int = setting(8642, "port to listen on; 0: any free one", 0, 65_535)
-    hosts: tuple[str, ...] = setting((), "further host names under which the server is called")
-    public_url: str = setting("", "how browsers reach the server, for links; by default http://HOST:PORT")
-    tls_certificate: str = setting("", "PEM file with the certificate chain")
-    tls_key: str = setting("", "PEM file with its private key")
-    behind_proxy: bool = setting(False, "a proxy on this machine ends TLS and says who calls (X-Forwarded-*)")
-    insecure: bool = setting(False, "allow other addresses than loopback without TLS")
-    database_url: str = setting("", "database for users, jobs and reviews; by default SQLite in the data folder")
-    vault_url: str = setting("", "the vault: a path or URL; by default beside the database")
-    secret_file: str = setting("", "file whose secret opens the vault; by default ALLONYM_VAULT_KEY, or one in data")
-    workers: int = setting(0, "processes that detect and anonymise; 0: as many as processors", 0)
-    job_workers: int = setting(1, "jobs that run at the same time", 1)
-    max_body_mb: float = setting(10.0, "largest body of a request, but for uploads", 0.001)
-    max_upload_mb: float = setting(1024.0, "largest upload of files", 0.001)
-    max_characters: int = setting(1_000_000, "longest text that is treated while the client waits", 1)
-    rate: float = setting(200.0, "requests a second that one client may make; 0: any number", 0)
-    timeout: float = setting(60.0, "seconds that a request may take", 0.1)
-    body_timeout: float = setting(20.0, "seconds without a byte after which an upload is ended", 0.1)
-    head_timeout: float = setting(10.0, "seconds in which the head of a request has to come", 0.1)
-    connections: int = setting(1000, "connections at the same time", 1)
-    session_hours: float = setting(12.0, "hours after which one has to sign in again", 0.01)
-    idle_minutes: float = setting(120.0, "minutes without a request after which one has to sign in again", 0.1)
-    keep_results_hours: float = setting(24.0, "hours for which the results of a job are kept", 0)
-    default_policy: str = setting("default", "policy for requests that name none")
-    cors_origins: tuple[str, ...] = setting((), "origins whose pages may call the API; none by default")
-    metrics_open: bool = setting(False, "/metrics needs no key")
-    presidio_open: bool = setting(False, "the Presidio-compatible routes need no key; only on loopback")
-    access_log: bool = setting(True, "a line for each request, without any text")
+    data: Path = define_setting(_DATA, "folder for the database, the vault, the secret and the jobs' files")  # noqa: RUF009
+    host: str = define_setting(
+        "127.0.0.1", "address to listen on; another than loopback needs TLS, a proxy or --insecure"
+    )
+    port: int = define_setting(8642, "port to listen on; 0: any free one", 0, 65_535)
+    hosts: tuple[str, ...] = define_setting((), "further host names under which the server is called")
+    public_url: str = define_setting("", "how browsers reach the server, for links; by default http://HOST:PORT")
+    tls_certificate: str = define_setting("", "PEM file with the certificate chain")
+    tls_key: str = define_setting("", "PEM file with its private key")
+    behind_proxy: bool = define_setting(False, "a proxy on this machine ends TLS and says who calls (X-Forwarded-*)")
+    insecure: bool = define_setting(False, "allow other addresses than loopback without TLS")
+    database_url: str = define_setting("", "database for users, jobs and reviews; by default SQLite in the data folder")
+    vault_url: str = define_setting("", "the vault: a path or URL; by default beside the database")
+    secret_file: str = define_setting(
+        "", "file whose secret opens the vault; by default ALLONYM_VAULT_KEY, or one in data"
+    )
+    workers: int = define_setting(0, "processes that detect and anonymise; 0: as many as processors", 0)
+    job_workers: int = define_setting(1, "jobs that run at the same time", 1)
+    max_body_mb: float = define_setting(10.0, "largest body of a request, but for uploads", 0.001)
+    max_upload_mb: float = define_setting(1024.0, "largest upload of files", 0.001)
+    max_characters: int = define_setting(1_000_000, "longest text that is treated while the client waits", 1)
+    rate: float = define_setting(200.0, "requests a second that one client may make; 0: any number", 0)
+    timeout: float = define_setting(60.0, "seconds that a request may take", 0.1)
+    body_timeout: float = define_setting(20.0, "seconds without a byte after which an upload is ended", 0.1)
+    head_timeout: float = define_setting(10.0, "seconds in which the head of a request has to come", 0.1)
+    connections: int = define_setting(1000, "connections at the same time", 1)
+    session_hours: float = define_setting(12.0, "hours after which one has to sign in again", 0.01)
+    idle_minutes: float = define_setting(120.0, "minutes without a request after which one has to sign in again", 0.1)
+    keep_results_hours: float = define_setting(24.0, "hours for which the results of a job are kept", 0)
+    default_policy: str = define_setting("default", "policy for requests that name none")
+    cors_origins: tuple[str, ...] = define_setting((), "origins whose pages may call the API; none by default")
+    metrics_open: bool = define_setting(False, "/metrics needs no key")
+    presidio_open: bool = define_setting(False, "the Presidio-compatible routes need no key; only on loopback")
+    access_log: bool = define_setting(True, "a line for each request, without any text")
 
     def __post_init__(self) -> None:
         check_bounds(self)
@@ -79,12 +83,12 @@ class Settings:
         return bool(self.tls_key) or self.public_url.startswith("https://")
 
     def url(self, port: int) -> str:
-        """How browsers reach the server."""
+        """Return the address for browsers."""
         if self.public_url:
             return self.public_url.rstrip("/")
         host = "127.0.0.1" if self.host in ("0.0.0.0", "::") else self.host
-        shown = f"[{host}]" if ":" in host else host
-        return f"{'https' if self.tls_key else 'http'}://{shown}:{port}"
+        name = f"[{host}]" if ":" in host else host
+        return f"{'https' if self.tls_key else 'http'}://{name}:{port}"
 
 
 def _is_address(url: str) -> bool:
@@ -96,7 +100,7 @@ def _is_address(url: str) -> bool:
 
 
 def load(file: str | Path | None = None, environment: Mapping[str, str] | None = None, **options: Any) -> Settings:
-    """The settings: options before the environment, before the file, before the defaults.
+    """Load the settings: options before the environment, before the file, before the defaults.
 
     Args:
         file: a TOML file; by default what ALLONYM_CONFIG names, if it is set.
@@ -107,4 +111,4 @@ def load(file: str | Path | None = None, environment: Mapping[str, str] | None =
         UsageError: the file cannot be read, or a value is not what its setting needs; says where.
         UnknownNameError: the file has a key that is no setting.
     """
-    return Settings(**gathered(Settings, PREFIX, file, environment, options))
+    return Settings(**gather_settings(Settings, PREFIX, file, environment, options))

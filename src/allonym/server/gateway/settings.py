@@ -1,4 +1,4 @@
-"""The gateway's settings: one table, from which the file, the environment, the command line and the docs derive."""
+"""The gateway's settings, from which the file, the environment, the command line and the documentation derive."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 from allonym.errors import UnknownNameError, UsageError
 from allonym.llm.client import wrong_address
-from allonym.server.options import check_bounds, checked, gathered, is_loopback, setting
+from allonym.server.options import check_bounds, check_type, define_setting, gather_settings, is_loopback
 
 PREFIX = "ALLONYM_GATEWAY_"
 CHOICES: Mapping[str, tuple[str, ...]] = {"tools": ("protect", "keep")}
@@ -51,34 +51,36 @@ class Client:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What the gateway is told: each field is a key of its TOML file and, but for clients, an ``ALLONYM_GATEWAY_NAME``.
+    """The settings of the gateway: keys of its TOML file and, but for clients, ``ALLONYM_GATEWAY_NAME`` variables.
 
     Attributes:
         clients: programs with keys of their own; only in the file.
     """
 
-    upstream: str = setting("", "address of the OpenAI-compatible endpoint, such as https://api.openai.com/v1")
-    host: str = setting("127.0.0.1", "address to listen on; others than loopback need clients with keys")
-    port: int = setting(8643, "port to listen on; 0: any free one", 0, 65_535)
-    hosts: tuple[str, ...] = setting((), "further host names under which the gateway is called")
-    policy: str = setting("reversible", "policy for requests that name none")
-    policies: tuple[str, ...] = setting((), "further policies that the header X-Allonym-Policy may name")
-    upstream_key_env: str = setting("", "environment variable with the upstream's key; by default the client's is sent")
-    vault: str = setting("", "vault for conversations; its secret is in secret_file or ALLONYM_VAULT_KEY")
-    secret_file: str = setting("", "file with the vault's secret")
-    key_file: str = setting("", "file with the secret of keyed operators; by default the vault's own")
-    explain: bool = setting(True, "tell the model in a system message what placeholders are")
-    tools: str = setting("protect", "descriptions and examples in tools and schemas: protect them, or keep them")
-    media: tuple[str, ...] = setting((), "parts of messages that are sent as they are: image, audio, file")
-    hosted_tools: tuple[str, ...] = setting((), "types of tools that the upstream runs and that may be used")
-    parameters: tuple[str, ...] = setting((), "further parameters of requests that are sent as they are")
-    words: tuple[str, ...] = setting((), "further words that fields such as service_tier may hold")
-    max_body_mb: float = setting(8.0, "largest body of a request", 0.001)
-    max_characters: int = setting(400_000, "most text in a request", 1)
-    body_timeout: float = setting(20.0, "seconds in which a request must have arrived", 0.1)
-    connect_timeout: float = setting(10.0, "seconds to wait for a connection to the upstream", 0.1)
-    timeout: float = setting(600.0, "seconds without a byte after which the upstream is given up", 0.1)
-    threads: int = setting(0, "threads that look for names; 0: as many as processors", 0)
+    upstream: str = define_setting("", "address of the OpenAI-compatible endpoint, such as https://api.openai.com/v1")
+    host: str = define_setting("127.0.0.1", "address to listen on; others than loopback need clients with keys")
+    port: int = define_setting(8643, "port to listen on; 0: any free one", 0, 65_535)
+    hosts: tuple[str, ...] = define_setting((), "further host names under which the gateway is called")
+    policy: str = define_setting("reversible", "policy for requests that name none")
+    policies: tuple[str, ...] = define_setting((), "further policies that the header X-Allonym-Policy may name")
+    upstream_key_env: str = define_setting(
+        "", "environment variable with the upstream's key; by default the client's is sent"
+    )
+    vault: str = define_setting("", "vault for conversations; its secret is in secret_file or ALLONYM_VAULT_KEY")
+    secret_file: str = define_setting("", "file with the vault's secret")
+    key_file: str = define_setting("", "file with the secret of keyed operators; by default the vault's own")
+    explain: bool = define_setting(True, "tell the model in a system message what placeholders are")
+    tools: str = define_setting("protect", "descriptions and examples in tools and schemas: protect them, or keep them")
+    media: tuple[str, ...] = define_setting((), "parts of messages that are sent as they are: image, audio, file")
+    hosted_tools: tuple[str, ...] = define_setting((), "types of tools that the upstream runs and that may be used")
+    parameters: tuple[str, ...] = define_setting((), "further parameters of requests that are sent as they are")
+    words: tuple[str, ...] = define_setting((), "further words that fields such as service_tier may hold")
+    max_body_mb: float = define_setting(8.0, "largest body of a request", 0.001)
+    max_characters: int = define_setting(400_000, "most text in a request", 1)
+    body_timeout: float = define_setting(20.0, "seconds in which a request must have arrived", 0.1)
+    connect_timeout: float = define_setting(10.0, "seconds to wait for a connection to the upstream", 0.1)
+    timeout: float = define_setting(600.0, "seconds without a byte after which the upstream is given up", 0.1)
+    threads: int = define_setting(0, "threads that look for names; 0: as many as processors", 0)
     clients: tuple[Client, ...] = ()
 
     def __post_init__(self) -> None:
@@ -90,8 +92,7 @@ class Settings:
             if kind not in MEDIA:
                 raise UnknownNameError("value", kind, MEDIA, "setting media")
         _check_upstream(self.upstream)
-        names = [one.name for one in self.clients]
-        if len({one.key_sha256 for one in self.clients}) < len(names):
+        if len({client.key_sha256 for client in self.clients}) < len(self.clients):
             raise UsageError("two clients have the same key")
         if not self.loopback and not self.clients:
             raise UsageError(
@@ -106,12 +107,12 @@ class Settings:
 
 
 def digest_of(key: str) -> str:
-    """What the settings hold in place of a client's key."""
+    """Return the digest that the settings hold in place of a client's key."""
     return sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def load(file: str | Path | None = None, environment: Mapping[str, str] | None = None, **options: Any) -> Settings:
-    """The settings: options before the environment, before the file, before the defaults.
+    """Load the settings: options before the environment, before the file, before the defaults.
 
     Args:
         file: a TOML file; by default what ALLONYM_GATEWAY_CONFIG names, if it is set.
@@ -122,23 +123,23 @@ def load(file: str | Path | None = None, environment: Mapping[str, str] | None =
         UsageError: the file cannot be read, or a value is not what its setting needs; says where.
         UnknownNameError: the file has a key that is no setting.
     """
-    return Settings(**gathered(Settings, PREFIX, file, environment, options, {"clients": _clients}))
+    return Settings(**gather_settings(Settings, PREFIX, file, environment, options, {"clients": _read_clients}))
 
 
-def _clients(value: object, where: str) -> tuple[Client, ...]:
+def _read_clients(value: object, where: str) -> tuple[Client, ...]:
     if not isinstance(value, dict):
         raise UsageError(f"{where} must be tables [clients.NAME], got {type(value).__name__}")
-    known = {one.name: () if one.name == "policies" else "" for one in fields(Client) if one.name != "name"}
-    out = []
+    defaults = {field.name: () if field.name == "policies" else "" for field in fields(Client) if field.name != "name"}
+    clients = []
     for name, table in value.items():
         if not isinstance(table, dict):
             raise UsageError(f"{where}.{name} must be a table, got {type(table).__name__}")
         for key in table:
-            if key not in known:
-                raise UnknownNameError("key", key, known, f"{where}.{name}")
-        read = {key: checked(known[key], one, f"{where}.{name}.{key}") for key, one in table.items()}
-        out.append(Client(name=name, **read))
-    return tuple(out)
+            if key not in defaults:
+                raise UnknownNameError("key", key, defaults, f"{where}.{name}")
+        values = {key: check_type(defaults[key], value, f"{where}.{name}.{key}") for key, value in table.items()}
+        clients.append(Client(name=name, **values))
+    return tuple(clients)
 
 
 def _check_upstream(url: str) -> None:
