@@ -1,4 +1,4 @@
-"""The knowledge base behind pseudonyms: names of people, places, organisations and other things, what is like what.
+"""The knowledge base behind pseudonyms: names of people, places, organisations and other things, and what is similar.
 
 One SQLite file comes with the package, made by ``allonym kb build``; ``allonym kb import-wikidata`` makes a larger one.
 """

@@ -1,4 +1,4 @@
-"""Reads a knowledge base: what a name is, what is similar to it, what belongs to it. It needs only sqlite3.
+"""Reads a knowledge base: facts on names, similar items, relations. It needs only sqlite3.
 
 The hierarchy and its use are those of P4, appendix A.1: an entity's siblings have the same parents through instance_of,
 subclass_of and part_of; places are filtered by kind and country, organisations by industry and country.

@@ -18,7 +18,7 @@ from allonym.kb.store import Store
 SOURCES = Path(__file__).with_name("sources")
 TRAINING = Path(__file__).parent.parent / "train" / "synthetic" / "names.tsv"
 TYPICAL = 80  # weight of names from lists that were written for an origin
-OFFERED = 20  # weight of a locale from which on its names may be substitutes
+OFFERED = 20  # weight of a locale from which on its names may be pseudonyms
 _SHAPE = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*(?: [^\W\d_]+(?:['’-][^\W\d_]+)*){0,2}")
 _PARTICLES = frozenset("van von der den de del della di da du le la ter ten dos mac mc al el te".split())
 _MC = re.compile(r"^Mc([a-z])(?=[a-z]{2})")
@@ -26,7 +26,7 @@ _PLACEHOLDERS = frozenset({"doe", "john", "jane", "mustermann", "max"})
 
 
 class Name(NamedTuple):
-    """One name of one origin; ``offered``: its list is good enough to take substitutes from."""
+    """One name of one origin; ``offered``: its list is good enough to take pseudonyms from."""
 
     name: str
     part: str
@@ -161,7 +161,7 @@ def is_fit(name: Name, banned: frozenset[str], typical: Mapping[str, Set[str]]) 
     return not is_borrowed(name, typical)
 
 
-# Lists of names by country hold those of immigrants too. They are no substitutes for names of the country's language,
+# Lists of names by country hold those of immigrants too. They are no pseudonyms of names of the country's language,
 # and weigh little when the origin of a name is asked for.
 _WEST = frozenset("english american irish german dutch french scandinavian finnish italian spanish estonian".split())
 _ELSEWHERE = frozenset(

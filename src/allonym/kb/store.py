@@ -17,7 +17,7 @@ OWN, TRANSLATED, ALIAS = 0, 1, 2
 
 
 class Source(NamedTuple):
-    """Where facts come from."""
+    """A source of facts: its name, version, licence, the credit line, and what was taken."""
 
     name: str
     version: str

@@ -29,7 +29,7 @@ LISTED = 20  # damaged lines that are named
 _DEPTH = 40  # of the tree of classes
 _LEVELS = 6  # of districts between a town and its region
 _WELL_KNOWN = 20  # sitelinks from which a person counts as famous
-_BEARERS = 3  # people of whom one must bear a name for it to be a substitute
+_BEARERS = 3  # people of whom one must bear a name for it to be a pseudonym
 _COPIED = ("nationality", "street", "title", "event", "work", "product", "award", "law")
 """Kinds that are copied from the base that is shipped: Wikidata has no such items, or only real ones, at which no
 pseudonym may point."""

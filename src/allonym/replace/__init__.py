@@ -1,8 +1,8 @@
-"""What stands where something identifying stood: operators, and the plan that they fill.
+"""Operators, which make replacements, and the plan that holds all edits of a document.
 
-An operator is a function ``(mention, setting, *, option=default, ...) -> str``. It gets one :class:`Mention` and says
-what replaces it. Its keyword-only parameters are its options in a policy; their names and types are checked when the
-policy is read. Pick one by name from ``allonym.registry.operators``, or register your own::
+An operator is a function ``(mention, setting, *, option=default, ...) -> str``. It gets one :class:`Mention` and
+returns its replacement. Its keyword-only parameters are its options in a policy; their names and types are checked when
+the policy is read. Pick one by name from ``allonym.registry.operators``, or register your own::
 
     def shout(mention: Mention, setting: Setting, *, sign: str = "!") -> str:
         return mention.label + sign

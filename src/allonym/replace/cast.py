@@ -47,7 +47,7 @@ def _distinctive_words(text: str) -> tuple[str, ...]:
 
 
 class Ledger:
-    """Which key has which value in one document, and in its scope where a vault is open.
+    """A record of which key has which value in one document, and in its scope where a vault is open.
 
     A *kind* is a space of values, such as ``family name`` or ``city``: within it no two keys get the same value.
     """

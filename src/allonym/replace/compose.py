@@ -58,7 +58,7 @@ UNNUMBERED = "\0tag"
 
 
 class Linkage(Protocol):
-    """What :func:`allonym.link.link` returns."""
+    """The result of :func:`allonym.link.link`: entities, and notes on how they were linked."""
 
     @property
     def entities(self) -> Sequence[Entity]: ...
@@ -205,19 +205,18 @@ def make_plan(
     book: Book | None = None,
     given: Mapping[Span, tuple[str, str]] = _NONE_DECIDED,
 ) -> Plan:
-    """The plan that replaces each mention of each entity as the policy says.
+    """Make the plan that replaces each mention of each entity as the policy says.
 
     Args:
         document: the text that the entities were found in.
-        linked: what :func:`allonym.link.link` made, or entities; no two mentions may overlap.
+        linked: the result of :func:`allonym.link.link`, or entities; no two mentions may overlap.
         policy: operator and options per label, and how tags are written.
         key: secret of at least 16 bytes for keyed operators.
-        scope: names the release; ``hash`` and ``shift_dates`` give other values in another scope.
+        scope: name of the release; ``hash`` and ``shift_dates`` give other values in another scope.
         notes: remarks to keep in the plan, beside those of ``linked``.
-        book: the scope's pages of a vault: entities that it knows keep their replacements, and what is replaced is
-            written into it.
-        given: mention to replacement and operator where both are settled already, whatever the policy says, e.g.
-            ``("Acme", "swap@1")``. The sentence around it is kept right as everywhere.
+        book: the scope's book of a vault: entities that it knows keep their replacements, and new ones are added.
+        given: mention to replacement and operator where both are decided already, whatever the policy says, e.g.
+            ``("Acme", "swap@1")``. The sentence around it is adapted as everywhere.
 
     Raises:
         UsageError: the policy uses a keyed operator and there is no key, or an operator's options are wrong.

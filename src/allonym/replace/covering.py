@@ -142,7 +142,7 @@ def strays(text: str, mentions: Sequence[Interval]) -> Iterable[Interval]:
     - any of these spelled, ``C-o-n-n-o-r``, and any of six letters and more with gaps anywhere.
 
     A form of four letters and more counts inside of a word, too: the complete word is covered. In scripts without
-    blanks two letters will do.
+    blanks two letters are enough.
 
     Args:
         text: the text.

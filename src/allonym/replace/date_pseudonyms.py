@@ -3,7 +3,7 @@
 - Full dates move by the same number of days, so that intervals between them stay to the day; format, granularity and
   language stay. A year alone moves by the shift in whole years, a quarter, half or season as its middle does, so that
   each may stay where it is. A month moves by at least one month. Decades and centuries stay.
-- A weekday alone moves along, unless whole weeks are moved. Times of day, durations and what is told from today
+- A weekday alone moves along, unless whole weeks are moved. Times of day, durations and times relative to today
   ("last Tuesday", "yesterday", "gestern") stay: they say nothing without the date.
 - An age moves by one or two years, the same for all ages, and dates of birth by as many years more than other dates,
   so that an age still is what date and date of birth tell. No age becomes less than one year.

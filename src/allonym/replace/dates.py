@@ -1,4 +1,4 @@
-"""Reading dates in several languages, and moving them by a keyed number of days."""
+"""Reads dates in several languages, and moves them by a keyed number of days."""
 
 from __future__ import annotations
 
@@ -239,10 +239,10 @@ def shift_dates(
     subject: str = "",
     keep_weekday: bool = False,
 ) -> str:
-    """The date, moved by the same secret number of days throughout the document, written as it was.
+    """Write the date as it was written, moved by the same secret number of days throughout the document.
 
     Intervals between full dates are kept to the day. A document is known by its id, or by its text where it has none.
-    What is no date in a known form, and a year or a weekday alone, becomes a tag; a time of day stays as it is.
+    A text that is no date in a known form, and a year or a weekday alone, becomes a tag; a time of day stays.
 
     Args:
         max_days: the most that a date moves either way, 1 to 36,500; it never moves by 0.

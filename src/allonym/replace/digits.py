@@ -1,4 +1,4 @@
-"""Reading the letters and digits of a number or code however it is written, and writing others in their places.
+"""Reads the letters and digits of a number or code however it is written, and writes others in their places.
 
 Separators, grouping, case and script stay: ``(212) 555-0143``, ``４１１１``, ``five five five, double one``.
 """

@@ -61,13 +61,13 @@ def generalise(
     width: int = 10,
     top: int = 90,
 ) -> str:
-    """A coarser value: the year of a date, the band of an age, the magnitude of a number, the area of a postal code.
+    """Write a coarser value: the year of a date, the band of an age, the magnitude of a number, the area of a postcode.
 
     IP addresses become their /24 or /48 network, coordinates keep one decimal (about 11 km), times become parts of
-    the day. What it cannot read becomes a tag, never the original; so do places.
+    the day. Values that it cannot read become tags, never the original; so do places.
 
     Args:
-        level: what is left of a date.
+        level: the part of a date that stays.
         order: how ``03/04/2020`` is read.
         width: years in an age band (1: ages under ``top`` stay exact), and points in a percentage's band.
         top: ages from here on are one band.

@@ -97,7 +97,7 @@ def llm(
     mode: Literal["tags", "names"] = "tags",
     on_failure: Literal["offline", "fail"] = "offline",
 ) -> str:
-    """A fictional value from the language model that the policy's table ``[llm]`` names; see the how-to.
+    """Write a fictional value from the language model that the policy's table ``[llm]`` names; see the how-to.
 
     The model's answers are verified, and change nothing but mentions. With a vault, an entity keeps its value in all
     documents of a scope; without one, each document is asked for by itself.

@@ -1,4 +1,4 @@
-"""Local parts of e-mail addresses and user names: made of the new person's name as the old ones are of the old name.
+"""Pseudonyms of local parts and user names: made of the new person's name as the old ones are of the old name.
 
 ``sarah.connor``, ``sconnor84`` and ``connors`` are read as words, initials and beginnings of the names of the
 document's people. What fits one person gets the same pattern of the new name; what fits several is nobody's. What fits

@@ -1,4 +1,4 @@
-"""How a person's name is written: its words and their roles, initials, spelled letters, forms for women."""
+"""Reads and writes names of people: words and their roles, initials, spelled letters, forms for women."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Internet addresses from ranges that are kept for documentation, and codes of the same shape.
+"""Pseudonyms of IP addresses, from ranges that are reserved for documentation; digits and codes of the same shape.
 
 IPv4: 192.0.2.0/24, 198.51.100.0/24, 203.0.113.0/24 (RFC 5737), then 198.18.0.0/15 (RFC 2544); IPv6: 2001:db8::/32
 (RFC 3849). Private addresses stay private. Addresses of one network stay in one network where there are enough. No

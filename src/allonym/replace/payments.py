@@ -1,4 +1,4 @@
-"""Numbers of cards, bank accounts and wallets that pay nothing: test cards, invented banks, wallets without a key."""
+"""Pseudonyms of cards, bank accounts and wallets: test cards, invented banks, wallets without a key."""
 
 from __future__ import annotations
 

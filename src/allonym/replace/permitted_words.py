@@ -1,4 +1,4 @@
-"""Which words may stay in the pseudonym of a time, an age or a form of address: those of a list, and no others.
+"""Words that may stay in the pseudonym of a time, an age or a form of address: those of a list, and no others.
 
 A detector may mark more than a time: ``the year connor died``, ``sarah's 40th birthday``. A word that is in no list
 here may be somebody's name, so that a tag must replace all of it.

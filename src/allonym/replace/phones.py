@@ -1,4 +1,4 @@
-"""Telephone numbers that nobody has: reserved for films and books where the country reserves some.
+"""Pseudonyms of telephone numbers: numbers that the country reserves for films and books, where it reserves some.
 
 North America: the exchange 555 with 0100 to 0199, in another area code of the same country; toll-free codes stay.
 Elsewhere the blocks of ``phones.tsv`` with as many digits. A country without such a block gets a number of the same
@@ -49,7 +49,7 @@ class Phone(NamedTuple):
 
     @property
     def key(self) -> str:
-        """The same however the number is written."""
+        """A key that is the same however the number is written."""
         return f"{self.country}:{self.digits}"
 
 

@@ -100,7 +100,7 @@ def pseudonym(
     order: Literal["mdy", "dmy"] = "mdy",
     kb: str = "",
 ) -> str:
-    """Another person, place, organization, date or number of the same kind; a tag where none is known.
+    """Write another person, place, organization, date or number of the same kind; a tag where none is known.
 
     All mentions of one entity follow the same pseudonym ("Sarah Connor", "Ms Connor", "S. C.", s.connor@...), what is
     related moves along (a capital with its country, a club with its town, relatives share their new family name), and

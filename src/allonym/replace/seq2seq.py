@@ -1,4 +1,4 @@
-"""Pseudonyms from a model that rewrites text (P4's Seq2Seq-PS, section 3.2), of whose output only these are used.
+"""Pseudonyms from a model that rewrites text (P4's Seq2Seq-PS, section 3.2). No other change of the model is used.
 
 The model rewrites the document passage by passage; see :mod:`allonym.replace.aligned`. What it writes in place of a
 mention is a proposal for the entity; whatever it changes elsewhere is rejected, and a remark says how often. A proposal
@@ -83,7 +83,7 @@ def seq2seq(
     device: str = "cpu",
     allow_download: bool = False,
 ) -> str:
-    """The pseudonym that a model writes as it rewrites the text; an offline one where that cannot be used.
+    """Write the pseudonym that a model proposes as it rewrites the text; an offline one where that cannot be used.
 
     All mentions of one entity follow one pseudonym, none holds a word of an original, no two entities share one, and
     nothing but mentions changes. A method of P4 (Seq2Seq-PS).

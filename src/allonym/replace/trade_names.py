@@ -1,4 +1,4 @@
-"""How the names of organizations are read: legal forms, words that say the sort, places, families, other words."""
+"""Reads the names of organizations: legal forms, words that say the sort, places, families, other words."""
 
 from __future__ import annotations
 
