@@ -34,6 +34,7 @@ from allonym.report.page import (
     Tag,
     Text,
 )
+from allonym.report.pages import read_resource
 from allonym.report.plots import (
     Axis,
     Bar,
@@ -258,7 +259,7 @@ def test_estimates_say_what_they_rest_on():
 
 
 def palettes() -> dict[str, dict[str, str]]:
-    style = module._read_resource("style.css")
+    style = read_resource("templates/style.css")
     light = dict(re.findall(r"--([\w-]+): (#\w{6})", style.split("@media")[0]))
     dark = dict(re.findall(r"--([\w-]+): (#\w{6})", style.split(':root[data-theme="dark"]')[1].split("}")[0]))
     return {"light": light, "dark": dark}
@@ -291,7 +292,7 @@ def test_texts_and_marks_stand_out(theme):
 
 
 def test_the_dark_colours_are_the_same_by_choice_and_by_system():
-    style = module._read_resource("style.css")
+    style = read_resource("templates/style.css")
     system = re.search(r':root:not\(\[data-theme="light"\]\) \{(.*?)\}', style, re.DOTALL)[1]
     choice = re.search(r':root\[data-theme="dark"\] \{(.*?)\}', style, re.DOTALL)[1]
     assert system.split() == choice.split()

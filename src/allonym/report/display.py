@@ -7,14 +7,10 @@ anything; everything that comes from the document is escaped.
 from __future__ import annotations
 
 import re
-from base64 import b64encode
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
-from hashlib import sha256
 from html import escape
-from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
 
@@ -27,8 +23,10 @@ from allonym.pipeline import Anonymized, AnyPolicy, detect
 from allonym.plan import Edit, Plan, apply
 from allonym.policy import Policy
 from allonym.report.families import FAMILIES, find_family, format_label
+from allonym.report.pages import read_resource, write_policy
 from allonym.resolve import resolve
 
+_STYLE = "templates/display.css"
 SENSITIVE = "This page holds the original text. Keep it as safe as the text itself."
 _LINE = re.compile(r"[^\n]*(?:\n(?:[ \t\r]*\n)*)?")
 _ARTICLE = "article@"
@@ -68,7 +66,7 @@ class Display:
         return f"Display({len(self.document.text)} characters, {what})"
 
     def _repr_html_(self) -> str:
-        return f"<style>{_read_style()}</style>\n{self._draw_view()}"
+        return f"<style>{read_resource('templates/display.css')}</style>\n{self._draw_view()}"
 
     @property
     def html(self) -> str:
@@ -227,9 +225,7 @@ def display(
 
 def draw_page(views: Sequence[Display], title: str = "") -> str:
     """One page of several documents, as :attr:`Display.html` is of one; ``title`` is by default the first one's."""
-    style = _read_style()
-    digest = b64encode(sha256(style.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    style = read_resource(_STYLE)
     title = _escape_text(title or next((view.title for view in views), "Findings"))
     parts = [
         f"<h2>{_escape_text(view.title)}</h2>\n{view._draw_view()}" if len(views) > 1 else view._draw_view()
@@ -237,7 +233,7 @@ def draw_page(views: Sequence[Display], title: str = "") -> str:
     ]
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{escape(policy)}">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{escape(write_policy(style))}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n<meta name="referrer" content="no-referrer">\n'
         f'<meta name="robots" content="noindex">\n<title>{title}</title>\n<style>{style}</style>\n</head>\n'
@@ -354,11 +350,6 @@ def _escape_text(text: str) -> str:
 
 def _count_noun(number: int, singular: str, plural: str = "") -> str:
     return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
-
-
-@cache
-def _read_style() -> str:
-    return files("allonym").joinpath("report", "templates", "display.css").read_text(encoding="utf-8")
 
 
 def _write_footer() -> str:

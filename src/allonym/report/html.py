@@ -7,20 +7,17 @@ script by their digests and nothing else, so that not even a slip could run or l
 from __future__ import annotations
 
 import json
-from base64 import b64encode
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from hashlib import sha256
-from importlib.resources import files
 from itertools import count
 from typing import TYPE_CHECKING
 
-from allonym.errors import MissingExtra
 from allonym.report.bars import draw_bars
 from allonym.report.bubbles import LEVELS, draw_bubbles, find_step
 from allonym.report.charts import draw_chart
 from allonym.report.numbers import format_cell, format_number, list_digits, list_methods
 from allonym.report.page import Block, Key, Mark, Page, Reader, Section
+from allonym.report.pages import embed_resources, load_templates, read_resource
 from allonym.report.plots import Bars, Bubbles, Chart
 from allonym.report.svg import draw_shape, draw_tag, name_colour
 
@@ -46,16 +43,11 @@ def html(page: Page) -> str:
     context = {"draw": draw_block, "ident": lambda: f"b{next(numbers)}", "anchor": lambda section: anchors[id(section)]}
     module = environment.get_template("blocks.html").make_module(context)
     macros |= {name: getattr(module, f"draw_{name}") for name in _list_kinds()}
-    style, script = _read_resource("style.css"), _read_resource("page.js")
-    safe = environment.globals["safe"]
     return environment.get_template("page.html").render(
         **context,
         page=page,
         footer=page.footer or _write_footer(),
-        style=safe(style),  # type: ignore[operator]
-        script=safe(script),  # type: ignore[operator]
-        policy=f"default-src 'none'; style-src {_hash_content(style)}; script-src {_hash_content(script)}; "
-        "base-uri 'none'; form-action 'none'",
+        **embed_resources(read_resource("templates/style.css"), read_resource("templates/page.js")),
     )
 
 
@@ -96,19 +88,8 @@ def list_orders(reader: Reader) -> list[str]:
 
 @cache
 def _load_environment() -> Environment:
-    try:
-        from jinja2 import Environment, PackageLoader, StrictUndefined
-        from markupsafe import Markup
-    except ImportError as error:
-        raise MissingExtra("the HTML report", "swap") from error
-    environment = Environment(
-        loader=PackageLoader("allonym.report", "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
+    environment = load_templates("allonym.report", "the HTML report", "swap")
+    from markupsafe import Markup
 
     def draw_picture(block: Block, ident: str) -> Markup:
         if isinstance(block, Chart):
@@ -123,7 +104,6 @@ def _load_environment() -> Environment:
         return Markup(draw_tag("svg", drawing, class_="swatch", viewBox="0 0 14 14", aria_hidden="true"))
 
     environment.globals |= {
-        "safe": Markup,
         "picture": draw_picture,
         "swatch": draw_swatch,
         "show": format_cell,
@@ -166,15 +146,6 @@ def _assign_anchors(page: Page) -> dict[int, str]:
             names.add(name)
             out[id(block)] = name
     return out
-
-
-@cache
-def _read_resource(name: str) -> str:
-    return files("allonym").joinpath("report", "templates", name).read_text(encoding="utf-8")
-
-
-def _hash_content(content: str) -> str:
-    return f"'sha256-{b64encode(sha256(content.encode()).digest()).decode()}'"
 
 
 def _write_footer() -> str:

@@ -207,19 +207,6 @@ def _escape_text(text: str) -> str:
 
 
 _KINDS: dict[str, Callable[[Any, int], list[str]]] = {
-    "section": _draw_section,
-    "text": _draw_text,
-    "notice": _draw_notice,
-    "figures": _draw_figures,
-    "table": _draw_table,
-    "chart": _draw_chart,
-    "bars": _draw_bars,
-    "bubbles": _draw_bubbles,
-    "matrix": _draw_matrix,
-    "settings": _draw_settings,
-    "details": _draw_details,
-    "beside": _draw_beside,
-    "tabs": _draw_tabs,
-    "multiples": _draw_multiples,
-    "reader": _draw_reader,
+    name.removeprefix("_draw_"): draw for name, draw in globals().items() if name.startswith("_draw_")
 }
+"""Kind of a block to the function of that name."""

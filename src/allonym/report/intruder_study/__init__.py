@@ -6,14 +6,11 @@ described. Styles and script are inside; a content security policy allows these 
 
 from __future__ import annotations
 
-from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from functools import cache
-from hashlib import sha256
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from allonym.errors import MissingExtra
+from allonym.report.pages import embed_resources, load_templates, read_resource
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -69,10 +66,9 @@ def study_page(
         MissingExtra: Jinja2 is not installed.
     """
     shown = ("token", "text") if task == "judge" else ("token", "subject", "group", "link", "facts")
-    environment = _load_environment()
-    safe = environment.globals["safe"]
-    style, script = _read_shared("style.css") + _read_template("study.css"), _read_template("study.js")
-    return environment.get_template("study.html").render(
+    template = _load_environment().get_template("study.html")
+    style = read_resource("templates/style.css") + read_resource("intruder_study/templates/study.css")
+    return template.render(
         form=FORM,
         task=task,
         study=study,
@@ -85,41 +81,10 @@ def study_page(
         least=least,
         fictitious=fictitious,
         footer="This file holds everything it shows and asks no other computer for anything.",
-        style=safe(style),  # type: ignore[operator]
-        script=safe(script),  # type: ignore[operator]
-        policy=f"default-src 'none'; style-src {_hash_content(style)}; script-src {_hash_content(script)}; "
-        "base-uri 'none'; form-action 'none'",
+        **embed_resources(style, read_resource("intruder_study/templates/study.js")),
     )
 
 
 @cache
 def _load_environment() -> Environment:
-    try:
-        from jinja2 import Environment, PackageLoader, StrictUndefined
-        from markupsafe import Markup
-    except ImportError as error:
-        raise MissingExtra("pages of an intruder study", "evaluate") from error
-    environment = Environment(
-        loader=PackageLoader("allonym.report.intruder_study", "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.globals["safe"] = Markup
-    return environment
-
-
-@cache
-def _read_template(name: str) -> str:
-    return files("allonym").joinpath("report", "intruder_study", "templates", name).read_text(encoding="utf-8")
-
-
-@cache
-def _read_shared(name: str) -> str:
-    return files("allonym").joinpath("report", "templates", name).read_text(encoding="utf-8")
-
-
-def _hash_content(content: str) -> str:
-    return f"'sha256-{b64encode(sha256(content.encode()).digest()).decode()}'"
+    return load_templates("allonym.report.intruder_study", "pages of an intruder study", "evaluate")
