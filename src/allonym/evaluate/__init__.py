@@ -12,42 +12,83 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from allonym.errors import MissingExtra
-from allonym.text.placeholders import Placeholder
-from allonym.text.placeholders import find_placeholders as placeholders
+from allonym.text.placeholders import Placeholder as Placeholder
+from allonym.text.placeholders import find_placeholders as placeholders  # noqa: F401
 
 if TYPE_CHECKING:
-    from allonym.evaluate.annotated import read_annotated
-    from allonym.evaluate.classes import read_label_map
-    from allonym.evaluate.classification import Utility, utility_loss
-    from allonym.evaluate.construct import Construct, construct_loss
-    from allonym.evaluate.detection import Detection, detection
-    from allonym.evaluate.document_risk import DocumentRisk, document_risk
-    from allonym.evaluate.downstream import Downstream, downstream
-    from allonym.evaluate.finetuned import Training
-    from allonym.evaluate.found import found_between, found_by, found_in_plans
-    from allonym.evaluate.generations import GenerationLeaks, generations
-    from allonym.evaluate.guessing import AttributeGuesses, PersonGuesses, attribute_guesses, person_guesses
-    from allonym.evaluate.harden import Hardened, Hardening, Level, harden
-    from allonym.evaluate.information import Information, information_loss
-    from allonym.evaluate.intruder import Reidentification, reidentification
-    from allonym.evaluate.leaving import Contrast, contrasts
-    from allonym.evaluate.leftovers import leftovers
-    from allonym.evaluate.marking import Mark, Marked, read_marks, write_marks
-    from allonym.evaluate.outputs import OutputLeaks, output_leaks
-    from allonym.evaluate.people import Judgement, PeopleStudy, Truth, people_study
-    from allonym.evaluate.perplexity import perplexity
-    from allonym.evaluate.predicted import read_findings
-    from allonym.evaluate.profiles import Subject, fictitious_people
-    from allonym.evaluate.reading import Pairs, read_pairs
-    from allonym.evaluate.red_team import RedTeam, read_forms, red_team_sample, red_team_summary, write_forms
-    from allonym.evaluate.residual import ResidualRisk, residual_risk
-    from allonym.evaluate.scoring import Scoring, score_conversation
-    from allonym.evaluate.second_reading import SecondReading, second_reading
-    from allonym.evaluate.similarity import Similarity, similarity
-    from allonym.evaluate.study import Comparison, Evaluation, compare, evaluate
-    from allonym.evaluate.surface import Surface, ranks_of, removed, surface
-    from allonym.evaluate.syntheticity import Syntheticity, syntheticity
-    from allonym.evaluate.tab import unigram_bits
+    from allonym.evaluate.annotated import read_annotated as read_annotated
+    from allonym.evaluate.classes import read_label_map as read_label_map
+    from allonym.evaluate.classification import Utility as Utility
+    from allonym.evaluate.classification import utility_loss as utility_loss
+    from allonym.evaluate.construct import Construct as Construct
+    from allonym.evaluate.construct import construct_loss as construct_loss
+    from allonym.evaluate.detection import Detection as Detection
+    from allonym.evaluate.detection import detection as detection
+    from allonym.evaluate.document_risk import DocumentRisk as DocumentRisk
+    from allonym.evaluate.document_risk import document_risk as document_risk
+    from allonym.evaluate.downstream import Downstream as Downstream
+    from allonym.evaluate.downstream import downstream as downstream
+    from allonym.evaluate.finetuned import Training as Training
+    from allonym.evaluate.found import found_between as found_between
+    from allonym.evaluate.found import found_by as found_by
+    from allonym.evaluate.found import found_in_plans as found_in_plans
+    from allonym.evaluate.generations import GenerationLeaks as GenerationLeaks
+    from allonym.evaluate.generations import generations as generations
+    from allonym.evaluate.guessing import AttributeGuesses as AttributeGuesses
+    from allonym.evaluate.guessing import PersonGuesses as PersonGuesses
+    from allonym.evaluate.guessing import attribute_guesses as attribute_guesses
+    from allonym.evaluate.guessing import person_guesses as person_guesses
+    from allonym.evaluate.harden import Hardened as Hardened
+    from allonym.evaluate.harden import Hardening as Hardening
+    from allonym.evaluate.harden import Level as Level
+    from allonym.evaluate.harden import harden as harden
+    from allonym.evaluate.information import Information as Information
+    from allonym.evaluate.information import information_loss as information_loss
+    from allonym.evaluate.intruder import Reidentification as Reidentification
+    from allonym.evaluate.intruder import reidentification as reidentification
+    from allonym.evaluate.leaving import Contrast as Contrast
+    from allonym.evaluate.leaving import contrasts as contrasts
+    from allonym.evaluate.leftovers import leftovers as leftovers
+    from allonym.evaluate.marking import Mark as Mark
+    from allonym.evaluate.marking import Marked as Marked
+    from allonym.evaluate.marking import read_marks as read_marks
+    from allonym.evaluate.marking import write_marks as write_marks
+    from allonym.evaluate.outputs import OutputLeaks as OutputLeaks
+    from allonym.evaluate.outputs import output_leaks as output_leaks
+    from allonym.evaluate.people import Judgement as Judgement
+    from allonym.evaluate.people import PeopleStudy as PeopleStudy
+    from allonym.evaluate.people import Truth as Truth
+    from allonym.evaluate.people import people_study as people_study
+    from allonym.evaluate.perplexity import perplexity as perplexity
+    from allonym.evaluate.predicted import read_findings as read_findings
+    from allonym.evaluate.profiles import Subject as Subject
+    from allonym.evaluate.profiles import fictitious_people as fictitious_people
+    from allonym.evaluate.reading import Pairs as Pairs
+    from allonym.evaluate.reading import read_pairs as read_pairs
+    from allonym.evaluate.red_team import RedTeam as RedTeam
+    from allonym.evaluate.red_team import read_forms as read_forms
+    from allonym.evaluate.red_team import red_team_sample as red_team_sample
+    from allonym.evaluate.red_team import red_team_summary as red_team_summary
+    from allonym.evaluate.red_team import write_forms as write_forms
+    from allonym.evaluate.residual import ResidualRisk as ResidualRisk
+    from allonym.evaluate.residual import residual_risk as residual_risk
+    from allonym.evaluate.scoring import Scoring as Scoring
+    from allonym.evaluate.scoring import score_conversation as score_conversation
+    from allonym.evaluate.second_reading import SecondReading as SecondReading
+    from allonym.evaluate.second_reading import second_reading as second_reading
+    from allonym.evaluate.similarity import Similarity as Similarity
+    from allonym.evaluate.similarity import similarity as similarity
+    from allonym.evaluate.study import Comparison as Comparison
+    from allonym.evaluate.study import Evaluation as Evaluation
+    from allonym.evaluate.study import compare as compare
+    from allonym.evaluate.study import evaluate as evaluate
+    from allonym.evaluate.surface import Surface as Surface
+    from allonym.evaluate.surface import ranks_of as ranks_of
+    from allonym.evaluate.surface import removed as removed
+    from allonym.evaluate.surface import surface as surface
+    from allonym.evaluate.syntheticity import Syntheticity as Syntheticity
+    from allonym.evaluate.syntheticity import syntheticity as syntheticity
+    from allonym.evaluate.tab import unigram_bits as unigram_bits
 
 _HOMES: dict[str, tuple[str, ...]] = {
     "annotated": ("read_annotated",),
@@ -87,83 +128,7 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 NEEDED = ("scipy", "sklearn", "jinja2", "rouge_score", "wordfreq")
 """The packages of the extra ``evaluate``, as they are imported."""
 
-__all__ = [
-    "AttributeGuesses",
-    "Comparison",
-    "Construct",
-    "Contrast",
-    "Detection",
-    "DocumentRisk",
-    "Downstream",
-    "Evaluation",
-    "GenerationLeaks",
-    "Hardened",
-    "Hardening",
-    "Information",
-    "Judgement",
-    "Level",
-    "Mark",
-    "Marked",
-    "OutputLeaks",
-    "Pairs",
-    "PeopleStudy",
-    "PersonGuesses",
-    "Placeholder",
-    "RedTeam",
-    "Reidentification",
-    "ResidualRisk",
-    "Scoring",
-    "SecondReading",
-    "Similarity",
-    "Subject",
-    "Surface",
-    "Syntheticity",
-    "Training",
-    "Truth",
-    "Utility",
-    "attribute_guesses",
-    "compare",
-    "construct_loss",
-    "contrasts",
-    "detection",
-    "document_risk",
-    "downstream",
-    "evaluate",
-    "fictitious_people",
-    "found_between",
-    "found_by",
-    "found_in_plans",
-    "generations",
-    "harden",
-    "information_loss",
-    "leftovers",
-    "output_leaks",
-    "people_study",
-    "perplexity",
-    "person_guesses",
-    "placeholders",
-    "ranks_of",
-    "read_annotated",
-    "read_findings",
-    "read_forms",
-    "read_label_map",
-    "read_marks",
-    "read_pairs",
-    "red_team_sample",
-    "red_team_summary",
-    "reidentification",
-    "removed",
-    "residual_risk",
-    "score_conversation",
-    "second_reading",
-    "similarity",
-    "surface",
-    "syntheticity",
-    "unigram_bits",
-    "utility_loss",
-    "write_forms",
-    "write_marks",
-]
+__all__ = sorted((*_HOME_OF, "Placeholder", "placeholders"))
 
 
 def __getattr__(name: str) -> object:
