@@ -87,18 +87,22 @@ def link_people(
 
 def _unite_spellings(people: dict[Form, list[Span]], second_words: Mapping[str, str]) -> dict[Form, list[Span]]:
     """The mentions by form, where a name in its second spelling has the form of the first that it fits."""
+    second_words = {**second_words, **{second + "s": word + "s" for second, word in second_words.items()}}
     by_last: dict[str, list[tuple[str, ...]]] = {}
     for words, _ in people:
         if len(words) > 1:
             by_last.setdefault(split_name(words)[1][-1], []).append(words)
-    borne = {word for forms in by_last.values() for words in forms for word in words}
     united: dict[Form, list[Span]] = {}
-    for (words, gender), mentions in people.items():
+    borne: set[str] = set()  # words of full names that stay as they are
+    for (words, gender), mentions in sorted(people.items(), key=lambda item: -len(item[0][0])):
         first = tuple(second_words.get(word, word) for word in words)
-        if first != words:
+        if first != words and len(words) > 1:
             others = (form for form in by_last.get(split_name(first)[1][-1], ()) if form != words)
-            fits = any(same_person(first, form) for form in others) if len(words) > 1 else words[0] not in borne
-            words = first if fits else words
+            words = first if any(same_person(first, form) for form in others) else words
+        elif first != words and words[0] not in borne:
+            words = first
+        if len(words) > 1:
+            borne.update(words)
         united.setdefault((words, gender), []).extend(mentions)
     return united
 
