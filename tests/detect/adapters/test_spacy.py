@@ -71,9 +71,9 @@ def test_scores_of_a_span_group_are_carried_over(spacy, policy, tmp_path):
     doc = nlp(TEXT)
     doc.spans["sc"] = [doc.char_span(0, 9, "PERSON"), doc.char_span(15, 20, "ORG")]
     doc.spans["sc"].attrs["scores"] = [0.9, 0.25]
-    assert [tuple(f) for f in adapter._find_entities(doc, 10, "sc", 0.85)] == [
-        (10, 19, "PERSON", 0.9),
-        (25, 30, "ORG", 0.25),
+    assert [tuple(f) for f in adapter._find_entities(doc, "sc", 0.85)] == [
+        (0, 9, "PERSON", 0.9),
+        (15, 20, "ORG", 0.25),
     ]
 
 

@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from allonym.detect.adapters.labels import LabelMap
-from allonym.document import Document, Span
+from allonym.detect.adapters.offline import require_option
+from allonym.document import Document, Interval, Span
+from allonym.policy import Policy
 
 _UNREADABLE = re.compile("[\0\ud800-\udfff]")
 _MIDDLE = 0.5
@@ -30,6 +32,22 @@ class Found(NamedTuple):
     score: float
 
 
+class ModelSettings(NamedTuple):
+    """The options that the tables of all neural models share."""
+
+    model: str
+    batch_size: int
+    threshold: float
+    device: str
+    allow_download: bool
+
+    @classmethod
+    def read(cls, policy: Policy, detector: str) -> ModelSettings:
+        """Read the table ``[detect.DETECTOR]``; raise :class:`PolicyError` where it names no model."""
+        settings: Mapping[str, Any] = policy.settings(detector)
+        return cls(require_option(settings, detector), *(settings[name] for name in cls._fields[1:]))
+
+
 class Adapter:
     """A detector made from a function that returns a model's findings in each of several texts.
 
@@ -37,6 +55,7 @@ class Adapter:
         name: the detector's, for ``Span.source``.
         read: takes texts without NUL and lone surrogates, and returns the findings in each, in the same order.
         labels: maps the model's labels to the taxonomy.
+        cut: the windows of a text, which ``read`` gets one by one; by default the whole text.
         threshold: the least score of a finding, from 0 to under 1. Scores from there to 1 are rescaled to 0.5 to 1,
             since 0.5 is the default threshold of policies. Without one, all findings count with their own scores.
     """
@@ -44,14 +63,16 @@ class Adapter:
     def __init__(
         self,
         name: str,
-        read: Callable[[Sequence[str]], Sequence[Iterable[Found]]],
+        read: Callable[[Sequence[str]], Iterable[Iterable[Found]]],
         labels: LabelMap,
         threshold: float | None = None,
+        cut: Callable[[str], Iterable[Interval]] | None = None,
     ) -> None:
         self._name = name
         self._read = read
         self._labels = labels
         self._threshold = threshold
+        self._cut = cut or (lambda text: [(0, len(text))])
 
     def __call__(self, document: Document) -> list[Span]:
         return self.many([document])[0]
@@ -60,7 +81,11 @@ class Adapter:
         """The findings in each document; see :func:`allonym.detect.detect_each`."""
         # C libraries stop at a NUL and UTF-8 has no lone surrogates; the stand-ins keep all offsets.
         texts = [_UNREADABLE.sub(_substitute_unreadable, document.text) for document in documents]
-        return [self._map_findings(text, findings) for text, findings in zip(texts, self._read(texts), strict=True)]
+        windows = [(i, a, text[a:b]) for i, text in enumerate(texts) for a, b in self._cut(text)]
+        findings: list[list[Found]] = [[] for _ in texts]
+        for (i, offset, _), window in zip(windows, self._read([text for _, _, text in windows]), strict=True):
+            findings[i] += (Found(offset + f.start, offset + f.end, f.label, f.score) for f in window)
+        return [self._map_findings(text, each) for text, each in zip(texts, findings, strict=True)]
 
     def _map_findings(self, text: str, findings: Iterable[Found]) -> list[Span]:
         best: dict[tuple[int, int, str], float] = {}

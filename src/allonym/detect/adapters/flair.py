@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
-from allonym.detect.adapters import Adapter, Found
+from allonym.detect.adapters import Adapter, Found, ModelSettings
 from allonym.detect.adapters.labels import LabelMap
-from allonym.detect.adapters.offline import check_exists, import_library, load_offline, require_option
+from allonym.detect.adapters.offline import check_exists, import_library, load_offline
 from allonym.detect.adapters.windows import cut_windows
+from allonym.document import Interval
 from allonym.policy import Policy
 
 WORDS = 250
@@ -37,30 +38,26 @@ def build_detector(policy: Policy) -> Adapter:
         PolicyError, UnknownNameError: no model is named, or a label of it is not mapped.
         DataError: the model is not there.
     """
-    settings = policy.settings("flair")
-    name, size, threshold = require_option(settings, "flair"), settings["batch_size"], settings["threshold"]
-    assert isinstance(size, int) and isinstance(threshold, float)
-    tagger = _load_tagger(name, str(settings["device"]), bool(settings["allow_download"]))
+    settings = ModelSettings.read(policy, "flair")
+    tagger = _load_tagger(settings.model, settings.device, settings.allow_download)
     sentence = import_library("flair.data", "flair").Sentence
     splitter = import_library("flair.splitter", "flair").SegtokSentenceSplitter()
 
-    def read_texts(texts: Sequence[str]) -> list[list[Found]]:
-        pieces = [(i, a, sentence(text[a:b])) for i, text in enumerate(texts) for a, b in _split_sentences(text)]
-        tagger.predict([p[2] for p in pieces], mini_batch_size=size)
-        out: list[list[Found]] = [[] for _ in texts]
-        for i, offset, done in pieces:
-            for span in done.get_spans(tagger.tag_type):
-                label = span.get_label(tagger.tag_type)
-                out[i].append(Found(offset + span.start_position, offset + span.end_position, label.value, label.score))
-        return out
+    def read_windows(windows: Sequence[str]) -> Iterator[list[Found]]:
+        sentences = [sentence(window) for window in windows]
+        tagger.predict(sentences, mini_batch_size=settings.batch_size)
+        for tagged in sentences:
+            spans = [(s, s.get_label(tagger.tag_type)) for s in tagged.get_spans(tagger.tag_type)]
+            yield [Found(s.start_position, s.end_position, label.value, label.score) for s, label in spans]
 
-    def _split_sentences(text: str) -> Iterator[tuple[int, int]]:
+    def split_sentences(text: str) -> Iterator[Interval]:
         for part in splitter.split(text, link_sentences=False) if text.strip() else ():
             start = part.start_position
             stop = start + part[-1].end_position
             yield from ((start + a, start + b) for a, b in cut_windows(text[start:stop], WORDS, OVERLAP))
 
-    return Adapter("flair", read_texts, LabelMap(policy, "flair", ("conll", "spacy"), _list_labels(tagger)), threshold)
+    labels = LabelMap(policy, "flair", ("conll", "spacy"), _list_labels(tagger))
+    return Adapter("flair", read_windows, labels, settings.threshold, split_sentences)
 
 
 def _list_labels(tagger: Any) -> set[str]:

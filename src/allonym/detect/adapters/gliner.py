@@ -6,13 +6,13 @@ table ``[detect.gliner.labels]`` adds prompts or removes them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from allonym.detect.adapters import Adapter, Found
+from allonym.detect.adapters import Adapter, Found, ModelSettings
 from allonym.detect.adapters.labels import LabelMap, read_tables
-from allonym.detect.adapters.offline import import_library, load_offline, require_option
+from allonym.detect.adapters.offline import import_library, load_offline
 from allonym.detect.adapters.windows import cut_windows
 from allonym.document import Interval
 from allonym.errors import PolicyError
@@ -58,11 +58,9 @@ def build_detector(policy: Policy) -> Adapter:
         PolicyError: no model is named, nothing can be asked for, or the prompts leave no room for text.
         DataError: the model is not there.
     """
-    settings = policy.settings("gliner")
-    name, size, threshold = require_option(settings, "gliner"), settings["batch_size"], settings["threshold"]
-    assert isinstance(size, int) and isinstance(threshold, float)
+    settings = ModelSettings.read(policy, "gliner")
     prompts = list_prompts(policy)
-    model = _load_model(name, str(settings["device"]), bool(settings["allow_download"]))
+    model = _load_model(settings.model, settings.device, settings.allow_download)
     many = max(1, int(getattr(model.config, "max_types", 25)))
     groups = [list(prompts)[i : i + many] for i in range(0, len(prompts), many)]
     tokenizer = model.data_processor.transformer_tokenizer
@@ -73,20 +71,18 @@ def build_detector(policy: Policy) -> Adapter:
     def count_tokens(word: str) -> float:
         return max(len(tokenizer.tokenize(word)) / room, 1 / most)
 
-    def read_texts(texts: Sequence[str]) -> list[list[Found]]:
-        places = [
-            (i, a, text[a:b])
-            for i, text in enumerate(texts)
-            for a, b in cut_windows(text, 1.0, _OVERLAP, _split_words(model, text), count_tokens)
-        ]
-        out: list[list[Found]] = [[] for _ in texts]
-        for group in groups if places else ():
-            rows_by_window = model.inference([p[2] for p in places], group, threshold=threshold, batch_size=size)
-            for (i, offset, _), rows in zip(places, rows_by_window, strict=True):
-                out[i] += (Found(offset + r["start"], offset + r["end"], r["label"], float(r["score"])) for r in rows)
-        return out
+    def cut_text(text: str) -> Iterable[Interval]:
+        return cut_windows(text, 1.0, _OVERLAP, _split_words(model, text), count_tokens)
 
-    return Adapter("gliner", read_texts, _Prompted(policy, prompts), threshold)
+    def read_windows(windows: Sequence[str]) -> list[list[Found]]:
+        findings: list[list[Found]] = [[] for _ in windows]
+        for group in groups if windows else ():
+            options = {"threshold": settings.threshold, "batch_size": settings.batch_size}
+            for found_in_window, rows in zip(findings, model.inference(list(windows), group, **options), strict=True):
+                found_in_window += (Found(r["start"], r["end"], r["label"], float(r["score"])) for r in rows)
+        return findings
+
+    return Adapter("gliner", read_windows, _Prompted(policy, prompts), settings.threshold, cut_text)
 
 
 class _Prompted(LabelMap):

@@ -7,8 +7,8 @@ training. For other models MITIE's own tokenizer splits the text.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Iterator
+from functools import lru_cache, partial
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -52,21 +52,15 @@ def build_detector(policy: Policy) -> Adapter:
     threshold = settings["threshold"]
     assert isinstance(threshold, float)
 
-    def read_texts(texts: Sequence[str]) -> list[list[Found]]:
-        return [
-            [f for a, b in cut_windows(text, WORDS, OVERLAP) for f in _find_entities(text[a:b], a)] for text in texts
-        ]
-
-    def _find_entities(text: str, offset: int) -> Iterator[Found]:
+    def find_entities(text: str) -> Iterator[Found]:
         borders = split(text)
-        if not borders:
-            return
-        for where, label, margin in extractor.extract_entities([text[a:b] for a, b in borders]):
+        for where, label, margin in extractor.extract_entities([text[a:b] for a, b in borders]) if borders else ():
             start, end = borders[where[0]][0], borders[where[-1]][1]
-            yield Found(offset + start, offset + end, label, 1 / (1 + math.exp(-min(margin, 500.0))))
+            yield Found(start, end, label, 1 / (1 + math.exp(-min(margin, 500.0))))
 
+    labels = LabelMap(policy, "mitie", ("conll",), extractor.get_possible_ner_tags())
     return Adapter(
-        "mitie", read_texts, LabelMap(policy, "mitie", ("conll",), extractor.get_possible_ner_tags()), threshold
+        "mitie", partial(map, find_entities), labels, threshold, partial(cut_windows, limit=WORDS, overlap=OVERLAP)
     )
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache, partial
 from typing import Any
 
 from allonym.detect.adapters import Adapter, Found
@@ -44,18 +44,12 @@ def wrapped(thing: Any, policy: Policy, name: str = "presidio") -> Adapter:
     extra = policy.settings("presidio")["labels"]
     assert isinstance(extra, Mapping)
     # Recognizers may list fewer entities than they find, so a row of the policy's for another is no mistake.
-    return Adapter(name, _make_reader(analyze), LabelMap(policy, "presidio", ("presidio",), {*entities, *extra}))
+    labels = LabelMap(policy, "presidio", ("presidio",), {*entities, *extra})
 
+    def find_entities(text: str) -> Iterator[Found]:
+        return (Found(r.start, r.end, r.entity_type, r.score) for r in analyze(text))
 
-def _make_reader(ask: Callable[[str], Iterable[Any]]) -> Callable[[Sequence[str]], list[list[Found]]]:
-    def find_entities(text: str) -> list[Found]:
-        return [
-            Found(start + r.start, start + r.end, r.entity_type, r.score)
-            for start, end in cut_windows(text, WORDS, OVERLAP)
-            for r in ask(text[start:end])
-        ]
-
-    return lambda texts: [find_entities(text) for text in texts]
+    return Adapter(name, partial(map, find_entities), labels, cut=partial(cut_windows, limit=WORDS, overlap=OVERLAP))
 
 
 def build_detector(policy: Policy) -> Adapter:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from allonym.detect.adapters import Adapter, Found
@@ -14,8 +14,8 @@ from allonym.errors import DataError
 from allonym.policy import Policy
 
 WORDS = 20_000
-"""Words in a window; a pipeline refuses texts over a million characters, and its memory grows with the text."""
 OVERLAP = 50
+"""Words that two windows share. Windows are needed since a pipeline refuses texts over a million characters."""
 _FINDERS = ("ner", "beam_ner", "entity_ruler", "span_ruler", "spancat", "spancat_singlelabel")
 
 
@@ -53,17 +53,14 @@ def build_detector(policy: Policy) -> Adapter:
     if any(factory not in _FINDERS for _, factory in finders):
         model_labels |= set(policy.settings("spacy")["labels"])  # type: ignore[call-overload]  # other parts may set entities
 
-    def read_texts(texts: Sequence[str]) -> list[list[Found]]:
-        places = [(i, a, text[a:b]) for i, text in enumerate(texts) for a, b in cut_windows(text, WORDS, OVERLAP)]
-        out: list[list[Found]] = [[] for _ in texts]
-        for (i, offset, _), doc in zip(places, nlp.pipe((p[2] for p in places), batch_size=size), strict=True):
-            out[i] += _find_entities(doc, offset, group, score)
-        return out
+    def read_windows(windows: Sequence[str]) -> Iterator[Iterator[Found]]:
+        return (_find_entities(doc, group, score) for doc in nlp.pipe(windows, batch_size=size))
 
-    return Adapter("spacy", read_texts, LabelMap(policy, "spacy", ("spacy", "conll"), model_labels))
+    labels = LabelMap(policy, "spacy", ("spacy", "conll"), model_labels)
+    return Adapter("spacy", read_windows, labels, cut=partial(cut_windows, limit=WORDS, overlap=OVERLAP))
 
 
-def _find_entities(doc: Any, offset: int, group: str, score: float) -> Iterator[Found]:
+def _find_entities(doc: Any, group: str, score: float) -> Iterator[Found]:
     rows: list[tuple[Any, float]] = [(entity, score) for entity in doc.ents]
     if group:
         if group not in doc.spans:
@@ -73,4 +70,4 @@ def _find_entities(doc: Any, offset: int, group: str, score: float) -> Iterator[
         span_scores = [float(s) for s in scores] or [score] * len(spans)
         rows += zip(spans, span_scores, strict=True)
     for span, sure in rows:
-        yield Found(offset + span.start_char, offset + span.end_char, span.label_, sure)
+        yield Found(span.start_char, span.end_char, span.label_, sure)

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from allonym.detect.adapters import Adapter, Found
+from allonym.detect.adapters import Adapter, Found, ModelSettings
 from allonym.detect.adapters.labels import LabelMap
-from allonym.detect.adapters.offline import import_library, load_offline, require_option
+from allonym.detect.adapters.offline import import_library, load_offline
 from allonym.errors import DataError, PolicyError
 from allonym.policy import Policy
 
@@ -59,11 +59,8 @@ def build_detector(policy: Policy) -> Adapter:
         PolicyError, UnknownNameError: no model is named, or a label of it is not mapped.
         DataError: the model is not there, or is no token classifier with a fast tokenizer.
     """
-    settings = policy.settings("transformers")
-    name, size, threshold = require_option(settings, "transformers"), settings["batch_size"], settings["threshold"]
-    assert isinstance(size, int) and isinstance(threshold, float)
-    device = str(settings["device"])
-    tokenizer, network = _load_model(name, device, bool(settings["allow_download"]))
+    model, size, threshold, device, allow_download = ModelSettings.read(policy, "transformers")
+    tokenizer, network = _load_model(model, device, allow_download)
     tags = [_parse_tag(str(network.config.id2label[i])) for i in range(network.config.num_labels)]
     labels = LabelMap(policy, "transformers", ("conll", "spacy"), {label for _, label in tags if label != "O"})
     if all(label != "O" and labels(label) for _, label in tags):
