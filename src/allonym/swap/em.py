@@ -230,7 +230,7 @@ def compute_shard_sums(shard: Shard, parameters: Parameters, family: str, labels
 
 
 def _sum_labels(shard: Shard, labels: Array, k: int) -> Sums:
-    """B and r of soft labels, without the shrinking that parameters bring."""
+    """Return B and r of soft labels, without the shrinking that parameters bring."""
     X, shard_labels = shard.X, labels[shard.rows]
     size, pull = np.zeros(k), np.zeros((k, X.shape[1]))
     for block in iterate_blocks(len(X), X.shape[1], k):

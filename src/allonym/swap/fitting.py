@@ -67,12 +67,8 @@ def embed_corpus(
     if not corpus.chunks:
         raise DataError(NO_CHUNKS)
     embed = settings.embed
-    options = {
-        "model": embed.model or None,
-        "url": embed.url or None,
-        "key_env": embed.key_env or None,
-        "threads": workers if embed.name == "encoder" and spread is None else None,
-    }
+    options: dict[str, object] = {name: getattr(embed, name) or None for name in ("model", "url", "key_env")}
+    options["threads"] = workers if embed.name == "encoder" and spread is None else None
     embedder = open_embedder(embed.name, cache=cache, **options).over(spread)
     texts = [chunk.text for chunk in corpus.chunks]
     advance("embed", 0, len(texts))

@@ -34,7 +34,7 @@ class Made:
     """One draw of a release, written out.
 
     Attributes:
-        release: what it is a draw of; draw: its number; swaps: how many were made.
+        release: the release that was drawn; draw: number of the draw; swaps: how many were made.
         sequence: all swaps of the draw, of which the first ``swaps`` count.
         placed: slot to the slot whose entity takes its place.
         written: plans and texts, see :class:`allonym.swap.writing.Written`.

@@ -140,7 +140,7 @@ class SphericalMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     def fit_rows(
         self, rows: Rows, *, labels: ArrayLike | None = None, runs: Iterator[EmRun] | None = None
     ) -> SphericalMixture:
-        """:meth:`fit` to rows as :meth:`rows` gives them.
+        """Fit to rows that :meth:`rows` returned; see :meth:`fit`.
 
         Args:
             runs: the runs of this mixture's starts, if :func:`run_starts` was called for several mixtures.

@@ -325,10 +325,10 @@ def _link_corpus(
         return entities, ()
     chosen = choose_terms(phrases, classes, bounds, terms)
     out = []
-    for document, known, spans in zip(documents, entities, chosen.spans, strict=True):
-        covered = merge((s.start, s.end) for e in known for s in e.spans)
+    for document, linked_entities, spans in zip(documents, entities, chosen.spans, strict=True):
+        covered = merge((s.start, s.end) for e in linked_entities for s in e.spans)
         more = link(document, [s for s in spans if not _touches(covered, s)], taxonomy).entities
-        out.append(tuple(sorted((*known, *more), key=lambda e: e.spans[0])))
+        out.append(tuple(sorted((*linked_entities, *more), key=lambda e: e.spans[0])))
     return tuple(out), chosen.warnings
 
 

@@ -1,7 +1,7 @@
 """Rows of unit vectors in fixed shards, and sums over them in a fixed order: the same bits for any number of workers.
 
-Rounding makes sums depend on the order in which they are added. So what is summed over many rows is computed for one
-shard after the other, separately, and the shards' sums are added along a tree: pairwise by the shards' numbers, then
+Rounding makes sums depend on the order in which they are added. So sums over many rows are computed for each shard
+separately, and the shards' sums are added along a tree: pairwise by the shards' numbers, then
 the pairs pairwise, and so on; what has no neighbour goes up as it is. The number of rows and the size of a shard fix
 all of that. Who works on which shard, and when, does not matter. Within a shard a matrix product must not be cut up by
 the number of threads either: see :func:`one_thread`.
@@ -29,7 +29,7 @@ SIZE = 8192
 ALONE = 1 << 18
 """Numbers in the data up to which threads would cost more than they bring."""
 ROOM = 1 << 19
-"""About this many numbers are worked on at a time: rows of data and what is computed of them."""
+"""Numbers that are processed at a time, about: rows of data and results."""
 
 
 # Rows

@@ -147,7 +147,7 @@ class Run:
         state: Path | None = None,
         advance: Advance | None = None,
     ) -> Result:
-        """Choose, make, check.
+        """Choose a release, write its texts, and let intruders check it.
 
         Args:
             releases: of :meth:`search`.

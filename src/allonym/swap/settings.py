@@ -153,7 +153,7 @@ class Check:
     runs: int = _setting(5, "releases drawn", low=1)
     folds: int = _setting(10, "parts of the chunks; each is judged by a model that learnt from the others", low=2)
     llm_runs: int = _setting(0, "how many of the draws a language model judges; 0: all", low=0)
-    llm_kind: str = _setting("text", "kind of document that it is told, such as earnings call transcript")
+    llm_kind: str = _setting("text", "kind of document in its prompt, such as earnings call transcript")
     llm_reply: str = _setting("name", "form of its guesses; in the paper a ticker symbol (in Capital Letters)")
     llm_aliases: tuple[str, ...] = _setting((), "metadata keys whose values count as the protected one, such as ticker")
     llm_listed: bool = _setting(False, "it may choose from the protected values, unlike in the paper")

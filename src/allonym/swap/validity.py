@@ -193,7 +193,7 @@ class Ground:
         return self._fit[0]
 
     def cells(self, category: str) -> Any:
-        """(n,) int64: a number for the set of entities that each chunk holds in the category; 0 for none."""
+        """Return (n,) int64: a number for the set of entities that each chunk holds in the category; 0 for none."""
         if category not in self._cells:
             keys = self.keys
             self._cells[category] = number_sets([{keys[i][v] for v in s} for i, s in enumerate(self.slots[category])])
