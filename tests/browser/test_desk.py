@@ -168,7 +168,7 @@ def test_choices_keep_the_keyboard(letter: Any) -> None:
 
 def test_without_detectors_it_says_so(page: Any) -> None:
     paste(page, "Water is wet.")
-    page.get_by_text("Nothing found that this policy looks for.").wait_for()
+    page.get_by_text("This policy finds nothing in this text.").wait_for()
     page.get_by_text("Detectors", exact=True).click()
     for name in ("lexicon", "rules", "speakers", "spoken", "tagger"):
         page.get_by_role("checkbox", name=name).uncheck()

@@ -27,11 +27,11 @@ function all(root) {
     draw: (rows) => h("ul", { class: "lines" }, rows.map((job) => h("li", {}, line(job, `#/corpus/${job.id}`)))),
     empty: emptyState({
       title: "No corpus yet",
-      body: "Upload a collection of documents by companies, authors or hospitals. Their names change places, so that nobody can tell whose each text is, and you choose how far this goes.",
+      body: "Upload a collection of documents by companies, authors or hospitals. Their names change places, so that nobody can tell whose text is whose, and you choose how many.",
       icon: "split", actions: [button("New corpus", { icon: "plus", onclick: () => open(true) })],
     }),
   });
-  root.append(pageHead("Corpus", "Texts on the same topic exchange what would betray them. Each way to do so is a release with a risk and a utility; you choose.", [make]),
+  root.append(pageHead("Corpus", "Texts on the same topic exchange names and other identifiers. Each way to do so is a release with a risk and a utility; you choose one.", [make]),
     h("div", { class: "stack wide" }, form, list));
   list.reload();
 }

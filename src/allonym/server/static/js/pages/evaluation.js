@@ -28,7 +28,7 @@ function all(root) {
     },
     draw: (rows) => h("ul", { class: "lines" }, rows.map((job) => h("li", {}, line(job, `#/evaluation/${job.id}`)))),
     empty: emptyState({
-      title: "No evaluation yet", body: "Give the originals and the anonymised texts: what is still there, what intruders find, and what was lost is measured.",
+      title: "No evaluation yet", body: "Upload the originals and the anonymised texts to measure leaks, what intruders find, and how much utility is left.",
       icon: "chart", actions: [button("New evaluation", { icon: "plus", onclick: () => open(true) })],
     }),
   });
@@ -42,9 +42,9 @@ function evaluateForm(hide) {
     const files = fileList({ onchange: () => check() });
     return { files, element: h("div", { class: "stack" }, h("h3", {}, name), dropZone({ label: says, accept: FILES, onfiles: ([file]) => files.set([file]) }), files) };
   });
-  const text = field({ label: "Field of the text", control: input({ placeholder: "text", spellcheck: "false" }), hint: "Of JSON Lines and tables. Empty: all text." });
-  const subject = field({ label: "Field of whom a text is about", control: input({ placeholder: "subject", spellcheck: "false" }), hint: "Lets intruders try to find them." });
-  const label = field({ label: "Field of a class", control: input({ placeholder: "sector", spellcheck: "false" }), hint: "Tells whether a classifier still learns it." });
+  const text = field({ label: "Field with the text", control: input({ placeholder: "text", spellcheck: "false" }), hint: "For JSON Lines and tables. Empty: all text." });
+  const subject = field({ label: "Field with the person a text is about", control: input({ placeholder: "subject", spellcheck: "false" }), hint: "Lets intruders try to find them." });
+  const label = field({ label: "Field with a class", control: input({ placeholder: "sector", spellcheck: "false" }), hint: "Measures whether a classifier can still learn it." });
   const failed = h("div", { hidden: true });
   const sent = progress({ value: 0 });
   sent.hidden = true;
@@ -101,7 +101,7 @@ function one(root, id) {
   return () => { leave(); themed?.disconnect(); };
 }
 
-const SIDES = { risk: "What is at risk", utility: "What is left of its use" };
+const SIDES = { risk: "Residual risk", utility: "Remaining utility" };
 
 /** The headline figures of a report. */
 function headlines(report) {
@@ -109,7 +109,7 @@ function headlines(report) {
   const groups = Object.entries(SIDES).map(([side, title]) => [title, rows.filter((row) => row.side === side)]).filter(([, list]) => list.length);
   const skipped = report.skipped ?? [];
   return h("div", { class: "stack wide" },
-    !groups.length && emptyState({ title: "No headline", body: "Nothing could be measured on these texts. The report says why.", icon: "chart" }),
+    !groups.length && emptyState({ title: "No headline", body: "Nothing could be measured on these texts. The report explains why.", icon: "chart" }),
     groups.map(([title, list]) => h("div", { class: "stack" }, h("h2", {}, `${title}`), h("dl", { class: "figures" }, list.map(card)))),
     skipped.length > 0 && h("details", { class: "more" }, h("summary", {}, `${many(skipped.length, "measure")} not taken`),
       h("ul", { class: "plain" }, skipped.map((one_) => h("li", {}, h("strong", {}, one_.title), ": ", one_.reason)))));

@@ -97,7 +97,7 @@ export function resultPath(job, name) {
 
 /** The results as buttons that download them. */
 export function results(job) {
-  if (!job.results?.length) return h("p", { class: "muted small" }, job.state === "done" ? "It left no files." : "");
+  if (!job.results?.length) return h("p", { class: "muted small" }, job.state === "done" ? "There are no result files." : "");
   return h("ul", { class: "results" }, job.results.map((one) => {
     const press = button(one.name, { icon: "save", small: true });
     press.addEventListener("click", () => busy(press, async () => {
@@ -138,8 +138,8 @@ export function actions(job, changed) {
 /** What a job says that did not end well, or that did and came to nothing with what was asked for later. */
 export function trouble(job) {
   if (!ended(job)) return null;
-  if (job.error || job.state === "failed") return notice(job.error ?? "It failed without a word.", { kind: "danger" });
-  if (job.state === "cancelled") return notice("It was cancelled. What it had done is not kept.", { kind: "warn" });
+  if (job.error || job.state === "failed") return notice(job.error ?? "It failed without an error message.", { kind: "danger" });
+  if (job.state === "cancelled") return notice("It was cancelled. Its partial results were removed.", { kind: "warn" });
   return null;
 }
 

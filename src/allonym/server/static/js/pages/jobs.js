@@ -39,7 +39,7 @@ function all(root, opened) {
         { key: "actions", label: h("span", { class: "out-of-sight" }, "Actions"), render: (job) => h("div", { class: "row end" }, actions(job, () => list.reload())) },
       ],
     }),
-    empty: emptyState({ title: "No jobs yet", body: "Files that you upload are worked on in the background, also when you close this page.", icon: "clock" }),
+    empty: emptyState({ title: "No jobs yet", body: "Uploaded files are processed in the background, even after you close this page.", icon: "clock" }),
   });
   kind.addEventListener("change", () => list.reload(true));
   const { make, form, open } = folded("New job", makeForm);
@@ -62,10 +62,10 @@ function makeForm(hide) {
   const files = fileList({ onchange: () => { send.disabled = !files.files.length; } });
   const zone = dropZone({ label: "Drop files here: texts, Word, tables, JSON Lines, mail", accept: FILES, multiple: true, onfiles: (more) => files.add(more) });
   const policy = policyChoice();
-  const column = field({ label: "Field", control: input({ placeholder: "text", spellcheck: "false" }), hint: "Of tables and JSON Lines: the column or key that holds the text. Several with commas between." });
+  const column = field({ label: "Field", control: input({ placeholder: "text", spellcheck: "false" }), hint: "For tables and JSON Lines: the column or key that holds the text; separate several with commas." });
   const scopes = {
-    anonymize: "Keep what was replaced under this name, so that it can be restored. Empty: nothing is kept.",
-    restore: "Where the originals are kept: the scope that was named when the files were anonymised.",
+    anonymize: "Store originals in the vault under this name, so that they can be restored. Empty: nothing is stored.",
+    restore: "The vault scope that was named when the files were anonymised.",
   };
   const scope = field({ label: "Vault scope", control: input({ placeholder: "interviews", spellcheck: "false", maxlength: 200 }), hint: scopes.anonymize });
   const failed = h("div", { hidden: true });

@@ -47,7 +47,7 @@ export function policyChoice({ initial = "default", label = "Policy" } = {}) {
     chosen.addEventListener("change", describe);
     describe();
 
-    const own = checkbox("Set one bar of confidence for everything");
+    const own = checkbox("Set one confidence threshold for everything");
     const bar = h("input", { type: "range", class: "slider", min: "0", max: "1", step: "0.05", "aria-label": "Confidence", props: { value: 0.5 }, disabled: true });
     const barWords = h("output", { class: "numbers small nowrap" });
     const told = () => { barWords.textContent = own.control.checked ? Number(bar.value).toFixed(2) : "as the policy says"; bar.disabled = !own.control.checked; };
@@ -56,12 +56,12 @@ export function policyChoice({ initial = "default", label = "Policy" } = {}) {
     told();
 
     const all = select([{ value: "", label: "As the policy says" }, ...operators.filter((o) => o.name !== "llm").map((o) => ({ value: o.name, label: o.name }))]);
-    const allField = field({ label: "Replace everything by", control: all, hint: "" });
+    const allField = field({ label: "One operator for everything", control: all, hint: "" });
     const off = new Set();
     const list = h("ul", { class: "chips" });
     const add = labelSelect(labels, { any: "Leave a label in…" });
     const drawOff = () => fill(list, [...off].map((name) => h("li", {}, h("span", { class: "badge" }, readable(name),
-      h("button", { type: "button", class: "chip-drop", "aria-label": `Do not leave ${readable(name)} in`, onclick: () => { off.delete(name); drawOff(); } }, icon("close"))))));
+      h("button", { type: "button", class: "chip-drop", "aria-label": `Look for ${readable(name)} again`, onclick: () => { off.delete(name); drawOff(); } }, icon("close"))))));
     add.addEventListener("change", () => { if (add.value) off.add(add.value); add.value = ""; drawOff(); });
     fill(element,
       field({ label, control: chosen }), about,

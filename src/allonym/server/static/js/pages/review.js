@@ -32,7 +32,7 @@ async function showProject(root, name) {
   const make = {
     documents: () => queueView(project, { changed: async () => drawHead(await get(pathOf(name))) }),
     agreement: () => agreementView(name),
-    terms: () => termList({ title: "Terms of this project", says: "What is always found, and what never is, in this project alone. Decisions in the queue add to it.", project: name }),
+    terms: () => termList({ title: "Terms of this project", says: "Terms that are always or never found in this project alone. Decisions in the queue add to them.", project: name }),
     export: () => exportView(project),
   };
   for (const id of Object.keys(panels)) panels[id] = h("div", {});

@@ -33,7 +33,7 @@ function all(root) {
     }),
     empty: emptyState({
       title: "No studies yet", icon: "people",
-      body: "Give anonymised texts and whom they are about. Invited people, who need no account, try to find out; the table of results says how often they do.",
+      body: "Upload anonymised texts with the people they are about. Invited people, who need no account, try to identify them; the results show how often they do.",
       actions: [button("New study", { icon: "plus", onclick: () => open(true) })],
     }),
   });
@@ -149,7 +149,7 @@ function people(study, path, reload) {
     small: true, kind: "quiet", icon: "trash", "aria-label": `Withdraw the invitation to page ${r.page}`,
     onclick: async ({ currentTarget: press }) => {
       const lost = r.answered ? ` ${many(r.answered, "answer")} of this person ${r.answered === 1 ? "is" : "are"} removed.` : "";
-      if (!(await confirm({ title: `Withdraw the invitation to page ${r.page}?`, body: `Its link works no more, and the page can be given to somebody else.${lost}`, action: "Withdraw", danger: true }))) return;
+      if (!(await confirm({ title: `Withdraw the invitation to page ${r.page}?`, body: `Its link stops working, and the page can go to somebody else.${lost}`, action: "Withdraw", danger: true }))) return;
       try {
         await busy(press, () => remove(`${path}/invitations/${r.page}`));
         await reload();

@@ -150,7 +150,7 @@ export class Card {
             h("span", { class: "tiny muted" }, "start"), edge("start", -1, "left", "Start one to the left (Shift: a word)"), edge("start", 1, "right", "Start one to the right (Shift: a word)"),
             h("span", { class: "tiny muted" }, "end"), edge("end", -1, "left", "End one to the left (Shift: a word)"), edge("end", 1, "right", "End one to the right (Shift: a word)")),
           h("span", { class: "label" }, "Entity"),
-          h("div", { class: "row still" }, same, iconButton("split", "Split off: somebody else of this name (S)", { small: true, disabled: !owner.shared(mark), onclick: () => this.do("split") })),
+          h("div", { class: "row still" }, same, iconButton("split", "Split off as another entity (S)", { small: true, disabled: !owner.shared(mark), onclick: () => this.do("split") })),
         ]),
       alike > 0 && this.alikeBox(alike, alike === 1 ? "also the other mention with these words" : `also the ${alike} other mentions with these words`),
       h("p", { class: "tiny muted breaks" }, source(mark)),

@@ -55,7 +55,7 @@ export class Choices {
         h("div", { class: "spread tiny muted" }, h("span", {}, "finds more"), h("span", {}, "only what is sure"))),
       h("div", { class: "stack" }, changed, field({ label: "For all labels", control: this.overall }), this.rows, this.off),
       h("details", { class: "fold" }, h("summary", {}, h("h3", {}, "Detectors")), this.detectors),
-      field({ label: "Keep in the vault under", control: this.scope, hint: "A name for what belongs together, such as a case. Then the same person gets the same replacement in all its texts, and originals come back later too." }));
+      field({ label: "Keep in the vault under", control: this.scope, hint: "A name for texts that belong together, such as a case. A person then has the same replacement in all of them, and originals can be restored later." }));
     this.draw();
   }
 
@@ -114,7 +114,7 @@ export class Choices {
         this.choose({ detectors: same ? null : now });
       });
       return box;
-    }), !running.size && h("p", { class: "small muted" }, "Nobody looks: only what you mark is replaced."));
+    }), !running.size && h("p", { class: "small muted" }, "No detector is on: only what you mark is replaced."));
     fill(this.off, choice.off.length > 0 && h("span", { class: "small muted" }, "Not looked for:"), choice.off.map((label) =>
       button(readable(label), { small: true, icon: "plus", dataset: { choice: label }, "aria-label": `Look for ${readable(label)} again`, onclick: () => this.choose({ off: choice.off.filter((l) => l !== label) }) })));
     this.key = "";
@@ -138,7 +138,7 @@ export class Choices {
     if (labels !== this.key) {
       this.key = labels;
       this.parts = new Map(list.map(([label]) => [label, this.row(label)]));
-      fill(this.rows, [...this.parts.values()].map((p) => p.element), !list.length && h("li", { class: "small muted" }, "Each label that is found can be replaced in its own way."));
+      fill(this.rows, [...this.parts.values()].map((p) => p.element), !list.length && h("li", { class: "small muted" }, "Each label in the text can have its own operator."));
     }
     for (const [label, n] of list) this.parts.get(label).update(n, samples.get(label));
   }

@@ -48,7 +48,7 @@ export class MentionList {
     this.marks = shown.slice(0, this.most);
     fill(this.list, this.marks.map((m) => this.row(m, draft.text)));
     fill(this.rest, shown.length > this.most && button(`Show more (${shown.length - this.most} left)`, { small: true, onclick: () => { this.most += STEP; this.draw(); } }),
-      !shown.length && emptyState({ icon: "list", title: draft.marks.length ? "None like that" : "No mentions yet", body: draft.marks.length ? "" : "What identifies somebody appears here as you type." }));
+      !shown.length && emptyState({ icon: "list", title: draft.marks.length ? "No matches" : "No mentions yet", body: draft.marks.length ? "" : "Mentions that identify somebody appear here as you type." }));
     if (focused >= 0) this.list.children[Math.min(focused, this.list.children.length - 1)]?.firstChild.focus();
   }
 

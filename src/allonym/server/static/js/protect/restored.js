@@ -31,7 +31,7 @@ export class RestoredView {
       h("div", { class: "row" }, badge(`${restored} restored`, "good"), unknown > 0 && badge(`${unknown} not restored`, "warn"),
         [...rules].filter(([name]) => name !== "exact").map(([name, n]) => badge(`${n} × ${rule(name)}`))),
       notes.length > 0 && notice(h("div", { class: "stack tight small" }, remarks(notes).map((n) => h("span", {}, n))), { kind: "warn" }),
-      !restored && !unknown && notice("Nothing in this text stands for something that is known here."));
+      !restored && !unknown && notice("No replacement in this text is known here."));
     const out = [];
     let at = 0;
     for (const f of [...found, ...left].sort((a, b) => a.start - b.start)) {

@@ -8,7 +8,7 @@ import { Draft } from "./draft.js";
 import { Editor } from "./editor.js";
 import { RestoredView } from "./restored.js";
 
-const WITHOUT = "Your role may not bring originals back. Ask a reviewer or an admin.";
+const WITHOUT = "Your role may not restore originals. Ask a reviewer or an admin.";
 
 /** The pane. `does`: anonymise(), saveItems() for the menu. */
 export class ResultPane {
@@ -25,7 +25,7 @@ export class ResultPane {
   build() {
     this.editor = new Editor({
       label: "Result",
-      placeholder: "What your text becomes appears here.",
+      placeholder: "The anonymised text appears here.",
       onedit: (at, removed, inserted, typing) => this.edit(at, removed, inserted, typing),
       onundo: () => this.step("undo"),
       onredo: () => this.step("redo"),
@@ -110,7 +110,7 @@ export class ResultPane {
     const out = [];
     if (desk.failed && !this.open) out.push(notice(said(desk.failed), { kind: "danger" }));
     else if (work.result && this.open && !work.result.fresh) {
-      out.push(notice("Your text or your choices have changed since; restoring goes by what was anonymised.", { kind: "warn", actions: [
+      out.push(notice("Your text or your choices have changed since. Originals are restored as they were anonymised.", { kind: "warn", actions: [
         button("Anonymise again", { small: true, onclick: () => this.does.anonymise() }),
         button("Back to the preview", { small: true, onclick: () => this.dropAnswer() }),
       ] }));
@@ -123,7 +123,7 @@ export class ResultPane {
     this.restoreButton.disabled = !may_ || !something || (!work.result && !desk.space.scope);
     this.answerButton.hidden = !may_ || this.open;
     const plainly = !work.result && work.answer !== null && !desk.space.scope;
-    this.why.textContent = !may_ ? WITHOUT : plainly ? "Name the scope in the vault under Policy, so that it is known what stands for what." : work.result && this.open ? "Change the text or paste what you got back, then restore." : "";
+    this.why.textContent = !may_ ? WITHOUT : plainly ? "Name the vault scope under Policy, so that the replacements can be looked up." : work.result && this.open ? "Change the text or paste what you got back, then restore." : "";
     this.restoreButton.setAttribute("aria-describedby", this.why.id);
     this.copyButton.disabled = !this.current();
   }
@@ -178,7 +178,7 @@ export class ResultPane {
 
   /** Whether the answer may go; asks where there is one. */
   async mayDrop() {
-    return !this.work.answer?.trim() || confirm({ title: "Drop the answer?", body: "What you pasted or changed on the right goes.", action: "Drop it", danger: true });
+    return !this.work.answer?.trim() || confirm({ title: "Drop the answer?", body: "Your text and changes on the right will be lost.", action: "Drop it", danger: true });
   }
 
   async copy() {

@@ -188,7 +188,7 @@ export class TextPane {
   nothing() {
     const { desk, draft } = this;
     if (!draft.text.trim() || draft.annotated !== draft.version) return "Labels appear here.";
-    return desk.running?.length === 0 ? "No detector looks: only what you mark is replaced." : "Nothing found that this policy looks for.";
+    return desk.running?.length === 0 ? "No detector is on: only what you mark is replaced." : "This policy finds nothing in this text.";
   }
 
   told() {

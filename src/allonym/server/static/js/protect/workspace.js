@@ -73,7 +73,7 @@ window.addEventListener("beforeunload", (event) => {
 
 /** Whether all that lies on the desk may go; asks where something of it would be lost. */
 export async function mayGo(title, action) {
-  return !desk?.dirty || confirm({ title, body: "Your corrections go, and so do answers and plans that no vault keeps.", action, danger: true });
+  return !desk?.dirty || confirm({ title, body: "Your corrections will be lost, and so will answers and plans that are in no vault.", action, danger: true });
 }
 
 /** The desk of the person who is signed in; another person's is cleared away. */

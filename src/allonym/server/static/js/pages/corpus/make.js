@@ -44,22 +44,22 @@ export function swapForm({ started, hide }) {
   const fail = (error) => { fill(failed, notice(said(error), { kind: "danger" })); failed.hidden = false; };
 
   const text = field({ label: "Text", control: select([]), hint: "The field that holds the document." });
-  const protect = field({ label: "Protect", control: select([]), hint: "Nobody shall guess this from the text: company, author, hospital." });
+  const protect = field({ label: "Protect", control: select([]), hint: "The attribute that nobody should guess from a text: company, author, hospital." });
   const told = h("p", { class: "small muted" });
   const preset = field({ label: "Settings", control: select([
     { value: "default", label: "Default" }, { value: "p1", label: "As in the paper" }, { value: "earnings", label: "Earnings calls" }]) });
   const effort = field({ label: "Search", control: select([
     { value: "quick", label: "Quick: a first look" }, { value: "usual", label: "Usual" }, { value: "thorough", label: "Thorough: more draws, steadier numbers" }], { value: "usual" }) });
   const states = CATEGORIES.map((category) => ({ category, pick: segments({ label: category, value: "swap", options: [{ value: "swap", label: "exchange" }, { value: "fixed", label: "keep" }] }) }));
-  const clusters = field({ label: "Topics", control: input({ type: "number", min: 0, max: 500, value: "0" }), hint: "How many clusters; 0: as many as the texts speak for." });
-  const vectors = field({ label: "Vectors", control: select([{ value: "", label: "Sentence encoder" }, { value: "lsa", label: "The corpus's own words: faster, any language" }]), hint: "By what passages count as alike." });
+  const clusters = field({ label: "Topics", control: input({ type: "number", min: 0, max: 500, value: "0" }), hint: "Number of clusters; 0: chosen from the texts." });
+  const vectors = field({ label: "Vectors", control: select([{ value: "", label: "Sentence encoder" }, { value: "lsa", label: "The corpus's own words: faster, any language" }]), hint: "How the similarity of passages is measured." });
   const seed = field({ label: "Seed", control: input({ type: "number", min: 0, value: "0" }), hint: "The same seed draws the same exchanges." });
   const sent = progress({ value: 0 });
   sent.hidden = true;
   const send = button("Start", { kind: "primary", icon: "play", type: "submit" });
   rest.append(
     h("div", { class: "two" }, text, protect), told,
-    h("fieldset", { class: "stack tight" }, h("legend", { class: "label" }, "What changes places"), h("div", { class: "states" }, states.map(({ category, pick }) => h("div", {}, h("span", {}, category), pick)))),
+    h("fieldset", { class: "stack tight" }, h("legend", { class: "label" }, "Categories that change places"), h("div", { class: "states" }, states.map(({ category, pick }) => h("div", {}, h("span", {}, category), pick)))),
     h("details", { class: "more" }, h("summary", {}, "More choices"), h("div", { class: "two" }, effort, preset, vectors, clusters, seed)));
   const foot = h("div", { class: "row" }, send, button("Cancel", { kind: "quiet", onclick: hide }));
   send.disabled = true;
@@ -70,7 +70,7 @@ export function swapForm({ started, hide }) {
     const many = field_.values.size;
     const of = found.whole ? "" : "the first ";
     told.textContent = `${count(many)} different ${many === 1 ? "value" : "values"} of “${field_.name}” in ${of}${count(found.records)} documents.`;
-    protect.wrong(many < 2 ? "It has one value only: there is nothing to tell apart." : "");
+    protect.wrong(many < 2 ? "It has only one value, so there is nothing to guess." : "");
   };
   const take = async (one) => {
     failed.hidden = true;

@@ -54,7 +54,7 @@ function draw(root, job, found, { chosen, files }) {
     const base = found.baseline && Number.isFinite(middle(found.baseline.risk)) ? { x: middle(found.baseline.utility ?? 1), y: middle(found.baseline.risk), label: "as it is" } : null;
     const unit = lift([...points, ...(base ? [base] : [])]);
     picture = plane({
-      points, baseline: base, xLimit: { at: 1, label: "beyond: counts as 1" }, xName: "Utility: how much of what texts speak of stays",
+      points, baseline: base, xLimit: { at: 1, label: "beyond: counts as 1" }, xName: "Utility: how much of the content stays",
       yName: `Risk R${unit ? ` − 1, in units of ${power(unit)}` : ""}${population ? `, at a population of ${power(population)}` : ""}`,
       label: "Risk and utility of every release. Arrow keys move between releases, Enter picks one.",
       onPick: pick, onPoint: point,
@@ -186,7 +186,7 @@ function draw(root, job, found, { chosen, files }) {
       h("section", { class: "card stack", "aria-label": "Risk and utility" },
         h("h2", {}, "Risk and utility"),
         place, legend,
-        h("p", { class: "small muted" }, "Each mark is one release: which names change places, and how far. To the right, texts keep more of what they speak of; further down, less of the corpus stays unique. Risk and utility are estimates: intervals are drawn for the release you look at.")),
+        h("p", { class: "small muted" }, "Each mark is one release: which names change places, and how far. Further right, texts keep more of their content; further down, less of the corpus stays unique. Risk and utility are estimates: intervals are drawn for the release you look at.")),
       detail),
     h("section", { class: "stack", "aria-label": "All releases" }, h("div", { class: "spread" }, h("h2", {}, "Releases"), frontierOnly), h("div", { class: "tall" }, list)),
     reader,

@@ -27,9 +27,9 @@ function draw(found) {
     h("dl", { class: "figures" },
       figure("Read by two", count(found.documents), "documents"),
       figure("The same said of", share(found.same / found.documents, 0), `${count(found.same)} documents`),
-      found.spans && figure("Agreement", number(middle(found.spans.kappa), 2), "Cohen's kappa on all that identifies"),
+      found.spans && figure("Agreement", number(middle(found.spans.kappa), 2), "Cohen's kappa on all identifying spans"),
       found.marks && figure("On what was missed", number(middle(found.marks.overlap), 2), "F1 of marks that overlap")),
-    h("div", { class: "two" }, measures("On all that identifies", found.spans), measures("On what was missed, alone", found.marks)),
+    h("div", { class: "two" }, measures("On all that identifies", found.spans), measures("On leaks alone", found.marks)),
     found.by_label.length > 0 && h("div", { class: "stack" }, h("h2", {}, "By label"), table({
       rows: found.by_label,
       columns: [

@@ -113,7 +113,7 @@ export async function showDocument(root, project, id) {
 
   const head = h("div", {});
   const element = h("div", { class: "review-doc stack" }, head, failed,
-    view.locked && notice(doc.state === "done" ? "This document is settled. It cannot be changed any more." : "Both reviewers are done and do not say the same. Somebody who may adjudicate decides."),
+    view.locked && notice(doc.state === "done" ? "This document is settled. It cannot be changed any more." : "Both reviewers are done and disagree. An adjudicator decides."),
     split,
     h("div", { class: "with-side" }, panes, panel));
   root.append(h("a", { class: "back", href: route(`review/${encodeURIComponent(project)}`) }, icon("left"), project), element);

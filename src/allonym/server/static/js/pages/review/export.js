@@ -19,7 +19,7 @@ export function exportView(project) {
   }));
   return h("section", { class: "stack" }, h("h2", {}, "Training data"),
     h("p", {}, done ? `${many(done, "settled document")} of this project, with what identifies in each, as JSON Lines.` : "There are no settled documents yet."),
-    notice("The file holds the original texts. The audit log tells who took it.", { kind: "warn" }),
+    notice("The file holds the original texts. The audit log records who exports it.", { kind: "warn" }),
     h("div", {}, press),
     h("h3", {}, "Train the tagger with it"),
     copyable(`allonym train ner --from-reviews ${name} --out model`));

@@ -43,7 +43,7 @@ function quoted(view, start, end, label) {
 function stretch(view, target) {
   const { start, end } = target;
   const head = target.type === "proposal"
-    ? [h("h2", {}, "Was this missed?"), h("p", { class: "small muted" }, `A second reading takes it for ${readable(target.label).toLowerCase()}, ${share(target.score, 0)} sure. Much of what it proposes is no mistake.`)]
+    ? [h("h2", {}, "Was this missed?"), h("p", { class: "small muted" }, `A second reading proposes ${readable(target.label).toLowerCase()}, ${share(target.score, 0)} sure. Many of its proposals are no mistakes.`)]
     : [h("h2", {}, "Selected text")];
   if (view.locked) return [...head, quoted(view, start, end)];
   const label = labelSelect(view.labels, { value: target.label ?? view.lastLabel, "aria-label": "Label" });

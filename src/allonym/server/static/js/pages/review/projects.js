@@ -21,11 +21,11 @@ export function projectsView(root) {
     draw: (rows) => h("ul", { class: "grid cards" }, rows.map(card)),
     empty: emptyState({
       title: "No projects yet", icon: "list",
-      body: may("adjudicate") ? "A project holds documents that two people read independently: what was missed, and what was replaced for nothing." : "Somebody who may adjudicate makes one.",
+      body: may("adjudicate") ? "A project holds documents that two people review independently: they mark leaks and needless replacements." : "Somebody who may adjudicate makes one.",
       actions: may("adjudicate") ? [button("New project", { icon: "plus", onclick: ask })] : [],
     }),
   });
-  root.append(pageHead("Review", "People read what was anonymised, the riskiest documents first. What they decide counts at once, and teaches the tagger.", may("adjudicate") ? [button("New project", { kind: "primary", icon: "plus", onclick: ask })] : []), list);
+  root.append(pageHead("Review", "People review anonymised documents, the riskiest first. Their decisions apply at once, and the tagger can learn from them.", may("adjudicate") ? [button("New project", { kind: "primary", icon: "plus", onclick: ask })] : []), list);
   list.reload();
 }
 
@@ -74,7 +74,7 @@ function ask() {
 export function del(project) {
   const press = button("Remove", { kind: "quiet", icon: "trash" });
   press.addEventListener("click", async () => {
-    if (!(await confirm({ title: `Remove ${project.name}?`, body: `Its ${many(project.documents, "document")}, all that was said of them, and its terms are removed. This cannot be undone.`, action: "Remove", danger: true }))) return;
+    if (!(await confirm({ title: `Remove ${project.name}?`, body: `Its ${many(project.documents, "document")}, their reviews and its terms are removed. This cannot be undone.`, action: "Remove", danger: true }))) return;
     try {
       await busy(press, () => remove(pathOf(project.name)));
       go("review");

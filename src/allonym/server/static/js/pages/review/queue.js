@@ -28,7 +28,7 @@ export function riskBar({ risk, bound }) {
   const kind = risk >= 5 ? "high" : risk >= 2 ? "middle" : "low";
   const bar = h("span", { class: `risk-fill ${kind}` });
   bar.style.setProperty("--share", String(Math.min(1, risk / MOST)));
-  return h("span", { class: "risk", title: `Expected residual risk ${number(risk, 1)} points of P2's scale; ${bound} if all that a second reading proposes were missed. P2's limit is 5.` },
+  return h("span", { class: "risk", title: `Expected residual risk ${number(risk, 1)} points on P2's scale; ${bound} if every proposal of the second reading is a leak. P2's limit is 5.` },
     h("span", { class: "risk-track", "aria-hidden": "true" }, bar), h("span", { class: "out-of-sight" }, "Risk "), h("span", { class: "numbers strong" }, number(risk, 1)));
 }
 
@@ -67,9 +67,9 @@ export function queueView(project, { changed }) {
         { key: "mentions", label: "Findings", number: true },
       ],
     }),
-    empty: () => (state.value || find.value.trim() ? emptyState({ title: "No document is like that", icon: "file", body: "Another state or another id may have some." }) : emptyState({
+    empty: () => (state.value || find.value.trim() ? emptyState({ title: "No document is like that", icon: "file", body: "Try another state or another id." }) : emptyState({
       title: "No documents yet", icon: "file",
-      body: may("adjudicate") ? "Add the texts that are to be reviewed. They are anonymised under the project's policy, and read a second time for what may have been missed." : "Somebody who may adjudicate adds them.",
+      body: may("adjudicate") ? "Add the texts to review. They are anonymised under the project's policy, and a second reading looks for leaks." : "Somebody who may adjudicate adds them.",
     })),
   });
   const add = may("adjudicate") && button("Add documents", { icon: "upload", onclick: () => askDocuments(project.name, () => { list.reload(true); changed(); }) });

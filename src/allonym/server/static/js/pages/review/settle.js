@@ -37,7 +37,7 @@ export function differences(doc, reading, view) {
     fill(element,
       h("div", { class: "spread" },
         h("div", { class: "stack tight" }, h("h2", {}, rows.length ? `${many(rows.length, "difference")}` : "No difference"),
-          h("p", { class: "small muted" }, rows.length ? `${left ? `${left} open; it can be settled once all are decided. ` : "All decided. "}What both said alike is taken over.` : "Both reviewers said the same.")),
+          h("p", { class: "small muted" }, rows.length ? `${left ? `${left} open; it can be settled once all are decided. ` : "All decided. "}What both said alike is taken over.` : "Both reviewers agree.")),
         h("div", { class: "row" }, button(`All as ${a.reviewer}`, { small: true, onclick: () => all(a, "a") }), button(`All as ${b.reviewer}`, { small: true, onclick: () => all(b, "b") }))),
       rows.length > 0 && h("ol", { class: "differences" }, rows.map((row) => h("li", {},
         h("button", { type: "button", class: "link cut", onclick: () => view.show(row.target) }, view.text(row.start, row.end)),

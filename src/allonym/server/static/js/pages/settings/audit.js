@@ -30,6 +30,6 @@ export function auditTab() {
   const first = () => load().then(() => fill(list, shown)).catch((error) => fill(list, errorState(error, first)));
   first();
   return h("section", { class: "stack" },
-    h("div", { class: "stack tight" }, h("h2", {}, "Audit log"), h("p", { class: "muted" }, "Who did what. No text is ever in it. What was restored from the vault is also in the vault's own log.")),
+    h("div", { class: "stack tight" }, h("h2", {}, "Audit log"), h("p", { class: "muted" }, "Who did what, without any text. The vault also has its own log of what was restored.")),
     list, h("div", { class: "row" }, more));
 }

@@ -70,7 +70,7 @@ function ask(reload) {
       reload();
       dialog({
         title: `Key ${made.name}`,
-        body: h("div", { class: "stack" }, notice("Copy it now. It is not kept in a form that could be shown again.", { kind: "warn" }), copyable(made.key)),
+        body: h("div", { class: "stack" }, notice("Copy it now: it cannot be shown again.", { kind: "warn" }), copyable(made.key)),
       }).hold();
     } catch (error) {
       fill(failed, notice(said(error), { kind: "danger" }));

@@ -10,7 +10,7 @@ import { choices, labelSelect } from "../policychoice.js";
 export const KINDS = { dictionary: ["always found", "accent"], exclusion: ["never found", "warn"] };
 
 export function listsTab() {
-  return termList({ title: "Lists", says: "Terms that are always found, and terms that never are. They hold for every policy, at once." });
+  return termList({ title: "Lists", says: "Terms that are always or never found. They apply to every policy at once." });
 }
 
 /** A list of terms with a form to add one; `project` keeps it to one project's. */
@@ -37,7 +37,7 @@ function draw(rows, reload) {
     press.addEventListener("click", async () => {
       try {
         await busy(press, () => remove(`/v1/lists/${encodeURIComponent(row.id)}`));
-        toast("Removed. It no longer counts.");
+        toast("Removed. It no longer applies.");
       } catch (error) {
         toast(said(error), { kind: "danger" });
       }

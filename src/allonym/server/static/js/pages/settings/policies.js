@@ -19,7 +19,7 @@ export function policiesTab() {
   };
   load();
   return h("section", { class: "stack" },
-    h("div", { class: "spread" }, h("div", { class: "stack tight" }, h("h2", {}, "Policies"), h("p", { class: "muted" }, "A policy says what is looked for and what replaces it.")),
+    h("div", { class: "spread" }, h("div", { class: "stack tight" }, h("h2", {}, "Policies"), h("p", { class: "muted" }, "A policy decides what is detected and how it is replaced.")),
       may("admin") && button("New policy", { kind: "primary", icon: "plus", onclick: () => edit(null, load) })),
     list);
 }

@@ -38,11 +38,11 @@ function draw(users, reload) {
   };
   const actions = (user) => {
     if (user.name === current().name) return h("div", { class: "row end muted small" }, "you");
-    const lock = button(user.active ? "Let in no more" : "Let in again", { small: true, kind: "quiet", icon: "lock" });
+    const lock = button(user.active ? "Deactivate" : "Let in again", { small: true, kind: "quiet", icon: "lock" });
     lock.addEventListener("click", () => act(() => patch(path(user), { active: !user.active }), lock));
     const drop = button("Remove", { small: true, kind: "quiet", icon: "trash", "aria-label": `Remove ${user.name}` });
     drop.addEventListener("click", async () => {
-      if (await confirm({ title: `Remove ${user.name}?`, body: "Their sessions and keys end at once. What they did stays in the audit log.", action: "Remove", danger: true })) act(() => remove(path(user)), drop);
+      if (await confirm({ title: `Remove ${user.name}?`, body: "Their sessions and keys end at once. Their actions stay in the audit log.", action: "Remove", danger: true })) act(() => remove(path(user)), drop);
     });
     return h("div", { class: "row end" }, lock, drop);
   };

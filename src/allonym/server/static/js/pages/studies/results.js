@@ -14,13 +14,13 @@ export function resultsView(results) {
     h("section", { class: "stack", "aria-label": "Results" }, h("h2", {}, "Results"),
       h("dl", { class: "figures" },
         figure("Identified", share(middle(overall.identified)), between(overall.identified) || `of ${many(overall.texts, "text")}`),
-        figure("Found by one person at least", share(middle(results.found_by_any)), between(results.found_by_any)),
+        figure("Identified by at least one person", share(middle(results.found_by_any)), between(results.found_by_any)),
         figure("A claim to know is right", share(middle(results.trusted)), said ? `${claims.claimed_right} of ${many(said, "claim")}` : "nobody claimed to know"),
         figure("Right by chance", share(middle(results.by_chance)), "how often a guess passes for somebody else")),
       h("p", { class: "small muted" }, `${many(results.judgements, "judgement")} by ${many(results.judges, "person", "people")}${results.unread ? `; ${many(results.unread, "text")} nobody has read yet` : ""}. A text counts as identified where the guesses' mean similarity to the name is ${number(results.cut, 2)} or more.`)),
     h("section", { class: "stack", "aria-label": "By group" }, rates(results)),
     h("section", { class: "stack", "aria-label": "Texts" }, texts(results.rows)),
-    h("div", { class: "two" }, words("What gave people away", results.revealed, "In reasons where the person was identified"), words("What was learnt all the same", results.kept, "Where the person was not identified")));
+    h("div", { class: "two" }, words("What gave people away", results.revealed, "In reasons where the person was identified"), words("Learnt without identifying", results.kept, "Where the person was not identified")));
 }
 
 function between(value, write = share) {
@@ -56,7 +56,7 @@ function texts(rows) {
       { key: "judgements", label: "Judgements", number: true, sort: (r) => r.judgements },
       { key: "identified", label: "Identified", sort: (r) => Number(r.identified), render: (r) => (r.identified ? badge("identified", "danger") : badge("not", "good")) },
     ],
-    empty: "No text is like that.",
+    empty: "No text matches.",
   });
   const more = h("button", { type: "button", class: "button small" });
   const draw = () => {
