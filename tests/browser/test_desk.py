@@ -172,7 +172,7 @@ def test_without_detectors_it_says_so(page: Any) -> None:
     page.get_by_text("Detectors", exact=True).click()
     for name in ("lexicon", "rules", "speakers", "spoken", "tagger"):
         page.get_by_role("checkbox", name=name).uncheck()
-    page.get_by_text("No detector looks").wait_for()
+    page.get_by_text("No detector is on").wait_for()
 
 
 def test_detection_that_fails_is_told(page: Any, server: Server) -> None:

@@ -291,7 +291,7 @@ def test_who_may_not_restore_is_told_why(open_page: Callable[..., Any], another:
     page.keyboard.press("Control+Enter")
     page.get_by_text("its plan is kept").wait_for()
     assert page.get_by_role("button", name="Restore", exact=True).is_disabled()
-    page.get_by_text("Your role may not bring originals back").wait_for()
+    page.get_by_text("Your role may not restore originals").wait_for()
     assert page.get_by_role("link", name="Studies").count() == 0
 
 
