@@ -23,6 +23,7 @@ from allonym.server.routes.jobs import format_disposition
 from allonym.server.routes.parameters import Anonymizing, AnyServices, Detecting
 from allonym.server.services import Services
 from allonym.server.wire import files as wire
+from allonym.server.wire.base import Place
 
 router = APIRouter(prefix="/v1/files", tags=["files"])
 MOST_PLANS = 64 << 20
@@ -57,7 +58,7 @@ def _describe_text(text: files.Text) -> wire.FileText:
         wire.FileTurn(
             start=turn.start,
             end=turn.end,
-            speaker=turn.speaker and wire.Place(start=turn.speaker[0], end=turn.speaker[1]),
+            speaker=turn.speaker and Place(start=turn.speaker[0], end=turn.speaker[1]),
         )
         for turn in text.turns
     ]

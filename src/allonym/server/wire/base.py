@@ -34,6 +34,19 @@ class Wire(BaseModel):
         return cls.model_validate({name: values[name] for name in cls.model_fields if name in values})
 
 
+class Place(Wire):
+    """A stretch of a text."""
+
+    start: int
+    end: int
+
+
+class LabelledPlace(Place):
+    """A stretch of a text with its label."""
+
+    label: str
+
+
 class Problem(Wire):
     """An error. It names configuration and places, never text."""
 

@@ -1,4 +1,4 @@
-"""What can be chosen: labels, operators, detectors, policies."""
+"""Labels, operators, detectors and policies that a request can choose."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Labels(Wire):
 
 
 class OperatorOut(Wire):
-    """A way to replace."""
+    """An operator: a way to make a replacement."""
 
     name: str
     reversible: bool
@@ -33,20 +33,20 @@ class OperatorOut(Wire):
 
 
 class Operators(Wire):
-    """All ways to replace."""
+    """All operators."""
 
     operators: list[OperatorOut]
 
 
 class DetectorOut(Wire):
-    """A way to find."""
+    """A detector."""
 
     name: str
     available: bool = Field(description="whether it runs under any policy: it is installed, and needs no settings")
 
 
 class Detectors(Wire):
-    """All ways to find."""
+    """All detectors."""
 
     detectors: list[DetectorOut]
 
@@ -67,7 +67,7 @@ class PoliciesOut(Wire):
 
 
 class RuleOut(Wire):
-    """What happens to a label."""
+    """The operator and the threshold of a label."""
 
     operator: str
     threshold: float

@@ -1,4 +1,4 @@
-"""Files that a person works with."""
+"""Files that a person works with, and their texts."""
 
 from __future__ import annotations
 
@@ -6,18 +6,11 @@ from typing import Any
 
 from pydantic import Field
 
-from allonym.server.wire.base import Wire
-
-
-class Place(Wire):
-    """Where something stands in the text."""
-
-    start: int
-    end: int
+from allonym.server.wire.base import Place, Wire
 
 
 class FileTurn(Place):
-    """One turn of a conversation: where its text stands, and where its speaker is named."""
+    """The place of one turn of a conversation, and of its speaker's name."""
 
     speaker: Place | None = None
 
@@ -31,7 +24,7 @@ class FileText(Wire):
 
 
 class FileTexts(Wire):
-    """What a file holds."""
+    """The texts of a file."""
 
     name: str
     format: str = Field(examples=["docx"])
@@ -40,7 +33,7 @@ class FileTexts(Wire):
 
 
 class FilePlan(Wire):
-    """What shall become of one document."""
+    """The plan of one document."""
 
     id: str = Field(max_length=200)
     plan: dict[str, Any]

@@ -1,4 +1,4 @@
-"""Jobs: files and corpora in the background, and small evaluations at once."""
+"""Jobs on files and corpora, and evaluations of a few texts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from allonym.server.wire.base import Count, Name, Wire
+from allonym.server.wire.base import Count, LabelledPlace, Name, Wire
 from allonym.server.wire.texts import Kept, Policy
 
 Kind = Literal["anonymize", "restore", "swap", "evaluate"]
@@ -19,11 +19,13 @@ class AnonymizeOptions(Wire):
     """Options of the kind `anonymize`: files of any format."""
 
     policy: Policy = None
-    scope: str | None = Field(None, max_length=200, description="keep what stands for what in the vault, under this")
+    scope: str | None = Field(
+        None, max_length=200, description="stores originals and replacements in the vault, under this name"
+    )
     fields: Fields = Field([], description="columns or dotted paths that hold text; by default all text")
     format: Name | None = Field(None, description="format of all files, whatever their names say")
     plans: bool = Field(False, description="a further result: the plan of each document")
-    originals: bool = Field(False, description="the plans hold what was replaced; they are then as sensitive")
+    originals: bool = Field(False, description="the plans hold the originals; they are then as sensitive")
 
 
 class RestoreOptions(Kept):
@@ -31,17 +33,17 @@ class RestoreOptions(Kept):
 
 
 class SwapOptions(Wire):
-    """Options of the kind `swap`: a corpus whose documents exchange names. As in `allonym swap`."""
+    """Options of the kind `swap`: the documents of a corpus exchange names, as in `allonym swap`."""
 
-    protect: Field_ = Field(description="metadata that nobody may guess: company, author", examples=["company"])
-    policy: Policy = Field("swap", description="what is looked for, and what replaces direct identifiers")
+    protect: Field_ = Field(description="metadata that nobody should guess: company, author", examples=["company"])
+    policy: Policy = Field("swap", description="decides what is detected, and what replaces direct identifiers")
     settings: Name = Field("default", description="a preset: default, p1, earnings")
     fields: Fields = Field([])
     format: Name | None = None
     section: Literal["all", "presentation"] | None = None
     rest: Literal["drop", "anonymize"] = "drop"
     categories: dict[Name, Name] = Field({}, description="category to swap, fixed, change or free")
-    fallback: dict[Name, Name] = Field({}, description="category, or *, to what becomes of what cannot be exchanged")
+    fallback: dict[Name, Name] = Field({}, description="category, or *, to the operator for what cannot be exchanged")
     swap_size: int | None = Field(None, ge=1, le=20)
     clusters: int | None = Field(None, ge=0, le=10_000)
     family: Literal["pkbd", "spcauchy", "auto"] | None = None
@@ -56,7 +58,7 @@ class SwapOptions(Wire):
     utility_floor: float | None = None
     slope: float | None = None
     offset: float | None = None
-    check: bool = Field(True, description="let intruders guess, before and after")
+    check: bool = Field(True, description="whether intruders guess, before and after")
     intruders: list[Literal["entities", "words"]] | None = None
     runs: int | None = Field(None, ge=1, le=50, description="draws that intruders judge")
     label: Field_ | None = Field(None, description="metadata whose prediction tells the utility for a task")
@@ -80,7 +82,7 @@ class EvaluateOptions(Wire):
 
 
 class Progress(Wire):
-    """How far a job is."""
+    """The progress of a job."""
 
     done: int = 0
     of: int = 0
@@ -96,7 +98,7 @@ class ResultOut(Wire):
 
 
 class Job(Wire):
-    """A job and what became of it."""
+    """A job with its state and results."""
 
     id: str
     kind: Kind
@@ -104,7 +106,7 @@ class Job(Wire):
     owner: str
     state: State
     progress: Progress
-    options: dict[str, Any] = Field(description="what it was told, without the policy's own lists")
+    options: dict[str, Any] = Field(description="as they were chosen, without the policy's own lists")
     created: int
     started: int | None = None
     ended: int | None = None
@@ -130,7 +132,7 @@ class Number(Wire):
 
 
 class ReleaseOut(Wire):
-    """One way to release the corpus."""
+    """One release of the corpus."""
 
     id: int
     categories: list[str]
@@ -142,14 +144,14 @@ class ReleaseOut(Wire):
     uniques: Number
     cosine: Number
     distance_per_chunk: Number = Field(description="nats")
-    moves: float = Field(description="entities that stand somewhere else")
+    moves: float = Field(description="entities that changed places")
     flags: list[str]
     on_frontier: bool
     chosen: bool
 
 
 class Baseline(Wire):
-    """The corpus as it is."""
+    """The corpus without any exchange."""
 
     risk: float = 1.0
     utility: float = 1.0
@@ -167,21 +169,13 @@ class Releases(Wire):
 
 
 class Choice(Wire):
-    """Which release."""
+    """The release to choose."""
 
     release: Count
 
 
-class Marked(Wire):
-    """A stretch of a document before the exchange."""
-
-    start: int
-    end: int
-    label: str
-
-
-class MarkedAfter(Marked):
-    """A stretch of a released document; an empty one stands where text was left out."""
+class MarkedAfter(LabelledPlace):
+    """A stretch of a released document; an empty one shows where text was removed."""
 
     kind: str = Field(description="swap, or the operator that replaced it", examples=["swap"])
 
@@ -192,7 +186,7 @@ class Beside(Wire):
     id: str
     before: str
     after: str
-    before_spans: list[Marked]
+    before_spans: list[LabelledPlace]
     spans: list[MarkedAfter]
 
 
@@ -217,14 +211,14 @@ class Evaluate(Wire):
     @model_validator(mode="after")
     def _as_many(self) -> Evaluate:
         for name in ("anonymised", "labels", "subjects"):
-            given = getattr(self, name)
-            if given is not None and len(given) != len(self.original):
+            values = getattr(self, name)
+            if values is not None and len(values) != len(self.original):
                 raise ValueError(f"{name} must have as many items as original")
         return self
 
 
 class SkippedOut(Wire):
-    """A measure that was not taken."""
+    """A measure that was not computed."""
 
     measure: str
     title: str
@@ -232,7 +226,7 @@ class SkippedOut(Wire):
 
 
 class Evaluated(Wire):
-    """What was measured, as in the `report.json` of a job."""
+    """The results, as in the `report.json` of a job."""
 
     texts: int
     measures: dict[str, Any]

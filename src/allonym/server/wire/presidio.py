@@ -1,4 +1,4 @@
-"""Presidio's REST API. As there, fields of a request that are not named here are passed over."""
+"""Presidio's REST API. As in Presidio, unknown fields of a request are ignored."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _Texts = Annotated[list[str], Field(max_length=1000)]
 
 
 class Loose(Wire):
-    """Base of requests: unknown fields are passed over."""
+    """The base class of requests: unknown fields are ignored."""
 
     model_config = ConfigDict(extra="ignore", hide_input_in_errors=True)
 
@@ -49,7 +49,7 @@ class PatternRecognizer(Wire):
 
 
 class AnalyzeRequest(Loose):
-    """What is to be found in a text, or in several."""
+    """One or several texts to analyse."""
 
     text: str | _Texts | None = Field(None, examples=["Ada Brook's drivers license is AC432223"])
     language: str | None = Field(None, max_length=16, examples=["en"])
@@ -65,7 +65,7 @@ class AnalyzeRequest(Loose):
 
 
 class AnalysisExplanation(Wire):
-    """Why something was found."""
+    """The explanation of a finding."""
 
     recognizer: str
     pattern_name: str | None
@@ -79,7 +79,7 @@ class AnalysisExplanation(Wire):
 
 
 class RecognizerResult(Wire):
-    """Something that was found."""
+    """A finding."""
 
     entity_type: str
     start: int
@@ -115,7 +115,7 @@ _Operators = Annotated[dict[str, OperatorConfig], Field(max_length=1000)]
 
 
 class AnonymizeRequest(Loose):
-    """Findings to replace in a text, or in several."""
+    """Findings to replace in one or several texts."""
 
     text: str | _Texts | None = Field(None, examples=["hello, my name is Ada Brook"])
     analyzer_results: _Findings | list[_Findings] | None = Field(
@@ -126,7 +126,7 @@ class AnonymizeRequest(Loose):
 
 
 class DeanonymizeRequest(Loose):
-    """Items to bring back in a text, or in several."""
+    """Items to undo in one or several texts."""
 
     text: str | _Texts | None = None
     anonymizer_results: _Findings | list[_Findings] | None = None
@@ -134,7 +134,7 @@ class DeanonymizeRequest(Loose):
 
 
 class OperatorEntity(Wire):
-    """What stands where in the new text."""
+    """A replacement with its place in the new text."""
 
     start: int
     end: int

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from allonym.server.wire.base import Count, Label, Name, Wire
-from allonym.server.wire.texts import Policy, Span, Turn
+from allonym.server.wire.base import Count, Label, LabelledPlace, Name, Place, Wire
+from allonym.server.wire.texts import Policy, Span, TextOrTurns
 
 State = Literal["new", "in_review", "disagreement", "done"]
 Order = Literal["risk", "gain", "added"]
@@ -15,8 +15,8 @@ Kind = Literal["missed", "partial", "speaker"]
 Verdict = Literal["accept", "reject", "relabel", "resize"]
 Everywhere = Literal["project", "all"]
 TermKind = Literal["dictionary", "exclusion"]
+# Neither ``.`` nor ``..``, which addresses take for folders.
 _ID = r"^(?:[^./\x00-\x1f]|\.\.?[^./\x00-\x1f]|\.\.\.)[^/\x00-\x1f]*$"
-"""Neither ``.`` nor ``..``, which addresses take for folders."""
 Id = Annotated[str, Field(min_length=1, max_length=200, pattern=_ID, examples=["call-17"])]
 
 
@@ -55,18 +55,10 @@ class Projects(Wire):
     total: int
 
 
-class NewDocument(Wire):
+class NewDocument(TextOrTurns):
     """A document for the queue."""
 
     id: Id
-    text: str | None = None
-    turns: list[Turn] | None = Field(None, max_length=100_000)
-
-    @model_validator(mode="after")
-    def _one_of_them(self) -> NewDocument:
-        if (self.text is None) == (self.turns is None):
-            raise ValueError("either text or turns is required, and not both")
-        return self
 
 
 class NewDocuments(Wire):
@@ -76,14 +68,14 @@ class NewDocuments(Wire):
 
 
 class Added(Wire):
-    """How many documents came into the queue, and how many were there."""
+    """How many documents were added, and how many were in the queue before."""
 
     added: int
     known: int
 
 
 class ReasonOut(Wire):
-    """A thing that a second reading proposes as missed."""
+    """An item that a second reading proposes as missed."""
 
     tag: str = Field(description="P2's, without MISSED_", examples=["PERSON_NAME_PARTIAL"])
     points: int = Field(description="0 to 5")
@@ -96,9 +88,9 @@ class DocumentLine(Wire):
 
     id: str
     state: State
-    risk: float = Field(description="points (P2) that are expected to be left")
-    bound: int = Field(description="points if all that a second reading proposes were missed")
-    direct: int = Field(description="of these, things that identify alone")
+    risk: float = Field(description="expected residual risk, in P2's points")
+    bound: int = Field(description="points if every proposal of a second reading is a leak")
+    direct: int = Field(description="of these, items that identify alone")
     gain: float = Field(description="uncertain words in 100: what the tagger may learn from a review")
     reasons: list[ReasonOut] = Field(description="why this risk, the gravest first")
     mentions: int = Field(description="findings")
@@ -112,14 +104,14 @@ class DocumentLine(Wire):
 
 
 class DocumentLines(Wire):
-    """Documents in the order that was asked for."""
+    """Documents in the requested order."""
 
     documents: list[DocumentLine]
     total: int
 
 
 class MarkIO(Wire):
-    """What should not have stayed, in P2's scheme. Offsets are of the original text."""
+    """A leak, in P2's scheme. Offsets are of the original text."""
 
     start: Count
     end: Count
@@ -129,7 +121,7 @@ class MarkIO(Wire):
 
 
 class DecisionIO(Wire):
-    """What a reviewer says of a finding, which start, end and label name."""
+    """A reviewer's decision on a finding, which start, end and label identify."""
 
     start: Count
     end: Count
@@ -142,7 +134,7 @@ class DecisionIO(Wire):
 
 
 class ReadingIn(Wire):
-    """All that a reviewer says of a document. Findings without a decision count as accepted."""
+    """A reviewer's reading of a document. Findings without a decision count as accepted."""
 
     version: Count = Field(description="of the reading that this began from; 0: there was none")
     marks: list[MarkIO] = Field([], max_length=10_000)
@@ -151,7 +143,7 @@ class ReadingIn(Wire):
 
 
 class ReadingOut(Wire):
-    """What a reviewer said."""
+    """A reviewer's reading."""
 
     reviewer: str
     version: int
@@ -160,21 +152,16 @@ class ReadingOut(Wire):
     decisions: list[DecisionIO]
 
 
-class EditOut(Wire):
-    """A replacement, to set both texts side by side."""
+class EditOut(Place):
+    """A replacement, to show both texts side by side."""
 
-    start: int
-    end: int
     replacement: str
     label: str
 
 
-class ProposalOut(Wire):
+class ProposalOut(LabelledPlace):
     """A stretch that a second reading proposes to look at."""
 
-    start: int
-    end: int
-    label: str
     partial: bool
     score: float
 
@@ -185,7 +172,7 @@ class DocumentOut(Wire):
     id: str
     state: State
     text: str
-    turns: list[tuple[int, int]] = Field(description="where the turns of a conversation stand in the text")
+    turns: list[tuple[int, int]] = Field(description="places of the turns of a conversation")
     anonymised: str
     spans: list[Span]
     edits: list[EditOut]
@@ -203,7 +190,7 @@ class DocumentOut(Wire):
 
 
 class Saved(Wire):
-    """What is stored now."""
+    """The stored reading and the document's state."""
 
     version: int
     done: bool
@@ -227,7 +214,7 @@ class AgreementOut(Wire):
 
 
 class ByLabel(Wire):
-    """What identifies by one reviewer at least: how often both say so, with the same borders, and how often one."""
+    """How many spans with a label both reviewers have, with the same borders, and how many only one of them has."""
 
     label: str
     both: int
@@ -235,7 +222,7 @@ class ByLabel(Wire):
 
 
 class Agreed(Wire):
-    """What the reviews of a project show."""
+    """The results of a project's reviews."""
 
     documents: int = Field(description="that both reviewers are done with")
     same: int = Field(description="of these, those on which both said the same")

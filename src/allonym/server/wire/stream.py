@@ -11,12 +11,14 @@ from allonym.server.wire.texts import Policy, Span
 
 
 class Open(Wire):
-    """The first message: what the stream is for."""
+    """The first message: the mode of the stream."""
 
     type: Literal["open"]
     mode: Literal["annotate", "transcript"]
     policy: Policy = None
-    scope: str | None = Field(None, max_length=200, description="transcript: keep what stands for what in the vault")
+    scope: str | None = Field(
+        None, max_length=200, description="transcript: stores originals and replacements in the vault"
+    )
 
 
 class TextIn(Wire):
@@ -28,7 +30,7 @@ class TextIn(Wire):
 
 
 class TurnIn(Wire):
-    """Transcript: somebody has said something."""
+    """Transcript: a new turn."""
 
     type: Literal["turn"]
     speaker: str | None = Field(None, max_length=200)
@@ -36,13 +38,13 @@ class TurnIn(Wire):
 
 
 class End(Wire):
-    """Transcript: nobody says anything any more."""
+    """Transcript: the conversation is over."""
 
     type: Literal["end"]
 
 
 class Spans(Wire):
-    """Annotate: what is in a version of the text."""
+    """Annotate: the findings in a version of the text."""
 
     type: Literal["spans"] = "spans"
     version: int
@@ -52,7 +54,7 @@ class Spans(Wire):
 
 
 class Revised(Wire):
-    """Transcript: an earlier turn, after a later one told more."""
+    """Transcript: an earlier turn that a later one changed."""
 
     index: int
     speaker: str | None
@@ -79,7 +81,7 @@ class Ended(Wire):
 
 
 class Wrong(Wire):
-    """What went wrong; of a text, with its version."""
+    """An error; with its version if it is about a text."""
 
     type: Literal["error"] = "error"
     error: Problem

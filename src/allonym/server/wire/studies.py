@@ -54,7 +54,7 @@ class Studies(Wire):
 
 
 class Invited(Wire):
-    """How far an invited person is. The link is not kept, only a digest of its token."""
+    """The progress of an invited person. Only a digest of the link's token is stored."""
 
     page: int
     state: Literal["invited", "begun", "finished", "expired"]
@@ -64,7 +64,7 @@ class Invited(Wire):
 
 
 class StudyRow(Wire):
-    """What people made of one text."""
+    """The answers to one text."""
 
     text: str
     subject: str
@@ -150,7 +150,7 @@ class TaskItem(Wire):
 
 
 class AnswerIO(Wire):
-    """What a person says of a text."""
+    """A person's answer to a text."""
 
     identified: Literal["yes", "no"]
     names: list[Annotated[str, Field(max_length=200)]] = Field([], max_length=3, description="the likeliest first")
@@ -166,7 +166,7 @@ class ItemAnswer(AnswerIO):
 
 
 class Task(Wire):
-    """What an invited person sees."""
+    """The task of an invited person."""
 
     study: str
     title: str
@@ -187,7 +187,7 @@ class Answers(Wire):
 
 
 class Received(Wire):
-    """How far the task is."""
+    """The progress of the task."""
 
     answered: int
     of: int

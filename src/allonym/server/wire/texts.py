@@ -6,7 +6,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
-from allonym.server.wire.base import Count, Failure, Label, Unit, Wire
+from allonym.server.wire.base import Count, Failure, Label, LabelledPlace, Place, Unit, Wire
 
 
 class Turn(Wire):
@@ -17,22 +17,22 @@ class Turn(Wire):
 
 
 class PolicyChoice(Wire):
-    """A policy by name, with what this request changes. Paths, models and endpoints are for stored policies only."""
+    """A policy by name, with the changes of this request. Paths, models and endpoints are for stored policies only."""
 
     name: str | None = Field(None, max_length=64, examples=["default"])
-    confidence: Unit | None = Field(None, description="one bar for all that any detector finds")
+    confidence: Unit | None = Field(None, description="one threshold for all detectors")
     operators: dict[str, str] = Field({}, description="label, or * for all, to operator", examples=[{"PERSON": "mask"}])
-    off: list[Label] = Field([], max_length=500, description="labels not looked for, with all below them")
+    off: list[Label] = Field([], max_length=500, description="labels that are not detected, with all below them")
     detectors: list[str] | None = Field(None, max_length=50, description="instead of the policy's")
     dictionary: dict[str, list[str]] = Field({}, description="label to terms to find")
-    exclude: dict[str, list[str]] = Field({}, description="label, or *, to terms to leave")
+    exclude: dict[str, list[str]] = Field({}, description="label, or *, to terms that are never covered")
 
 
 Policy = Annotated[str, Field(max_length=64)] | PolicyChoice | None
 
 
 class Mention(Wire):
-    """A stretch of the text that identifies, as the caller marked it."""
+    """A mention that the caller marked."""
 
     start: Count
     end: Count
@@ -44,51 +44,53 @@ class Mention(Wire):
     )
 
     @model_validator(mode="after")
-    def _in_order(self) -> Mention:
+    def _check_order(self) -> Mention:
         if self.end <= self.start:
             raise ValueError("end must be greater than start")
         return self
 
 
-class Span(Wire):
-    """A stretch of the text that identifies."""
+class Candidate(LabelledPlace):
+    """A finding with its score and its source."""
 
-    start: int
-    end: int
-    label: str
     score: float
     source: str = Field(description="the detector and the rule", examples=["rules:us-ssn"])
+
+
+class Span(Candidate):
+    """A finding with the number of its entity."""
+
     entity: int = Field(description="number of the entity in reading order, from 1")
 
 
-class Text(Wire):
-    """A text, or a conversation as turns, and the policy."""
+class TextOrTurns(Wire):
+    """A text, or a conversation as turns."""
 
     text: str | None = Field(None, examples=["Ada Brook lives in Leeds. Write to ada.brook@example.com."])
     turns: list[Turn] | None = Field(None, max_length=100_000)
-    policy: Policy = Field(None, description="a name, or a choice; by default the server's", examples=["default"])
 
     @model_validator(mode="after")
-    def _one_of_them(self) -> Text:
+    def _check_either(self) -> Self:
         if (self.text is None) == (self.turns is None):
             raise ValueError("either text or turns is required, and not both")
         return self
 
 
+class Text(TextOrTurns):
+    """A text, or a conversation as turns, and the policy."""
+
+    policy: Policy = Field(None, description="a name, or a choice; by default the server's", examples=["default"])
+
+
 class Detect(Text):
-    """What is in a text?"""
+    """A text to detect mentions in."""
 
-    explain: bool = Field(False, description="also what lost to what, and why")
+    explain: bool = Field(False, description="also every candidate with its outcome")
 
 
-class Decided(Wire):
-    """A candidate and what became of it."""
+class Decided(Candidate):
+    """A candidate with its outcome."""
 
-    start: int
-    end: int
-    label: str
-    score: float
-    source: str
     outcome: str = Field(examples=["kept"])
 
 
@@ -101,9 +103,9 @@ class EntityOut(Wire):
 
 
 class Detected(Wire):
-    """What is in a text."""
+    """The findings in a text."""
 
-    text: str = Field(description="as it was treated: of turns, with a line for each")
+    text: str = Field(description="as it was processed: of turns, with a line for each")
     spans: list[Span]
     entities: list[EntityOut]
     counts: dict[str, int] = Field(description="mentions by label")
@@ -112,15 +114,17 @@ class Detected(Wire):
 
 
 class Anonymize(Text):
-    """Replace what identifies."""
+    """A text to anonymise."""
 
-    scope: str | None = Field(None, max_length=200, description="keep what stands for what in the vault, here")
-    spans: list[Mention] | None = Field(None, max_length=100_000, description="instead of what would be found")
-    originals: bool = Field(False, description="the plan holds what it replaces, so that it can restore")
+    scope: str | None = Field(
+        None, max_length=200, description="stores originals and replacements in the vault, under this name"
+    )
+    spans: list[Mention] | None = Field(None, max_length=100_000, description="instead of what detectors find")
+    originals: bool = Field(False, description="the plan holds the originals, so that it can restore them")
 
 
 class Anonymized(Wire):
-    """The text without what identified, and how it came about."""
+    """The anonymised text, with its plan and the findings."""
 
     text: str
     parts: list[str] = Field(description="of turns: speakers and texts in order; else the whole text")
@@ -131,7 +135,7 @@ class Anonymized(Wire):
 
 
 class Planned(Wire):
-    """What would be replaced by what."""
+    """The edits that would be made."""
 
     plan: dict[str, Any]
     spans: list[Span]
@@ -139,48 +143,46 @@ class Planned(Wire):
 
 
 class Apply(Wire):
-    """A plan to carry out."""
+    """A text and a plan to apply."""
 
     text: str
     plan: dict[str, Any]
 
 
 class Applied(Wire):
-    """What the plan made."""
+    """The text after the edits of the plan."""
 
     text: str
 
 
 class Kept(Wire):
-    """Where originals are: in a plan that holds them, or in the vault under a scope."""
+    """The source of originals: a plan that holds them, or the vault under a scope."""
 
     plan: dict[str, Any] | None = None
     scope: str | None = Field(None, max_length=200)
 
     @model_validator(mode="after")
-    def _something(self) -> Self:
+    def _check_source(self) -> Self:
         if self.plan is None and self.scope is None:
             raise ValueError("plan or scope is required")
         return self
 
 
 class Restore(Kept):
-    """Bring originals back."""
+    """A text to restore."""
 
     text: str
 
 
-class FoundOut(Wire):
-    """One mention that was brought back, in the text that is returned."""
+class FoundOut(Place):
+    """One mention that was restored, in the text that is returned."""
 
-    start: int
-    end: int
-    rule: str = Field(description="how it was known", examples=["exact", "case+typo"])
+    rule: str = Field(description="how it was recognised", examples=["exact", "case+typo"])
     label: str
 
 
 class Restored(Wire):
-    """A text with originals in it again."""
+    """A restored text."""
 
     text: str
     restored: int
