@@ -18,7 +18,7 @@ from allonym.models.tagger import ENGLISH
 from allonym.models.words import words
 from allonym.pipeline import detect
 from allonym.policy import Policy, check_operating_point
-from allonym.train.synthetic import generate
+from allonym.train.synthetic import generate_texts
 
 
 def main() -> None:
@@ -39,7 +39,7 @@ def main() -> None:
     )
     seen: Counter[tuple[str, str]] = Counter()
     missed: Counter[tuple[str, str]] = Counter()
-    for record in generate(given.texts, 7, held_out=True):
+    for record in generate_texts(given.texts, 7, held_out=True):
         meta, text = record["meta"], record["text"]
         names = [s for s in record["spans"] if s["label"] in ("PERSON_FIRSTNAME", "PERSON_LASTNAME")]
         if not names or "origin" not in meta:

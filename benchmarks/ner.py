@@ -88,7 +88,7 @@ def read(record: dict[str, Any], stem: str, known: LabelMap, wanted: frozenset[s
     ignored: list[Marked] = []
     for span in record.get("spans") or ():
         start, end = trimmed(text, span["start"], span["end"])
-        targets = known.targets(span["label"], source) or frozenset()
+        targets = known.find_targets(span["label"], source) or frozenset()
         if start == end:
             continue
         if not any(map(str.isalnum, text[start:end])):  # a mark alone names nobody, whatever the corpus says

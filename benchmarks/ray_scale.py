@@ -81,7 +81,7 @@ def rules() -> object:
 def efficiency(given: argparse.Namespace, top: Path) -> dict[str, object]:
     from allonym.files import anonymize_path
     from allonym.scale import anonymize_on_ray
-    from allonym.scale.cluster import connected
+    from allonym.scale.cluster import connect_ray
 
     write(top / "in.jsonl", given.documents, given.file)
     seconds: dict[str, list[float]] = {"processes": [], "1": [], "2": []}
@@ -90,7 +90,7 @@ def efficiency(given: argparse.Namespace, top: Path) -> dict[str, object]:
     report = anonymize_path(top / "in.jsonl", top / "local.jsonl")
     seconds["processes"].append(time.monotonic() - began)
     digests.add(digest(top / "local.jsonl"))
-    with connected(2):
+    with connect_ray(2):
         for number in range(given.rounds):
             for workers in (1, 2) if number % 2 == 0 else (2, 1):
                 began = time.monotonic()
@@ -157,14 +157,14 @@ def seats() -> list[int]:
 def kills(given: argparse.Namespace, top: Path) -> dict[str, object]:
     from allonym.files import anonymize_path
     from allonym.scale import anonymize_on_ray
-    from allonym.scale.cluster import connected
+    from allonym.scale.cluster import connect_ray
 
     draw = random.Random(given.seed)
     write(top / "in.jsonl", given.documents, given.file)
     policy = rules()
     anonymize_path(top / "in.jsonl", top / "local.jsonl", policy, plans=top / "local.plans")  # type: ignore[arg-type]
     killed: list[float] = []
-    with connected(2):
+    with connect_ray(2):
         began = time.monotonic()
         anonymize_on_ray(top / "in.jsonl", top / "calm.jsonl", policy, plans=top / "calm.plans", workers=2)  # type: ignore[arg-type]
         calm = time.monotonic() - began

@@ -46,8 +46,8 @@ from allonym.replace.cast import LEAST_WORD, words
 from allonym.replace.naming import ARTICLES, parse
 from allonym.replace.rewriter import Rewriter, load
 from allonym.train.parallel import Pair, pairs
-from allonym.train.seq2seq import SIZES, Options, begun, fit
-from allonym.train.synthetic import generate
+from allonym.train.seq2seq import SIZES, Options, begin_model, fit
+from allonym.train.synthetic import generate_texts
 
 KEY = b"the key of this benchmark, 32 byte"
 TEST_SEED = 20261121
@@ -116,7 +116,7 @@ def policy_of_names() -> Policy:
 
 
 def documents(n: int, seed: int, *, held_out: bool) -> list[Document]:
-    return [Document(str(record["id"]), record["text"]) for record in generate(n, seed, held_out)]
+    return [Document(str(record["id"]), record["text"]) for record in generate_texts(n, seed, held_out)]
 
 
 def cases(texts: Iterable[Document], policy: Policy) -> list[Case]:
@@ -241,7 +241,7 @@ def run(args: argparse.Namespace, out: Path) -> None:
     print(
         f"{len(train)} passages to learn from, {sum(bool(p.places) for p in train)} with a name; {len(held)} held out"
     )
-    start = begun(args.size, [t for p in train for t in (p.source, p.target)], causal=False, seed=args.seed)
+    start = begin_model(args.size, [t for p in train for t in (p.source, p.target)], causal=False, seed=args.seed)
     start.network.save_pretrained(out / "begun")
     start.tokenizer.save_pretrained(out / "begun")
     print(f"{'step':>6}{'loss':>10}{'leaked':>10}{'usable':>10}{'kept':>10}")

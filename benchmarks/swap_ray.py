@@ -31,7 +31,7 @@ import numpy as np
 from allonym.document import Document
 from allonym.plan import Plan, digest
 from allonym.scale import swap_workers
-from allonym.scale.cluster import connected
+from allonym.scale.cluster import connect_ray
 from allonym.swap.corpus import Chunk, Corpus, Value
 from allonym.swap.density import sample_mixture
 from allonym.swap.em import Limits, run_em, start_from_labels
@@ -161,7 +161,7 @@ def main() -> int:
 
     expected: dict[str, Any] = {}
     began = time.perf_counter()
-    with connected(max(counts), store=0):
+    with connect_ray(max(counts), store=0):
         starting = time.perf_counter() - began
         for _ in range(given.rounds):
             measure("here", ThisProcess(1), expected)

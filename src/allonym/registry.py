@@ -229,5 +229,5 @@ operators = Registry(
 )
 """Operators; see :mod:`allonym.replace` for the protocol."""
 
-ocr = Registry("ocr", {"tesseract": "allonym.files.pdf.scans:tesseract"})
+ocr = Registry("ocr", {"tesseract": "allonym.files.pdf.scans:run_tesseract"})
 """Functions ``(PIL image) -> words`` that read scanned pages; see :mod:`allonym.files.pdf.scans`."""

@@ -24,7 +24,7 @@ from allonym.evaluate.tab import _lie_within, is_masked
 from allonym.pipeline import anonymize
 from allonym.stats.resampling import Draws
 from allonym.stats.samples import bootstrap
-from allonym.train.records import make_record, outermost
+from allonym.train.records import keep_outermost, make_record
 
 TEXT = "Ada Brook met Cyd in Elmford. Later Cyd saw Ada Brook."
 GOLD = [(0, 9, "PER"), (14, 17, "PER"), (21, 28, "LOC"), (36, 39, "PER"), (44, 53, "PER")]
@@ -536,7 +536,7 @@ def test_places_are_looked_up_as_if_all_were_tried(marks, places):
         if not any(m.start < o.end and o.start < m.end for o in slow):
             slow.append(m)
     assert kept == sorted(slow, key=lambda m: m.start)
-    spans = outermost(Span(m.start, m.end, "PERSON") for m in mentions)
+    spans = keep_outermost(Span(m.start, m.end, "PERSON") for m in mentions)
     assert [(s.start, s.end) for s in spans] == [(m.start, m.end) for m in kept]
     cover = merge((a, a + n) for a, n, _ in marks)
     own = [(m.start, m.end) for m in mentions]

@@ -96,12 +96,12 @@ def bert(hub, tmp_path_factory) -> str:
 
 @pytest.fixture(scope="module")
 def bart(hub, tmp_path_factory) -> str:
-    from allonym.train.seq2seq import begun
+    from allonym.train.seq2seq import begin_model
 
     folder = tmp_path_factory.mktemp("bart")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        made = begun("tiny", calls(40)[0], causal=False, seed=1, tokens=64)
+        made = begin_model("tiny", calls(40)[0], causal=False, seed=1, tokens=64)
         made.network.save_pretrained(folder)
         made.tokenizer.save_pretrained(folder)
     return f"seq2seq:{folder}"

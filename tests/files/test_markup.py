@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from allonym.errors import DataError, RefusedContent
 from allonym.files import markup, subtitles
-from allonym.files.segments import splice
+from allonym.files.segments import splice_segments
 
 MAIL = "[EMAIL_ADDRESS_1]"
 
@@ -47,10 +47,10 @@ def test_html_with_embedded_data_is_refused(run, tmp_path):
 
 @given(st.text(st.sampled_from("<>&;'\"=/ab!-\n[]?") | st.characters(), max_size=40))
 def test_html_and_subtitles_change_nothing_where_nothing_is_found(source):
-    found = markup.segments(source)
-    assert splice(source, found, [s.text for s in found] if found else ()) == source
-    spoken = list(subtitles.segments(source, web=True))
-    assert splice(source, spoken, [s.text for s in spoken] if spoken else ()) == source
+    found = markup.find_segments(source)
+    assert splice_segments(source, found, [s.text for s in found] if found else ()) == source
+    spoken = list(subtitles.find_segments(source, web=True))
+    assert splice_segments(source, spoken, [s.text for s in spoken] if spoken else ()) == source
     for many in (found, spoken):
         places = sorted((s.start, s.end) for s in many)
         assert all(a[1] <= b[0] for a, b in itertools.pairwise(places))

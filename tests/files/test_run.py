@@ -99,7 +99,7 @@ def test_failure_leaves_the_old_target_alone(tmp_path, policy, failing, monkeypa
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(tasks, "treat", interrupted)
+    monkeypatch.setattr(tasks, "anonymize_chunk", interrupted)
     with pytest.raises(KeyboardInterrupt):
         anonymize_path(source, target, policy, overwrite=True)
     assert target.read_text() == "old"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from allonym.errors import DataError, UnknownNameError
 from allonym.files import table
-from allonym.files.encoding import Encoding, cut
+from allonym.files.encoding import Encoding, cut_stream
 from allonym.files.record import Draft, Failure, Job
 from allonym.policy import Policy
 
@@ -149,7 +149,9 @@ def test_cut_depends_on_bytes_and_size_alone():
         def read(self, size=-1):
             return super().read(min(size, 3) if size >= 0 else size)
 
-    pieces = [list(cut(s(data), Encoding("utf-8"), 40, lambda t, _: t.rfind("\n") + 1)) for s in (io.BytesIO, Slow)]
+    pieces = [
+        list(cut_stream(s(data), Encoding("utf-8"), 40, lambda t, _: t.rfind("\n") + 1)) for s in (io.BytesIO, Slow)
+    ]
     assert pieces[0] == pieces[1] and b"".join(pieces[0]) == data
 
 

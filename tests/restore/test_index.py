@@ -19,4 +19,4 @@ def test_every_single_slip_is_found(word, at, slip):
         "swap": word[:at] + word[at + 1] + word[at] + word[at + 2 :],
     }[slip]
     index = Index([Known(word.capitalize(), "Ada", "PERSON", "pseudonym@1", "1")])
-    assert wrong == word or word in list(index._near(wrong))
+    assert wrong == word or word in list(index._find_slips(wrong))

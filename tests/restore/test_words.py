@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allonym.restore.words import bases, common_words, inflected, one_slip
+from allonym.restore.words import common_words, find_bases, inflect_word, is_one_slip
 
 
 def test_common_words_are_folded():
@@ -21,11 +21,11 @@ def test_one_slip_is_one_edit(word, place, letter):
         word[:place] + word[place + 1 :],
         word[:place] + letter + word[place + 1 :],
     ):
-        assert one_slip(word, other) == one_slip(other, word) == (word != other)
+        assert is_one_slip(word, other) == is_one_slip(other, word) == (word != other)
     if place + 1 < len(word):
         swapped = word[:place] + word[place + 1] + word[place] + word[place + 2 :]
-        assert one_slip(word, swapped) == (word != swapped)
-    assert not one_slip(word, word + "xy") and not one_slip("x" + word, word + "y" + letter)
+        assert is_one_slip(word, swapped) == (word != swapped)
+    assert not is_one_slip(word, word + "xy") and not is_one_slip("x" + word, word + "y" + letter)
 
 
 @pytest.mark.parametrize(
@@ -45,6 +45,6 @@ def test_one_slip_is_one_edit(word, place, letter):
     ],
 )
 def test_another_name_gets_the_same_ending(form, base, other, made):
-    endings = [ending for found, ending in bases(form) if found == base]
+    endings = [ending for found, ending in find_bases(form) if found == base]
     assert endings
-    assert inflected(other, endings[0]) == made
+    assert inflect_word(other, endings[0]) == made

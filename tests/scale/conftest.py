@@ -95,17 +95,17 @@ def serial(monkeypatch: pytest.MonkeyPatch) -> list[Step]:
 
     def work(ray: object, worker: Any, schedule: Any, workers: int, report: Callable[[int], None]) -> None:
         done, worker = 0, pickle.loads(pickle.dumps(worker))
-        while (step := schedule.next()) is not None:
+        while (step := schedule.next_step()) is not None:
             seen.append(step)
-            outcome = worker.do(step)
+            outcome = worker.do_step(step)
             if outcome.error is not None:
                 raise outcome.error
-            done += schedule.done(step, outcome)
+            done += schedule.finish_step(step, outcome)
             report(done)
 
-    monkeypatch.setattr(files, "connected", connected)
-    monkeypatch.setattr(files, "processors", lambda ray: 1)
-    monkeypatch.setattr(files, "_work", work)
+    monkeypatch.setattr(files, "connect_ray", connected)
+    monkeypatch.setattr(files, "count_processors", lambda ray: 1)
+    monkeypatch.setattr(files, "_run_steps", work)
     return seen
 
 
@@ -114,13 +114,13 @@ def cluster() -> Iterator[Any]:
     """The module ray, connected to a cluster that counts five processors, however many there are: most tests wait."""
     if find_spec("ray") is None:
         pytest.skip("ray is not installed")
-    from allonym.scale.cluster import connected
+    from allonym.scale.cluster import connect_ray
 
     with pytest.MonkeyPatch.context() as patch, ExitStack() as stack:
         patch.delenv("RAY_ADDRESS", raising=False)
         for left in (2, 1, 0):
             try:
-                ray = stack.enter_context(connected(5))
+                ray = stack.enter_context(connect_ray(5))
                 break
             except AllonymError:  # Ray gives itself half a minute, which is short on a machine that does much else
                 if not left:

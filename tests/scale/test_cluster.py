@@ -40,7 +40,7 @@ def test_an_address_where_nobody_listens_is_told_at_once(ray, monkeypatch, schem
         monkeypatch.setenv("RAY_ADDRESS", f"{scheme}127.0.0.1:{taken.getsockname()[1]}")
         with (
             pytest.raises(UsageError, match=r"no cluster answers there \(ConnectionRefusedError\)"),
-            cluster.connected(),
+            cluster.connect_ray(),
         ):
             pass
     assert ray.asked == []
@@ -50,14 +50,14 @@ def test_who_listens_is_asked(ray, monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as there:
         address = f"127.0.0.1:{there.getsockname()[1]}"
         monkeypatch.setenv("RAY_ADDRESS", address)
-        with cluster.connected() as connected:
+        with cluster.connect_ray() as connected:
             assert connected is ray
     assert [asked["address"] for asked in ray.asked] == [address]
 
 
 def test_a_cluster_of_its_own_never_writes_to_disk_what_it_holds(ray, monkeypatch):
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
-    with cluster.connected(2, store=0):
+    with cluster.connect_ray(2, store=0):
         (asked,) = ray.asked
     assert asked["address"] == "local" and asked["object_store_memory"] is None
     assert asked["_system_config"] == {"automatic_object_spilling_enabled": False}

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allonym.errors import DataError, UnknownNameError, UsageError
-from allonym.train.corpus import Recipe, Source, joined, load, own_lists, part_of
+from allonym.train.corpus import Recipe, Source, join_records, load_corpus, own_lists, part_of
 from allonym.train.examples import ALL
 from allonym.train.records import read_objects
 
@@ -98,7 +98,7 @@ def test_joined_sentences_keep_their_spans(lengths: list[int]) -> None:
         for k in range(n)
     ]
     before = json.dumps(records)
-    out = joined(records)
+    out = join_records(records)
     assert json.dumps(records) == before  # the records are left as they are
     assert " ".join(r["text"] for r in out) == " ".join(r["text"] for r in records)
     assert sum(len(r["spans"]) for r in out) == len(records)
@@ -106,17 +106,17 @@ def test_joined_sentences_keep_their_spans(lengths: list[int]) -> None:
     for r in out:
         assert 1 <= r["text"].count("left") <= 5
         assert len({s["end"] - s["start"] for s in r["spans"]}) == 1
-    assert joined(records) == out
+    assert join_records(records) == out
 
 
 def test_documents_are_not_joined_to_each_other() -> None:
     records = [{"id": f"d{d}-0001", "text": str(d)} for d in range(20)]
-    assert len(joined(records)) == 20
+    assert len(join_records(records)) == 20
 
 
 def test_joined_tokens() -> None:
     records = [{"id": f"d-{k:04}", "text": "a b", "tokens": ["a", "b"], "upos": ["DET", "X"]} for k in range(20)]
-    out = joined(records)
+    out = join_records(records)
     assert len(out) < 20
     assert all(len(r["tokens"]) == len(r["upos"]) == len(r["text"].split()) for r in out)
 
@@ -174,18 +174,18 @@ def test_load_gives_each_part_its_own_records(tmp_path: Path) -> None:
     made = Recipe("r", (Source("c.jsonl"), Source("w.jsonl", whole=True), Source("c.jsonl", skip=("1", "2"))))
     seen: dict[str, list[list[str]]] = {}
     for part in PARTS:
-        seen[part] = [sorted(e.words[-1] for e in examples) for _, examples in load(made, tmp_path, part)]
+        seen[part] = [sorted(e.words[-1] for e in examples) for _, examples in load_corpus(made, tmp_path, part)]
     first = [set(seen[part][0]) for part in PARTS]
     assert sorted(w for some in first for w in some) == sorted(f"x{i}" for i in range(60))
     assert [len(s) for s in seen["train"]][1] == 60 and len(seen["test"]) == len(seen["dev"]) == 2
     assert not any(w.startswith(("x1", "x2")) for part in PARTS for w in seen[part][-1])
-    examples = next(iter(load(made, tmp_path, "train")))[1]
+    examples = next(iter(load_corpus(made, tmp_path, "train")))[1]
     assert sum(m != ALL for e in examples for m in e.allowed) == 3 * len(examples)
 
 
 def test_a_missing_corpus_is_told(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"none\.jsonl: the recipe needs this file"):
-        list(load(Recipe("r", (Source("none.jsonl"),)), tmp_path))
+        list(load_corpus(Recipe("r", (Source("none.jsonl"),)), tmp_path))
 
 
 def test_broken_lines_are_told_without_the_text(tmp_path: Path) -> None:

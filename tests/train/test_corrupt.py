@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allonym.models.tags import LABELS
-from allonym.train.corrupt import Noise, corrupt
-from allonym.train.examples import ALL, BEGIN, INSIDE, Example, Lists, O, example
+from allonym.train.corrupt import Noise, corrupt_example
+from allonym.train.examples import ALL, BEGIN, INSIDE, Example, Lists, O, make_example
 
 NONE = Noise(0, 0, 0, 0, 0)
 FIRST, LAST = ["Zoltan", "Yuki"], ["Quispe", "Okafor"]
@@ -22,7 +22,7 @@ NAME = BEGIN["PERSON_FIRSTNAME"] | INSIDE["PERSON_FIRSTNAME"] | BEGIN["PERSON_LA
 
 def made(text: str, *spans: tuple[int, int, str]) -> Example:
     marked = [{"start": a, "end": b, "label": label} for a, b, label in spans]
-    return example({"id": "r", "text": text, "spans": marked}, "", frozenset(LABELS), _targets, LISTS)
+    return make_example({"id": "r", "text": text, "spans": marked}, "", frozenset(LABELS), _targets, LISTS)
 
 
 def _targets(label: str, source: str) -> frozenset[str]:
@@ -45,29 +45,29 @@ def row(some: Example) -> dict[str, int]:
 def test_everything_stays_with_its_word(text: str, some: list[tuple[int, int, str]], noise: Noise, seed: int) -> None:
     spans = [(a, min(len(text), a + n), label) for a, n, label in some if a < len(text)]
     given_ = made(text, *spans)
-    out = corrupt(given_, noise, FIRST, LAST, random.Random(seed))
+    out = corrupt_example(given_, noise, FIRST, LAST, random.Random(seed))
     columns = [getattr(out, f.name) for f in fields(Example) if f.name != "source"]
     assert {len(column) for column in columns} == {len(out.words)}
     assert all(out.words) and all(0 < mask <= ALL for mask in out.allowed)
     assert not (out.words and out.joined[0])
-    assert out == corrupt(given_, noise, FIRST, LAST, random.Random(seed))
+    assert out == corrupt_example(given_, noise, FIRST, LAST, random.Random(seed))
     covered = sum(not mask & O for mask in given_.allowed if mask != ALL)
     assert not covered or noise.speech or any(not mask & O for mask in out.allowed)
 
 
 def test_nothing_happens_without_noise() -> None:
-    assert corrupt(ANN, NONE, FIRST, LAST, random.Random(1)) == ANN
+    assert corrupt_example(ANN, NONE, FIRST, LAST, random.Random(1)) == ANN
 
 
 @pytest.mark.parametrize(("noise", "how"), [(Noise(1, 0, 0, 0, 0), str.lower), (Noise(0, 0, 1, 0, 0), str.upper)])
 def test_casing(noise: Noise, how: type) -> None:
-    out = corrupt(ANN, noise, FIRST, LAST, random.Random(1))
+    out = corrupt_example(ANN, noise, FIRST, LAST, random.Random(1))
     assert out.words == tuple(map(how, ANN.words))
     assert (out.allowed, out.joined, out.plain) == (ANN.allowed, ANN.joined, ANN.plain)
 
 
 def test_speech_has_no_marks_and_no_capitals() -> None:
-    out = corrupt(ANN, Noise(0, 1, 0, 0, 0), [], [], random.Random(1))
+    out = corrupt_example(ANN, Noise(0, 1, 0, 0, 0), [], [], random.Random(1))
     assert " ".join(out.words) == "mrs ann lee of acme ltd in bonn"
     assert not any(out.joined) and not any(out.breaks)
     assert row(out)["lee"] == row(ANN)["Lee"] and row(out)["bonn"] == row(ANN)["Bonn"]
@@ -75,13 +75,13 @@ def test_speech_has_no_marks_and_no_capitals() -> None:
 
 def test_a_span_that_began_with_a_mark_begins_with_its_first_word_in_speech() -> None:
     given_ = made('saw "Red Sea" twice', (4, 13, "WORK_OF_ART"))
-    out = row(corrupt(given_, Noise(0, 1, 0, 0, 0), [], [], random.Random(1)))
+    out = row(corrupt_example(given_, Noise(0, 1, 0, 0, 0), [], [], random.Random(1)))
     assert out["red"] & BEGIN["WORK_OF_ART"]
     assert out["sea"] == INSIDE["WORK_OF_ART"]
 
 
 def test_speech_keeps_what_stood_together() -> None:
-    out = corrupt(made("O'Hara isn't @home (or)"), Noise(0, 1, 0, 0, 0), [], [], random.Random(1))
+    out = corrupt_example(made("O'Hara isn't @home (or)"), Noise(0, 1, 0, 0, 0), [], [], random.Random(1))
     pairs = list(zip(out.words, out.joined, strict=True))
     assert pairs[:6] == [("o", False), ("'", True), ("hara", True), ("isn", False), ("'", True), ("t", True)]
     assert pairs[6:] == [("@", False), ("home", True), ("or", False)]
@@ -89,7 +89,7 @@ def test_speech_keeps_what_stood_together() -> None:
 
 def test_names_are_swapped_alike_in_the_whole_text() -> None:
     given_ = made("Ann Lee and ANN met Ann in Bonn", (0, 7, "PER"), (12, 15, "PER"), (20, 23, "PER"), (27, 31, "CITY"))
-    out = corrupt(given_, Noise(0, 0, 0, 1, 0), FIRST, LAST, random.Random(1))
+    out = corrupt_example(given_, Noise(0, 0, 0, 1, 0), FIRST, LAST, random.Random(1))
     assert out.words[0] in FIRST and out.words[1] in LAST
     assert out.words[3].title() in FIRST and out.words[3].isupper()
     assert out.words[5] == out.words[0]
@@ -98,7 +98,7 @@ def test_names_are_swapped_alike_in_the_whole_text() -> None:
 
 @pytest.mark.parametrize("seed", range(12))
 def test_a_spelled_name_is_a_name(seed: int) -> None:
-    out = corrupt(ANN, Noise(0, 0, 0, 0, 1), [], [], random.Random(seed))
+    out = corrupt_example(ANN, Noise(0, 0, 0, 0, 1), [], [], random.Random(seed))
     added = len(out.words) - len(ANN.words)
     at = next(i for i, w in enumerate(out.words) if len(w) == 1 and w.isalpha())
     letters = [i for i in range(at, len(out.words)) if len(out.words[i]) == 1 and out.words[i].isalpha()]

@@ -10,8 +10,18 @@ from hypothesis import strategies as st
 
 from allonym.models.tags import LABELS, NAME_PARTS, PARTS
 from allonym.models.words import words
-from allonym.train.examples import ALL, BEGIN, INSIDE, Example, Lists, O, annotated, example, masks
-from allonym.train.labelmap import targets
+from allonym.train.examples import (
+    ALL,
+    BEGIN,
+    INSIDE,
+    Example,
+    Lists,
+    O,
+    list_annotated_labels,
+    make_example,
+    make_masks,
+)
+from allonym.train.labelmap import find_targets
 
 NAMES = Lists(frozenset({"ann", "paris", "bob"}), frozenset({"lee", "paris", "roy"}))
 PLACES = Lists(places={"COUNTRY": frozenset({"france", "gambia"}), "CITY": frozenset({"paris", "new york"})})
@@ -28,8 +38,8 @@ def record(text: str, *spans: tuple[str, str], **more: Any) -> dict[str, Any]:
 
 
 def made(given_: dict[str, Any], known: str = "", source: str = "", lists: Lists | None = None, **more: Any) -> Example:
-    labels = annotated([given_], source, targets) | frozenset(known.split())
-    return example(given_, source, labels, targets, lists or Lists(), **more)
+    labels = list_annotated_labels([given_], source, find_targets) | frozenset(known.split())
+    return make_example(given_, source, labels, find_targets, lists or Lists(), **more)
 
 
 def named(mask: int) -> set[str]:
@@ -181,18 +191,18 @@ def test_terms_are_marked_where_the_corpus_is_silent_about_them() -> None:
     ],
 )
 def test_parts_of_names(said: str, wanted: list[set[str]]) -> None:
-    assert [named(m) for m in masks(said.split(), frozenset(NAME_PARTS), NAMES)] == wanted
+    assert [named(m) for m in make_masks(said.split(), frozenset(NAME_PARTS), NAMES)] == wanted
 
 
 def test_a_name_or_a_company_may_be_either() -> None:
-    either = masks(["Ann", "Lee"], frozenset({*NAME_PARTS, "ORGANIZATION"}), NAMES)
+    either = make_masks(["Ann", "Lee"], frozenset({*NAME_PARTS, "ORGANIZATION"}), NAMES)
     assert [named(m) & {"B-ORGANIZATION", "I-ORGANIZATION"} for m in either] == [{"B-ORGANIZATION"}, {"I-ORGANIZATION"}]
     assert all(named(m) >= LAST for m in either)
 
 
 @pytest.mark.parametrize("part", NAME_PARTS)
 def test_a_corpus_that_tells_the_parts_of_names_apart_is_believed(part: str) -> None:
-    assert [named(m) for m in masks(["Ann", "Lee"], frozenset({part}), Lists())] == [{f"B-{part}"}, {f"I-{part}"}]
+    assert [named(m) for m in make_masks(["Ann", "Lee"], frozenset({part}), Lists())] == [{f"B-{part}"}, {f"I-{part}"}]
 
 
 def test_parts_of_speech() -> None:

@@ -18,8 +18,8 @@ from allonym.errors import DataError, UnknownNameError, UsageError  # noqa: E402
 from allonym.models.tags import LABELS  # noqa: E402
 from allonym.models.windows import LENGTH, read_words, windows  # noqa: E402
 from allonym.models.wordpiece import WordPiece  # noqa: E402
-from allonym.train.examples import ALL, Example, Lists, example  # noqa: E402
-from allonym.train.fit import Options, fit, measure, windows_of  # noqa: E402
+from allonym.train.examples import ALL, Example, Lists, make_example  # noqa: E402
+from allonym.train.fit import Options, fit, make_windows, measure_model  # noqa: E402
 
 OPTIONS = Options(epochs=2, lr=3e-3, head_lr=1e-2, batch=64, average=0.0, bf16=False, dropout=0.1, swap=0.5, spell=0.1)
 LISTS = Lists(frozenset({"ann", "bob"}), frozenset({"lee", "smith"}))
@@ -33,7 +33,7 @@ def made(i: int) -> Example:
         {"start": 0, "end": len(name), "label": "PERSON_FIRSTNAME"},
         {"start": text.index(city), "end": text.index(city) + len(city), "label": "CITY"},
     ]
-    return example(
+    return make_example(
         {"id": str(i), "text": text, "spans": spans},
         "toy",
         frozenset(LABELS),
@@ -77,7 +77,7 @@ def test_two_epochs_lower_the_loss(encoder: Path, tmp_path: Path) -> None:
     assert [row["epoch"] for row in rows] == [1, 2]
     assert rows[1]["loss"] < 0.7 * rows[0]["loss"]
     assert not model.training
-    measured = measure(model, DEV, WordPiece(VOCABULARY))
+    measured = measure_model(model, DEV, WordPiece(VOCABULARY))
     assert measured["f1"] == max(row["f1"] for row in rows)
     assert [json.loads(line) for line in (tmp_path / "epochs.jsonl").read_text().splitlines()] == rows
 
@@ -146,8 +146,8 @@ def test_a_folder_that_is_no_encoder(tmp_path: Path, name: str) -> None:
 def test_windows_are_cut_as_in_use() -> None:
     text = ("Ann Lee works in London.\n" * 40) + "Ann and Bob " * 90
     pieces = WordPiece(VOCABULARY)
-    given = example({"id": "1", "text": text, "spans": []}, "toy", frozenset(LABELS), lambda *_: None, LISTS)
-    used, trained = windows(read_words(text, pieces), pieces), windows_of(given, pieces)
+    given = make_example({"id": "1", "text": text, "spans": []}, "toy", frozenset(LABELS), lambda *_: None, LISTS)
+    used, trained = windows(read_words(text, pieces), pieces), make_windows(given, pieces)
     assert [(w.pieces, w.shapes, w.heads) for w in used] == [
         (*map(tuple, (w.ids, w.shapes, w.heads)),) for w in trained
     ]

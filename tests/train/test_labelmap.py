@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from allonym.errors import DataError, UnknownNameError
 from allonym.labels import TAXONOMY
 from allonym.models.tags import LABELS
-from allonym.train.labelmap import default_map, read_map, targets
+from allonym.train.labelmap import default_map, find_targets, read_map
 
 CASES = Path(__file__).parent.parent / "cases/labelmap.jsonl"
 ROWS = [json.loads(line) for line in CASES.read_text("utf-8").splitlines()]
@@ -22,7 +22,7 @@ ROWS = [json.loads(line) for line in CASES.read_text("utf-8").splitlines()]
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row['source']}:{row['label']}")
 def test_meaning(row: dict[str, Any]) -> None:
     wanted = None if row["targets"] is None else frozenset(row["targets"])
-    assert targets(row["label"], row["source"]) == wanted
+    assert find_targets(row["label"], row["source"]) == wanted
 
 
 def test_table_names_only_labels_of_the_tagger() -> None:
@@ -33,40 +33,40 @@ def test_table_names_only_labels_of_the_tagger() -> None:
 
 def test_every_label_of_the_tagger_is_reached_by_its_own_name() -> None:
     wider = {"LOCATION", "TIME", "QUANTITY"}  # names that others use for more than we do
-    assert {label: targets(label) for label in LABELS if label not in wider} == {
+    assert {label: find_targets(label) for label in LABELS if label not in wider} == {
         label: frozenset({label}) for label in LABELS if label not in wider
     }
-    assert all(label in (targets(label) or ()) for label in wider)
+    assert all(label in (find_targets(label) or ()) for label in wider)
 
 
 def test_own_labels_mean_what_their_family_means() -> None:
     for label in TAXONOMY:
-        family = {TAXONOMY.lineage(t)[-1] for t in targets(label.name) or ()}
+        family = {TAXONOMY.lineage(t)[-1] for t in find_targets(label.name) or ()}
         top = TAXONOMY.lineage(label.name)[-1]
         assert family <= {top, "OTHER_IDENTIFYING_ATTRIBUTE"}, label.name
 
 
 @given(st.text(max_size=30), st.text(max_size=30))
 def test_any_name_has_an_answer(label: str, source: str) -> None:
-    meant = targets(label, source)
+    meant = find_targets(label, source)
     assert meant is None or (meant and meant <= set(LABELS))
 
 
 @pytest.mark.parametrize("label", ["WORK_OF_ART", "politicalparty", "creative-work", "jobTitle", "Correo electrónico"])
 def test_spelling_does_not_matter(label: str) -> None:
     for spelt in (label.upper(), label.lower(), label.replace("_", "-"), label.replace("-", " "), f"B-{label}"):
-        assert targets(spelt) == targets(label)
+        assert find_targets(spelt) == find_targets(label)
 
 
 def test_lines_of_the_user_come_first_everywhere(tmp_path: Path) -> None:
     path = tmp_path / "map.toml"
     path.write_text('misc = ["EVENT"]\nGadget = ["PRODUCT"]\nPER = []\n')
     known = read_map(path)
-    assert known.targets("MISC") == known.targets("misc", "crossner") == {"EVENT"}
-    assert known.targets("B-gadget") == {"PRODUCT"}
-    assert known.targets("per") is None
-    assert known.targets("ORG") == targets("ORG")
-    assert targets("Gadget") is None
+    assert known.find_targets("MISC") == known.find_targets("misc", "crossner") == {"EVENT"}
+    assert known.find_targets("B-gadget") == {"PRODUCT"}
+    assert known.find_targets("per") is None
+    assert known.find_targets("ORG") == find_targets("ORG")
+    assert find_targets("Gadget") is None
 
 
 @pytest.mark.parametrize(

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from allonym.document import Span
 from allonym.errors import DataError, MissingExtra, UnknownNameError
-from allonym.train.columns import detokenise, entities
+from allonym.train.columns import detokenise, find_entities
 from allonym.train.records import (
     SUFFIXES,
     corpus_readers,
+    keep_outermost,
     make_record,
-    outermost,
     read_records,
     spans_of,
     write_jsonl,
@@ -160,7 +160,7 @@ def test_a_text_file_of_columns_is_told_by_its_content(tmp_path):
     ],
 )
 def test_every_scheme_of_tags(tags, found):
-    assert entities(tags.split()) == found
+    assert find_entities(tags.split()) == found
 
 
 @pytest.mark.parametrize(
@@ -396,8 +396,8 @@ SPAN = st.builds(lambda a, n, x: Span(a, a + n, x), st.integers(0, 30), st.integ
 
 @given(st.lists(SPAN, max_size=12))
 def test_outermost_spans_are_disjoint_and_no_shorter_than_what_they_beat(spans):
-    kept = outermost(spans)
-    assert kept == outermost(reversed(spans)) == outermost(kept)
+    kept = keep_outermost(spans)
+    assert kept == keep_outermost(reversed(spans)) == keep_outermost(kept)
     assert set(kept) <= set(spans)
     assert all(a.end <= b.start for a, b in pairwise(kept))
     for span in spans:

@@ -83,8 +83,11 @@ def test_training_repeats_itself_and_goes_on_from_its_own_model(tmp_path):
 def test_what_was_not_looked_at_is_no_proof():
     mixed = [reviewed(1, labels=["CITY", "PERSON"]), reviewed(2, labels=["PRODUCT"]), reviewed(3)]
     told = [{"CITY", "PERSON_FIRSTNAME", "PERSON_LASTNAME"}, {"PRODUCT"}, {"CITY"}]
-    assert reviews._known(mixed, mixed, reviews.targets) == told
-    assert reviews._known([reviewed(4), reviewed(5, labels=[])], mixed[:2], reviews.targets) == [set(), set()]
+    assert reviews._list_annotated_labels(mixed, mixed, reviews.find_targets) == told
+    assert reviews._list_annotated_labels([reviewed(4), reviewed(5, labels=[])], mixed[:2], reviews.find_targets) == [
+        set(),
+        set(),
+    ]
 
 
 def test_what_is_marked_is_learned_though_nothing_is_proof(tmp_path):
@@ -93,7 +96,7 @@ def test_what_is_marked_is_learned_though_nothing_is_proof(tmp_path):
 
 
 def test_template_text_is_shown_along():
-    few, many = reviews._rehearsal(0), reviews._rehearsal(3000)
+    few, many = reviews._make_rehearsal(0), reviews._make_rehearsal(3000)
     assert len(few) == 10
     assert 3000 <= sum(len(e.words) for e in many) < 3500
     assert {e.source for e in many} == {"synthetic"}

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from allonym.document import Span
 from allonym.models.words import words
-from allonym.train.score import Counts, Score, score, score_texts, side_by_side, tag_words
+from allonym.train.score import Counts, Score, score_spans, score_texts, side_by_side, tag_words
 
 TEXT = "Ada Brook met Cyd Dale in Elmford"
 GOLD = [Span(0, 9, "PER"), Span(14, 22, "PER"), Span(26, 33, "LOC")]
@@ -29,7 +29,7 @@ def test_tags_of_words():
 
 
 def test_counts_by_hand():
-    found = score(GOLD, [Span(0, 9, "PER"), Span(14, 17, "PER"), Span(26, 33, "ORG")], words(TEXT))
+    found = score_spans(GOLD, [Span(0, 9, "PER"), Span(14, 17, "PER"), Span(26, 33, "ORG")], words(TEXT))
     assert (found.words, found.right) == (7, 5)
     assert found.tags == {
         "B-LOC": Counts(0, 0, 1),
@@ -54,7 +54,7 @@ def test_measures_of_counts():
 @given(SPANS, SPANS)
 def test_bounds_and_symmetry(gold, predicted):
     borders = words(TEXT)
-    there, back = score(gold, predicted, borders), score(predicted, gold, borders)
+    there, back = score_spans(gold, predicted, borders), score_spans(predicted, gold, borders)
     assert 0 <= there.accuracy <= 1
     assert there.right == back.right
     assert there.strict.hit == back.strict.hit
@@ -64,7 +64,7 @@ def test_bounds_and_symmetry(gold, predicted):
 
 @given(SPANS)
 def test_what_is_right_scores_one(gold):
-    found = score(gold, gold, words(TEXT))
+    found = score_spans(gold, gold, words(TEXT))
     assert found.accuracy == 1
     assert all(c.f1 == 1 for c in (*found.tags.values(), *found.spans.values()))
 
@@ -78,7 +78,7 @@ def test_parts_add_up(pairs):
 
 
 def test_the_table_has_a_row_for_each_b_and_i():
-    one, two = score(GOLD, GOLD, words(TEXT)), score(GOLD, [Span(0, 3, "ORG")], words(TEXT))
+    one, two = score_spans(GOLD, GOLD, words(TEXT)), score_spans(GOLD, [Span(0, 3, "ORG")], words(TEXT))
     head, rows = side_by_side({"one": one, "two": two})
     assert head == ["measure", "one", "two"]
     assert [row[0] for row in rows] == [

@@ -13,11 +13,11 @@ from allonym.train.search import (
     Importance,
     Parameter,
     Trial,
-    importance,
     parallel_plot,
     parse_space,
+    rank_importance,
     read_space,
-    search,
+    search_parameters,
     trial_table,
 )
 
@@ -42,23 +42,25 @@ def optuna():
 def test_trials_are_kept_and_the_search_goes_on(optuna, tmp_path):
     study = tmp_path / "new" / "study.db"
     seen = []
-    first = search(objective, SPACE, study, trials=2, report=seen.append)
+    first = search_parameters(objective, SPACE, study, trials=2, report=seen.append)
     assert first == seen
     assert [t.number for t in first] == [0, 1]
     calls = []
-    more = search(lambda v: calls.append(v) or objective(v), SPACE, study, trials=3)
+    more = search_parameters(lambda v: calls.append(v) or objective(v), SPACE, study, trials=3)
     assert len(calls) == 1
     assert more[:2] == first
     assert more[2].values != more[0].values
     assert all(t.score == objective(t.values) and t.seconds >= 0 for t in more)
-    assert search(objective, SPACE, study, trials=1) == more
+    assert search_parameters(objective, SPACE, study, trials=1) == more
     with pytest.raises(UsageError, match="over another space"):
-        search(objective, SPACE[:2], study, trials=9)
-    assert len(search(objective, SPACE, study, trials=1, name="other")) == 1
+        search_parameters(objective, SPACE[:2], study, trials=9)
+    assert len(search_parameters(objective, SPACE, study, trials=1, name="other")) == 1
 
 
 def test_the_same_seed_draws_the_same(optuna, tmp_path):
-    runs = [search(objective, SPACE, tmp_path / f"{n}.db", trials=2, seed=s) for n, s in enumerate((1, 1, 2))]
+    runs = [
+        search_parameters(objective, SPACE, tmp_path / f"{n}.db", trials=2, seed=s) for n, s in enumerate((1, 1, 2))
+    ]
     drawn = [[t.values for t in run] for run in runs]
     assert drawn[0] == drawn[1] != drawn[2]
 
@@ -68,14 +70,14 @@ def test_a_trial_that_fails_ends_the_search_and_is_not_counted(optuna, tmp_path)
         raise DataError("nothing to train on")
 
     with pytest.raises(DataError, match="nothing to train on"):
-        search(broken, SPACE, tmp_path / "study.db", trials=2)
-    assert len(search(objective, SPACE, tmp_path / "study.db", trials=1)) == 1
+        search_parameters(broken, SPACE, tmp_path / "study.db", trials=2)
+    assert len(search_parameters(objective, SPACE, tmp_path / "study.db", trials=1)) == 1
 
 
 def test_what_is_no_study(optuna, tmp_path):
     (tmp_path / "text.db").write_text("not a database at all, but long enough to be looked at", encoding="utf-8")
     with pytest.raises(DataError, match="not a study that can be used"):
-        search(objective, SPACE, tmp_path / "text.db", trials=1)
+        search_parameters(objective, SPACE, tmp_path / "text.db", trials=1)
 
 
 TRIALS = [
@@ -91,14 +93,14 @@ TRIALS = [
 
 def test_importance_finds_what_mattered():
     pytest.importorskip("sklearn")
-    found = importance(TRIALS, SPACE)
+    found = rank_importance(TRIALS, SPACE)
     assert found[0].name == "batch"
     assert found[0].correlation == pytest.approx(1)
     assert sum(one.share for one in found) == pytest.approx(1)
     assert found[0].share > 0.9
-    assert importance(TRIALS[:1], SPACE) == []
+    assert rank_importance(TRIALS[:1], SPACE) == []
     constant = [Trial(t.number, {**t.values, "pieces": 1}, t.score, 1.0) for t in TRIALS]
-    assert Importance("pieces", 0.0, None) in importance(constant, SPACE)
+    assert Importance("pieces", 0.0, None) in rank_importance(constant, SPACE)
 
 
 def test_trials_as_csv():
@@ -173,4 +175,4 @@ def test_a_space_of_the_users_own(tmp_path):
 def test_without_optuna(tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "optuna", None)
     with pytest.raises(MissingExtra, match=r"allonym\[train\]"):
-        search(objective, SPACE, tmp_path / "study.db", trials=1)
+        search_parameters(objective, SPACE, tmp_path / "study.db", trials=1)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from allonym.errors import UsageError
 from allonym.train.records import make_record
-from allonym.train.select import choose, cut, density, documents, size_of, split
+from allonym.train.select import choose_records, cut_records, group_documents, measure_density, size_of, split_records
 
 
 def record(id, text="Ada ran home .", spans=((0, 3, "PER"),), doc_id=""):
@@ -30,7 +30,7 @@ RECORDS = st.lists(
 @given(RECORDS, st.integers(0, 3))
 def test_no_document_and_no_text_is_in_two_parts(records, seed):
     try:
-        parts = split(records, (0.6, 0.2, 0.2), seed)
+        parts = split_records(records, (0.6, 0.2, 0.2), seed)
     except UsageError:
         return  # shared texts hold everything together
     assert sorted(map(id, records)) == sorted(id(r) for part in parts for r in part)
@@ -41,30 +41,30 @@ def test_no_document_and_no_text_is_in_two_parts(records, seed):
 
 @given(st.permutations(corpus(1, 3, 1, 2, 1, 1, 4, 1, 1, 1, 2, 1)))
 def test_the_order_of_the_records_does_not_matter(records):
-    ids = [sorted(r["id"] for r in part) for part in split(records)]
-    assert ids == [sorted(r["id"] for r in part) for part in split(corpus(1, 3, 1, 2, 1, 1, 4, 1, 1, 1, 2, 1))]
+    ids = [sorted(r["id"] for r in part) for part in split_records(records)]
+    assert ids == [sorted(r["id"] for r in part) for part in split_records(corpus(1, 3, 1, 2, 1, 1, 4, 1, 1, 1, 2, 1))]
 
 
 def test_the_shares_are_those_asked_for():
     records = corpus(*[1] * 200)
-    assert [len(part) for part in split(records)] == [160, 20, 20]
-    assert [len(part) for part in split(records, (1, 1))] == [100, 100]
-    assert [len(part) for part in split(records, (0.9, 0, 0.1))] == [180, 0, 20]
-    assert split(records, seed=1) != split(records, seed=2)
-    assert split(records, seed=1) == split(records, seed=1)
+    assert [len(part) for part in split_records(records)] == [160, 20, 20]
+    assert [len(part) for part in split_records(records, (1, 1))] == [100, 100]
+    assert [len(part) for part in split_records(records, (0.9, 0, 0.1))] == [180, 0, 20]
+    assert split_records(records, seed=1) != split_records(records, seed=2)
+    assert split_records(records, seed=1) == split_records(records, seed=1)
 
 
 def test_a_small_corpus_leaves_no_part_empty():
-    assert [len(part) for part in split(corpus(1, 1, 1, 1, 1))] == [3, 1, 1]
-    assert split([]) == ([], [], [])
+    assert [len(part) for part in split_records(corpus(1, 1, 1, 1, 1))] == [3, 1, 1]
+    assert split_records([]) == ([], [], [])
     with pytest.raises(UsageError, match="3 parts need as many documents that share no text; got 2"):
-        split(corpus(4, 4))
+        split_records(corpus(4, 4))
 
 
 @pytest.mark.parametrize("parts", [(), (0, 0), (1, -1)])
 def test_shares_must_make_sense(parts):
     with pytest.raises(UsageError, match="shares of 0 or more"):
-        split(corpus(1, 1), parts)
+        split_records(corpus(1, 1), parts)
 
 
 def test_the_ratio_counts_outermost_entities_per_word():
@@ -82,7 +82,7 @@ def test_choosing_as_p3_did():
     held = [lists, prose, short, empty]
 
     def names(**bounds):
-        return [r["id"] for r in choose(held, **bounds)]
+        return [r["id"] for r in choose_records(held, **bounds)]
 
     assert names() == ["list", "prose", "short", "empty"]
     assert names(min_words=3, max_ratio=0.5) == ["prose", "empty"]
@@ -96,9 +96,9 @@ def test_choosing_as_p3_did():
 
 def test_documents_are_chosen_whole():
     records = [record("a", "Ada", [(0, 3, "PER")], "d"), record("b", "ran home all alone again today", (), "d")]
-    assert choose(records, min_words=7) == records
-    assert choose(records, min_words=8) == []
-    assert list(documents(records)) == ["d"]
+    assert choose_records(records, min_words=7) == records
+    assert choose_records(records, min_words=8) == []
+    assert list(group_documents(records)) == ["d"]
 
 
 def test_cutting_drops_what_is_cut_apart():
@@ -107,21 +107,21 @@ def test_cutting_drops_what_is_cut_apart():
         record("b", "Cyd Dale ran .", [(0, 3, "FIRST"), (0, 8, "PER")], "d"),
         record("c", "Eve", [(0, 3, "PER")], "d"),
     ]
-    first, second = cut(records, 4)
+    first, second = cut_records(records, 4)
     assert first == records[0]
     assert (second["text"], [s["label"] for s in second["spans"]]) == ("Cyd", ["FIRST"])
     assert records[1]["text"] == "Cyd Dale ran ."
-    assert [r["text"] for r in choose(records, first_words=4)] == ["Ada ran .", "Cyd"]
+    assert [r["text"] for r in choose_records(records, first_words=4)] == ["Ada ran .", "Cyd"]
 
 
 def test_density():
     one = [record("a", "Ada ran home .", [(0, 3, "PER")]), record("b", "Cyd sat", [(0, 3, "PER")], "a")]
     two = [record("x", "Elmford is old now", [(0, 7, "LOC")])]
-    first, second, total = density({"one": one, "two": two})
+    first, second, total = measure_density({"one": one, "two": two})
     assert (first.corpus, first.documents, first.words, first.spans) == ("one", 1, 6, {"PER": 2})
     assert first.per_thousand("PER") == pytest.approx(1000 * 2 / 6)
     assert first.per_thousand("LOC") == 0
     assert second.per_thousand("LOC") == 250
     assert (total.corpus, total.documents, total.words, total.spans) == ("all", 2, 10, {"PER": 2, "LOC": 1})
-    assert [d.corpus for d in density({"one": one})] == ["one"]
-    assert density({"none": []})[0].per_thousand("PER") == 0
+    assert [d.corpus for d in measure_density({"one": one})] == ["one"]
+    assert measure_density({"none": []})[0].per_thousand("PER") == 0

@@ -10,7 +10,7 @@ from allonym.document import Span
 from allonym.errors import DataError, MissingExtra, UnknownNameError, UsageError
 from allonym.train import spacy_backend
 from allonym.train.records import make_record
-from allonym.train.spacy_backend import Options, config, evaluate, fit, load
+from allonym.train.spacy_backend import Options, fit, load, make_config, score_model
 
 spacy = pytest.importorskip("spacy")
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
@@ -41,7 +41,7 @@ def test_it_learns_what_is_easy(tmp_path):
     assert made["f1"] == max(row["f1"] for row in rows) > 0.9
     assert rows[made["best"] - 1]["f1"] == made["f1"]
     predict = load(tmp_path / "model")
-    assert evaluate(predict, DEV).strict.f1 == made["f1"]
+    assert score_model(predict, DEV).strict.f1 == made["f1"]
     (spans,) = predict(["Today Ada Brook went to Oakham by train."])
     assert spans == [Span(6, 15, "PERSON", 1.0, "spacy"), Span(24, 30, "CITY", 1.0, "spacy")]
     assert spacy.load(tmp_path / "model").pipe_names == ["ner"]
@@ -86,7 +86,7 @@ def test_training_ends_when_nothing_gets_better(tmp_path):
 
 def test_the_configuration_holds_the_options_and_is_one_that_spacy_trains_with(tmp_path):
     options = Options(language="pl", lr=0.0006121, hidden_width=32, dropout=0.08, maxout_pieces=3, batch=256, seed=5)
-    text = config(options).to_str()
+    text = make_config(options).to_str()
     read = spacy.util.load_config(write(tmp_path / "config.cfg", text), interpolate=True)
     assert read["nlp"]["lang"] == "pl"
     assert read["components"]["ner"]["model"]["hidden_width"] == 32
@@ -111,7 +111,7 @@ def test_spans_grow_to_tokens_and_shed_blanks(tmp_path):
     text = "DrAda  met \nCyd\n now"
     records = [make_record("", "1", text, [(2, 5, "PER"), (11, 16, "PER"), (12, 15, "FIRST")])]
     nlp = spacy.blank("en")
-    (example,), moved = spacy_backend._examples(nlp, records)
+    (example,), moved = spacy_backend._make_examples(nlp, records)
     assert [(e.text, e.label_) for e in example.reference.ents] == [("DrAda", "PER"), ("Cyd", "PER")]
     assert moved == 2
 
@@ -120,9 +120,9 @@ def test_words_end_at_marks_in_the_model_too(tmp_path):
     text = "(nhc-36/8_b., H.) d'Ada"
     records = [make_record("", "1", text, [(5, 7, "ID"), (14, 15, "SEX"), (20, 23, "PER")])]
     nlp = spacy.blank("es")
-    assert spacy_backend._examples(nlp, records)[1] > 0
+    assert spacy_backend._make_examples(nlp, records)[1] > 0
     spacy_backend.split_at_marks(nlp)
-    (example,), moved = spacy_backend._examples(nlp, records)
+    (example,), moved = spacy_backend._make_examples(nlp, records)
     words = ["(", "nhc", "-", "36", "/", "8", "_", "b", ".", ",", "H", ".", ")", "d", "'", "Ada"]
     assert [token.text for token in example.reference] == words
     assert moved == 0

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from allonym.labels import TAXONOMY
 from allonym.train import synthetic
-from allonym.train.synthetic import generate, held_out_names, names, registers
+from allonym.train.synthetic import generate_texts, held_out_names, list_names, read_registers
 
 LABELS = set(synthetic.MARKS.values()) | {"STREET_ADDRESS"}
 ARTICLES = ("the ", "a ", "an ")
@@ -21,7 +21,7 @@ ARTICLES = ("the ", "a ", "an ")
 
 @cache
 def texts(held_out=False):
-    return tuple(generate(4000, seed=7, held_out=held_out))
+    return tuple(generate_texts(4000, seed=7, held_out=held_out))
 
 
 def check(record):
@@ -42,7 +42,7 @@ def check(record):
 @given(st.integers(min_value=0), st.booleans())
 @settings(max_examples=50, deadline=None)
 def test_spans_match_are_sorted_and_disjoint(seed, held_out):
-    records = list(generate(20, seed, held_out))
+    records = list(generate_texts(20, seed, held_out))
     assert len(records) == 20
     assert len({r["id"] for r in records}) == 20
     for record in records:
@@ -51,11 +51,11 @@ def test_spans_match_are_sorted_and_disjoint(seed, held_out):
 
 def test_every_template_can_be_filled():
     writer = synthetic._Writer(synthetic.random.Random(0), False)
-    for name, kinds in registers().items():
+    for name, kinds in read_registers().items():
         for kind, templates in kinds.items():
             for nodes in templates:
                 for _ in range(3):
-                    text, spans = synthetic._assemble(writer.fill(nodes))
+                    text, spans = synthetic._assemble_text(writer.fill(nodes))
                     check(
                         {"text": text, "spans": spans, "id": "", "doc_id": "", "meta": {"source": "allonym-synthetic"}}
                     )
@@ -76,7 +76,7 @@ def test_every_list_is_used_and_unique_in_name():
         for h in re.findall(r"^\[(\w+)\]", source, re.M)
     ]
     assert len(heads) == len(set(heads))
-    assert set(synthetic._rules()) <= used
+    assert set(synthetic._read_rules()) <= used
 
 
 def test_labels_belong_to_the_taxonomy_and_all_occur():
@@ -95,13 +95,13 @@ def test_a_quarter_of_the_texts_or_more_is_without_any_span():
 def test_the_texts_vary():
     found = {record["text"] for record in texts()}
     assert len(found) > 0.9 * len(texts())
-    assert sum(len(t) for kinds in registers().values() for t in kinds.values()) > 500
+    assert sum(len(t) for kinds in read_registers().values() for t in kinds.values()) > 500
 
 
 def test_the_same_seed_gives_the_same_texts():
-    assert list(generate(200, seed=3)) == list(generate(200, seed=3))
-    assert [r["text"] for r in generate(200, seed=3)] != [r["text"] for r in generate(200, seed=4)]
-    assert list(generate(300, seed=3))[:200] == list(generate(200, seed=3))
+    assert list(generate_texts(200, seed=3)) == list(generate_texts(200, seed=3))
+    assert [r["text"] for r in generate_texts(200, seed=3)] != [r["text"] for r in generate_texts(200, seed=4)]
+    assert list(generate_texts(300, seed=3))[:200] == list(generate_texts(200, seed=3))
 
 
 @pytest.mark.parametrize("hash_seed", ["1", "2"])
@@ -109,11 +109,11 @@ def test_the_texts_do_not_depend_on_the_hash_seed(hash_seed):
     code = "import json; from allonym.train.synthetic import generate; print(json.dumps(list(generate(60, seed=3))))"
     env = os.environ | {"PYTHONHASHSEED": hash_seed}
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
-    assert json.loads(done.stdout) == list(generate(60, seed=3))
+    assert json.loads(done.stdout) == list(generate_texts(60, seed=3))
 
 
 def test_names_say_part_gender_and_origin():
-    rows = names()
+    rows = list_names()
     assert {part for _, part, _, _ in rows} == {"first", "last"}
     assert {(part, gender) for _, part, gender, _ in rows} == {("first", "f"), ("first", "m"), ("last", "")}
     sizes = Counter((origin, part, gender) for _, part, gender, origin in rows)
@@ -135,8 +135,8 @@ def drawn_from(name, pool):
 @pytest.mark.parametrize("flag", [False, True])
 def test_held_out_names_are_used_only_when_asked_for(flag):
     held = {name.lower() for name, _, _, _ in held_out_names()}
-    assert 0.3 < len(held_out_names()) / len(names()) < 0.5
-    pool = {name.lower() for name, _, _, _ in names() if (name.lower() in held) == flag}
+    assert 0.3 < len(held_out_names()) / len(list_names()) < 0.5
+    pool = {name.lower() for name, _, _, _ in list_names() if (name.lower() in held) == flag}
     for record in texts(flag):
         for span in record["spans"]:
             if span["label"].startswith("PERSON"):
@@ -176,7 +176,7 @@ def test_names_and_places_come_without_an_article():
 )
 def test_template_language(template, text, spans):
     writer = synthetic._Writer(synthetic.random.Random(5), False)
-    filled, marked = synthetic._assemble(writer.fill(synthetic.parse(template)))
+    filled, marked = synthetic._assemble_text(writer.fill(synthetic.parse_template(template)))
     if spans is None:
         assert filled.startswith(text)
         assert len(marked) == 1
@@ -188,4 +188,4 @@ def test_template_language(template, text, spans):
 @pytest.mark.parametrize("template", ["<a|b", "[DATE May", "a>b<"])
 def test_a_template_with_an_open_bracket_is_refused(template):
     with pytest.raises(ValueError, match="template"):
-        synthetic.parse(template)
+        synthetic.parse_template(template)

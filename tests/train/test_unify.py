@@ -6,7 +6,7 @@ import pytest
 
 from allonym.document import Span
 from allonym.train.records import make_record
-from allonym.train.unify import covers, in_terms_of, label_of, unify
+from allonym.train.unify import label_of, list_covered_labels, relabel_spans, unify_labels
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ RECORD = make_record("", "1", TEXT, [(0, 9, "PER"), (13, 20, "GPE"), (27, 31, "M
 
 
 def test_records_lose_what_means_nothing_and_stay_as_they_are():
-    (made,) = unify([RECORD])
+    (made,) = unify_labels([RECORD])
     assert [(s["label"], s["text"]) for s in made["spans"]] == [
         ("PERSON", "Ada Brook"),
         ("LOCATION", "Elmford"),
@@ -41,17 +41,17 @@ def test_records_lose_what_means_nothing_and_stay_as_they_are():
 
 
 def test_predictions_are_put_in_terms_of_the_corpus():
-    wanted = covers([RECORD])
+    wanted = list_covered_labels([RECORD])
     assert set(wanted) == {"PERSON", "LOCATION", "OTHER_IDENTIFYING_ATTRIBUTE"}
     found = [Span(0, 3, "PERSON_FIRSTNAME", 0.7, "tagger"), Span(13, 20, "CITY"), Span(27, 31, "WORK_OF_ART")]
     found += [Span(27, 31, "MONEY"), Span(0, 9, "PERSON")]
-    assert in_terms_of(found, wanted) == [
+    assert relabel_spans(found, wanted) == [
         Span(0, 3, "PERSON", 0.7, "tagger"),
         Span(13, 20, "LOCATION"),
         Span(27, 31, "OTHER_IDENTIFYING_ATTRIBUTE"),
         Span(0, 9, "PERSON"),
     ]
-    assert in_terms_of(found, {}) == []
+    assert relabel_spans(found, {}) == []
 
 
 def test_a_source_may_use_a_name_in_a_way_of_its_own():
@@ -61,5 +61,5 @@ def test_a_source_may_use_a_name_in_a_way_of_its_own():
     records = [
         make_record("", str(n), "Elmford", [(0, 7, "X")], meta={"source": s}) for n, s in enumerate(("maps", "y"))
     ]
-    assert [[s["label"] for s in r["spans"]] for r in unify(records, meaning)] == [["CITY"], []]
-    assert covers(records, meaning) == {"CITY": frozenset({"CITY"})}
+    assert [[s["label"] for s in r["spans"]] for r in unify_labels(records, meaning)] == [["CITY"], []]
+    assert list_covered_labels(records, meaning) == {"CITY": frozenset({"CITY"})}

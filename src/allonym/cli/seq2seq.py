@@ -147,11 +147,11 @@ def _load_rewriter(
     model: str | None, size: str | None, train: list[Pair], *, causal: bool, seed: int, allow_download: bool
 ) -> Rewriter:
     from allonym.replace.rewriter import load
-    from allonym.train.seq2seq import begun
+    from allonym.train.seq2seq import begin_model
 
     if model is not None:
         return load(model, allow_download=allow_download)
-    return begun(str(size), [t for pair in train for t in (pair.source, pair.target)], causal=causal, seed=seed)
+    return begin_model(str(size), [t for pair in train for t in (pair.source, pair.target)], causal=causal, seed=seed)
 
 
 class _steps:

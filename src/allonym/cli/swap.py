@@ -323,7 +323,7 @@ def _check_outputs(
     overwrite: bool,
 ) -> None:
     """Raise if an output exists, is named twice, or is or lies in an input of the run."""
-    from allonym.files.items import check_apart, check_free, list_items
+    from allonym.files.items import check_free, check_separate, list_items
 
     items = [] if target is None else list_items(source, target, format)[0]
     if target is None and not Path(source).exists():
@@ -332,7 +332,7 @@ def _check_outputs(
     for path in (*outputs, *(item.target for item in items if item.target is not None)):
         if protected & {path.resolve(), *path.resolve().parents}:
             raise UsageError(f"{path} is, or lies in, what the run reads, which is never changed")
-    check_apart(items, outputs)
+    check_separate(items, outputs)
     check_free([item.target for item in items], outputs, overwrite)
 
 

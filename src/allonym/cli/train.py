@@ -142,10 +142,10 @@ def ner(
     names = tuple(dict.fromkeys((backend, *compare)))
     setup = _make_setup(encoder, language, label_map, own_labels)
     options = {} if from_reviews else _make_backend_options(names, options_given, seed, language)
-    from allonym.train.select import choose
+    from allonym.train.select import choose_records
 
     bounds = (min_ratio, max_ratio, min_words, max_words)
-    records = choose(_read_files(files, format, columns), *bounds, first_words=first_words, richest=richest)
+    records = choose_records(_read_files(files, format, columns), *bounds, first_words=first_words, richest=richest)
     record_parts = _split_parts(records, dev, test, parts, seed, format, columns)
     report: dict[str, Any] = {
         "format": 1,
@@ -183,9 +183,9 @@ def ner(
 
 def _make_setup(encoder: str, language: str, label_map: Path | None, own_labels: bool) -> Setup:
     from allonym.train.backends import Setup
-    from allonym.train.labelmap import read_map, targets
+    from allonym.train.labelmap import find_targets, read_map
 
-    meant = targets if label_map is None else read_map(label_map).targets
+    meant = find_targets if label_map is None else read_map(label_map).find_targets
     return Setup(encoder, language, meant, own_labels)
 
 
@@ -223,10 +223,10 @@ def _split_parts(
     columns: tuple[int, int],
 ) -> tuple[list[Record], list[Record], list[Record]]:
     """What to train on, to choose by and to judge by. A part that has a file of its own is not split off."""
-    from allonym.train.select import split
+    from allonym.train.select import split_records
 
     shares = (parts[0], 0.0 if dev else parts[1], 0.0 if test else parts[2])
-    record_parts = split(records, shares, seed)
+    record_parts = split_records(records, shares, seed)
     chosen = _read_files([dev], format, columns) if dev else record_parts[1]
     judged = _read_files([test], format, columns) if test else record_parts[2]
     if not record_parts[0]:
@@ -235,11 +235,11 @@ def _split_parts(
 
 
 def _count_records(records: Sequence[Record]) -> dict[str, int]:
-    from allonym.train.select import documents, size_of
+    from allonym.train.select import group_documents, size_of
 
     size = size_of(records)
     return {
-        "documents": len(documents(records)),
+        "documents": len(group_documents(records)),
         "records": len(records),
         "words": size.words,
         "entities": size.entities,
@@ -380,8 +380,10 @@ def split(
     from allonym.train.records import write_jsonl
 
     bounds = (min_ratio, max_ratio, min_words, max_words)
-    chosen = select.choose(_read_files(files, format, columns), *bounds, first_words=first_words, richest=richest)
-    record_parts = select.split(chosen, parts, seed)
+    chosen = select.choose_records(
+        _read_files(files, format, columns), *bounds, first_words=first_words, richest=richest
+    )
+    record_parts = select.split_records(chosen, parts, seed)
     rows = []
     for name, records in zip(PARTS, record_parts, strict=True):
         write_jsonl(out / f"{name}.jsonl", records)
@@ -403,7 +405,7 @@ def density(files: tuple[Path, ...], as_json: bool, format: str | None, columns:
     """
     from allonym.cli.terminal import json_line
     from allonym.train.records import read_records
-    from allonym.train.select import density as measured
+    from allonym.train.select import measure_density as measured
 
     corpora: dict[str, list[Record]] = {}
     for path in files:
@@ -512,14 +514,14 @@ def search(
 
     from allonym.train import backends
     from allonym.train import search as searching
-    from allonym.train.select import choose
+    from allonym.train.select import choose_records
 
     searching.import_optuna()
     search_space = searching.read_space(backend, space)
     setup = _make_setup(encoder, language, label_map, own_labels)
     _make_backend_options((backend,), dict.fromkeys((p.name for p in search_space), 1) | settings, seed, language)
     bounds = (min_ratio, max_ratio, min_words, max_words)
-    records = choose(_read_files(files, format, columns), *bounds, first_words=first_words, richest=richest)
+    records = choose_records(_read_files(files, format, columns), *bounds, first_words=first_words, richest=richest)
     record_parts = _split_parts(records, dev, test, parts, seed, format, columns)
 
     def score_trial(drawn: Mapping[str, Any]) -> float:
@@ -534,7 +536,7 @@ def search(
             click.echo(f"trial {trial.number + 1} of {trials}  f1 {trial.score:.4f}  {drawn}", err=True)
 
     file = study or out / "study.db"
-    trials_done = searching.search(
+    trials_done = searching.search_parameters(
         score_trial, search_space, file, trials=trials, seed=seed, name=backend, report=print_trial
     )
     _write_search(trials_done, search_space, out, seed)
@@ -556,7 +558,7 @@ def _write_search(trials: Sequence[Any], space: Sequence[Any], out: Path, seed: 
             "-" if row.correlation is None else f"{row.correlation:+.3f}",
             best.values[row.name],
         )
-        for row in searching.importance(trials, space, seed)
+        for row in searching.rank_importance(trials, space, seed)
     ]
     head = ["option", "importance", "correlation", "best"]
     lines = [",".join(map(str, row)) for row in [head, *rows]]

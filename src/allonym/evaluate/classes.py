@@ -35,7 +35,7 @@ def find_meanings(label: str, source: str = "") -> frozenset[str]:
     name = label.upper().replace("-", "_").replace(" ", "_")
     if name in TAXONOMY:
         return frozenset({name})
-    if targets := default_map().targets(label, source):
+    if targets := default_map().find_targets(label, source):
         return targets
     for scheme in SCHEMES:
         if foreign := TAXONOMY.from_scheme(label, scheme) or TAXONOMY.from_scheme(name, scheme):

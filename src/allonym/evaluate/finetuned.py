@@ -277,14 +277,14 @@ def _fine_tune(
 ) -> None:
     """Change a network by what it is given and what it is to say, and leave it ready to be asked."""
     from allonym.replace.rewriter import Rewriter
-    from allonym.train.seq2seq import Options, batches, learn, optimiser
+    from allonym.train.seq2seq import Options, make_batches, make_optimiser, take_step
 
     model = Rewriter(tokenizer, network, causal=False)
     total = how.epochs * math.ceil(len(examples) / how.batch)
-    optimizer, schedule = optimiser(network, how.lr, total)
+    optimizer, schedule = make_optimiser(network, how.lr, total)
     network.train()
-    for batch in batches(examples, Options(epochs=how.epochs, lr=how.lr, batch=how.batch, seed=seed), 0, total):
-        learn(model, batch, optimizer, schedule)
+    for batch in make_batches(examples, Options(epochs=how.epochs, lr=how.lr, batch=how.batch, seed=seed), 0, total):
+        take_step(model, batch, optimizer, schedule)
     network.eval()
 
 

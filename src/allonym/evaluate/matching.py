@@ -24,7 +24,7 @@ from allonym.document import Interval, Span, merge, subtract
 from allonym.evaluate.classes import NAME_PARTS, Classes
 from allonym.models.words import words
 from allonym.text.fold import fold_surface
-from allonym.train.records import outermost
+from allonym.train.records import keep_outermost
 
 LEVELS = ("token", "strict", "overlap", "entity")
 GOLD_HIT, GOLD, FOUND_HIT, FOUND = range(4)
@@ -115,7 +115,7 @@ def classify_findings(
     One that may belong to several classes, or that tells no type, takes that of the mention with which it shares
     most, if it may; first and last names side by side become one where the gold does not part them.
     """
-    spans = outermost(findings)
+    spans = keep_outermost(findings)
     plain = [Found(s.start, s.end, "") for s in spans]
     best: dict[int, tuple[int, str]] = {}
     for i, k, size in list_overlaps(gold, plain):

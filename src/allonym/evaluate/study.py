@@ -18,7 +18,7 @@ from allonym.evaluate.headlines import list_headlines
 from allonym.evaluate.measures import MEASURES, NEEDS, Inputs, Measure, match_gold
 from allonym.evaluate.pairs import check_pairs
 from allonym.evaluate.reading import Pairs, value_of
-from allonym.files.state import State, digest
+from allonym.files.state import State, digest_values
 from allonym.serial import Serialisable
 from allonym.train.records import Record
 
@@ -118,7 +118,7 @@ def evaluate(
         seed=seed,
     )
     saved = None if state is None or texts else State(state)
-    corpus = digest(pairs.ids, pairs.original, pairs.anonymised) if saved else ""
+    corpus = digest_values(pairs.ids, pairs.original, pairs.anonymised) if saved else ""
     results: dict[str, Mapping[str, Any]] = {}
     skipped: dict[str, str] = {}
     seconds: dict[str, float] = {}
@@ -216,7 +216,7 @@ def _read_column(pairs: Pairs, key: Key | None, name: str, *, partly: bool = Fal
 
 def _make_key(name: str, measure: Measure, inputs: Inputs, corpus: str) -> str:
     read = {what: getattr(inputs, what) for what in (*measure.needs, *measure.uses)}
-    return digest(name, corpus, inputs.seed, read)
+    return digest_values(name, corpus, inputs.seed, read)
 
 
 def _report_stage(advance: Progress | None, name: str) -> Callable[[int, int], None] | None:

@@ -24,7 +24,7 @@ from allonym.export.split import NAMES, Split
 from allonym.files import read_documents
 from allonym.files.items import list_items
 from allonym.files.output import Lines, PartFile, digest_of
-from allonym.files.runreport import versions
+from allonym.files.runreport import list_versions
 from allonym.pipeline import detect
 from allonym.plan import Anonymized, Report
 from allonym.policy import Policy
@@ -214,7 +214,7 @@ def export_path(
         manifest = Manifest(
             shape=shape.name,
             policy=_describe_policy(job, anonymised),
-            versions=MappingProxyType(versions()),
+            versions=MappingProxyType(list_versions()),
             split={
                 "shares": list(split.shares),
                 "seed": split.seed,

@@ -7,8 +7,8 @@ are no DOCX or XLSX, signatures, links to other files. Macros, recordings and un
 from __future__ import annotations
 
 from allonym.errors import RefusedContent
-from allonym.files.office import Package, Slot, check_parts, parsed
-from allonym.files.officeparts import COMMON, REFUSED, all_slots, settled, text_parts
+from allonym.files.office import Package, Slot, check_parts, parse_slots
+from allonym.files.officeparts import COMMON, REFUSED, all_slots, settle_parts, text_parts
 from allonym.files.officetext import slots_of_part
 from allonym.files.record import Chunk, Format, Job, Parsed
 
@@ -30,18 +30,18 @@ _ALLOWED = {
 _REFUSED = (*REFUSED, (r"word/afchunk.*", "an inserted file"))
 
 
-def slots(package: Package, images: str, depth: int) -> list[Slot]:
+def list_slots(package: Package, images: str, depth: int) -> list[Slot]:
     """The slots of a Word document; see :data:`allonym.files.officeparts.Reader`."""
     if MAIN not in package.entries:
         raise RefusedContent(f"not a Word document: it has no part {MAIN}")
-    tasks = settled(package, check_parts(package, _ALLOWED, _REFUSED), images, depth)
-    own = [slot for name in text_parts(tasks, MAIN) for slot in slots_of_part(package, name)]
-    return all_slots(package, tasks, own, depth)
+    tasks = settle_parts(package, check_parts(package, _ALLOWED, _REFUSED), images, depth)
+    part_slots = [slot for name in text_parts(tasks, MAIN) for slot in slots_of_part(package, name)]
+    return all_slots(package, tasks, part_slots, depth)
 
 
-def _parse(chunk: Chunk, job: Job) -> Parsed:
+def _parse_docx(chunk: Chunk, job: Job) -> Parsed:
     package = Package.open(chunk.data)
-    return parsed(package, slots(package, job.policy.images, 0), "docx")
+    return parse_slots(package, list_slots(package, job.policy.images, 0), "docx")
 
 
-DOCX = Format("docx", _parse)
+DOCX = Format("docx", _parse_docx)

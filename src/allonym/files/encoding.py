@@ -45,7 +45,7 @@ class Encoding:
             raise DataError(f"cannot be written as {self.codec.upper()}: lone surrogate at {error.start}") from None
 
 
-def sniff(head: bytes) -> Encoding:
+def detect_encoding(head: bytes) -> Encoding:
     """The encoding that the first bytes of a file name; UTF-8 where they name none."""
     for mark, codec in _MARKS:
         if head.startswith(mark):
@@ -57,13 +57,13 @@ def sniff(head: bytes) -> Encoding:
     return Encoding("utf-8")
 
 
-def decode(data: bytes) -> tuple[str, Encoding]:
+def decode_file(data: bytes) -> tuple[str, Encoding]:
     """The text of a whole file and how it was encoded. Raises :class:`DataError` where it is not text."""
-    encoding = sniff(data[:4])
+    encoding = detect_encoding(data[:4])
     return encoding.decode(data[len(encoding.mark) :]), encoding
 
 
-def cut(
+def cut_stream(
     stream: BinaryIO, encoding: Encoding, size: int, boundary: Callable[[str, bool], int], buffer: bytes = b""
 ) -> Iterator[bytes]:
     """Pieces of about ``size`` bytes that end where ``boundary(text, at_end)`` says; it returns 0 for nowhere.
@@ -88,14 +88,14 @@ def cut(
         view = buffer[:want]
         if wide:
             text = codecs.getincrementaldecoder(encoding.codec)("replace").decode(view)
-            at = len(text[: boundary(text, last)].encode(encoding.codec, "surrogatepass"))
+            cut_position = len(text[: boundary(text, last)].encode(encoding.codec, "surrogatepass"))
         else:
-            at = boundary(view.decode("latin-1"), last)
-        if at == 0 and last:
-            at = len(view)
-        if at:
-            yield buffer[:at]
-            buffer = buffer[at:]
+            cut_position = boundary(view.decode("latin-1"), last)
+        if cut_position == 0 and last:
+            cut_position = len(view)
+        if cut_position:
+            yield buffer[:cut_position]
+            buffer = buffer[cut_position:]
             want = size
         elif want >= MAX_RECORD:
             raise DataError(f"a record is longer than {MAX_RECORD} bytes; is a quote left open?")

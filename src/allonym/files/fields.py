@@ -20,7 +20,7 @@ Path = tuple[str, ...]
 
 
 @lru_cache(maxsize=256)
-def parse(name: str) -> Path:
+def parse_path(name: str) -> Path:
     """A dotted path; list indices are transparent, so ``a[*].b``, ``a[].b`` and ``a.b`` are the same.
 
     >>> parse("turns[*].text")
@@ -30,13 +30,13 @@ def parse(name: str) -> Path:
 
 
 @lru_cache(maxsize=4096)
-def matching(path: Path, fields: tuple[str, ...]) -> str | None:
+def find_named_field(path: Path, fields: tuple[str, ...]) -> str | None:
     """The first of ``fields`` that names ``path`` or something above it; None where none does. ``*``: any key."""
     joined = ".".join(path)
     for name in fields:
-        wanted = parse(name)
+        field_path = parse_path(name)
         if joined == name or (
-            len(wanted) <= len(path) and all(w in ("*", p) for w, p in zip(wanted, path, strict=False))
+            len(field_path) <= len(path) and all(w in ("*", p) for w, p in zip(field_path, path, strict=False))
         ):
             return name
     return None
@@ -52,7 +52,7 @@ def is_plain_key(key: str) -> bool:
     return _PLAIN_KEY.fullmatch(key) is not None and sum(c.isdigit() for c in key) < 5
 
 
-def metadata(record: Mapping[str, object]) -> dict[str, object]:
+def read_metadata(record: Mapping[str, object]) -> dict[str, object]:
     """What a record says about itself, for policies that look names up there.
 
     Keys can be asked for as they are or as ``lower_case_words``. Inner ``meta`` and ``metadata`` count too.
@@ -70,7 +70,7 @@ def metadata(record: Mapping[str, object]) -> dict[str, object]:
 def find_field(meta: Mapping[str, object], name: str) -> object:
     """The value of a metadata field by its name, as ``lower_case_words``, or as a dotted path; None where it has none.
 
-    The names of :func:`metadata` are looked up.
+    The names of :func:`read_metadata` are looked up.
     """
     value: object = meta.get(name, meta.get(split_field_name(name).replace(" ", "_")))
     if value is None and "." in name:
@@ -80,11 +80,11 @@ def find_field(meta: Mapping[str, object], name: str) -> object:
     return value
 
 
-def shown(path: Iterable[str]) -> str:
+def format_path(path: Iterable[str]) -> str:
     """A path for reports; keys that may be data are shown as ``*``."""
     return ".".join(key if is_plain_key(key) else "*" for key in path)
 
 
-def safe(name: str) -> str:
+def mask_name(name: str) -> str:
     """A name from a file as it may stand in a message: shown where it is a plain one, else left out."""
     return name if re.fullmatch(r"[A-Za-z][A-Za-z0-9/+._-]{0,60}", name) else "(no plain name)"

@@ -62,6 +62,6 @@ def format_of(name: str) -> tuple[Format, bool]:
         return get_format(suffix), packed
     except UnknownNameError:
         pass
-    known = ", ".join(readers.names())
+    format_names = ", ".join(readers.names())
     what = f"the suffix .{suffix}" if suffix else "files without suffix"
-    raise DataError(f"no format for {what}; known: {known}")
+    raise DataError(f"no format for {what}; known: {format_names}")

@@ -35,7 +35,7 @@ def list_items(source: str | Path, target: str | Path, format: str | None) -> tu
     """
     out = None if str(target) == "-" else Path(target)
     if str(source) == "-":
-        return [Item("-", None, out, get_format(format or "txt"), pack=_packed(out))], False
+        return [Item("-", None, out, get_format(format or "txt"), pack=_is_packed(out))], False
     path = Path(source)
     if not path.exists():
         raise UsageError(f"there is no file or folder {path}")
@@ -45,7 +45,7 @@ def list_items(source: str | Path, target: str | Path, format: str | None) -> tu
         if out is not None and out.is_dir():
             out = out / path.name
         kind, packed = (get_format(format), path.suffix.lower() == ".gz") if format else format_of(path.name)
-        return [Item(path.name, path, out, kind, packed, _packed(out), path.stat().st_size)], False
+        return [Item(path.name, path, out, kind, packed, _is_packed(out), path.stat().st_size)], False
     if out is None:
         raise UsageError("a folder needs a folder to write to, not standard output")
     if out.exists() and not out.is_dir():
@@ -79,21 +79,21 @@ def list_items(source: str | Path, target: str | Path, format: str | None) -> tu
     return sorted(items, key=lambda i: i.name), True
 
 
-def _packed(target: Path | None) -> bool:
+def _is_packed(target: Path | None) -> bool:
     return target is not None and target.suffix.lower() == ".gz"
 
 
-def check_apart(items: Sequence[Item], extras: Sequence[Path]) -> None:
+def check_separate(items: Sequence[Item], extras: Sequence[Path]) -> None:
     """Raises :class:`UsageError` where two files that the run would write are one, or one of them is a source."""
     sources = {item.source.resolve() for item in items if item.source is not None}
-    seen: set[Path] = set()
+    paths: set[Path] = set()
     for path in (*(item.target for item in items if item.target is not None), *extras):
         real = path.resolve()
         if real in sources:
             raise UsageError(f"{path} is a source of the run; a source is never changed")
-        if real in seen:
+        if real in paths:
             raise UsageError(f"{path} is named for two outputs of the run")
-        seen.add(real)
+        paths.add(real)
 
 
 def check_free(targets: Sequence[Path | None], extras: Sequence[Path], overwrite: bool) -> None:

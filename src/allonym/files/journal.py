@@ -71,8 +71,8 @@ class Journal:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._stream: IO[bytes] = self.path.open("a+b")
         try:
-            _lock(self._stream, target)
-            lines, length = _read(self._stream)
+            _lock_journal(self._stream, target)
+            lines, length = _read_journal(self._stream)
             if lines and resume:
                 check_head(lines[0], identity, key)
                 self.salt = str(lines[0]["salt"])
@@ -128,7 +128,7 @@ def check_head(head: Mapping[str, object], identity: Mapping[str, object], key: 
         )
 
 
-def _read(stream: IO[bytes]) -> tuple[list[dict[str, object]], int]:
+def _read_journal(stream: IO[bytes]) -> tuple[list[dict[str, object]], int]:
     stream.seek(0)
     lines: list[dict[str, object]] = []
     length = 0
@@ -150,7 +150,7 @@ def _key_code(key: bytes | str | None, salt: str) -> str:
     return expand_key(encode_secret(key), b"allonym resume " + salt.encode()).hex()
 
 
-def _lock(stream: IO[bytes], target: Path) -> None:
+def _lock_journal(stream: IO[bytes], target: Path) -> None:
     with contextlib.suppress(ImportError):  # Windows has no such lock
         import fcntl
 
@@ -160,13 +160,13 @@ def _lock(stream: IO[bytes], target: Path) -> None:
             raise UsageError(f"another run is writing {target}") from None
 
 
-def verify(stream: BinaryIO, length: int, digest: str) -> blake2b:
+def verify_written(stream: BinaryIO, length: int, digest: str) -> blake2b:
     """Read ``length`` bytes; the hash state after them. Raises :class:`UsageError` where their digest is another."""
     state = blake2b(digest_size=32)
-    left = length
-    while left and (block := stream.read(min(left, 1 << 20))):
+    remaining = length
+    while remaining and (block := stream.read(min(remaining, 1 << 20))):
         state.update(block)
-        left -= len(block)
-    if left or state.hexdigest() != digest:
+        remaining -= len(block)
+    if remaining or state.hexdigest() != digest:
         raise UsageError("the input is not the one that the unfinished run was reading; begin again with overwrite")
     return state

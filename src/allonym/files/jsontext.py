@@ -37,14 +37,14 @@ class Token:
     kind: Kind
 
 
-def complaint(error: Exception) -> str:
-    """What is wrong with a JSON text that :func:`parse` does not accept, without quoting it."""
+def describe_json_error(error: Exception) -> str:
+    """What is wrong with a JSON text that :func:`parse_json` does not accept, without quoting it."""
     if isinstance(error, RecursionError):
         return "JSON that is nested too deeply"
     return f"not valid JSON ({type(error).__name__})"
 
 
-def parse(text: str) -> object:
+def parse_json(text: str) -> object:
     """The value of a JSON text. Control characters in strings and NaN are allowed.
 
     Raises:
@@ -53,8 +53,8 @@ def parse(text: str) -> object:
     return json.loads(text, strict=False)
 
 
-def tokens(text: str) -> Iterator[Token]:
-    """The strings, keys and long numbers of a JSON text that :func:`parse` accepts, in order."""
+def find_tokens(text: str) -> Iterator[Token]:
+    """The strings, keys and long numbers of a JSON text that :func:`parse_json` accepts, in order."""
     path: list[str] = []
     stack: list[tuple[str, int, bool]] = []
     top, number, listed = "", 0, False
@@ -93,7 +93,7 @@ def tokens(text: str) -> Iterator[Token]:
             yield Token(start, end, match.group(), tuple(path), number if top == "{" else 0, listed, "number")
 
 
-def quote(text: str, ascii_only: bool) -> str:
+def quote_json(text: str, ascii_only: bool) -> str:
     """A JSON string literal. Lone surrogates are written as escapes in any case."""
     out = json.dumps(text, ensure_ascii=ascii_only)
     return out if ascii_only else _SURROGATE.sub(lambda m: f"\\u{ord(m.group()):04x}", out)
@@ -104,7 +104,7 @@ def escapes_only(text: str) -> bool:
     return text.isascii() and "\\u" in text
 
 
-def items(text: str) -> Iterator[tuple[int, int]]:
+def find_items(text: str) -> Iterator[tuple[int, int]]:
     """Where the items of a JSON text that is a list stand, as half-open characters."""
     depth = 0
     start = -1

@@ -20,9 +20,9 @@ from email.errors import HeaderParseError
 from allonym.document import Document, Turn
 from allonym.errors import DataError, RefusedContent
 from allonym.files import markup
-from allonym.files.fields import safe
+from allonym.files.fields import mask_name
 from allonym.files.record import Chunk, Draft, Format, Job, Parsed
-from allonym.files.segments import Segment, same, splice
+from allonym.files.segments import Segment, keep_text, splice_segments
 
 _HEADER = re.compile(rb"([!-9;-~]+)[ \t]*:[ \t]*((?:[^\r\n]|\r?\n[ \t])*)(?:\r?\n|\Z)")
 _BLANK = re.compile(rb"\r?\n")
@@ -48,9 +48,9 @@ class _Block:
     names: tuple[tuple[int, int], ...] = ()
 
 
-def _parse(chunk: Chunk, job: Job) -> Parsed:
+def _parse_mail(chunk: Chunk, job: Job) -> Parsed:
     data = chunk.data
-    blocks = list(_entity(data, 0, len(data), 0))
+    blocks = list(_read_entity(data, 0, len(data), 0))
     parts: list[str] = []
     separators: list[str] = []
     names: list[tuple[int, int, int]] = []
@@ -63,80 +63,84 @@ def _parse(chunk: Chunk, job: Job) -> Parsed:
     document = Document.from_parts("", parts, separators=[*separators, ""] if parts else [])
     turns = []
     for part, a, b in names:
-        at, end = document.parts[part]
-        turns.append(Turn(end, end, (at + a, at + b)))
+        start, end = document.parts[part]
+        turns.append(Turn(end, end, (start + a, start + b)))
     document = replace(document, turns=tuple(turns))
 
-    def render(new: tuple[str, ...]) -> bytes:
+    def render_mail(new: tuple[str, ...]) -> bytes:
         out: list[bytes] = []
-        at = taken = 0
+        position = part_count = 0
         for block in blocks:
-            mine = new[taken : taken + len(block.segments)]
-            taken += len(block.segments)
+            mine = new[part_count : part_count + len(block.segments)]
+            part_count += len(block.segments)
             if all(part == s.text for part, s in zip(mine, block.segments, strict=True)):
                 continue
-            out += (data[at : block.start], block.write(splice(block.text, block.segments, mine)))
-            at = block.end
-        return b"".join((*out, data[at:]))
+            out += (data[position : block.start], block.write(splice_segments(block.text, block.segments, mine)))
+            position = block.end
+        return b"".join((*out, data[position:]))
 
-    return Parsed([Draft(document, render)])
+    return Parsed([Draft(document, render_mail)])
 
 
-def _entity(data: bytes, start: int, end: int, depth: int) -> Iterator[_Block]:
+def _read_entity(data: bytes, start: int, end: int, depth: int) -> Iterator[_Block]:
     if depth > MAX_DEPTH:
         raise RefusedContent(f"parts are nested more than {MAX_DEPTH} deep")
-    at = start
+    position = start
     if envelope := re.match(rb"From [^\r\n]*\r?\n", data[start : start + 1000]):
         # The line that mail boxes put before each mail.
-        at += envelope.end()
-        yield from _plain(data, start, at)
-    first = at
-    while (match := _HEADER.match(data, at, end)) and match.end() > at:
-        yield from _header(data, match)
-        at = match.end()
-    blank = _BLANK.match(data, at, end)
-    if blank is None and at < end:
+        position += envelope.end()
+        yield from _read_plain(data, start, position)
+    first = position
+    while (match := _HEADER.match(data, position, end)) and match.end() > position:
+        yield from _read_header(data, match)
+        position = match.end()
+    blank = _BLANK.match(data, position, end)
+    if blank is None and position < end:
         raise DataError("not a mail: a line among the headers is no header")
-    head = email.parser.BytesHeaderParser(policy=email.policy.compat32).parsebytes(data[first:at])
+    head = email.parser.BytesHeaderParser(policy=email.policy.compat32).parsebytes(data[first:position])
     body = blank.end() if blank else end
     kind = head.get_content_type()
     if kind.startswith("multipart/"):
-        yield from _multipart(data, body, end, head, depth)
+        yield from _read_multipart(data, body, end, head, depth)
     elif kind == "message/rfc822":
-        yield from _entity(data, body, end, depth + 1)
+        yield from _read_entity(data, body, end, depth + 1)
     elif kind.startswith("text/") or kind in ("message/delivery-status", "application/json", "application/xml"):
-        yield from _body(data, body, end, head, kind)
+        yield from _read_body(data, body, end, head, kind)
     elif data[body:end].strip():
-        raise RefusedContent(f"an attachment of type {safe(kind)} cannot be treated yet")
+        raise RefusedContent(f"an attachment of type {mask_name(kind)} cannot be treated yet")
 
 
-def _header(data: bytes, match: re.Match[bytes]) -> Iterator[_Block]:
+def _read_header(data: bytes, match: re.Match[bytes]) -> Iterator[_Block]:
     name = match[1].decode("ascii").lower()
     start, end = match.span(2)
     if name in _PLAIN_HEADERS or start == end:
         return
     raw = re.sub(rb"\r?\n(?=[ \t])", b"", data[start:end])
     try:
-        said = raw.decode("utf-8")
-        text = str(email.header.make_header(email.header.decode_header(said))) if "=?" in said else said
+        header_text = raw.decode("utf-8")
+        text = (
+            str(email.header.make_header(email.header.decode_header(header_text)))
+            if "=?" in header_text
+            else header_text
+        )
     except (UnicodeDecodeError, LookupError, HeaderParseError, binascii.Error):
-        raise DataError(f"the header {safe(match[1].decode('ascii'))} cannot be decoded") from None
+        raise DataError(f"the header {mask_name(match[1].decode('ascii'))} cannot be decoded") from None
     title = match[1].decode("ascii")
     if name.startswith("content-"):
         # Only parameters such as file names say anything; the type and the boundary must stay.
         pieces = tuple(
-            Segment(*m.span(2), m[2], same, f"\n{title}: ")
+            Segment(*m.span(2), m[2], keep_text, f"\n{title}: ")
             for m in re.finditer(r'(?:file)?name\*?\d*\*?\s*=\s*("?)([^";]*)\1', text, re.IGNORECASE)
             if m[2]
         )
         if name in ("content-type", "content-disposition", "content-location"):
             if name == "content-location":
-                pieces = (Segment(0, len(text), text, same, f"\n{title}: "),)
+                pieces = (Segment(0, len(text), text, keep_text, f"\n{title}: "),)
             if pieces:
                 yield _Block(start, end, text, pieces, _write_header)
             return
     names = tuple(m.span(m.lastindex or 0) for m in _NAME.finditer(text)) if name in _ADDRESSES else ()
-    yield _Block(start, end, text, (Segment(0, len(text), text, same, f"\n{title}: "),), _write_header, names)
+    yield _Block(start, end, text, (Segment(0, len(text), text, keep_text, f"\n{title}: "),), _write_header, names)
 
 
 def _write_header(text: str) -> bytes:
@@ -145,36 +149,36 @@ def _write_header(text: str) -> bytes:
     return email.header.Header(text, "utf-8").encode().encode("ascii")
 
 
-def _multipart(data: bytes, start: int, end: int, head: email.message.Message, depth: int) -> Iterator[_Block]:
+def _read_multipart(data: bytes, start: int, end: int, head: email.message.Message, depth: int) -> Iterator[_Block]:
     boundary = head.get_boundary()
     if not boundary:
         raise DataError("a multipart without boundary")
     mark = re.compile(
         rb"(?:\A|(?<=\n))--" + re.escape(boundary.encode("utf-8", "surrogateescape")) + rb"(--)?[ \t]*(?:\r?\n|\Z)"
     )
-    at = start
+    position = start
     inside = False
     for match in mark.finditer(data, start, end):
-        if match.start() < at:
+        if match.start() < position:
             continue
         stop = match.start()
         if inside:
             # The line end before a boundary belongs to the boundary.
             stop -= 2 if data[stop - 2 : stop] == b"\r\n" else 1
-            yield from _entity(data, at, max(at, stop), depth + 1)
-        elif data[at:stop].strip():
-            yield from _plain(data, at, stop)
-        at = match.end()
+            yield from _read_entity(data, position, max(position, stop), depth + 1)
+        elif data[position:stop].strip():
+            yield from _read_plain(data, position, stop)
+        position = match.end()
         inside = match[1] is None
         if not inside:
             break
     if inside:
-        yield from _entity(data, at, end, depth + 1)
-    elif data[at:end].strip():
-        yield from _plain(data, at, end)
+        yield from _read_entity(data, position, end, depth + 1)
+    elif data[position:end].strip():
+        yield from _read_plain(data, position, end)
 
 
-def _plain(data: bytes, start: int, end: int) -> Iterator[_Block]:
+def _read_plain(data: bytes, start: int, end: int) -> Iterator[_Block]:
     try:
         text = data[start:end].decode("utf-8")
     except UnicodeDecodeError:
@@ -182,7 +186,7 @@ def _plain(data: bytes, start: int, end: int) -> Iterator[_Block]:
     yield _Block(start, end, text, (Segment(0, len(text), text),), str.encode)
 
 
-def _body(data: bytes, start: int, end: int, head: email.message.Message, kind: str) -> Iterator[_Block]:
+def _read_body(data: bytes, start: int, end: int, head: email.message.Message, kind: str) -> Iterator[_Block]:
     raw = data[start:end]
     coding = str(head.get("Content-Transfer-Encoding", "7bit")).strip().lower()
     charset = (head.get_content_charset() or "utf-8").lower()
@@ -197,18 +201,20 @@ def _body(data: bytes, start: int, end: int, head: email.message.Message, kind: 
         elif coding in ("7bit", "8bit", "binary"):
             plain = raw
         else:
-            raise RefusedContent(f"the transfer encoding {safe(coding)} is not read")
+            raise RefusedContent(f"the transfer encoding {mask_name(coding)} is not read")
         text = plain.decode(charset)
     except (LookupError, UnicodeDecodeError, binascii.Error):
-        raise DataError(f"a body of type {safe(kind)} cannot be decoded as {safe(charset)}") from None
+        raise DataError(f"a body of type {mask_name(kind)} cannot be decoded as {mask_name(charset)}") from None
     if not text.strip():
         return
 
-    def write(new: str) -> bytes:
+    def encode_body(new: str) -> bytes:
         try:
             out = new.encode(charset)
         except UnicodeEncodeError:
-            raise DataError(f"a replacement cannot be written in the body's character set {safe(charset)}") from None
+            raise DataError(
+                f"a replacement cannot be written in the body's character set {mask_name(charset)}"
+            ) from None
         if coding == "base64":
             return base64.encodebytes(out).rstrip().replace(b"\n", newline) + raw[len(raw.rstrip()) :]
         if coding == "quoted-printable":
@@ -216,10 +222,10 @@ def _body(data: bytes, start: int, end: int, head: email.message.Message, kind: 
         return out
 
     if kind in ("text/html", "application/xml", "text/xml"):
-        pieces = tuple(markup.segments(text))
+        pieces = tuple(markup.find_segments(text))
     else:
         pieces = (Segment(0, len(text), text),)
-    yield _Block(start, end, text, pieces, write)
+    yield _Block(start, end, text, pieces, encode_body)
 
 
-EML = Format("eml", _parse)
+EML = Format("eml", _parse_mail)

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator
 from urllib.parse import quote, unquote
 
 from allonym.errors import DataError, RefusedContent
-from allonym.files.encoding import decode
-from allonym.files.fields import safe
+from allonym.files.encoding import decode_file
+from allonym.files.fields import mask_name
 from allonym.files.record import Chunk, Draft, Format, Job, Parsed
-from allonym.files.segments import Segment, same, splice, to_document
+from allonym.files.segments import Segment, keep_text, splice_segments, to_document
 
 _INLINE = (
     "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark nobr q s samp small span "
@@ -41,23 +41,23 @@ _RAW = frozenset(("script", "style"))
 MAX_UNCLOSED = 200
 
 
-def _text(text: str) -> str:
+def _escape_text(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def _value(text: str) -> str:
-    return _text(text).replace('"', "&quot;").replace("'", "&#x27;")
+def _escape_value(text: str) -> str:
+    return _escape_text(text).replace('"', "&quot;").replace("'", "&#x27;")
 
 
 def _bare_value(text: str) -> str:
-    return re.sub(r"[\s`=]", lambda m: f"&#{ord(m.group())};", _value(text))
+    return re.sub(r"[\s`=]", lambda m: f"&#{ord(m.group())};", _escape_value(text))
 
 
-def _link(text: str) -> str:
-    return _value(quote(text, safe="@:/?&=+[]_,.;!$()*~-"))
+def _escape_link(text: str) -> str:
+    return _escape_value(quote(text, safe="@:/?&=+[]_,.;!$()*~-"))
 
 
-def segments(source: str) -> list[Segment]:
+def find_segments(source: str) -> list[Segment]:
     """The texts of an HTML source: what is read first, then attributes.
 
     Raises:
@@ -65,58 +65,58 @@ def segments(source: str) -> list[Segment]:
         DataError: more than ``MAX_UNCLOSED`` tags never close.
     """
     attributes: list[Segment] = []
-    return [*_walk(source, attributes), *attributes]
+    return [*_walk_markup(source, attributes), *attributes]
 
 
-def _tokens(source: str) -> Callable[[int], re.Match[str] | None]:
+def _make_tokenizer(source: str) -> Callable[[int], re.Match[str] | None]:
     """A function that finds the next piece of markup. Each tag that never closes costs a look at all that follows."""
     unclosed = 0
 
-    def following(at: int) -> re.Match[str] | None:
+    def find_next_token(position: int) -> re.Match[str] | None:
         nonlocal unclosed
-        while (at := source.find("<", at)) >= 0:
-            if match := _TOKEN.match(source, at):
+        while (position := source.find("<", position)) >= 0:
+            if match := _TOKEN.match(source, position):
                 return match
-            unclosed += source[at + 1 : at + 2].isalpha() or source[at + 1 : at + 2] == "/"
+            unclosed += source[position + 1 : position + 2].isalpha() or source[position + 1 : position + 2] == "/"
             if unclosed > MAX_UNCLOSED:
                 raise DataError(f"more than {MAX_UNCLOSED} tags never close; is a quote left open?")
-            at += 1
+            position += 1
         return None
 
-    return following
+    return find_next_token
 
 
-def _walk(source: str, attributes: list[Segment]) -> Iterator[Segment]:
+def _walk_markup(source: str, attributes: list[Segment]) -> Iterator[Segment]:
     gap = "\n"
-    at = 0
-    following = _tokens(source)
-    while at <= len(source):
-        match = following(at)
+    position = 0
+    following = _make_tokenizer(source)
+    while position <= len(source):
+        match = following(position)
         stop = match.start() if match else len(source)
-        if stop > at:
-            yield Segment(at, stop, html.unescape(source[at:stop]), _text, gap)
+        if stop > position:
+            yield Segment(position, stop, html.unescape(source[position:stop]), _escape_text, gap)
             gap = ""
         if match is None:
             return
-        at = match.end()
+        position = match.end()
         for name in ("comment", "cdata", "pi"):
             if match[name]:
-                yield Segment(*match.span(name), match[name], same, "\n")
+                yield Segment(*match.span(name), match[name], keep_text, "\n")
                 gap = "\n"
         tag = (match["tag"] or "").lower()
         if tag.removeprefix("/") not in INLINE:
             gap = "\n"
         if match["attributes"]:
-            attributes.extend(_attributes(source, *match.span("attributes")))
+            attributes.extend(_read_attributes(source, *match.span("attributes")))
         if tag in _RAW:
-            closing = re.compile(f"</{tag}", re.IGNORECASE).search(source, at)
+            closing = re.compile(f"</{tag}", re.IGNORECASE).search(source, position)
             stop = closing.start() if closing else len(source)
-            if stop > at:
-                yield Segment(at, stop, source[at:stop], same, "\n")
-            at = stop
+            if stop > position:
+                yield Segment(position, stop, source[position:stop], keep_text, "\n")
+            position = stop
 
 
-def _attributes(source: str, start: int, end: int) -> Iterator[Segment]:
+def _read_attributes(source: str, start: int, end: int) -> Iterator[Segment]:
     for match in _ATTRIBUTE.finditer(source, start, end):
         name = match[1].lower()
         which = 2 if match[2] is not None else 3 if match[3] is not None else 4
@@ -125,21 +125,23 @@ def _attributes(source: str, start: int, end: int) -> Iterator[Segment]:
             continue
         value = html.unescape(source[a:b])
         if value[:5].lower() == "data:" and "," in value:
-            raise RefusedContent(f"embedded data in the attribute {safe(name)} of an element cannot be treated yet")
+            raise RefusedContent(
+                f"embedded data in the attribute {mask_name(name)} of an element cannot be treated yet"
+            )
         if value[:7].lower() == "mailto:":
-            yield Segment(a, b, unquote(value), _link)
+            yield Segment(a, b, unquote(value), _escape_link)
         else:
-            yield Segment(a, b, value, _value if which < 4 else _bare_value)
+            yield Segment(a, b, value, _escape_value if which < 4 else _bare_value)
 
 
-def _parse(chunk: Chunk, job: Job) -> Parsed:
-    text, encoding = decode(chunk.data)
-    found = segments(text)
+def _parse_markup(chunk: Chunk, job: Job) -> Parsed:
+    text, encoding = decode_file(chunk.data)
+    segments = find_segments(text)
 
-    def render(parts: tuple[str, ...]) -> bytes:
-        return encoding.mark + encoding.encode(splice(text, found, parts if found else ()))
+    def render_markup(parts: tuple[str, ...]) -> bytes:
+        return encoding.mark + encoding.encode(splice_segments(text, segments, parts if segments else ()))
 
-    return Parsed([Draft(to_document(found), render)])
+    return Parsed([Draft(to_document(segments), render_markup)])
 
 
-HTML = Format("html", _parse)
+HTML = Format("html", _parse_markup)

@@ -101,7 +101,7 @@ class Package:
         """The names of the parts that are not left out."""
         return [name for name in self.entries if name not in self.dropped]
 
-    def tree(self, name: str) -> Any:
+    def read_tree(self, name: str) -> Any:
         """The root element of a part. Raises :class:`DataError` where it is not plain XML."""
         from lxml import etree
 
@@ -116,42 +116,42 @@ class Package:
             self.trees[name] = root
         return self.trees[name]
 
-    def links(self, part: str) -> Iterator[tuple[Any, str | None]]:
+    def list_links(self, part: str) -> Iterator[tuple[Any, str | None]]:
         """The relationships of a part (``""``: of the package), each with the name of its target; None: outside."""
         rels = rels_of(part)
         if rels in self.entries and rels not in self.dropped:
-            for link in self.tree(rels).iter("{*}Relationship"):
+            for link in self.read_tree(rels).iter("{*}Relationship"):
                 outside = link.get("TargetMode") == "External"
                 folder = posixpath.join("/", posixpath.dirname(part))
                 target = posixpath.normpath(posixpath.join(folder, str(link.get("Target", ""))))
                 yield link, None if outside else target.lstrip("/")
 
-    def reachable(self) -> set[str]:
+    def list_reachable(self) -> set[str]:
         """The parts that can be reached from the package by relationships."""
-        seen: set[str] = set()
+        visited: set[str] = set()
         todo = [""]
         while todo:
-            for _, target in self.links(todo.pop()):
-                if target is not None and target in self.entries and target not in self.dropped | seen:
-                    seen.add(target)
+            for _, target in self.list_links(todo.pop()):
+                if target is not None and target in self.entries and target not in self.dropped | visited:
+                    visited.add(target)
                     todo.append(target)
-        return seen
+        return visited
 
-    def drop(self, name: str) -> None:
+    def drop_part(self, name: str) -> None:
         """Leave a part out, with its relationships and those that name it."""
         self.dropped |= {name, rels_of(name)}
         for rels in [n for n in self.names() if n.endswith(".rels")]:
-            for link, target in list(self.links(part_of(rels))):
+            for link, target in list(self.list_links(part_of(rels))):
                 if target == name:
                     self.remove(rels, link)
-        for row in list(self.tree(TYPES)):
+        for row in list(self.read_tree(TYPES)):
             if row.get("PartName") == f"/{name}":
                 self.remove(TYPES, row)
 
-    def prune(self) -> None:
+    def prune_parts(self) -> None:
         """Leave out the parts that nothing leads to any more."""
-        for name in sorted(self.linked - self.reachable() - self.dropped):
-            self.drop(name)
+        for name in sorted(self.linked - self.list_reachable() - self.dropped):
+            self.drop_part(name)
 
     def remove(self, name: str, element: Any) -> None:
         """Take an element out of a part; what stands behind it stays."""
@@ -167,25 +167,25 @@ class Package:
         parent.remove(element)
         self.touched.add(name)
 
-    def renamed(self, old: str, new: str, data: bytes) -> None:
+    def replace_part(self, old: str, new: str, data: bytes) -> None:
         """Put other data, under another name, in a part's place."""
         self.entries = {new if n == old else n: data if n == old else d for n, d in self.entries.items()}
         for rels in [n for n in self.names() if n.endswith(".rels")]:
-            for link, target in self.links(part_of(rels)):
+            for link, target in self.list_links(part_of(rels)):
                 if target == old:
                     link.set("Target", f"/{new}")
                     self.touched.add(rels)
         suffix = new.rpartition(".")[2]
-        known = False
-        for row in list(self.tree(TYPES)):
+        is_declared = False
+        for row in list(self.read_tree(TYPES)):
             if row.get("PartName") == f"/{old}":
                 self.remove(TYPES, row)
-            known = known or str(row.get("Extension", "")).lower() == suffix
-        if not known:
-            space = self.tree(TYPES).tag[: self.tree(TYPES).tag.index("}") + 1]
+            is_declared = is_declared or str(row.get("Extension", "")).lower() == suffix
+        if not is_declared:
+            space = self.read_tree(TYPES).tag[: self.read_tree(TYPES).tag.index("}") + 1]
             kind = {"Extension": suffix, "ContentType": f"image/{suffix}"}
-            row = self.tree(TYPES).makeelement(f"{space}Default", kind)
-            self.tree(TYPES).insert(0, row)
+            row = self.read_tree(TYPES).makeelement(f"{space}Default", kind)
+            self.read_tree(TYPES).insert(0, row)
             self.touched.add(TYPES)
 
     def author(self, name: str) -> str:
@@ -239,7 +239,7 @@ def check_parts(package: Package, allowed: Mapping[str, str], refused: Sequence[
     """
     if TYPES not in package.entries:
         raise DataError(f"not an office file: it has no part {TYPES}")
-    package.linked = package.reachable()
+    package.linked = package.list_reachable()
     tasks: dict[str, str] = {}
     for name in package.names():
         for pattern, what in refused:
@@ -252,7 +252,7 @@ def check_parts(package: Package, allowed: Mapping[str, str], refused: Sequence[
     for name, task in tasks.items():
         what = task.removeprefix("drop").strip()
         if task.startswith("drop") and name not in package.dropped:
-            package.drop(name)
+            package.drop_part(name)
             if what:
                 package.count(f"{what} left out")
     return {name: task for name, task in tasks.items() if name not in package.dropped}
@@ -261,20 +261,20 @@ def check_parts(package: Package, allowed: Mapping[str, str], refused: Sequence[
 def slot_of_text(package: Package, name: str, element: Any, before: str = "\n") -> Slot:
     """The slot of an element's text."""
 
-    def put(text: str) -> None:
-        element.text = printable(text)
+    def put_text(text: str) -> None:
+        element.text = check_printable(text)
         if text != text.strip() and isinstance(element.tag, str):
             element.set(_XMLNS_SPACE, "preserve")
         package.touched.add(name)
 
-    return Slot(element.text or "", put, before)
+    return Slot(element.text or "", put_text, before)
 
 
 def stray_slots(package: Package, name: str) -> Iterator[Slot]:
     """The slots of what stands in a part beside its elements: comments, instructions, text behind an element."""
     from lxml import etree
 
-    root = package.tree(name)
+    root = package.read_tree(name)
     beside = [*root.itersiblings(preceding=True), *root.itersiblings()]
     for node in (*root.iter(etree.Comment, etree.ProcessingInstruction), *beside):
         if node.text and node.text.strip():
@@ -285,31 +285,31 @@ def stray_slots(package: Package, name: str) -> Iterator[Slot]:
 
 
 def _slot_of_tail(package: Package, name: str, node: Any) -> Slot:
-    def put(text: str) -> None:
-        node.tail = printable(text)
+    def put_tail(text: str) -> None:
+        node.tail = check_printable(text)
         package.touched.add(name)
 
-    return Slot(str(node.tail), put)
+    return Slot(str(node.tail), put_tail)
 
 
 def slot_of_attribute(package: Package, name: str, element: Any, attribute: str, before: str = "\n") -> Slot:
     """The slot of an element's attribute."""
 
-    def put(text: str) -> None:
-        element.set(attribute, printable(text))
+    def put_attribute(text: str) -> None:
+        element.set(attribute, check_printable(text))
         package.touched.add(name)
 
-    return Slot(str(element.get(attribute)), put, before)
+    return Slot(str(element.get(attribute)), put_attribute, before)
 
 
-def printable(text: str) -> str:
+def check_printable(text: str) -> str:
     """The text itself; raises :class:`DataError` where XML cannot hold it."""
     if re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]", text):
         raise DataError("a replacement holds a character that XML cannot")
     return text
 
 
-def usual(text: str) -> bool:
+def is_usual_text(text: str) -> bool:
     """Whether a text beside the document's own is one that programs write: names of styles, shapes, sheets, themes."""
     text = text.strip()
     return len(text) <= _LONGEST and _USUAL.fullmatch(text) is not None
@@ -320,15 +320,15 @@ def local_name(element: Any) -> str:
     return str(element.tag).rpartition("}")[2]
 
 
-def parsed(package: Package, slots: Sequence[Slot], format: str) -> Parsed:
+def parse_slots(package: Package, slots: Sequence[Slot], format: str) -> Parsed:
     """One document of all slots, written back into the package; what is written is read back."""
     separators = [s.before for s in slots[1:]] + [""] if slots else []
     document = Document.from_parts("", [s.text for s in slots], separators=separators)
 
-    def render(parts: tuple[str, ...]) -> bytes:
+    def render_package(parts: tuple[str, ...]) -> bytes:
         for slot, part in zip(slots, parts, strict=bool(slots)):
             if part != slot.text:
                 slot.set(part)
         return package.to_bytes()
 
-    return Parsed([Draft(document, render, verify=format)], tally=Tally(treated=Counter(package.without)))
+    return Parsed([Draft(document, render_package, verify=format)], tally=Tally(treated=Counter(package.without)))

@@ -15,15 +15,15 @@ from allonym.errors import DataError
 from allonym.files.office import (
     Package,
     Slot,
+    is_usual_text,
     local_name,
     part_of,
     slot_of_attribute,
     slot_of_text,
     stray_slots,
-    usual,
 )
-from allonym.files.officetext import tidy
-from allonym.files.pictures import bare, grey_png
+from allonym.files.officetext import tidy_part
+from allonym.files.pictures import grey_png, strip_metadata
 from allonym.text.words import compile_words
 
 _IMAGES = "png|jpe?g|jfif|gif|bmp|dib|tiff?|emf|wmf|emz|wmz|svg|wdp|jxr|hdp|webp|heic|pcz|pict"
@@ -55,7 +55,7 @@ REFUSED = (
 )
 """(pattern, what it is) of parts that make an office file refused."""
 
-KINDS = {"word/document.xml": "allonym.files.docx:slots", "xl/workbook.xml": "allonym.files.xlsx:slots"}
+KINDS = {"word/document.xml": "allonym.files.docx:list_slots", "xl/workbook.xml": "allonym.files.xlsx:list_slots"}
 """The main part of a package that can be treated, to the function that gives its slots."""
 
 DEEPEST = 2
@@ -71,7 +71,7 @@ _NOBODY = frozenset(
 )
 
 
-def settled(package: Package, tasks: Mapping[str, str], images: str, depth: int) -> dict[str, str]:
+def settle_parts(package: Package, tasks: Mapping[str, str], images: str, depth: int) -> dict[str, str]:
     """See to what has no text: embedded files, pictures, links to files, traces of who worked on it and when.
 
     Args:
@@ -84,15 +84,15 @@ def settled(package: Package, tasks: Mapping[str, str], images: str, depth: int)
         the parts that are left, with what to do.
     """
     for name, task in tasks.items():
-        if task == "embedded" and not _opened(package, name, images, depth):
-            package.drop(name)
+        if task == "embedded" and not _redact_embedded(package, name, images, depth):
+            package.drop_part(name)
             package.count("embedded objects left out")
     for name in [n for n in package.names() if n.endswith(".rels")]:
         _cut_links(package, name)
     for name, task in tasks.items():
         if task == "text" and name not in package.dropped:
-            tidy(package, name)
-    package.prune()
+            tidy_part(package, name)
+    package.prune_parts()
     number = 0
     for name, task in tasks.items():
         if task == "image" and name not in package.dropped:
@@ -101,7 +101,7 @@ def settled(package: Package, tasks: Mapping[str, str], images: str, depth: int)
     return {name: task for name, task in tasks.items() if name in package.entries and name not in package.dropped}
 
 
-def _opened(package: Package, name: str, images: str, depth: int) -> bool:
+def _redact_embedded(package: Package, name: str, images: str, depth: int) -> bool:
     """Whether an embedded file is one that can be treated; its slots are then among those of the package."""
     if depth >= DEEPEST:
         return False
@@ -122,12 +122,12 @@ def _opened(package: Package, name: str, images: str, depth: int) -> bool:
 
 
 Reader = Callable[[Package, str, int], Sequence[Slot]]
-"""``(package, images, depth)`` to the slots of a package, which is changed: see :func:`settled`."""
+"""``(package, images, depth)`` to the slots of a package, which is changed: see :func:`settle_parts`."""
 
 
 def _cut_links(package: Package, rels: str) -> None:
     """Links to other files lose their targets, or go; a link to a local file keeps the file's name alone."""
-    for link in list(package.tree(rels)):
+    for link in list(package.read_tree(rels)):
         if link.get("TargetMode") != "External":
             continue
         kind, target = str(link.get("Type", "")).rpartition("/")[2], str(link.get("Target", ""))
@@ -143,14 +143,14 @@ def _cut_links(package: Package, rels: str) -> None:
 
 
 def _without_image(package: Package, name: str, number: int, images: str) -> None:
-    kept = bare(package.entries[name]) if images == "keep" else None
-    package.count("pictures left out" if kept is None else "pictures kept")
-    data = kept or grey_png()
+    image_without_metadata = strip_metadata(package.entries[name]) if images == "keep" else None
+    package.count("pictures left out" if image_without_metadata is None else "pictures kept")
+    data = image_without_metadata or grey_png()
     suffix = "png" if data.startswith(b"\x89PNG") else "jpeg"
     folder = posixpath.dirname(name)
     while (new := f"{folder}/picture{number}.{suffix}") in package.entries:
         number += 1
-    package.renamed(name, new, data)
+    package.replace_part(name, new, data)
 
 
 def common_slots(package: Package, tasks: Mapping[str, str]) -> Iterator[Slot]:
@@ -162,15 +162,15 @@ def common_slots(package: Package, tasks: Mapping[str, str]) -> Iterator[Slot]:
         if task != "image" and name.endswith((".xml", ".rels", ".vml")):
             yield from stray_slots(package, name)
         if task == "links":
-            for link, target in package.links(part_of(name)):
+            for link, target in package.list_links(part_of(name)):
                 if target is None and link.get("Target") != "NULL":
                     yield slot_of_attribute(package, name, link, "Target")
         elif task == "properties":
-            yield from _properties(package, name)
+            yield from _read_properties(package, name)
 
 
-def _properties(package: Package, name: str) -> Iterator[Slot]:
-    for element in list(package.tree(name).iter("{*}*")):
+def _read_properties(package: Package, name: str) -> Iterator[Slot]:
+    for element in list(package.read_tree(name).iter("{*}*")):
         local, text = local_name(element), element.text or ""
         if local in _TIMES:
             package.remove(name, element)
@@ -179,7 +179,7 @@ def _properties(package: Package, name: str) -> Iterator[Slot]:
                 if local in _PEOPLE:
                     package.author(text)
                 else:
-                    yield _heard("company", text)
+                    yield _make_counted_slot("company", text)
                 element.text = None
                 package.touched.add(name)
         elif local not in _PLAIN_PROPERTIES and _says_something(text):
@@ -191,20 +191,20 @@ def author_slots(package: Package) -> Iterator[Slot]:
     for name in package.authors:
         words = set(compile_words("-").findall(name.lower()))
         if {w for w in words if not w.isdigit()} - _NOBODY and not name.startswith("tc="):
-            yield _heard("name", name)
+            yield _make_counted_slot("name", name)
 
 
-def _heard(what: str, text: str) -> Slot:
+def _make_counted_slot(what: str, text: str) -> Slot:
     return Slot(text, lambda _: None, f"\n{what}: ")
 
 
 def _says_something(text: str) -> bool:
-    return not usual(text) and text not in ("true", "false")
+    return not is_usual_text(text) and text not in ("true", "false")
 
 
-def all_slots(package: Package, tasks: Mapping[str, str], own: Sequence[Slot], depth: int) -> list[Slot]:
+def all_slots(package: Package, tasks: Mapping[str, str], part_slots: Sequence[Slot], depth: int) -> list[Slot]:
     """All slots of a package: its own, those that all have, those of the packages in it."""
-    slots = [*own, *common_slots(package, tasks)]
+    slots = [*part_slots, *common_slots(package, tasks)]
     for _, inner in package.inner.values():
         slots += inner
     if not depth:

@@ -16,8 +16,16 @@ from typing import Any, Literal
 
 from allonym.batch import format_lead_in
 from allonym.errors import RefusedContent
-from allonym.files.office import Package, Slot, local_name, printable, slot_of_attribute, slot_of_text, usual
-from allonym.files.record import alike
+from allonym.files.office import (
+    Package,
+    Slot,
+    check_printable,
+    is_usual_text,
+    local_name,
+    slot_of_attribute,
+    slot_of_text,
+)
+from allonym.files.record import count_common_prefix
 
 Side = Literal["", "new", "old"]
 """Which reading a run belongs to: both, that with all changes accepted, that with all rejected."""
@@ -76,19 +84,19 @@ _FONTS = frozenset(("lsdException", "font", "altName", "mathFont", "dateFormat")
 _WORDED = re.compile(r"[^\W\d_]{2}[^\w\s]?\s+\S*[^\W\d_]|[@\\]|:/|[^\x00-\x7f]")
 
 
-def tidy(package: Package, name: str) -> None:
+def tidy_part(package: Package, name: str) -> None:
     """Take out of a part what is not shown and says who worked on it and when; authors become "Author 1" and so on.
 
     Raises:
         RefusedContent: it holds what cannot be treated.
     """
-    root = package.tree(name)
-    ids = {link.get("Id") for link, _ in package.links(name)}
+    root = package.read_tree(name)
+    ids = {link.get("Id") for link, _ in package.list_links(name)}
     for element in list(root.iter("{*}*")):
         local = local_name(element)
         if local in _REFUSED:
             raise RefusedContent(f"{_REFUSED[local]} cannot be treated yet (part {name})")
-        if local in _GONE or local.endswith("Change") or (local in _LINKED and not _relations(element) <= ids):
+        if local in _GONE or local.endswith("Change") or (local in _LINKED and not _list_relations(element) <= ids):
             if element is not root:
                 package.remove(name, element)
             continue
@@ -106,7 +114,7 @@ def tidy(package: Package, name: str) -> None:
             package.touched.add(name)
 
 
-def _relations(element: Any) -> set[str]:
+def _list_relations(element: Any) -> set[str]:
     return {str(v) for a, v in element.attrib.items() if str(a).rpartition("}")[0].endswith("/relationships") and v}
 
 
@@ -116,7 +124,7 @@ def _twice_changed(element: Any) -> bool:
     return len(element) > 0 and any(_SIDES.get(local_name(a), side) != side for a in element.iterancestors())
 
 
-def _side(element: Any) -> Side:
+def _find_side(element: Any) -> Side:
     return next((_SIDES[local] for a in element.iterancestors() if (local := local_name(a)) in _SIDES), "")
 
 
@@ -135,44 +143,48 @@ class _Paragraph:
 
 def slots_of_part(package: Package, name: str) -> Iterator[Slot]:
     """The slots of a part, paragraph by paragraph; then the codes of fields, and attributes."""
-    root = package.tree(name)
+    root = package.read_tree(name)
     others: list[Slot] = []
     paragraphs: dict[Any, _Paragraph] = {}
     columns = _column_names(root)
     for element in root.iter("{*}*"):
         local = local_name(element)
-        others += _attributes(package, name, element, local)
+        others += _read_attributes(package, name, element, local)
         if local == "p":
             column = columns.get(element, "")
-            lead = format_lead_in(column, _shown(element)) if column else ""
-            paragraphs[element] = _Paragraph(element, lead, _mark(element))
+            lead = format_lead_in(column, _join_shown_text(element)) if column else ""
+            paragraphs[element] = _Paragraph(element, lead, _find_mark_side(element))
         elif local in _TEXTS or local in _CODES or local in _BREAKS:
             above = next((a for a in element.iterancestors() if local_name(a) == "p"), None)
             if above is None:
                 others += [slot_of_text(package, name, element)] if element.text else []
             elif local in _BREAKS:
                 if local != "tab" or local_name(element.getparent()) == "r":
-                    paragraphs[above].texts.append((_side(element), _BREAKS[local], None))
+                    paragraphs[above].texts.append((_find_side(element), _BREAKS[local], None))
             else:
                 pieces = paragraphs[above].codes if local in _CODES else paragraphs[above].texts
-                pieces.append((_side(element), "", element))
-        elif element.text and not usual(element.text) and not (local in _PLACES and _PLACE.fullmatch(element.text)):
-            others.append(_other(package, name, element))
-    groups = list(_joined(paragraphs))
+                pieces.append((_find_side(element), "", element))
+        elif (
+            element.text
+            and not is_usual_text(element.text)
+            and not (local in _PLACES and _PLACE.fullmatch(element.text))
+        ):
+            others.append(_make_other_slot(package, name, element))
+    groups = list(_group_paragraphs(paragraphs))
     for group in groups:
-        yield from _readings(package, name, group, "texts")
+        yield from _read_group(package, name, group, "texts")
     for group in groups:
-        yield from _readings(package, name, group, "codes")
+        yield from _read_group(package, name, group, "codes")
     yield from others
 
 
-def _attributes(package: Package, name: str, element: Any, local: str) -> Iterator[Slot]:
-    known = _ATTRIBUTES.get(local, ())
+def _read_attributes(package: Package, name: str, element: Any, local: str) -> Iterator[Slot]:
+    attribute_names = _ATTRIBUTES.get(local, ())
     parent = element.getparent()
     if parent is not None and (local, local_name(parent)) in _NAMED:
         custom = any(str(a).endswith("customStyle") and v in ("1", "true", "on") for a, v in parent.attrib.items())
         if custom or local_name(parent) != "style":
-            known = ("val",)
+            attribute_names = ("val",)
         else:
             return  # the names of the built-in styles
     if local in _FONTS:
@@ -181,20 +193,20 @@ def _attributes(package: Package, name: str, element: Any, local: str) -> Iterat
         plain = str(attribute).rpartition("}")[2]
         if (
             value
-            and not usual(str(value))
-            and (plain in known or (plain not in _STRUCTURE and _WORDED.search(str(value))))
+            and not is_usual_text(str(value))
+            and (plain in attribute_names or (plain not in _STRUCTURE and _WORDED.search(str(value))))
         ):
             yield slot_of_attribute(package, name, element, str(attribute))
 
 
-def _other(package: Package, name: str, element: Any) -> Slot:
+def _make_other_slot(package: Package, name: str, element: Any) -> Slot:
     slot = slot_of_text(package, name, element)
     if any(local_name(a) in _NUMBERS for a in element.iterancestors()):
         return Slot(slot.text, lambda _: slot.set("0"))  # what is drawn must be a number
     return slot
 
 
-def _shown(paragraph: Any) -> str:
+def _join_shown_text(paragraph: Any) -> str:
     return "".join(t.text or "" for t in paragraph.iter("{*}t"))
 
 
@@ -204,28 +216,30 @@ def _column_names(root: Any) -> dict[Any, str]:
     for table in root.iter("{*}tbl"):
         rows = [[cell for cell in row if local_name(cell) == "tc"] for row in table if local_name(row) == "tr"]
         for nth, row in enumerate(rows):
-            for at, cell in enumerate(row):
+            for index, cell in enumerate(row):
                 if len(row) == 2:
-                    naming = row[0] if at else None
+                    naming = row[0] if index else None
                 else:
-                    naming = rows[0][at] if nth and len(rows[0]) == len(row) else None
+                    naming = rows[0][index] if nth and len(rows[0]) == len(row) else None
                 if naming is not None:
-                    name = _shown(naming).strip().rstrip(":")
+                    name = _join_shown_text(naming).strip().rstrip(":")
                     names |= dict.fromkeys((p for p in cell if local_name(p) == "p"), name)
     return names
 
 
-def _mark(paragraph: Any) -> Side:
+def _find_mark_side(paragraph: Any) -> Side:
     """The reading in which a paragraph ends where it ends; in the other it goes on with the next."""
-    found = paragraph.find("{*}pPr/{*}rPr")
-    return next((_SIDES[local] for e in (() if found is None else found) if (local := local_name(e)) in _SIDES), "")
+    properties = paragraph.find("{*}pPr/{*}rPr")
+    return next(
+        (_SIDES[local] for e in (() if properties is None else properties) if (local := local_name(e)) in _SIDES), ""
+    )
 
 
-def _joined(paragraphs: dict[Any, _Paragraph]) -> Iterator[list[_Paragraph]]:
+def _group_paragraphs(paragraphs: dict[Any, _Paragraph]) -> Iterator[list[_Paragraph]]:
     """The paragraphs in order, together with those that follow them in either reading."""
-    taken: set[Any] = set()
+    grouped: set[Any] = set()
     for element, paragraph in paragraphs.items():
-        if element in taken:
+        if element in grouped:
             continue
         group = [paragraph]
         while group[-1].mark:
@@ -235,29 +249,31 @@ def _joined(paragraphs: dict[Any, _Paragraph]) -> Iterator[list[_Paragraph]]:
             if after is None or after not in paragraphs:
                 break
             group.append(paragraphs[after])
-            taken.add(after)
+            grouped.add(after)
         yield group
 
 
-def _readings(package: Package, name: str, group: list[_Paragraph], what: Literal["texts", "codes"]) -> Iterator[Slot]:
+def _read_group(
+    package: Package, name: str, group: list[_Paragraph], what: Literal["texts", "codes"]
+) -> Iterator[Slot]:
     changed = any(p.mark for p in group) or any(side for p in group for side, _, _ in getattr(p, what))
     if not changed:
-        for _, element, gap in _reading(group, what, "new"):
+        for _, element, gap in _read_side(group, what, "new"):
             yield slot_of_text(package, name, element, gap)
         return
     twice: dict[Any, _Twice] = {}
     for which in ("new", "old"):
-        for side, element, gap in _reading(group, what, which):
+        for side, element, gap in _read_side(group, what, which):
             if side:
                 yield slot_of_text(package, name, element, gap)
                 continue
             if element not in twice:
                 twice[element] = _Twice(package, name, element)
                 package.last.append(twice[element].write)
-            yield twice[element].slot(which, gap)
+            yield twice[element].make_slot(which, gap)
 
 
-def _reading(
+def _read_side(
     group: list[_Paragraph], what: Literal["texts", "codes"], which: Literal["new", "old"]
 ) -> Iterator[tuple[Side, Any, str]]:
     """The texts of a reading, each with its side and what stands before it."""
@@ -286,12 +302,12 @@ class _Twice:
     new: str | None = field(default=None, repr=False)
     old: str | None = field(default=None, repr=False)
 
-    def slot(self, which: Literal["new", "old"], before: str) -> Slot:
+    def make_slot(self, which: Literal["new", "old"], before: str) -> Slot:
         return Slot(self.element.text or "", partial(setattr, self, which), before)
 
     def write(self) -> None:
         text = self.element.text or ""
-        new, old = (text if t is None else printable(t) for t in (self.new, self.old))
+        new, old = (text if t is None else check_printable(t) for t in (self.new, self.old))
         slot = slot_of_text(self.package, self.name, self.element)
         if new == old:
             if new != text:
@@ -301,42 +317,42 @@ class _Twice:
         if local_name(self.element) != "t" or "wordprocessingml" not in self.element.tag or local_name(run) != "r":
             slot.set("")  # neither reading's text may stand in the other
             return
-        start, new, old, end = _apart(new, old)
-        at = list(run).index(self.element)
-        rest = list(run)[at + 1 :]
+        start, new, old, end = _split_difference(new, old)
+        index = list(run).index(self.element)
+        rest = list(run)[index + 1 :]
         slot.set(start)
-        after = [self._changed(run, "del", "delText", old), self._changed(run, "ins", "t", new)]
-        tail = self._run(run, "t", end)
+        after = [self._make_change(run, "del", "delText", old), self._make_change(run, "ins", "t", new)]
+        tail = self._make_run(run, "t", end)
         tail.extend(rest)
         parent = run.getparent()
         place = parent.index(run) + 1
         parent[place:place] = [*(e for e in after if e is not None), *([tail] if end or rest else [])]
 
-    def _run(self, run: Any, tag: str, text: str) -> Any:
+    def _make_run(self, run: Any, tag: str, text: str) -> Any:
         space = run.tag[: run.tag.index("}") + 1]
-        made = run.makeelement(run.tag)
+        run_copy = run.makeelement(run.tag)
         properties = run.find(f"{space}rPr")
         if properties is not None:
-            made.append(deepcopy(properties))
+            run_copy.append(deepcopy(properties))
         if text:
-            child = made.makeelement(space + tag)
-            made.append(child)
+            child = run_copy.makeelement(space + tag)
+            run_copy.append(child)
             slot_of_text(self.package, self.name, child).set(text)
-        return made
+        return run_copy
 
-    def _changed(self, run: Any, tag: str, text_tag: str, text: str) -> Any:
+    def _make_change(self, run: Any, tag: str, text_tag: str, text: str) -> Any:
         if not text:
             return None
         space = run.tag[: run.tag.index("}") + 1]
         number = len(self.package.serials)
         self.package.serials.append(number)
         author = next(iter(self.package.authors.values()), "Author 1")
-        made = run.makeelement(space + tag, {f"{space}id": str((1 << 30) + number), f"{space}author": author})
-        made.append(self._run(run, text_tag, text))
-        return made
+        change = run.makeelement(space + tag, {f"{space}id": str((1 << 30) + number), f"{space}author": author})
+        change.append(self._make_run(run, text_tag, text))
+        return change
 
 
-def _apart(new: str, old: str) -> tuple[str, str, str, str]:
+def _split_difference(new: str, old: str) -> tuple[str, str, str, str]:
     """What two texts begin with alike, each one's own middle, and what they end with alike; parted at spaces."""
     start = _same_words(new, old)
     new, old = new[len(start) :], old[len(start) :]
@@ -345,4 +361,4 @@ def _apart(new: str, old: str) -> tuple[str, str, str, str]:
 
 
 def _same_words(a: str, b: str) -> str:
-    return a[: a.rfind(" ", 0, alike(a, b)) + 1]
+    return a[: a.rfind(" ", 0, count_common_prefix(a, b)) + 1]

@@ -44,14 +44,14 @@ class PartFile:
         target.parent.mkdir(parents=True, exist_ok=True)
         self._stream: BinaryIO = self.path.open("r+b" if length else "w+b")
         if length:
-            self._keep(length, digest)
+            self._verify_kept(length, digest)
 
-    def _keep(self, length: int, digest: str) -> None:
-        left = length
-        while left and (block := self._stream.read(min(left, 1 << 20))):
+    def _verify_kept(self, length: int, digest: str) -> None:
+        remaining = length
+        while remaining and (block := self._stream.read(min(remaining, 1 << 20))):
             self.hash.update(block)
-            left -= len(block)
-        if left or (digest and self.hash.hexdigest() != digest):
+            remaining -= len(block)
+        if remaining or (digest and self.hash.hexdigest() != digest):
             self._stream.close()
             raise DataError(f"{self.path} is not what the interrupted run left; begin again with overwrite")
         self._stream.truncate(length)
@@ -73,7 +73,7 @@ class PartFile:
         self._stream.flush()
         self._stream.seek(0)
         self.hash = blake2b(digest_size=32)
-        self._keep(length, "")
+        self._verify_kept(length, "")
         self.length = length
 
     def sync(self) -> None:

@@ -10,14 +10,14 @@ from typing import Any, BinaryIO, cast
 
 from allonym.batch import import_arrow, is_text_type, join_fields
 from allonym.errors import DataError, RefusedContent, UnknownNameError
-from allonym.files.fields import is_id, is_plain_key, matching, metadata, shown
+from allonym.files.fields import find_named_field, format_path, is_id, is_plain_key, read_metadata
 from allonym.files.record import Chunk, ChunkWriter, Draft, Format, Job, Parsed, Piece, Tally
 
 ROWS = 1024
 """Rows of a batch at most."""
 
 
-def _chunks(stream: BinaryIO, job: Job, size: int, start: int) -> Iterator[Chunk]:
+def _read_row_groups(stream: BinaryIO, job: Job, size: int, start: int) -> Iterator[Chunk]:
     arrow = import_arrow()
     import pyarrow.parquet as pq
 
@@ -30,11 +30,11 @@ def _chunks(stream: BinaryIO, job: Job, size: int, start: int) -> Iterator[Chunk
     schema = file.schema_arrow
     names = [f.name for f in schema]
     for name in job.fields:
-        if not any(matching((column,), (name,)) or name.startswith(f"{column}.") for column in names):
+        if not any(find_named_field((column,), (name,)) or name.startswith(f"{column}.") for column in names):
             raise UnknownNameError("column", name, names)
     if not job.fields:
         for f in schema:
-            if not _readable(arrow, f.type):
+            if not _is_readable(arrow, f.type):
                 raise RefusedContent(
                     f"column {f.name!r} of type {f.type} may hold text that cannot be read; name fields"
                 )
@@ -43,16 +43,16 @@ def _chunks(stream: BinaryIO, job: Job, size: int, start: int) -> Iterator[Chunk
     # A place in the file is the bytes of its row groups so far: it can be left and taken up between two of them.
     ends = list(accumulate(_packed_size(file.metadata.row_group(group)) or 1 for group in range(groups)))
     if not start:
-        yield Chunk(_pack(arrow, schema, []), (codec, True), True, 0)
+        yield Chunk(_pack_batches(arrow, schema, []), (codec, True), True, 0)
     try:
-        for group, at in enumerate(ends):
-            if at <= start:
+        for group, position in enumerate(ends):
+            if position <= start:
                 continue
             rows, before = file.metadata.row_group(group).num_rows, ends[group - 1] if group else 0
             opens = True
             for batch in file.iter_batches(ROWS, row_groups=[group]):
                 rows -= batch.num_rows
-                yield Chunk(_pack(arrow, schema, [batch]), (codec, opens), False, before if rows else at)
+                yield Chunk(_pack_batches(arrow, schema, [batch]), (codec, opens), False, before if rows else position)
                 opens = False
     except (arrow.ArrowException, OSError) as error:
         raise DataError(f"damaged, or of a kind that is not read ({type(error).__name__})") from None
@@ -62,14 +62,14 @@ def _packed_size(group: Any) -> int:
     return sum(group.column(i).total_compressed_size for i in range(group.num_columns))
 
 
-def _readable(arrow: Any, kind: Any) -> bool:
+def _is_readable(arrow: Any, kind: Any) -> bool:
     types = arrow.types
     if types.is_dictionary(kind):
         kind = kind.value_type
     return not (types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind))
 
 
-def _pack(arrow: Any, schema: Any, batches: list[Any]) -> bytes:
+def _pack_batches(arrow: Any, schema: Any, batches: list[Any]) -> bytes:
     sink = arrow.BufferOutputStream()
     with arrow.ipc.new_stream(sink, schema) as writer:
         for batch in batches:
@@ -77,7 +77,7 @@ def _pack(arrow: Any, schema: Any, batches: list[Any]) -> bytes:
     return cast(bytes, sink.getvalue().to_pybytes())
 
 
-def _parse(chunk: Chunk, job: Job) -> Parsed:
+def _parse_parquet(chunk: Chunk, job: Job) -> Parsed:
     arrow = import_arrow()
     reader = arrow.ipc.open_stream(chunk.data)
     schema = reader.schema
@@ -103,18 +103,22 @@ def _parse(chunk: Chunk, job: Job) -> Parsed:
             value = values[i][row]
             if isinstance(value, str) and is_id((f.name,), value):
                 id = id or value
-            _walk(value, (f.name,), job, counts, texts)
-        meta = metadata({f.name: values[i][row] for i, f in columns}) if job.policy.metadata else {}
+            _walk_value(value, (f.name,), job, counts, texts)
+        meta = read_metadata({f.name: values[i][row] for i, f in columns}) if job.policy.metadata else {}
         pieces.append(Draft(join_fields(id, texts, meta), _Keep(row, rows, values, columns, job), row + 1))
 
-    def join(out: list[bytes | None]) -> bytes:
-        kept = [row for row, data in enumerate(out) if data is not None]
-        arrays = list(batch.take(arrow.array(kept, arrow.int64())).columns) if len(kept) < len(out) else batch.columns
+    def join_rows(out: list[bytes | None]) -> bytes:
+        kept_rows = [row for row, data in enumerate(out) if data is not None]
+        arrays = (
+            list(batch.take(arrow.array(kept_rows, arrow.int64())).columns)
+            if len(kept_rows) < len(out)
+            else batch.columns
+        )
         for i, f in columns:
-            arrays[i] = arrow.array([rows[row][i] for row in kept], f.type)
-        return mark + _pack(arrow, schema, [arrow.RecordBatch.from_arrays(arrays, schema=schema)])
+            arrays[i] = arrow.array([rows[row][i] for row in kept_rows], f.type)
+        return mark + _pack_batches(arrow, schema, [arrow.RecordBatch.from_arrays(arrays, schema=schema)])
 
-    return Parsed(pieces, batch.num_rows, tally, join)
+    return Parsed(pieces, batch.num_rows, tally, join_rows)
 
 
 class _Keep:
@@ -127,16 +131,18 @@ class _Keep:
         new = iter(parts)
         unused: tuple[Counter[str], Counter[str]] = (Counter(), Counter())
         self.rows[self.row] = {
-            i: _walk(self.values[i][self.row], (f.name,), self.job, unused, new) for i, f in self.columns
+            i: _walk_value(self.values[i][self.row], (f.name,), self.job, unused, new) for i, f in self.columns
         }
         return b""
 
 
-def _walk(value: Any, path: tuple[str, ...], job: Job, counts: tuple[Counter[str], Counter[str]], texts: Any) -> Any:
+def _walk_value(
+    value: Any, path: tuple[str, ...], job: Job, counts: tuple[Counter[str], Counter[str]], texts: Any
+) -> Any:
     """Collect the texts of a value into a list, or put those of an iterator in their places."""
     if isinstance(value, str):
-        name = matching(path, job.fields) if job.fields else None if is_id(path, value) else shown(path)
-        (counts[1] if name is None else counts[0])[name or shown(path)] += 1
+        name = find_named_field(path, job.fields) if job.fields else None if is_id(path, value) else format_path(path)
+        (counts[1] if name is None else counts[0])[name or format_path(path)] += 1
         if name is None:
             return value
         if isinstance(texts, list):
@@ -144,15 +150,15 @@ def _walk(value: Any, path: tuple[str, ...], job: Job, counts: tuple[Counter[str
             return value
         return next(texts)
     if isinstance(value, dict):
-        return {k: _walk(v, (*path, k), job, counts, texts) for k, v in value.items()}
+        return {k: _walk_value(v, (*path, k), job, counts, texts) for k, v in value.items()}
     if isinstance(value, list):
-        return [_walk(v, path, job, counts, texts) for v in value]
+        return [_walk_value(v, path, job, counts, texts) for v in value]
     if isinstance(value, tuple):  # an entry of a map
         key = value[0]
         inner = (*path, key) if isinstance(key, str) and is_plain_key(key) else path
         if inner is path:
-            key = _walk(key, path, job, counts, texts)
-        return (key, *(_walk(v, inner, job, counts, texts) for v in value[1:]))
+            key = _walk_value(key, path, job, counts, texts)
+        return (key, *(_walk_value(v, inner, job, counts, texts) for v in value[1:]))
     return value
 
 
@@ -184,10 +190,10 @@ class _Writer(ChunkWriter):
                 self.stream, reader.schema, compression="none" if name == "UNCOMPRESSED" else name.lower()
             )
         if data[0] and self._group:
-            self._flush()
+            self._flush_batches()
         self._group += batches
 
-    def _flush(self) -> None:
+    def _flush_batches(self) -> None:
         import pyarrow as arrow
 
         self._writer.write_table(arrow.Table.from_batches(self._group))
@@ -196,9 +202,9 @@ class _Writer(ChunkWriter):
     def close(self) -> None:
         """Write what closes the file; the stream stays open."""
         if self._group:
-            self._flush()
+            self._flush_batches()
         if self._writer is not None:
             self._writer.close()
 
 
-PARQUET = Format("parquet", _parse, _chunks, _Writer, many=True, fields=True, unit="row")
+PARQUET = Format("parquet", _parse_parquet, _read_row_groups, _Writer, many=True, fields=True, unit="row")

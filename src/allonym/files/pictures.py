@@ -14,25 +14,27 @@ def grey_png() -> bytes:
     """A small grey picture; where it stands it is stretched to the place of the one before."""
     rows = (b"\0" + bytes([GREY]) * SIDE) * SIDE
     head = struct.pack(">2I5B", SIDE, SIDE, 8, 0, 0, 0, 0)
-    return _PNG + b"".join(_chunk(*c) for c in ((b"IHDR", head), (b"IDAT", zlib.compress(rows, 9)), (b"IEND", b"")))
+    return _PNG + b"".join(
+        _make_chunk(*c) for c in ((b"IHDR", head), (b"IDAT", zlib.compress(rows, 9)), (b"IEND", b""))
+    )
 
 
 _PNG = b"\x89PNG\r\n\x1a\n"
 _SHOWN = frozenset((b"IHDR", b"PLTE", b"IDAT", b"IEND", b"tRNS", b"gAMA", b"cHRM", b"sRGB", b"sBIT", b"pHYs", b"bKGD"))
 
 
-def _chunk(kind: bytes, data: bytes) -> bytes:
+def _make_chunk(kind: bytes, data: bytes) -> bytes:
     return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
 
-def bare(data: bytes) -> bytes | None:
+def strip_metadata(data: bytes) -> bytes | None:
     """A PNG or JPEG without texts, times, places and previews in it; None where it is no such picture.
 
     Its colour profile goes too; the orientation that a camera notes is lost with the rest.
     """
     try:
         if data.startswith(_PNG):
-            return _PNG + b"".join(_chunk(k, d) for k, d in _png_chunks(data) if k in _SHOWN)
+            return _PNG + b"".join(_make_chunk(k, d) for k, d in _png_chunks(data) if k in _SHOWN)
         if data.startswith(b"\xff\xd8\xff"):
             return b"\xff\xd8" + b"".join(_jpeg_segments(data))
     except (struct.error, IndexError, ValueError):
@@ -41,43 +43,43 @@ def bare(data: bytes) -> bytes | None:
 
 
 def _png_chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
-    at = len(_PNG)
+    position = len(_PNG)
     kind = b""
     while kind != b"IEND":
-        length, kind = struct.unpack_from(">I4s", data, at)
-        body = data[at + 8 : at + 8 + length]
+        length, kind = struct.unpack_from(">I4s", data, position)
+        body = data[position + 8 : position + 8 + length]
         if len(body) < length:
             raise ValueError
         yield kind, body
-        at += length + 12
+        position += length + 12
 
 
 def _jpeg_segments(data: bytes) -> Iterator[bytes]:
     """The segments that make the picture, up to its end: no comments, and of applications JFIF's and Adobe's only."""
-    at = 2
+    position = 2
     while True:
-        marker, kind = data[at], data[at + 1]
+        marker, kind = data[position], data[position + 1]
         if marker != 0xFF:
             raise ValueError
         if kind == 0xFF:
-            at += 1
+            position += 1
             continue
         if kind == 0xD9:
             yield b"\xff\xd9"
             return
-        (length,) = struct.unpack_from(">H", data, at + 2)
-        segment = data[at : at + 2 + length]
+        (length,) = struct.unpack_from(">H", data, position + 2)
+        segment = data[position : position + 2 + length]
         if len(segment) < 2 + length:
             raise ValueError
-        at += 2 + length
+        position += 2 + length
         if kind == 0xE0 and segment[4:9] == b"JFIF\0":
             # its preview is left out
             yield b"\xff\xe0\x00\x10" + segment[4:16] + b"\0\0"
         elif (kind == 0xEE and segment[4:9] == b"Adobe") or not (0xE0 <= kind <= 0xEF or kind == 0xFE):
             yield segment
         if kind == 0xDA:
-            end = at
+            end = position
             while not (data[end] == 0xFF and data[end + 1] not in (0, *range(0xD0, 0xD8))):
                 end += 1
-            yield data[at:end]
-            at = end
+            yield data[position:end]
+            position = end

@@ -1,7 +1,7 @@
 """What formats and a run exchange: chunks in, treated bytes out, counts that add up.
 
 A format turns bytes into pieces: literal bytes that stay, drafts (a document and how to write it back), failures.
-:func:`treat` sends the drafts through the batch kernel and puts the bytes together again.
+:func:`anonymize_chunk` sends the drafts through the batch kernel and puts the bytes together again.
 """
 
 from __future__ import annotations
@@ -152,12 +152,12 @@ class Parsed:
     join: Callable[[list[bytes | None]], bytes] | None = None
 
 
-def search(parsed: Parsed, job: Job) -> list[Findings]:
-    """Find what identifies in the drafts of a chunk, for :func:`treat`."""
+def find_in_chunk(parsed: Parsed, job: Job) -> list[Findings]:
+    """Find what identifies in the drafts of a chunk, for :func:`anonymize_chunk`."""
     return find_records((p.document for p in parsed.pieces if isinstance(p, Draft)), job.policy, job.key)
 
 
-def treat(parsed: Parsed, job: Job, findings: Sequence[Findings] | None = None) -> Treated:
+def anonymize_chunk(parsed: Parsed, job: Job, findings: Sequence[Findings] | None = None) -> Treated:
     """Send the drafts of a chunk through the batch kernel and join all bytes; failing records are left out."""
     documents = [piece.document for piece in parsed.pieces if isinstance(piece, Draft)]
     outcomes = iter(run_records(documents, job.policy, job.key, vault=job.vault, scope=job.scope, findings=findings))
@@ -178,7 +178,7 @@ def treat(parsed: Parsed, job: Job, findings: Sequence[Findings] | None = None) 
         outcome = next(outcomes)
         if isinstance(outcome, Anonymized):
             try:
-                written[-1] = rendered(piece, outcome.parts, outcome.plan.covered)
+                written[-1] = render_draft(piece, outcome.parts, outcome.plan.covered)
             except RECORD_ERRORS as error:
                 outcome = Failure(outcome.id, piece.line, describe_failure(error))
         if isinstance(outcome, Failure):
@@ -195,7 +195,7 @@ def treat(parsed: Parsed, job: Job, findings: Sequence[Findings] | None = None) 
     return Treated(joined, tally, tuple(failures), tuple(plans), parsed.lines)
 
 
-def rendered(draft: Draft, parts: tuple[str, ...], covered: Sequence[tuple[int, int]]) -> bytes:
+def render_draft(draft: Draft, parts: tuple[str, ...], covered: Sequence[tuple[int, int]]) -> bytes:
     """What is written of a draft, read back where it asks for that.
 
     Args:
@@ -208,26 +208,28 @@ def rendered(draft: Draft, parts: tuple[str, ...], covered: Sequence[tuple[int, 
     """
     data = draft.render(parts)
     if draft.verify:
-        from allonym.files.verify import check
+        from allonym.files.verify import check_result
 
         document = draft.document
-        check(data, draft.verify, [document.text[a:b] for a, b in covered], text_after(document, parts))
+        check_result(data, draft.verify, [document.text[a:b] for a, b in covered], text_after(document, parts))
     return data
 
 
-def alike(one: str, other: str) -> int:
+def count_common_prefix(first: str, second: str) -> int:
     """How many characters two texts begin with alike."""
-    return next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    return next(
+        (n for n, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), min(len(first), len(second))
+    )
 
 
 def text_after(document: Document, parts: Sequence[str]) -> str:
     """The document's text with other texts for its parts; what stands between them stays."""
     out: list[str] = []
-    at = 0
+    position = 0
     for (a, b), part in zip(document.parts or ((0, len(document.text)),), parts, strict=True):
-        out += (document.text[at:a], part)
-        at = b
-    return "".join((*out, document.text[at:]))
+        out += (document.text[position:a], part)
+        position = b
+    return "".join((*out, document.text[position:]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,13 +276,13 @@ class ChunkWriter:
         """Write what closes the file; the stream stays open."""
 
 
-def whole(stream: BinaryIO) -> bytes:
+def read_all(stream: BinaryIO) -> bytes:
     """All bytes of a stream; :class:`DataError` where there are more than ``MAX_WHOLE``."""
-    blocks, left = [], MAX_WHOLE + 1
-    while left and (block := stream.read(min(left, 1 << 20))):
+    blocks, remaining = [], MAX_WHOLE + 1
+    while remaining and (block := stream.read(min(remaining, 1 << 20))):
         blocks.append(block)
-        left -= len(block)
-    if not left:
+        remaining -= len(block)
+    if not remaining:
         raise DataError(f"a file of this format is read at once and may have {MAX_WHOLE} bytes at most")
     return b"".join(blocks)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from allonym.errors import DataError, PlanMismatch, UsageError
 from allonym.files.formats import format_of
-from allonym.files.items import check_apart, check_free, list_items
+from allonym.files.items import check_free, check_separate, list_items
 from allonym.files.output import PartFile
 from allonym.plan import Plan, read_plan_rows
 from allonym.restore import Restorer
@@ -57,7 +57,7 @@ def files_to_restore(source: str | Path, target: str | Path, *, overwrite: bool 
         raise UsageError(
             f"restore works on plain text ({', '.join(PLAIN)}); the folder {source} also has: {', '.join(others)}"
         )
-    check_apart(items, ())
+    check_separate(items, ())
     files = [(i.source, i.target) for i in items if i.source is not None and i.target is not None]
     check_free([target for _, target in files], (), overwrite)
     for path, _ in files:
@@ -93,26 +93,26 @@ def restore_files(
 
     if plan is not None and len(files) != 1:
         raise UsageError(f"a plan is of one text; got {len(files)} files")
-    made = None if plan is None else Plan.from_dict(plan)
+    loaded_plan = None if plan is None else Plan.from_dict(plan)
     restorer: Restorer | None = None
-    if made is None:
+    if loaded_plan is None:
         restorer = Restorer((), key=key) if vault is None else Restorer.from_vault(vault, scope, key=key)
     counts, notes = Counter[str](), dict[str, None]()
     try:
         for path, target in files:
             text = text_of(path)
             if restorer is None:
-                done = restore(text, plan=made, vault=vault, key=key, scope=scope, actor=actor)
+                result = restore(text, plan=loaded_plan, vault=vault, key=key, scope=scope, actor=actor)
             else:
-                done = restorer.restore(text)
+                result = restorer.restore(text)
             part = PartFile(target)
             try:
-                part.write(done.text.encode("utf-8"))
+                part.write(result.text.encode("utf-8"))
                 part.finish()
             finally:
                 part.close(remove=True)
-            counts.update(files=1, restored=done.restored, unknown=done.unknown)
-            notes.update(dict.fromkeys(done.notes))
+            counts.update(files=1, restored=result.restored, unknown=result.unknown)
+            notes.update(dict.fromkeys(result.notes))
             if advance is not None:
                 advance(counts["files"], len(files))
     finally:
@@ -132,11 +132,13 @@ def text_of(path: Path) -> str:
 def check_plain(name: str) -> None:
     """Raises :class:`UsageError` where the suffix of a file's name says that its bytes are not its text."""
     try:
-        found = format_of(PurePath(name).name)[0].name
+        format_name = format_of(PurePath(name).name)[0].name
     except DataError:
         return  # text under another name
-    if found not in PLAIN:
-        raise UsageError(f"restore works on plain text; a {found} file needs its records restored one by one in Python")
+    if format_name not in PLAIN:
+        raise UsageError(
+            f"restore works on plain text; a {format_name} file needs its records restored one by one in Python"
+        )
 
 
 def read_only_plan(path: Path) -> Plan:

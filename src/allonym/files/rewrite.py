@@ -11,9 +11,9 @@ from typing import Any
 
 from allonym.document import Document, merge
 from allonym.errors import DataError, UsageError
-from allonym.files.items import Item, check_apart, check_free, list_items
+from allonym.files.items import Item, check_free, check_separate, list_items
 from allonym.files.output import PartFile
-from allonym.files.record import Draft, Failure, Job, Parsed, alike, rendered
+from allonym.files.record import Draft, Failure, Job, Parsed, count_common_prefix, render_draft
 from allonym.files.tasks import BATCH, read_tasks
 from allonym.policy import Policy
 
@@ -57,25 +57,25 @@ def rewrite_path(
     if str(source) == "-" or str(target) == "-":
         raise UsageError("a source is written again from a file or folder to a file or folder, not in a pipe")
     items, folder = list_items(source, target, format)
-    check_apart(items, [])
+    check_separate(items, [])
     check_free([item.target for item in items], [], overwrite)
-    written = found = 0
+    written = file_count = 0
     outs: list[_Out] = []
     with ExitStack() as stack:
-        for item, chunks in _files(items, folder, Job(Policy.load("default"), fields=tuple(fields or ()))):
+        for item, chunks in _read_files(items, folder, Job(Policy.load("default"), fields=tuple(fields or ()))):
             assert item.target is not None
             out = _Out(item, item.target)
             stack.callback(out.close)
             for parsed, numbers in chunks:
-                made, kept = _rendered(parsed, numbers, parts_of, item)
-                out.write(made)
-                written += kept
-                found += sum(number != UNCOUNTED for number in numbers)
-                out.empty = out.empty and not kept
+                data, record_count = _render_parsed(parsed, numbers, parts_of, item)
+                out.write(data)
+                written += record_count
+                file_count += sum(number != UNCOUNTED for number in numbers)
+                out.empty = out.empty and not record_count
             out.end()
             outs.append(out)
-        if count not in (None, found):
-            raise DataError(f"{source} has changed since it was read: {count} documents then, {found} now")
+        if count not in (None, file_count):
+            raise DataError(f"{source} has changed since it was read: {count} documents then, {file_count} now")
         for out in outs:
             out.finish()
     return written
@@ -84,13 +84,13 @@ def rewrite_path(
 Numbers = Iterator[int]
 
 
-def _files(items: list[Item], folder: bool, job: Job) -> Iterator[tuple[Item, Iterator[tuple[Parsed, list[int]]]]]:
+def _read_files(items: list[Item], folder: bool, job: Job) -> Iterator[tuple[Item, Iterator[tuple[Parsed, list[int]]]]]:
     """Each file with its chunks taken apart, and the numbers of the documents in each."""
     tasks = iter(read_tasks(items, job, folder, BATCH))
     number = 0
     task = next(tasks, None)
 
-    def chunks(index: int, item: Item) -> Iterator[tuple[Parsed, list[int]]]:
+    def read_chunks(index: int, item: Item) -> Iterator[tuple[Parsed, list[int]]]:
         nonlocal task, number
         line = 0
         while task is not None and task.place.item == index:
@@ -110,13 +110,13 @@ def _files(items: list[Item], folder: bool, job: Job) -> Iterator[tuple[Item, It
             task = next(tasks, None)
 
     for index, item in enumerate(items):
-        some = chunks(index, item)
+        some = read_chunks(index, item)
         yield item, some
         for _ in some:
             pass
 
 
-def _rendered(parsed: Parsed, numbers: Sequence[int], parts_of: Parts, item: Item) -> tuple[bytes, int]:
+def _render_parsed(parsed: Parsed, numbers: Sequence[int], parts_of: Parts, item: Item) -> tuple[bytes, int]:
     """The bytes of a chunk with the new parts, and how many documents they hold."""
     out: list[bytes | None] = []
     count = 0
@@ -128,16 +128,16 @@ def _rendered(parsed: Parsed, numbers: Sequence[int], parts_of: Parts, item: Ite
             number = next(upcoming)
             document = piece.document if piece.document.id else replace(piece.document, id=item.name)
             parts = parts_of(number, document)
-            wanted = len(document.parts) or 1
-            if parts is not None and len(parts) != wanted:
-                raise DataError(f"{item.name}: a document of {wanted} parts needs as many, got {len(parts)}")
-            out.append(None if parts is None else rendered(piece, parts, _changed(document, parts)))
+            part_count = len(document.parts) or 1
+            if parts is not None and len(parts) != part_count:
+                raise DataError(f"{item.name}: a document of {part_count} parts needs as many, got {len(parts)}")
+            out.append(None if parts is None else render_draft(piece, parts, _find_changed_words(document, parts)))
             count += parts is not None and piece.counted
     joined = parsed.join(out) if parsed.join else b"".join(piece for piece in out if piece is not None)
     return joined, count
 
 
-def _changed(document: Document, parts: Sequence[str]) -> list[tuple[int, int]]:
+def _find_changed_words(document: Document, parts: Sequence[str]) -> list[tuple[int, int]]:
     """The words of a document that become others; where each character is a part of its own, a name is many."""
     text = document.text
     out: list[tuple[int, int]] = []
@@ -145,8 +145,8 @@ def _changed(document: Document, parts: Sequence[str]) -> list[tuple[int, int]]:
         old = text[start:end]
         if old == part:
             continue
-        same = alike(old, part)
-        after = alike(old[same:][::-1], part[same:][::-1])
+        same = count_common_prefix(old, part)
+        after = count_common_prefix(old[same:][::-1], part[same:][::-1])
         a, b = start + same, end - after
         while a > 0 and text[a - 1].isalnum():
             a -= 1

@@ -17,12 +17,12 @@ from allonym import __version__
 from allonym.batch import Key, run_ordered
 from allonym.document import Document
 from allonym.errors import AllonymError, DataError, RefusedContent, UsageError
-from allonym.files.items import Item, check_apart, check_free, list_items
+from allonym.files.items import Item, check_free, check_separate, list_items
 from allonym.files.journal import Journal
 from allonym.files.output import Lines, PartFile, Pipe, digest_of, part_path
 from allonym.files.record import Draft, Failure, Job, Tally, Treated
 from allonym.files.runreport import RunReport, make_report
-from allonym.files.tasks import BATCH, Place, Stretch, Task, look, read_tasks, work
+from allonym.files.tasks import BATCH, Place, Stretch, Task, anonymize_task, detect_chunk, read_tasks
 from allonym.keys import subkey
 from allonym.plan import digest
 from allonym.policy import Policy
@@ -103,7 +103,7 @@ def anonymize_path(
     if job.fields and not folder and items[0].format and not items[0].format.fields:
         raise UsageError(f"a {items[0].format.name} file has no fields to choose from; all its text is treated")
     extras = [Path(p) for p in (quarantine, plans, report) if p is not None]
-    check_apart(items, extras)
+    check_separate(items, extras)
     settings = {"fields": list(job.fields), "format": format, "keyed": key is not None, "folder": folder}
     if vault is not None or scope:
         settings |= {"vault": vault is not None, "scoped": digest(scope) if scope else ""}
@@ -126,14 +126,14 @@ def anonymize_path(
     run = Run(items, job, journal, folder, Path(quarantine) if quarantine else None, Path(plans) if plans else None)
     keep = False
     try:
-        run.restore()
-        with closing(cast(Any, _results(run.tasks(batch_size), job, workers))) as results:
+        run.resume_run()
+        with closing(cast(Any, _anonymize_tasks(run.read_tasks(batch_size), job, workers))) as results:
             for place, treated in results:
-                run.take(place, treated)
+                run.write_chunk(place, treated)
                 if progress:
                     progress(place.consumed, sum(i.size for i in items) or None)
         run.finish()
-        made = make_report(
+        run_report = make_report(
             run.tally,
             loaded,
             settings,
@@ -144,9 +144,9 @@ def anonymize_path(
         )
         if report is not None:
             written = PartFile(Path(report))
-            written.write(made.to_json().encode())
+            written.write(run_report.to_json().encode())
             written.finish()
-        return made
+        return run_report
     except (KeyboardInterrupt, OSError, AllonymError) as error:
         # A run that was stopped, or whose disk is full, can still be resumed.
         keep = run.resumed or not isinstance(error, (DataError, UsageError))
@@ -171,14 +171,14 @@ def identity_of(
     }
 
 
-def _results(tasks: Iterator[Task], job: Job, workers: int) -> Iterator[tuple[Place, Treated]]:
+def _anonymize_tasks(tasks: Iterator[Task], job: Job, workers: int) -> Iterator[tuple[Place, Treated]]:
     if job.vault is None or workers == 1:
-        yield from run_ordered(work, tasks, job, 1 if job.vault is not None else workers)
+        yield from run_ordered(anonymize_task, tasks, job, 1 if job.vault is not None else workers)
         return
     seeing = replace(job, vault=None, key=job.vault.operator_key if job.key is None else job.key)
-    with closing(cast(Any, run_ordered(look, tasks, seeing, workers))) as seen:
-        for task, found in seen:
-            yield work(job, task, found)
+    with closing(cast(Any, run_ordered(detect_chunk, tasks, seeing, workers))) as detected_tasks:
+        for task, findings in detected_tasks:
+            yield anonymize_task(job, task, findings)
 
 
 class Run:
@@ -214,42 +214,46 @@ class Run:
         self._marks = (0, 0)
         self._last = time.monotonic()
 
-    def tasks(self, size: int) -> Iterator[Task]:
+    def read_tasks(self, size: int) -> Iterator[Task]:
         """All chunks of all files, from where the run stopped."""
         return read_tasks(self.items, self.job, self.folder, size, Stretch(self.start, self.offset, read=self.read))
 
-    def restore(self) -> None:
+    def resume_run(self) -> None:
         """Go on where the journal says that the run stopped."""
         if self.journal is None or not self.resumed:
             return
         lengths = (0, 0)
         for index, line in enumerate(self.journal.progress.done):
-            if not self._intact(self.items[index], line):
+            if not self._is_intact(self.items[index], line):
                 break
             lengths = (cast(int, line["q"]), cast(int, line["p"]))
-            self._count(self.items[index], line)
+            self._count_finished(self.items[index], line)
             self.start = index + 1
-        at = self.journal.progress.at
+        progress = self.journal.progress.at
         item = self.items[self.start] if self.start < len(self.items) else None
-        if item and item.target and at.get("at") == self.start and part_path(item.target).exists():
-            lengths = (cast(int, at["q"]), cast(int, at["p"]))
-            self.offset, self.read, self._line = cast(int, at["offset"]), str(at["read"]), cast(int, at["line"])
-            self._marks = (cast(int, at["q0"]), cast(int, at["p0"]))
-            self._own = Tally.from_dict(cast(Mapping[str, object], at["tally"]))
-            self._part = PartFile(item.target, cast(int, at["out"]), str(at["digest"]))
+        if item and item.target and progress.get("at") == self.start and part_path(item.target).exists():
+            lengths = (cast(int, progress["q"]), cast(int, progress["p"]))
+            self.offset, self.read, self._line = (
+                cast(int, progress["offset"]),
+                str(progress["read"]),
+                cast(int, progress["line"]),
+            )
+            self._marks = (cast(int, progress["q0"]), cast(int, progress["p0"]))
+            self._own = Tally.from_dict(cast(Mapping[str, object], progress["tally"]))
+            self._part = PartFile(item.target, cast(int, progress["out"]), str(progress["digest"]))
         else:
             self._marks = lengths
         self.quarantine.restore(lengths[0])
         self.plans.restore(lengths[1])
 
-    def _intact(self, item: Item, line: Mapping[str, object]) -> bool:
+    def _is_intact(self, item: Item, line: Mapping[str, object]) -> bool:
         if line["refused"]:
             return True
         if item.target is None or not item.target.is_file() or item.target.stat().st_size != line["size"]:
             return False
         return digest_of(item.target) == line["digest"]
 
-    def _count(self, item: Item, line: Mapping[str, object]) -> None:
+    def _count_finished(self, item: Item, line: Mapping[str, object]) -> None:
         self.tally.add(Tally.from_dict(cast(Mapping[str, object], line["tally"])))
         if line["refused"]:
             self.refused.append((item.name, str(line["refused"])))
@@ -257,7 +261,7 @@ class Run:
             self.files += 1
             self.digests.append((item.name, str(line["digest"])))
 
-    def take(self, place: Place, treated: Treated) -> None:
+    def write_chunk(self, place: Place, treated: Treated) -> None:
         """Write what became of a chunk."""
         if place.item == self._skip:
             return
@@ -266,26 +270,26 @@ class Run:
         if not refused and item.format and not item.format.many and treated.failures:
             refused = treated.failures[0].reason
         if refused:
-            self._refuse(place, item, refused)
+            self._refuse_file(place, item, refused)
             return
         if self._part is None:
             self._part = PartFile(item.target) if item.target else Pipe()
         if treated.data:
-            self._write(item, treated.data)
+            self._write_data(item, treated.data)
         for failure in treated.failures:
-            self._note(self.quarantine, item, failure, {"reason": failure.reason})
+            self._note_failure(self.quarantine, item, failure, {"reason": failure.reason})
         for id, line, plan in treated.plans:
-            self._note(self.plans, item, Failure(id, line, ""), {"plan": plan})
+            self._note_failure(self.plans, item, Failure(id, line, ""), {"plan": plan})
         self._own.add(treated.tally)
         self._line += treated.lines
         if item.target is None and self._nothing_named(item):
-            self._refuse(place, item, self._missing(item))
+            self._refuse_file(place, item, self._find_missing_output(item))
         elif place.last:
-            self._end(place, item)
+            self._end_file(place, item)
         elif self.journal and item.format and item.format.resumable and time.monotonic() - self._last >= CHECKPOINT:
-            self._checkpoint(place)
+            self._write_checkpoint(place)
 
-    def _write(self, item: Item, data: bytes) -> None:
+    def _write_data(self, item: Item, data: bytes) -> None:
         assert self._part is not None and item.format is not None
         if item.format.writer is not None:
             if self._writer is None:
@@ -294,11 +298,11 @@ class Run:
         else:
             self._part.write(gzip.compress(data, mtime=0) if item.pack else data)
 
-    def _note(self, file: Lines, item: Item, of: Failure, more: Mapping[str, str]) -> None:
-        line = self._line + of.line
+    def _note_failure(self, file: Lines, item: Item, failure: Failure, more: Mapping[str, str]) -> None:
+        line = self._line + failure.line
         row: dict[str, object] = {"file": item.name} if self.folder else {}
         unit = item.format.unit if item.format and item.format.many else ""
-        row |= {"id": of.id or (f"{unit} {line}" if unit else item.name)}
+        row |= {"id": failure.id or (f"{unit} {line}" if unit else item.name)}
         if unit:
             row[unit] = line
         text = json.dumps(row | {k: v for k, v in more.items() if k != "plan"}, ensure_ascii=False)
@@ -306,7 +310,7 @@ class Run:
             text = f'{text[:-1]}, "plan": {more["plan"]}}}'
         file.write(text)
 
-    def _missing(self, item: Item) -> str:
+    def _find_missing_output(self, item: Item) -> str:
         absent = [name for name in self.job.fields if not self._own.treated[name]]
         return f"no record of {item.name} has the field {', '.join(absent)}"
 
@@ -315,7 +319,7 @@ class Run:
             return False
         return not any(self._own.treated[name] for name in self.job.fields)
 
-    def _refuse(self, place: Place, item: Item, why: str) -> None:
+    def _refuse_file(self, place: Place, item: Item, why: str) -> None:
         if not self.folder:
             raise RefusedContent(f"{item.name}: {why}")
         if self._part:
@@ -327,17 +331,17 @@ class Run:
         self._skip = place.item
         self._own, self._line = Tally(documents=1, quarantined=0), 0
         self.quarantine.write(json.dumps({"file": item.name, "id": item.name, "reason": why}, ensure_ascii=False))
-        self._done(place, item, {"size": 0, "digest": "", "refused": why})
+        self._note_done(place, item, {"size": 0, "digest": "", "refused": why})
 
-    def _end(self, place: Place, item: Item) -> None:
+    def _end_file(self, place: Place, item: Item) -> None:
         if self.job.fields and item.format and item.format.fields and self._own.documents:
             if self._nothing_named(item):
                 if not self.folder:
-                    raise UsageError(self._missing(item))
-                self._refuse(place, item, self._missing(item))
+                    raise UsageError(self._find_missing_output(item))
+                self._refuse_file(place, item, self._find_missing_output(item))
                 return
             if not self.folder and not all(self._own.treated[name] for name in self.job.fields):
-                raise UsageError(self._missing(item))
+                raise UsageError(self._find_missing_output(item))
         assert self._part is not None
         if self._writer is not None:
             self._writer.close()
@@ -348,22 +352,22 @@ class Run:
         if self._writer is not None and item.target is not None:
             size, digest = item.target.stat().st_size, digest_of(item.target)
         self._part = self._writer = None
-        self._done(place, item, {"size": size, "digest": digest, "refused": ""})
+        self._note_done(place, item, {"size": size, "digest": digest, "refused": ""})
 
-    def _done(self, place: Place, item: Item, row: Mapping[str, object]) -> None:
+    def _note_done(self, place: Place, item: Item, row: Mapping[str, object]) -> None:
         lengths = (self.quarantine.length, self.plans.length)
         line = {"done": place.item, **row, "q": lengths[0], "p": lengths[1], "tally": self._own.to_dict()}
         if self.journal:
-            self._sync()
+            self._sync_files()
             self.journal.append(line)
-        self._count(item, line)
+        self._count_finished(item, line)
         self._own, self._line = Tally(), 0
         self._marks = lengths
 
-    def _checkpoint(self, place: Place) -> None:
+    def _write_checkpoint(self, place: Place) -> None:
         assert self.journal is not None and isinstance(self._part, PartFile)
         self._part.sync()
-        self._sync()
+        self._sync_files()
         self.journal.append(
             {
                 "at": place.item,
@@ -381,7 +385,7 @@ class Run:
         )
         self._last = time.monotonic()
 
-    def _sync(self) -> None:
+    def _sync_files(self) -> None:
         for lines in (self.quarantine, self.plans):
             if lines.part and not lines.complete:
                 lines.part.sync()

@@ -116,7 +116,7 @@ def make_report(
     seconds: float,
 ) -> RunReport:
     """The report for a run's tally and settings."""
-    said = {"policy": policy.name, "fingerprint": policy.fingerprint(), **settings}
+    policy_data = {"policy": policy.name, "fingerprint": policy.fingerprint(), **settings}
     return RunReport(
         documents=tally.documents,
         quarantined=tally.quarantined,
@@ -127,15 +127,15 @@ def make_report(
         operators=MappingProxyType(dict(sorted(tally.operators.items()))),
         treated=MappingProxyType(dict(sorted(tally.treated.items()))),
         left=MappingProxyType(dict(sorted(tally.left.items()))),
-        settings=MappingProxyType(said),
-        versions=MappingProxyType(versions()),
+        settings=MappingProxyType(policy_data),
+        versions=MappingProxyType(list_versions()),
         digest=digest,
         seconds=seconds,
         offline=tally.offline,
     )
 
 
-def versions() -> dict[str, str]:
+def list_versions() -> dict[str, str]:
     """The versions of allonym, Python and the packages that decide on findings, of those installed."""
     from allonym import __version__
 

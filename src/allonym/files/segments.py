@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from allonym.document import Document, Turn
 
 
-def same(text: str) -> str:
+def keep_text(text: str) -> str:
     """The text as it is: the encoder of segments without escapes."""
     return text
 
@@ -28,7 +28,7 @@ class Segment:
     start: int
     end: int
     text: str = field(repr=False)
-    encode: Callable[[str], str] = field(default=same, repr=False)
+    encode: Callable[[str], str] = field(default=keep_text, repr=False)
     before: str = "\n"
     speaker: bool = False
 
@@ -41,21 +41,21 @@ def to_document(segments: Sequence[Segment], id: str = "") -> Document:
     if not heads:
         return document
     turns = []
-    for at, head in enumerate(heads):
-        last = heads[at + 1] if at + 1 < len(heads) else len(segments)
-        who = document.parts[head]
-        spoken = document.parts[head + 1 : last] or (who[1:] + who[1:],)
-        turns.append(Turn(spoken[0][0], spoken[-1][1], who))
+    for index, head in enumerate(heads):
+        last = heads[index + 1] if index + 1 < len(heads) else len(segments)
+        speaker_part = document.parts[head]
+        spoken = document.parts[head + 1 : last] or (speaker_part[1:] + speaker_part[1:],)
+        turns.append(Turn(spoken[0][0], spoken[-1][1], speaker_part))
     return replace(document, turns=tuple(turns))
 
 
-def splice(source: str, segments: Sequence[Segment], parts: Sequence[str]) -> str:
+def splice_segments(source: str, segments: Sequence[Segment], parts: Sequence[str]) -> str:
     """The source with the segments' new texts; segments that say the same keep their characters."""
     pieces: list[str] = []
-    at = 0
+    position = 0
     for segment, part in sorted(zip(segments, parts, strict=bool(segments)), key=lambda pair: pair[0].start):
         if part == segment.text:
             continue
-        pieces += (source[at : segment.start], segment.encode(part))
-        at = segment.end
-    return "".join((*pieces, source[at:]))
+        pieces += (source[position : segment.start], segment.encode(part))
+        position = segment.end
+    return "".join((*pieces, source[position:]))

@@ -20,10 +20,10 @@ FORMAT = 1
 """Version of what the files hold; files of another are not read."""
 
 
-def digest(*parts: object) -> str:
+def digest_values(*parts: object) -> str:
     """A 128-bit BLAKE2b digest of plain values and of allonym's version, as 32 hexadecimal digits."""
-    told = json.dumps([FORMAT, __version__, *parts], sort_keys=True, ensure_ascii=True, default=str)
-    return blake2b(told.encode("ascii"), digest_size=16).hexdigest()
+    values_json = json.dumps([FORMAT, __version__, *parts], sort_keys=True, ensure_ascii=True, default=str)
+    return blake2b(values_json.encode("ascii"), digest_size=16).hexdigest()
 
 
 class State:
@@ -45,21 +45,21 @@ class State:
 
     def numbers(self, name: str, make: Callable[[], Any]) -> Any:
         """Plain values that lie under ``name``, else what ``make`` returns, which is kept. Both ways the same."""
-        found = self.find(name)
-        if found is None:
-            found = self.keep(name, make())
-        return found
+        value = self.find(name)
+        if value is None:
+            value = self.keep(name, make())
+        return value
 
     def find(self, name: str) -> Any:
         """The plain values under ``name``; None where there are none, or a torn file."""
         with suppress(OSError, ValueError, KeyError):
-            return json.loads(self._path(name).read_bytes())["value"]
+            return json.loads(self._path_of(name).read_bytes())["value"]
         return None
 
     def keep(self, name: str, value: Any) -> Any:
         """Write plain values; returns them as they will be read."""
         data = json.dumps({"value": value}).encode("ascii")
-        self._write(self._path(name), data)
+        self._write_file(self._path_of(name), data)
         return json.loads(data)["value"]
 
     def clear(self) -> None:
@@ -72,10 +72,10 @@ class State:
         with suppress(OSError):
             self.folder.rmdir()
 
-    def _path(self, name: str) -> Path:
+    def _path_of(self, name: str) -> Path:
         return self.folder / f"{name}.json"
 
-    def _write(self, path: Path, data: bytes) -> None:
+    def _write_file(self, path: Path, data: bytes) -> None:
         part = path.with_name(f".{path.name}.part")
         handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(handle, "wb") as stream:

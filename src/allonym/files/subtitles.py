@@ -12,9 +12,9 @@ from dataclasses import replace
 from functools import partial
 
 from allonym.detect.turns import find_turns
-from allonym.files.encoding import decode
+from allonym.files.encoding import decode_file
 from allonym.files.record import Chunk, Draft, Format, Job, Parsed
-from allonym.files.segments import Segment, same, splice, to_document
+from allonym.files.segments import Segment, keep_text, splice_segments, to_document
 
 _TIMES = re.compile(r"[ \t]*(?:\d+:)?\d+:\d+[.,]\d+[ \t]*-->")
 _LINE = re.compile(r"[^\r\n]*")
@@ -22,13 +22,13 @@ _TAG = re.compile(r"<v(?:\.[^\s>]*)?[ \t]+(?P<voice>[^>]*)>|</?[a-zA-Z][^<>]*>|<
 _NUMBER = re.compile(r"[ \t]*\d*[ \t]*")
 
 
-def _escape(text: str) -> str:
+def _escape_text(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def segments(text: str, web: bool) -> Iterator[Segment]:
+def find_segments(text: str, web: bool) -> Iterator[Segment]:
     """The texts of a subtitle file, in order."""
-    code, read = (_escape, html.unescape) if web else (same, same)
+    code, read = (_escape_text, html.unescape) if web else (keep_text, keep_text)
     gap = "\n"
     first = True
     for match in _LINE.finditer(text):
@@ -41,33 +41,33 @@ def segments(text: str, web: bool) -> Iterator[Segment]:
             continue
         if web and begins and line.startswith("WEBVTT"):
             start += len("WEBVTT")
-        at = start
+        position = start
         for tag in _TAG.finditer(text, start, end):
-            if tag.start() > at:
-                yield Segment(at, tag.start(), read(text[at : tag.start()]), code, gap)
+            if tag.start() > position:
+                yield Segment(position, tag.start(), read(text[position : tag.start()]), code, gap)
                 gap = ""
             if tag["voice"]:
                 a, b = tag.span("voice")
                 yield Segment(a, b, read(text[a:b]), code, "\n", speaker=True)
                 gap = ": "
-            at = tag.end()
-        if at < end:
-            yield Segment(at, end, read(text[at:end]), code, gap)
+            position = tag.end()
+        if position < end:
+            yield Segment(position, end, read(text[position:end]), code, gap)
         gap = "\n"
 
 
-def _parse(chunk: Chunk, job: Job, web: bool) -> Parsed:
-    text, encoding = decode(chunk.data)
-    found = list(segments(text, web))
-    document = to_document(found)
+def _parse_subtitles(chunk: Chunk, job: Job, web: bool) -> Parsed:
+    text, encoding = decode_file(chunk.data)
+    segments = list(find_segments(text, web))
+    document = to_document(segments)
     if not document.turns:
         document = replace(document, turns=find_turns(document.text))
 
-    def render(parts: tuple[str, ...]) -> bytes:
-        return encoding.mark + encoding.encode(splice(text, found, parts if found else ()))
+    def render_subtitles(parts: tuple[str, ...]) -> bytes:
+        return encoding.mark + encoding.encode(splice_segments(text, segments, parts if segments else ()))
 
-    return Parsed([Draft(document, render)])
+    return Parsed([Draft(document, render_subtitles)])
 
 
-SRT = Format("srt", partial(_parse, web=False))
-VTT = Format("vtt", partial(_parse, web=True))
+SRT = Format("srt", partial(_parse_subtitles, web=False))
+VTT = Format("vtt", partial(_parse_subtitles, web=True))

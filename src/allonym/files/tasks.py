@@ -15,8 +15,8 @@ from allonym.batch import RECORD_ERRORS, Findings, describe_failure
 from allonym.errors import DataError, UnknownNameError, UsageError, VaultError
 from allonym.files.formats import get_format
 from allonym.files.items import Item
-from allonym.files.journal import verify
-from allonym.files.record import Chunk, Format, Job, Treated, check_ratio, search, treat, whole
+from allonym.files.journal import verify_written
+from allonym.files.record import Chunk, Format, Job, Treated, anonymize_chunk, check_ratio, find_in_chunk, read_all
 
 BATCH = 1 << 16
 """Bytes that a batch aims at."""
@@ -43,7 +43,7 @@ class Task:
     refused: str = ""
 
 
-def look(job: Job, task: Task) -> tuple[Task, list[Findings] | None]:
+def detect_chunk(job: Job, task: Task) -> tuple[Task, list[Findings] | None]:
     """Find what there is to replace in one chunk: what the workers do where a vault is kept.
 
     The vault itself is written by one process alone, in the order of the texts, so that workers change no byte.
@@ -51,19 +51,19 @@ def look(job: Job, task: Task) -> tuple[Task, list[Findings] | None]:
     if task.chunk is None:
         return task, None
     try:
-        return task, search(get_format(task.format).parse(task.chunk, job), job)
+        return task, find_in_chunk(get_format(task.format).parse(task.chunk, job), job)
     except UsageError:
         raise
     except (DataError, *RECORD_ERRORS):
         return task, None  # and it fails again, with its reason, when it is treated
 
 
-def work(job: Job, task: Task, findings: list[Findings] | None = None) -> tuple[Place, Treated]:
+def anonymize_task(job: Job, task: Task, findings: list[Findings] | None = None) -> tuple[Place, Treated]:
     """Treat one chunk: the function that the workers run."""
     if task.chunk is None:
         return task.place, Treated(refused=task.refused)
     try:
-        return task.place, treat(get_format(task.format).parse(task.chunk, job), job, findings)
+        return task.place, anonymize_chunk(get_format(task.format).parse(task.chunk, job), job, findings)
     except VaultError:
         raise
     except DataError as error:
@@ -108,30 +108,32 @@ def read_tasks(
     before = sum(item.size for item in items[: stretch.first])
     for index in range(stretch.first, len(items)):
         item = items[index]
-        done = before + item.size
-        before = done
+        bytes_read = before + item.size
+        before = bytes_read
         if item.format is None:
-            yield Task(Place(index, last=True, consumed=done), "", refused=item.refused)
+            yield Task(Place(index, last=True, consumed=bytes_read), "", refused=item.refused)
             continue
         part = stretch if index == stretch.first else Stretch(index)
         try:
-            yield from _chunks(index, item, item.format, job, size, done, part)
+            yield from _read_file_chunks(index, item, item.format, job, size, bytes_read, part)
         except UnknownNameError as error:
             if not folder:
                 raise
-            yield Task(Place(index, last=True, consumed=done), "", refused=str(error))
+            yield Task(Place(index, last=True, consumed=bytes_read), "", refused=str(error))
         except DataError as error:
-            yield Task(Place(index, last=True, consumed=done), "", refused=str(error))
+            yield Task(Place(index, last=True, consumed=bytes_read), "", refused=str(error))
         except (OSError, EOFError, zlib.error) as error:
             if not folder:
-                raise DataError(f"cannot read {item.name}: {_unreadable(error)}") from None
-            why = f"cannot be read: {_unreadable(error)}"
-            yield Task(Place(index, last=True, consumed=done), "", refused=why)
+                raise DataError(f"cannot read {item.name}: {_describe_unreadable(error)}") from None
+            why = f"cannot be read: {_describe_unreadable(error)}"
+            yield Task(Place(index, last=True, consumed=bytes_read), "", refused=why)
         if stretch.end is not None:
             return
 
 
-def _chunks(index: int, item: Item, kind: Format, job: Job, size: int, done: int, stretch: Stretch) -> Iterator[Task]:
+def _read_file_chunks(
+    index: int, item: Item, kind: Format, job: Job, size: int, bytes_before: int, stretch: Stretch
+) -> Iterator[Task]:
     start = stretch.start
     with ExitStack() as stack:
         raw: BinaryIO
@@ -141,20 +143,20 @@ def _chunks(index: int, item: Item, kind: Format, job: Job, size: int, done: int
             raw = stack.enter_context(item.source.open("rb"))
         stream = cast(BinaryIO, stack.enter_context(_Unpacked(fileobj=raw))) if item.packed else raw
         if kind.chunks is None:
-            data = whole(stream)
-            yield Task(Place(index, len(data), last=True, consumed=done), kind.name, Chunk(data, end=len(data)))
+            data = read_all(stream)
+            yield Task(Place(index, len(data), last=True, consumed=bytes_before), kind.name, Chunk(data, end=len(data)))
             return
         state = blake2b(digest_size=32)
         if start and stretch.read:
-            state = verify(stream, start, stretch.read)
+            state = verify_written(stream, start, stretch.read)
             stream.seek(0)
         for chunk in kind.chunks(stream, job, size, start):
             state.update(chunk.data)
-            consumed = done - item.size + min(item.size, raw.tell() if item.packed else chunk.end)
+            consumed = bytes_before - item.size + min(item.size, raw.tell() if item.packed else chunk.end)
             yield Task(Place(index, chunk.end, state.hexdigest(), consumed=consumed), kind.name, chunk)
             if stretch.end is not None and chunk.end >= stretch.end:
                 return
-    yield Task(Place(index, last=True, consumed=done), "")
+    yield Task(Place(index, last=True, consumed=bytes_before), "")
 
 
 class _Unpacked(gzip.GzipFile):
@@ -172,5 +174,5 @@ class _Unpacked(gzip.GzipFile):
         return data
 
 
-def _unreadable(error: Exception) -> str:
+def _describe_unreadable(error: Exception) -> str:
     return "the packed data is damaged" if isinstance(error, zlib.error) else type(error).__name__

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from allonym.detect.turns import find_turns
 from allonym.document import Document
-from allonym.files.encoding import decode
+from allonym.files.encoding import decode_file
 from allonym.files.record import Chunk, Draft, Format, Job, Parsed
 
 
@@ -17,14 +17,14 @@ def read_transcript(text: str, id: str = "") -> Document:
     return replace(document, turns=turns) if turns else document
 
 
-def _parse(chunk: Chunk, job: Job) -> Parsed:
-    text, encoding = decode(chunk.data)
+def _parse_text(chunk: Chunk, job: Job) -> Parsed:
+    text, encoding = decode_file(chunk.data)
 
-    def render(parts: tuple[str, ...]) -> bytes:
+    def render_text(parts: tuple[str, ...]) -> bytes:
         return encoding.mark + encoding.encode(parts[0])
 
-    return Parsed([Draft(read_transcript(text), render)])
+    return Parsed([Draft(read_transcript(text), render_text)])
 
 
-TEXT = Format("txt", _parse)
-MARKDOWN = Format("md", _parse)
+TEXT = Format("txt", _parse_text)
+MARKDOWN = Format("md", _parse_text)

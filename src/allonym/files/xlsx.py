@@ -20,14 +20,14 @@ from allonym.files.office import (
     Package,
     Slot,
     check_parts,
+    check_printable,
+    is_usual_text,
     local_name,
-    parsed,
-    printable,
+    parse_slots,
     slot_of_attribute,
     slot_of_text,
-    usual,
 )
-from allonym.files.officeparts import COMMON, REFUSED, all_slots, settled, text_parts
+from allonym.files.officeparts import COMMON, REFUSED, all_slots, settle_parts, text_parts
 from allonym.files.officetext import slots_of_part
 from allonym.files.record import Chunk, Format, Job, Parsed
 
@@ -75,7 +75,7 @@ _ATTRIBUTES = {
 _BLANKED = {"fileSharing": "userName", "absPath": "url"}
 
 
-def _rich(package: Package, name: str, parent: Any, column: str) -> Iterator[Slot]:
+def _read_rich_text(package: Package, name: str, parent: Any, column: str) -> Iterator[Slot]:
     """The runs of a rich text, read as one, after its column's name."""
     gap = "\n" + format_lead_in(column, "".join(parent.itertext()))
     for element in parent.iter("{*}t"):
@@ -83,12 +83,14 @@ def _rich(package: Package, name: str, parent: Any, column: str) -> Iterator[Slo
         gap = ""
 
 
-def _headers(package: Package, name: str, shared: list[str]) -> Iterator[tuple[Any, str]]:
+def _list_headed_cells(package: Package, name: str, shared: list[str]) -> Iterator[tuple[Any, str]]:
     """The cells of a sheet, each with what stands above it in the row of column names."""
     rows: dict[str, list[tuple[str, Any, str]]] = {}
-    for cell in package.tree(name).iter("{*}c"):
+    for cell in package.read_tree(name).iter("{*}c"):
         column, row = re.sub(r"\d", "", cell.get("r", "")), re.sub(r"\D", "", cell.get("r", ""))
-        rows.setdefault(row, []).append((column, cell, _shown(cell, shared) if len(rows) <= TITLE_ROWS else ""))
+        rows.setdefault(row, []).append(
+            (column, cell, _read_cell_text(cell, shared) if len(rows) <= TITLE_ROWS else "")
+        )
     filled = {row: sum(bool(text) for _, _, text in cells) for row, cells in islice(rows.items(), TITLE_ROWS)}
     # Above the names of the columns a title may stand, in a cell or two.
     top = next((row for row, n in filled.items() if n and 2 * n >= max(filled.values())), None)
@@ -100,7 +102,7 @@ def _headers(package: Package, name: str, shared: list[str]) -> Iterator[tuple[A
             yield cell, "" if row == top else names.get(column, "")
 
 
-def _shown(cell: Any, shared: list[str]) -> str:
+def _read_cell_text(cell: Any, shared: list[str]) -> str:
     value = cell.findtext("{*}v") or ""
     if cell.get("t") == "s":
         return shared[int(value)] if value.isdigit() and int(value) < len(shared) else ""
@@ -111,15 +113,15 @@ def _date_styles(package: Package) -> frozenset[int]:
     """The cell styles that show a number as a date."""
     if "xl/styles.xml" not in package.names():
         return frozenset()
-    root = package.tree("xl/styles.xml")
+    root = package.read_tree("xl/styles.xml")
     dates = set(_DATE_FORMATS)
     for element in root.iter("{*}numFmt"):
         shown = re.sub(r'"[^"]*"|\[[^\]]*\]|\\.', "", str(element.get("formatCode", "")))
         if re.search(r"[dmy]", shown, re.IGNORECASE) and not re.search(r"[#?]", shown):
             dates.add(int(element.get("numFmtId", -1)))
     cells = root.find("{*}cellXfs")
-    found = enumerate(cells if cells is not None else ())
-    return frozenset(i for i, xf in found if int(xf.get("numFmtId", 0)) in dates)
+    cell_formats = enumerate(cells if cells is not None else ())
+    return frozenset(i for i, xf in cell_formats if int(xf.get("numFmtId", 0)) in dates)
 
 
 def _as_date(value: str, epoch: datetime.datetime) -> str | None:
@@ -131,7 +133,7 @@ def _as_date(value: str, epoch: datetime.datetime) -> str | None:
 
 
 def _number_slot(package: Package, name: str, cell: Any, text: str, column: str) -> Slot:
-    def put(new: str) -> None:
+    def put_number(new: str) -> None:
         from lxml import etree
 
         space = cell.tag[: cell.tag.index("}") + 1]
@@ -140,45 +142,45 @@ def _number_slot(package: Package, name: str, cell: Any, text: str, column: str)
                 cell.remove(child)
         cell.set("t", "inlineStr")
         inline = etree.SubElement(cell, f"{space}is")
-        etree.SubElement(inline, f"{space}t").text = printable(new)
+        etree.SubElement(inline, f"{space}t").text = check_printable(new)
         package.touched.add(name)
 
-    return Slot(text, put, "\n" + format_lead_in(column, text))
+    return Slot(text, put_number, "\n" + format_lead_in(column, text))
 
 
 def _result_slot(package: Package, name: str, cell: Any, text: str, column: str) -> Slot:
     """The number that a formula gave: it goes, and the program that opens the file works it out anew."""
 
-    def put(_: str) -> None:
+    def put_result(_: str) -> None:
         for value in cell.findall("{*}v"):
             cell.remove(value)
         package.touched.add(name)
 
-    return Slot(text, put, "\n" + format_lead_in(column, text))
+    return Slot(text, put_result, "\n" + format_lead_in(column, text))
 
 
-def _heading(package: Package, name: str, element: Any) -> Iterator[Slot]:
+def _read_heading(package: Package, name: str, element: Any) -> Iterator[Slot]:
     """The texts of a sheet's header or footer, between the codes for place, font, page and so on."""
     pieces = _CODE.split(element.text)
 
-    def put(at: int, text: str) -> None:
-        pieces[at] = printable(text).replace("&", "&&")
+    def put_piece(index: int, text: str) -> None:
+        pieces[index] = check_printable(text).replace("&", "&&")
         element.text = "".join(pieces)
         package.touched.add(name)
 
     gap = "\n"
-    for at in range(0, len(pieces), 2):
-        if pieces[at].strip():
-            yield Slot(pieces[at].replace("&&", "&"), partial(put, at), gap)
+    for index in range(0, len(pieces), 2):
+        if pieces[index].strip():
+            yield Slot(pieces[index].replace("&&", "&"), partial(put_piece, index), gap)
             gap = ""
-        if at + 1 < len(pieces) and pieces[at + 1] in ("&L", "&C", "&R"):
+        if index + 1 < len(pieces) and pieces[index + 1] in ("&L", "&C", "&R"):
             gap = "\n"
 
 
-def _sheet(
+def _read_sheet(
     package: Package, name: str, columns: dict[Any, str], dates: frozenset[int], epoch: datetime.datetime
 ) -> Iterator[Slot]:
-    for element in package.tree(name).iter("{*}*"):
+    for element in package.read_tree(name).iter("{*}*"):
         local = local_name(element)
         if local == "pageSetup":
             # It points at the printer's settings, which name the printer and are left out.
@@ -186,9 +188,9 @@ def _sheet(
                 del element.attrib[attribute]
                 package.touched.add(name)
         elif local == "c":
-            yield from _cell(package, name, element, columns.get(element, ""), dates, epoch)
+            yield from _read_cell(package, name, element, columns.get(element, ""), dates, epoch)
         elif element.text and local in _TEXTS:
-            yield from _heading(package, name, element)
+            yield from _read_heading(package, name, element)
         elif element.text and local in _FORMULAS and '"' in element.text:
             yield slot_of_text(package, name, element)
         for attribute in _ATTRIBUTES.get(local, ()):
@@ -196,13 +198,13 @@ def _sheet(
                 yield slot_of_attribute(package, name, element, attribute)
 
 
-def _cell(
+def _read_cell(
     package: Package, name: str, cell: Any, column: str, dates: frozenset[int], epoch: datetime.datetime
 ) -> Iterator[Slot]:
     kind = cell.get("t", "n")
     inline, value, formula = cell.find("{*}is"), cell.find("{*}v"), cell.find("{*}f")
     if inline is not None:
-        yield from _rich(package, name, inline, column)
+        yield from _read_rich_text(package, name, inline, column)
     if value is None or not value.text:
         return
     if kind in ("str", "d"):
@@ -218,22 +220,22 @@ def _cell(
             yield _result_slot(package, name, cell, text, column)
 
 
-def _workbook(package: Package, name: str) -> Iterator[Slot]:
-    def fixed(what: str) -> Any:
-        def put(_: str) -> None:
+def _read_workbook(package: Package, name: str) -> Iterator[Slot]:
+    def make_fixed_slot(what: str) -> Any:
+        def put_fixed(_: str) -> None:
             raise DataError(f"{what} identifies, and formulas may refer to it: rename it first")
 
-        return put
+        return put_fixed
 
     sheets = 0
-    for element in package.tree(name).iter("{*}*"):
+    for element in package.read_tree(name).iter("{*}*"):
         local = local_name(element)
         if local == "sheet":
             sheets += 1
-            if not usual(str(element.get("name"))):
-                yield Slot(str(element.get("name")), fixed(f"the name of sheet {sheets}"))
+            if not is_usual_text(str(element.get("name"))):
+                yield Slot(str(element.get("name")), make_fixed_slot(f"the name of sheet {sheets}"))
         elif local == "definedName":
-            yield Slot(str(element.get("name")), fixed("a defined name"))
+            yield Slot(str(element.get("name")), make_fixed_slot("a defined name"))
             if element.get("comment"):
                 yield slot_of_attribute(package, name, element, "comment")
             if '"' in (element.text or ""):
@@ -243,59 +245,59 @@ def _workbook(package: Package, name: str) -> Iterator[Slot]:
             package.touched.add(name)
 
 
-def _comments(package: Package, name: str) -> Iterator[Slot]:
-    for element in package.tree(name).iter("{*}*"):
+def _read_comments(package: Package, name: str) -> Iterator[Slot]:
+    for element in package.read_tree(name).iter("{*}*"):
         if local_name(element) == "author" and element.text:
             element.text = package.author(element.text)
             package.touched.add(name)
         elif local_name(element) == "text":
-            yield from _rich(package, name, element, "")
+            yield from _read_rich_text(package, name, element, "")
 
 
-def slots(package: Package, images: str, depth: int) -> list[Slot]:
+def list_slots(package: Package, images: str, depth: int) -> list[Slot]:
     """The slots of a workbook; see :data:`allonym.files.officeparts.Reader`."""
     if "xl/workbook.xml" not in package.entries:
         raise RefusedContent("not an Excel workbook: it has no part xl/workbook.xml")
-    tasks = settled(package, check_parts(package, _ALLOWED, _REFUSED), images, depth)
-    old = package.tree("xl/workbook.xml").find("{*}workbookPr")
+    tasks = settle_parts(package, check_parts(package, _ALLOWED, _REFUSED), images, depth)
+    old = package.read_tree("xl/workbook.xml").find("{*}workbookPr")
     epoch = datetime.datetime(1899, 12, 30)
     if old is not None and old.get("date1904") in ("1", "true"):
         epoch = datetime.datetime(1904, 1, 1)
     dates = _date_styles(package)
-    shared = [item for name, task in tasks.items() if task == "strings" for item in package.tree(name)]
+    shared = [item for name, task in tasks.items() if task == "strings" for item in package.read_tree(name)]
     texts = ["".join(item.itertext()) for item in shared]
     columns: dict[Any, str] = {}
     used_in: dict[int, str] = {}
     for name, task in tasks.items():
         if task == "sheet":
-            for cell, column in _headers(package, name, texts):
+            for cell, column in _list_headed_cells(package, name, texts):
                 columns[cell] = column
                 if cell.get("t") == "s" and (index := cell.findtext("{*}v") or "").isdigit():
                     used_in.setdefault(int(index), column)
-    own: list[Slot] = []
+    workbook_slots: list[Slot] = []
     for name in sorted(tasks, key=lambda n: (tasks[n] != "strings", [int(d) for d in re.findall(r"\d+", n)], n)):
         if tasks[name] == "strings":
             for i, item in enumerate(shared):
-                own += _rich(package, name, item, used_in.get(i, ""))
+                workbook_slots += _read_rich_text(package, name, item, used_in.get(i, ""))
         elif tasks[name] == "sheet":
-            own += _sheet(package, name, columns, dates, epoch)
+            workbook_slots += _read_sheet(package, name, columns, dates, epoch)
         elif tasks[name] == "comments":
-            own += _comments(package, name)
+            workbook_slots += _read_comments(package, name)
         elif tasks[name] == "workbook":
-            own += _workbook(package, name)
+            workbook_slots += _read_workbook(package, name)
         elif tasks[name] == "table":
-            for element in package.tree(name).iter("{*}*"):
+            for element in package.read_tree(name).iter("{*}*"):
                 for attribute in _ATTRIBUTES.get(local_name(element), ()):
                     if element.get(attribute):
-                        own.append(slot_of_attribute(package, name, element, attribute))
+                        workbook_slots.append(slot_of_attribute(package, name, element, attribute))
     for name in text_parts(tasks, ""):
-        own += slots_of_part(package, name)
-    return all_slots(package, tasks, own, depth)
+        workbook_slots += slots_of_part(package, name)
+    return all_slots(package, tasks, workbook_slots, depth)
 
 
-def _parse(chunk: Chunk, job: Job) -> Parsed:
+def _parse_xlsx(chunk: Chunk, job: Job) -> Parsed:
     package = Package.open(chunk.data)
-    return parsed(package, slots(package, job.policy.images, 0), "xlsx")
+    return parse_slots(package, list_slots(package, job.policy.images, 0), "xlsx")
 
 
-XLSX = Format("xlsx", _parse)
+XLSX = Format("xlsx", _parse_xlsx)

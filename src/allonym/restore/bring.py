@@ -17,7 +17,7 @@ from allonym.replace.mention import traits_named
 from allonym.restore.hits import Match
 from allonym.restore.index import Index
 from allonym.restore.scan import Scan
-from allonym.restore.sealed import Opener, opener
+from allonym.restore.sealed import Opener, make_opener
 from allonym.restore.view import UNFINISHED
 from allonym.vault import check_vault
 from allonym.vault.records import Known, scope_names
@@ -84,9 +84,9 @@ class Restorer:
     def __init__(self, known: Iterable[Known], *, key: bytes | str | None = None) -> None:
         listed = list(known)
         # Replacements before which the planner adapted an article: it is adapted back, where the text is there whole.
-        self._articles = frozenset(one.replacement for one in listed if one.operator.startswith(_ARTICLE))
-        self._index = Index(one for one in listed if not one.operator.startswith(_ARTICLE))
-        self._opener: Opener | None = None if key is None else opener(require_key(key, "encrypt"))
+        self._articles = frozenset(entry.replacement for entry in listed if entry.operator.startswith(_ARTICLE))
+        self._index = Index(entry for entry in listed if not entry.operator.startswith(_ARTICLE))
+        self._opener: Opener | None = None if key is None else make_opener(require_key(key, "encrypt"))
 
     @classmethod
     def from_vault(cls, vault: Vault, scope: str = "", *, key: bytes | str | None = None) -> Restorer:
@@ -97,7 +97,7 @@ class Restorer:
             RestoreError: the vault has no such scope.
             VaultError: the vault cannot be read.
         """
-        return cls(_sources(None, vault, key, scope)[0], key=key)
+        return cls(_collect_entries(None, vault, key, scope)[0], key=key)
 
     @classmethod
     def from_plan(
@@ -109,45 +109,47 @@ class Restorer:
             RestoreError: the plan holds no originals, or the vault has no such scope.
             UsageError, VaultError: as :meth:`from_vault`.
         """
-        return cls(_sources(plan, vault, key, scope)[0], key=key)
+        return cls(_collect_entries(plan, vault, key, scope)[0], key=key)
 
     def __repr__(self) -> str:
         return f"Restorer({len(self._index)} replacements)"
 
     def restore(self, text: str) -> Restored:
         """``text`` with every replacement undone that is known without a guess; nothing else in it changes."""
-        matches = self._matches(text)
-        done = self._written(text, [m for m in matches if m.sure])
-        return replace(done, notes=(*done.notes, *self._ordinary(matches)))
+        matches = self._find_matches(text)
+        result = self._apply_matches(text, [m for m in matches if m.sure])
+        return replace(result, notes=(*result.notes, *self._note_ordinary_words(matches)))
 
-    def _written(self, text: str, matches: Iterable[Match]) -> Restored:
+    def _apply_matches(self, text: str, matches: Iterable[Match]) -> Restored:
         pieces: list[str] = []
-        found: list[Found] = []
+        mentions: list[Found] = []
         notes: list[str] = []
-        at = size = unknown = 0
+        position = size = unknown = 0
         for m in matches:
-            out = _out(m, text)
-            between = text[at : m.start]
+            out = _format_output(m, text)
+            between = text[position : m.start]
             if m.out is None:
                 unknown += 1
                 notes.append(m.why)
             elif m.row >= 0 and self._index.rows[m.row].text in self._articles:
-                between = _before(text, at, m.start, m.end, out)
+                between = _adapt_article(text, position, m.start, m.end, out)
             size += len(between)
             if m.out is not None:
-                found.append(Found(size, size + len(out), m.rule, m.label))
+                mentions.append(Found(size, size + len(out), m.rule, m.label))
             pieces += (between, out)
             size += len(out)
-            at = m.end
-        pieces.append(text[at:])
-        return Restored("".join(pieces), len(found), unknown, tuple(dict.fromkeys(notes)), tuple(found))
+            position = m.end
+        pieces.append(text[position:])
+        return Restored("".join(pieces), len(mentions), unknown, tuple(dict.fromkeys(notes)), tuple(mentions))
 
     @property
     def shared(self) -> int:
         """How many replacements stand for several entities, so that they do not come back alone."""
         return sum(row.target() is None for row in self._index.rows)
 
-    def _ordinary(self, matches: Iterable[Match], planned: Mapping[str, int] | None = None) -> tuple[str, ...]:
+    def _note_ordinary_words(
+        self, matches: Iterable[Match], planned: Mapping[str, int] | None = None
+    ) -> tuple[str, ...]:
         """That matches were left which any text may hold and no plan knows; empty: none was."""
         rows = self._index.rows
         for m in matches:
@@ -160,16 +162,16 @@ class Restorer:
 
         Only an end is held back that may still be, or become, part of a replacement.
         """
-        return _pulled(self.arriving(), chunks)
+        return _feed_chunks(self.arriving(), chunks)
 
     def arriving(self) -> Arriving:
         """As :meth:`stream`, for pieces that are handed over one by one."""
         return Arriving(self._index, self._opener, self._articles)
 
-    def _matches(self, text: str) -> list[Match]:
+    def _find_matches(self, text: str) -> list[Match]:
         if not len(self._index) and self._opener is None:
             return []
-        return list(Scan(text, self._index, self._opener).matches())
+        return list(Scan(text, self._index, self._opener).find_matches())
 
 
 class Arriving:
@@ -197,10 +199,10 @@ class Arriving:
         tail = UNFINISHED.search(waiting, max(0, cut - 64))
         if tail is not None:
             cut = tail.start()
-        out, done = self._part(waiting[:cut], final=False)
-        if done:
-            self._context = (self._context + waiting[:done])[-_CONTEXT:]
-        self._waiting = waiting[done:]
+        out, consumed = self._restore_part(waiting[:cut], final=False)
+        if consumed:
+            self._context = (self._context + waiting[:consumed])[-_CONTEXT:]
+        self._waiting = waiting[consumed:]
         return out
 
     def end(self) -> str:
@@ -208,38 +210,38 @@ class Arriving:
         waiting, self._waiting = self._waiting, ""
         if not waiting:
             return ""
-        out, done = self._part(waiting, final=True)
-        self._context = (self._context + waiting[:done])[-_CONTEXT:]
+        out, consumed = self._restore_part(waiting, final=True)
+        self._context = (self._context + waiting[:consumed])[-_CONTEXT:]
         return out
 
-    def _part(self, text: str, *, final: bool) -> tuple[str, int]:
+    def _restore_part(self, text: str, *, final: bool) -> tuple[str, int]:
         """What ``text``, which follows the context, becomes as far as it is decided, and how far that is."""
         scan = Scan(self._context + text, self._index, self._opener, final=final)
         begin = len(self._context)
         raw = scan.view.raw
         pieces: list[str] = []
-        at = begin
-        for match in scan.matches(begin):
+        position = begin
+        for match in scan.find_matches(begin):
             if not match.sure:
                 continue
             if match.out is None:
                 self.unknown += 1
             else:
                 self.restored += 1
-            out = _out(match, raw)
+            out = _format_output(match, raw)
             if match.out is not None and match.row >= 0 and self._index.rows[match.row].text in self._articles:
-                pieces += (_before(raw, at, match.start, match.end, out), out)
+                pieces += (_adapt_article(raw, position, match.start, match.end, out), out)
             else:
-                pieces += (raw[at : match.start], out)
-            at = match.end
-        until = len(raw) if final else max(at, scan.held)
-        if not final and self._articles and (ending := _ARTICLE_LAST.search(raw, max(at, until - 4), until)):
+                pieces += (raw[position : match.start], out)
+            position = match.end
+        until = len(raw) if final else max(position, scan.held_from)
+        if not final and self._articles and (ending := _ARTICLE_LAST.search(raw, max(position, until - 4), until)):
             until = ending.start()  # what follows may want the other article
-        pieces.append(raw[at:until])
+        pieces.append(raw[position:until])
         return "".join(pieces), until - begin
 
 
-def _pulled(arriving: Arriving, chunks: Iterable[str]) -> Iterator[str]:
+def _feed_chunks(arriving: Arriving, chunks: Iterable[str]) -> Iterator[str]:
     for chunk in chunks:
         if out := arriving.feed(chunk):
             yield out
@@ -282,30 +284,30 @@ def restore(
         RestoreError: the plan holds no originals and there is nothing else, or the vault has no such scope.
         VaultError: the vault cannot be read.
     """
-    known, lost = _sources(plan, vault, key, scope)
+    entries, lost = _collect_entries(plan, vault, key, scope)
     if plan is not None:
         original = invert_plan(text, plan)
         if original is not None:
-            done = _inverted(original, plan)
-            _log(vault, scope, actor, done.restored, 0)
-            return done
-    restorer = Restorer(known, key=key)
-    matches = restorer._matches(text)
+            result = _describe_inverted(original, plan)
+            _log_restore(vault, scope, actor, result.restored, 0)
+            return result
+    restorer = Restorer(entries, key=key)
+    matches = restorer._find_matches(text)
     notes: list[str] = []
     expected: list[tuple[int, Known]] = []
     if plan is not None:
         if lost:
             notes.append("passages that were removed, masked or generalised cannot be brought back into a changed text")
-        expected = _tokens(plan)
-    notes += restorer._ordinary(matches, Counter(one.replacement for _, one in expected))
+        expected = _list_plan_entries(plan)
+    notes += restorer._note_ordinary_words(matches, Counter(entry.replacement for _, entry in expected))
     if plan is not None:
-        matches, missing, more = _as_planned(matches, restorer._index, expected)
+        matches, missing, more = _match_plan(matches, restorer._index, expected)
         lost += missing
         notes += more
-    done = restorer._written(text, [m for m in matches if m.sure])
-    done = replace(done, unknown=done.unknown + lost, notes=tuple(dict.fromkeys((*notes, *done.notes))))
-    _log(vault, scope, actor, done.restored, done.unknown)
-    return done
+    result = restorer._apply_matches(text, [m for m in matches if m.sure])
+    result = replace(result, unknown=result.unknown + lost, notes=tuple(dict.fromkeys((*notes, *result.notes))))
+    _log_restore(vault, scope, actor, result.restored, result.unknown)
+    return result
 
 
 def restore_stream(
@@ -325,25 +327,27 @@ def restore_stream(
     Raises:
         As :func:`restore`, before the first piece is read.
     """
-    known, _ = _sources(plan, vault, key, scope)
-    restorer = Restorer(known, key=key)
-    return _streamed(restorer, chunks, vault, scope, actor)
+    entries, _ = _collect_entries(plan, vault, key, scope)
+    restorer = Restorer(entries, key=key)
+    return _stream_and_log(restorer, chunks, vault, scope, actor)
 
 
-def _streamed(restorer: Restorer, chunks: Iterable[str], vault: Vault | None, scope: str, actor: str) -> Iterator[str]:
+def _stream_and_log(
+    restorer: Restorer, chunks: Iterable[str], vault: Vault | None, scope: str, actor: str
+) -> Iterator[str]:
     arriving = restorer.arriving()
     try:
-        yield from _pulled(arriving, chunks)
+        yield from _feed_chunks(arriving, chunks)
     finally:
-        _log(vault, scope, actor, arriving.restored, arriving.unknown)
+        _log_restore(vault, scope, actor, arriving.restored, arriving.unknown)
 
 
-def _log(vault: Vault | None, scope: str, actor: str, restored: int, unknown: int) -> None:
+def _log_restore(vault: Vault | None, scope: str, actor: str, restored: int, unknown: int) -> None:
     if vault is not None:
         vault.record("restore", scope=scope, actor=actor, counts={"restored": restored, "unknown": unknown})
 
 
-def _sources(
+def _collect_entries(
     plan: Plan | None, vault: Vault | None, key: bytes | str | None, scope: str
 ) -> tuple[Sequence[Known], int]:
     """What is known, and how many edits of the plan leave nothing to know."""
@@ -355,12 +359,12 @@ def _sources(
     check_vault(vault, "known")
     if key is not None:
         require_key(key, "encrypt")
-    known: list[Known] = []
+    entries: list[Known] = []
     lost = 0
     if plan is not None:
         if all(e.original is not None for e in plan.edits):
-            known += (one for _, one in _tokens(plan))
-            known += _articles(plan)
+            entries += (entry for _, entry in _list_plan_entries(plan))
+            entries += _list_articles(plan)
             lost = sum(_is_lost(e) for e in plan.edits)
         elif vault is None and key is None:
             raise RestoreError(
@@ -368,18 +372,18 @@ def _sources(
                 "save it with originals=True, or encrypt and restore with the key"
             )
     if vault is not None:
-        found = vault.known(scope)
-        if not found:
+        vault_entries = vault.known(scope)
+        if not vault_entries:
             _check_scope(vault, scope)
-        if not known:
-            return found, lost
-        there = {one.replacement for one in known}
-        known += (one for one in found if one.replacement not in there)
-    return known, lost
+        if not entries:
+            return vault_entries, lost
+        there = {entry.replacement for entry in entries}
+        entries += (entry for entry in vault_entries if entry.replacement not in there)
+    return entries, lost
 
 
 def _check_scope(vault: Vault, scope: str) -> None:
-    names = [one.name for one in vault.info().scopes]
+    names = [scope_info.name for scope_info in vault.info().scopes]
     if scope not in names:
         raise RestoreError(f"this vault knows nothing in scope {scope!r}; it has: {scope_names(names)}")
 
@@ -391,19 +395,19 @@ def _is_lost(edit: Edit) -> bool:
     )
 
 
-def _tokens(plan: Plan) -> list[tuple[int, Known]]:
+def _list_plan_entries(plan: Plan) -> list[tuple[int, Known]]:
     """The plan's replacements that can be looked for."""
     out = []
     for i, e in enumerate(plan.edits):
         if e.operator.startswith(_ARTICLE) or _is_lost(e) or e.original is None:
             continue
-        token, original = _bare(e.replacement, e.original)
+        token, original = _strip_surroundings(e.replacement, e.original)
         whose = str(e.entity) if e.entity else f"@{e.start}"
         out.append((i, Known(token, original, e.label, e.operator, whose)))
     return out
 
 
-def _bare(replacement: str, original: str) -> tuple[str, str]:
+def _strip_surroundings(replacement: str, original: str) -> tuple[str, str]:
     """Both without the possessive, space or full stop that the plan kept around the replacement."""
     a = 0
     most = min(len(replacement), len(original)) - 1
@@ -412,9 +416,9 @@ def _bare(replacement: str, original: str) -> tuple[str, str]:
     ends = 0
     while ends < most - a and replacement[-1 - ends] == original[-1 - ends] and original[-1 - ends] in _OUTER:
         ends += 1
-    kept = replacement[len(replacement) - ends :]
+    ending = replacement[len(replacement) - ends :]
     for end in range(ends, 0, -1):
-        tail = kept[-end:]
+        tail = ending[-end:]
         if tail.strip(" \n\r\t.,;:!?") in ("", "'s", "’s", "'S", "’S", "'", "’"):
             token = replacement[a : len(replacement) - end]
             return token.lstrip(" ") or token, original[a : len(original) - end]
@@ -422,86 +426,91 @@ def _bare(replacement: str, original: str) -> tuple[str, str]:
     return replacement[a:].strip(" ") or replacement[a:], original[a:]
 
 
-def _inverted(original: str, plan: Plan) -> Restored:
-    found = tuple(Found(e.start, e.end, "exact", e.label) for e in plan.edits if not e.operator.startswith(_ARTICLE))
-    return Restored(original, len(found), found=found)
+def _describe_inverted(original: str, plan: Plan) -> Restored:
+    mentions = tuple(Found(e.start, e.end, "exact", e.label) for e in plan.edits if not e.operator.startswith(_ARTICLE))
+    return Restored(original, len(mentions), found=mentions)
 
 
-def _as_planned(
+def _match_plan(
     matches: list[Match], index: Index, expected: Sequence[tuple[int, Known]]
 ) -> tuple[list[Match], int, list[str]]:
     """What the whole text tells beyond its places: surfaces in order, slips that are none, and what is missing."""
     notes: list[str] = []
-    wanted = Counter(one.replacement for _, one in expected)
+    expected_counts = Counter(entry.replacement for _, entry in expected)
     there = {m.row for m in matches}
-    matches = _counted(matches, index, wanted)
-    whole = Counter(m.row for m in matches if m.row >= 0 and m.whole)
-    seen = {m.row for m in matches if m.row >= 0}
+    matches = _drop_surplus(matches, index, expected_counts)
+    whole_counts = Counter(m.row for m in matches if m.row >= 0 and m.is_whole)
+    matched_rows = {m.row for m in matches if m.row >= 0}
     missing = 0
     for i, row in enumerate(index.rows):
-        if row.text not in wanted:
+        if row.text not in expected_counts:
             continue
-        if i not in seen:
+        if i not in matched_rows:
             missing += 1
             if row.ordinary and i in there:
                 notes.append(f"a number or word for {row.label} stands there more or less often than it was put there")
             else:
                 notes.append(f"a replacement for {row.label} is no longer in the text")
-        elif len(set(row.originals)) > 1 and row.target() is not None and whole[i] and whole[i] != len(row.originals):
+        elif (
+            len(set(row.originals)) > 1
+            and row.target() is not None
+            and whole_counts[i]
+            and whole_counts[i] != len(row.originals)
+        ):
             notes.append(f"one {row.label} came back under its fullest name throughout")
     used = Counter[int]()
     out = []
     for m in matches:
-        if m.row >= 0 and m.whole and m.out is not None:
+        if m.row >= 0 and m.is_whole and m.out is not None:
             row = index.rows[m.row]
-            if len(set(row.originals)) > 1 and whole[m.row] == len(row.originals) and m.out == row.target():
+            if len(set(row.originals)) > 1 and whole_counts[m.row] == len(row.originals) and m.out == row.target():
                 m = m._replace(out=row.originals[used[m.row]])
             used[m.row] += 1
         out.append(m)
     return out, missing, notes
 
 
-def _counted(matches: list[Match], index: Index, wanted: Mapping[str, int]) -> list[Match]:
+def _drop_surplus(matches: list[Match], index: Index, expected_counts: Mapping[str, int]) -> list[Match]:
     """The matches without those of which there are more than the plan made; what only their number tells is in it."""
 
-    def doubtful(m: Match) -> bool:
-        expected = m.row >= 0 and index.rows[m.row].rare and index.rows[m.row].text in wanted
+    def is_doubtful(m: Match) -> bool:
+        expected = m.row >= 0 and index.rows[m.row].rare and index.rows[m.row].text in expected_counts
         return not (m.sure or expected) or (m.words == 1 and "typo" in m.rule)
 
-    left = Counter({i: wanted.get(row.text, 0) for i, row in enumerate(index.rows)})
-    left.subtract(m.row for m in matches if m.row >= 0 and m.whole and not doubtful(m))
-    kept: set[int] = set()
+    remaining = Counter({i: expected_counts.get(row.text, 0) for i, row in enumerate(index.rows)})
+    remaining.subtract(m.row for m in matches if m.row >= 0 and m.is_whole and not is_doubtful(m))
+    kept_places: set[int] = set()
     for exact in (True, False):
         places: dict[int, list[int]] = {}
         for i, m in enumerate(matches):
-            if m.row >= 0 and doubtful(m) and (m.rule == "exact") == exact:
+            if m.row >= 0 and is_doubtful(m) and (m.rule == "exact") == exact:
                 places.setdefault(m.row, []).append(i)
-        for row, found in places.items():
-            if len(found) == left[row] or (left[row] > 0 and all(matches[i].sure for i in found)):
-                kept.update(found)
-                left[row] -= len(found)
-    return [m._replace(sure=True) for i, m in enumerate(matches) if i in kept or not doubtful(m)]
+        for row, row_matches in places.items():
+            if len(row_matches) == remaining[row] or (remaining[row] > 0 and all(matches[i].sure for i in row_matches)):
+                kept_places.update(row_matches)
+                remaining[row] -= len(row_matches)
+    return [m._replace(sure=True) for i, m in enumerate(matches) if i in kept_places or not is_doubtful(m)]
 
 
-def _out(match: Match, raw: str) -> str:
+def _format_output(match: Match, raw: str) -> str:
     return raw[match.start : match.end] if match.out is None else match.out
 
 
-def _before(text: str, low: int, start: int, end: int, out: str) -> str:
+def _adapt_article(text: str, low: int, start: int, end: int, out: str) -> str:
     """What stands before a mention, its English article as what comes back wants it if it was as the mention wanted."""
     place = article(text, start, low)
     if place is not None:
         a, b = place
-        said = text[a:b]
-        wanted = with_article(said, out)
-        if wanted is not None and with_article(said, text[start:end]) == said:
-            return text[low:a] + wanted + text[b:start]
+        article_text = text[a:b]
+        adapted = with_article(article_text, out)
+        if adapted is not None and with_article(article_text, text[start:end]) == article_text:
+            return text[low:a] + adapted + text[b:start]
     return text[low:start]
 
 
-def _articles(plan: Plan) -> Iterator[Known]:
+def _list_articles(plan: Plan) -> Iterator[Known]:
     """The replacements before which a plan adapted an article."""
     for edit, following in pairwise(plan.edits):
         if edit.operator.startswith(_ARTICLE) and following.original is not None:
-            token, _ = _bare(following.replacement, following.original)
+            token, _ = _strip_surroundings(following.replacement, following.original)
             yield Known(token, edit.original or "", following.label, edit.operator, "")

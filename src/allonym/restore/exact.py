@@ -10,25 +10,25 @@ from allonym.restore import gaps
 from allonym.restore.figures import of_dates
 from allonym.restore.forms import ADDRESS, CLOSING, OPENING, TAG, Form
 from allonym.restore.hits import Match
-from allonym.restore.view import escaped
+from allonym.restore.view import escape_like
 from allonym.restore.words import AFTER_APOSTROPHE, common_words
 
 if TYPE_CHECKING:
     from allonym.restore.scan import Scan
 
 
-def plainly(scan: Scan, i: int, done: int) -> Match | None:
+def match_exactly(scan: Scan, i: int, covered_until: int) -> Match | None:
     """A replacement that stands here letter by letter, where nothing longer can."""
     index, lows = scan.index, scan.lows
     for length in index.heads.get(lows[i], ()):
         last = i + length
         if last > scan.count:
-            if i + 1 < scan.count and not paired(scan, i):
+            if i + 1 < scan.count and not is_pair_start(scan, i):
                 continue
             return None
         forms = index.full.get(tuple(lows[i:last]))
         if forms is None:
-            if length > 1 and index.readings(scan.words[i + 1]):
+            if length > 1 and index.read_word(scan.words[i + 1]):
                 return None  # perhaps in another writing
             continue
         form = forms[0]
@@ -38,11 +38,11 @@ def plainly(scan: Scan, i: int, done: int) -> Match | None:
             len(forms) > 1
             or form.target is None
             or form.ordinary
-            or start < done
+            or start < covered_until
             or not text.startswith(form.text, start)
         ):
             return None
-        if not scan.final and not settled(scan, form, end):
+        if not scan.final and not has_ended(scan, form, end):
             return None
         if last < scan.count and text[end] in "'’ʼ" and lows[last] in AFTER_APOSTROPHE:
             return None
@@ -61,41 +61,41 @@ def plainly(scan: Scan, i: int, done: int) -> Match | None:
         ):
             return None
         a, b = scan.view.start(start), scan.view.end(end)
-        if scan.view.kinds(a, b):
+        if scan.view.list_escapes(a, b):
             return None
         return Match(a, b, form.target, "exact", form.label, form.row, True, length)
     return None
 
 
-def shortly(scan: Scan, i: int, done: int) -> Match | None:
+def match_single_word(scan: Scan, i: int, covered_until: int) -> Match | None:
     """One word of a name, letter by letter, where nothing longer and nothing else can stand."""
     index, word, key = scan.index, scan.words[i], scan.lows[i]
     if len(key) < 3 or key in index.heads or not word.isalpha() or not word.istitle() or key in common_words():
         return None
-    if i + 1 >= scan.count or index.readings(scan.words[i + 1]) or (index.dates and of_dates(word)):
+    if i + 1 >= scan.count or index.read_word(scan.words[i + 1]) or (index.dates and of_dates(word)):
         return None
     start, end = scan.starts[i], scan.ends[i]
     after = scan.text[end]
-    if after in "'’ʼ-‐‑" or start < done or (not scan.final and end + 8 > len(scan.text)):
+    if after in "'’ʼ-‐‑" or start < covered_until or (not scan.final and end + 8 > len(scan.text)):
         return None
-    index.expand(key, False)
+    index.expand_word(key, False)
     forms = index.short.get((key,), ())
     if len(forms) != 1 or forms[0].text != word or forms[0].target is None or index.short_heads.get(key) != [1]:
         return None
     a, b = scan.view.start(start), scan.view.end(end)
-    if scan.view.kinds(a, b) or not gaps.name_apart(scan.text, start, end, False):
+    if scan.view.list_escapes(a, b) or not gaps.name_apart(scan.text, start, end, False):
         return None
     form = forms[0]
     return Match(a, b, form.target, form.rule, form.label, form.row, False)
 
 
-def paired(scan: Scan, i: int) -> bool:
+def is_pair_start(scan: Scan, i: int) -> bool:
     """Whether a word and the next can be the first two of a replacement of more words."""
     first, pairs = scan.lows[i], scan.index.pairs
-    return i in scan.joined or any((first, r.key) in pairs for r in scan.index.readings(scan.words[i + 1]))
+    return i in scan.joined or any((first, r.key) in pairs for r in scan.index.read_word(scan.words[i + 1]))
 
 
-def settled(scan: Scan, form: Form, end: int) -> bool:
+def has_ended(scan: Scan, form: Form, end: int) -> bool:
     """Whether what has arrived after a replacement already tells that it ends there."""
     text = scan.text
     if end + 8 <= len(text):
@@ -106,15 +106,15 @@ def settled(scan: Scan, form: Form, end: int) -> bool:
     return bool(after) and after in " \n,;!?)"
 
 
-def literal(scan: Scan) -> Iterator[Match]:
+def find_literals(scan: Scan) -> Iterator[Match]:
     """Replacements without words, or in scripts without spaces, where they stand letter by letter."""
     index, text, view = scan.index, scan.text, scan.view
     first = re.compile("[" + "".join(re.escape(c) for c in index.literal) + "]")
     longest = max(len(f.text) for listed in index.literal.values() for f in listed)
-    done = 0
+    covered_until = 0
     for match in first.finditer(text):
         start = match.start()
-        if start < done:
+        if start < covered_until:
             continue
         if not scan.final and start + longest + 1 > len(text):
             scan.limit = start
@@ -136,10 +136,10 @@ def literal(scan: Scan) -> Iterator[Match]:
             why = f"a replacement for {form.label} stands for several entities and was left"
             why = "" if form.target is not None else why
             stop = view.end(end)
-            begin = view.begins(view.start(start), stop, form.text)
-            kinds = view.kinds(begin, stop)
-            out = form.target if form.target is None else escaped(form.target, kinds)
+            begin = view.find_beginning(view.start(start), stop, form.text)
+            kinds = view.list_escapes(begin, stop)
+            out = form.target if form.target is None else escape_like(form.target, kinds)
             rule = "+".join(k for k, _ in kinds) or "exact"
             yield Match(begin, stop, out, rule, form.label, form.row, why=why)
-            done = end
+            covered_until = end
             break

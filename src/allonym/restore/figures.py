@@ -40,7 +40,7 @@ def code_ahead(scan: Scan, i: int) -> bool:
     return i >= scan.count or scan.index.may_be_code(code.upper())
 
 
-def coded(scan: Scan, i: int) -> Iterator[Hit]:
+def find_codes(scan: Scan, i: int) -> Iterator[Hit]:
     """Numbers and codes in other groups than their own."""
     index, text = scan.index, scan.text
     code = ""
@@ -60,53 +60,53 @@ def coded(scan: Scan, i: int) -> Iterator[Hit]:
         if not (foreign or index.may_be_code(code)):
             return
         start, end = scan.starts[i], scan.ends[j]
-        found, short = index.codes.get(code), False
-        if not found and index.nationals:
-            found, short = national(scan, start, code), True
-        if not found:
+        candidates, short = index.codes.get(code), False
+        if not candidates and index.nationals:
+            candidates, short = find_phone_numbers(scan, start, code), True
+        if not candidates:
             continue
         opened = text[start - 1 : start]
         if opened == "(" and ")" in text[start:end] and not short:
             start -= 1
-        if opened == "+" and (short or found[0].text.startswith("+")):
+        if opened == "+" and (short or candidates[0].text.startswith("+")):
             start -= 1
         if not gaps.number_apart(text, start, end):
             continue
         if not scan.final and end + 4 > len(text):
             scan.short = True
-        for form in found:
+        for form in candidates:
             if form.target is None:
                 yield Hit(start, end, j + 1, form, ["number format"], [], text[start:end])
                 continue
-            out = renumbered(text[start:end], form, short)
+            out = regroup_digits(text[start:end], form, short)
             if out is not None:
                 yield Hit(start, end, j + 1, form, ["number format"], [], text[start:end], out)
 
 
-def national(scan: Scan, start: int, code: str) -> list[Form] | None:
+def find_phone_numbers(scan: Scan, start: int, code: str) -> list[Form] | None:
     """Telephone numbers that these digits are with or without calling code."""
     if not code.isdigit():
         return None
     sign = "+" if scan.text[start - 1 : start] == "+" else ""
-    return scan.index.nationals.get(fit.national(sign + code))
+    return scan.index.nationals.get(fit.strip_calling_code(sign + code))
 
 
-def renumbered(seen: str, form: Form, short: bool) -> str | None:
+def regroup_digits(surface: str, form: Form, short: bool) -> str | None:
     """The original's letters and digits in the groups that were seen; the original where it has more or fewer."""
     target = form.target
     assert target is not None
     if short:
-        own, other = fit.national(form.text), fit.national(target)
-        return fit.filled(seen, other, len(own)) if len(own) == len(other) else target
-    own, other = fit.digits_of(form.text), fit.digits_of(target)
-    if seen.split() == form.text.split():
+        form_digits, other = fit.strip_calling_code(form.text), fit.strip_calling_code(target)
+        return fit.fill_digits(surface, other, len(form_digits)) if len(form_digits) == len(other) else target
+    form_digits, other = fit.digits_of(form.text), fit.digits_of(target)
+    if surface.split() == form.text.split():
         return target
-    if len(own) != len(other):
+    if len(form_digits) != len(other):
         return target
-    return fit.filled(seen, target, len(own))
+    return fit.fill_digits(surface, target, len(form_digits))
 
 
-def dated(scan: Scan, i: int) -> Iterator[Hit]:
+def find_dates(scan: Scan, i: int) -> Iterator[Hit]:
     """The same date in another format."""
     word = scan.words[i]
     if not may_begin_date(word):
@@ -123,30 +123,30 @@ def dated(scan: Scan, i: int) -> Iterator[Hit]:
             break
         ends.append(j)
     for j in reversed(ends):
-        seen = text[start : scan.ends[j]]
-        found = same_dates(scan, seen)
-        if not found:
+        surface = text[start : scan.ends[j]]
+        date_forms = find_same_dates(scan, surface)
+        if not date_forms:
             continue
         if not gaps.number_apart(text, start, scan.ends[j]):
             return
-        for form, out in found:
-            yield Hit(start, scan.ends[j], j + 1, form, ["date format"], [], seen, out)
+        for form, out in date_forms:
+            yield Hit(start, scan.ends[j], j + 1, form, ["date format"], [], surface, out)
         return
 
 
-def same_dates(scan: Scan, seen: str) -> list[tuple[Form, str | None]]:
+def find_same_dates(scan: Scan, surface: str) -> list[tuple[Form, str | None]]:
     """Replacements that are the date that was seen, each with its original written as that date is."""
     out: list[tuple[Form, str | None]] = []
     tried: set[tuple[int | None, int | None, int | None]] = set()
     for order in ("mdy", "dmy"):
-        date = read_date(seen, order)
+        date = read_date(surface, order)
         if date is None or date.month is None or (date.year, date.month, date.day) in tried:
             continue
         tried.add((date.year, date.month, date.day))
         for form in scan.index.dates.get((date.year, date.month, date.day), ()):
             if form.target is not None:
-                made = fit.dated(date, form.target)
-                out.append((form, form.target if made is None else made))
+                original_date = fit.format_like(date, form.target)
+                out.append((form, form.target if original_date is None else original_date))
     return out
 
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from datetime import date
 
 from allonym.replace.dates import ReadDate, moved, read_date
-from allonym.restore.forms import pieces
-from allonym.restore.words import Ending, inflected
+from allonym.restore.forms import split_words_and_gaps
+from allonym.restore.words import Ending, inflect_word
 
 _CALLING = frozenset(
     "1 7 20 27 30 31 32 33 34 36 39 40 41 43 44 45 46 47 48 49 51 52 53 54 55 56 57 58 60 61 62 63 64 65 66 81 82 84 "
@@ -15,7 +15,7 @@ _CALLING = frozenset(
 )
 
 
-def style(text: str) -> str:
+def letter_case(text: str) -> str:
     """``upper``, ``lower``, ``title`` (each word), ``first`` (only the first word) or empty: anything else."""
     if text.islower():
         return "lower"
@@ -23,7 +23,7 @@ def style(text: str) -> str:
         return "upper" if sum(map(str.isupper, text)) > 1 else ""
     if text.istitle():
         return "title"
-    words = [w for w in pieces(text)[1::2] if w[0].isalpha()]
+    words = [w for w in split_words_and_gaps(text)[1::2] if w[0].isalpha()]
     small = [w[1:] == w[1:].lower() for w in words]
     if not words:
         return ""
@@ -34,17 +34,19 @@ def style(text: str) -> str:
     return ""
 
 
-def cased(original: str, pattern: str, seen: str) -> str:
+def match_case(original: str, pattern: str, surface: str) -> str:
     """``original`` in the letters, capital or small, in which ``pattern`` is seen."""
-    was, now = style(pattern), style(seen)
-    if was == now or not now or seen == pattern:
+    was, now = letter_case(pattern), letter_case(surface)
+    if was == now or not now or surface == pattern:
         return original
     if now == "upper":
         return original.upper()
     if now == "lower":
         return original.lower() if was else original
     if now == "title" and (original.isupper() or original.islower()):
-        return "".join(p[:1].upper() + p[1:].lower() if i % 2 else p for i, p in enumerate(pieces(original)))
+        return "".join(
+            p[:1].upper() + p[1:].lower() if i % 2 else p for i, p in enumerate(split_words_and_gaps(original))
+        )
     if now == "first" and was == "lower":
         return original[:1].upper() + original[1:]
     if now == "title" and was == "lower":
@@ -52,15 +54,15 @@ def cased(original: str, pattern: str, seen: str) -> str:
     return original
 
 
-def with_endings(original: str, keys: int, endings: Sequence[Ending | None]) -> str:
+def add_endings(original: str, keys: int, endings: Sequence[Ending | None]) -> str:
     """``original`` with its words inflected as those of its replacement are, which has ``keys`` words."""
-    split = pieces(original)
+    split = split_words_and_gaps(original)
     count = len(split) // 2
     if count != keys:  # the last word speaks for all
         endings = [*[None] * (count - 1), next((e for e in reversed(endings) if e is not None), None)][:count]
-    for at, ending in enumerate(endings):
+    for index, ending in enumerate(endings):
         if ending is not None:
-            split[2 * at + 1] = inflected(split[2 * at + 1], ending)
+            split[2 * index + 1] = inflect_word(split[2 * index + 1], ending)
     return "".join(split)
 
 
@@ -69,19 +71,19 @@ def digits_of(text: str) -> str:
     return "".join([c for c in text if c.isalnum()]).upper()
 
 
-def filled(seen: str, original: str, count: int) -> str | None:
-    """``seen`` with its last ``count`` letters and digits replaced by the original's; None where there are fewer."""
+def fill_digits(surface: str, original: str, count: int) -> str | None:
+    """``surface`` with its last ``count`` letters and digits replaced by the original's; None where there are fewer."""
     signs = [c for c in original if c.isalnum()]
     if len(signs) < count:
         return None
-    places = [i for i, c in enumerate(seen) if c.isalnum()][-count:]
-    out = list(seen)
+    places = [i for i, c in enumerate(surface) if c.isalnum()][-count:]
+    out = list(surface)
     for place, sign in zip(places, signs[-count:], strict=True):
-        out[place] = sign.lower() if seen[place].islower() else sign
+        out[place] = sign.lower() if surface[place].islower() else sign
     return "".join(out)
 
 
-def national(number: str) -> str:
+def strip_calling_code(number: str) -> str:
     """The digits of a telephone number without calling code (after ``+`` or ``00``) and trunk zero."""
     digits = digits_of(number)
     if number.lstrip().startswith("+") or digits.startswith("00"):
@@ -93,35 +95,39 @@ def national(number: str) -> str:
     return digits.removeprefix("0")
 
 
-def known_date(text: str) -> tuple[int | None, int | None, int | None] | None:
+def read_date_key(text: str) -> tuple[int | None, int | None, int | None] | None:
     """Year, month and day of a date that can be moved; None where it is none."""
-    found = read_date(text)
-    return None if found is None or found.month is None else (found.year, found.month, found.day)
+    read_date_found = read_date(text)
+    return (
+        None
+        if read_date_found is None or read_date_found.month is None
+        else (read_date_found.year, read_date_found.month, read_date_found.day)
+    )
 
 
-def dated(seen: ReadDate, original: str) -> str | None:
+def format_like(read_surface: ReadDate, original: str) -> str | None:
     """The original's date written as the date that was seen; None where they tell different things."""
     goal = read_date(original)
-    if goal is None or goal.month is None or seen.month is None:
+    if goal is None or goal.month is None or read_surface.month is None:
         return None
-    if (goal.year is None, goal.day is None) != (seen.year is None, seen.day is None):
+    if (goal.year is None, goal.day is None) != (read_surface.year is None, read_surface.day is None):
         return None
-    leap = (2, 29) in ((goal.month, goal.day), (seen.month, seen.day))
+    leap = (2, 29) in ((goal.month, goal.day), (read_surface.month, read_surface.day))
     year = 2000 if leap else 2001
     try:
         to = date(goal.year or year, goal.month, goal.day or 15)
-        days = (to - date(seen.year or year, seen.month, seen.day or 15)).days
+        days = (to - date(read_surface.year or year, read_surface.month, read_surface.day or 15)).days
     except ValueError:
         return None
-    out = moved(seen, days) if days else seen.text
+    out = moved(read_surface, days) if days else read_surface.text
     if out is None:
         return None
     check = read_date(out)
     same = check is not None and (check.year, check.month, check.day) == (goal.year, goal.month, goal.day)
-    return out if same else _swapped(seen, out, goal)
+    return out if same else _swap_day_and_month(read_surface, out, goal)
 
 
-def _swapped(seen: ReadDate, out: str, goal: ReadDate) -> str | None:
+def _swap_day_and_month(read_surface: ReadDate, out: str, goal: ReadDate) -> str | None:
     """``out`` where it reads right with day before month."""
     check = read_date(out, "dmy")
     return out if check and (check.year, check.month, check.day) == (goal.year, goal.month, goal.day) else None

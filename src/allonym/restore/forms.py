@@ -34,7 +34,7 @@ TAG, PERSON, ORGANIZATION, LOCATION = "tag", "person", "organization", "location
 DATE, CODE, ADDRESS, PLAIN = "date", "code", "address", "plain"
 
 
-def pieces(text: str) -> list[str]:
+def split_words_and_gaps(text: str) -> list[str]:
     """Gap, word, gap, word, ..., gap."""
     if text.isascii() or _COMBINING.search(text) is None:
         return SPLIT.split(text)
@@ -75,7 +75,7 @@ class Form:
             self.head = self.tail = ""
             return
         shown = text if SPECIAL.search(text) is None else View(text).text
-        split = pieces(shown)
+        split = split_words_and_gaps(shown)
         self.words = split[1::2]
         self.keys = tuple([fold(w) for w in self.words])
         self.gaps = split[2:-1:2]
@@ -84,7 +84,7 @@ class Form:
 
 
 @lru_cache(maxsize=1024)
-def family(label: str) -> str:
+def root_label(label: str) -> str:
     """The label at the root of one."""
     return TAXONOMY.lineage(label)[-1]
 
@@ -97,12 +97,12 @@ def kind_of(replacement: str, original: str, label: str, operator: str) -> str:
         return TAG
     if "@" in replacement or "://" in replacement:
         return ADDRESS
-    root = family(label)
+    root = root_label(label)
     if _DIGITS.search(replacement) is not None:
         if (
             root == "DATE_TIME"
-            and (found := read_date(replacement)) is not None
-            and found.month is not None
+            and (date := read_date(replacement)) is not None
+            and date.month is not None
             and read_date(original) is not None
         ):
             return DATE
@@ -122,7 +122,7 @@ def is_unspaced(text: str) -> bool:
     return not text.isascii() and _UNSPACED.search(text) is not None
 
 
-def derived(form: Form, target: str, *, rare: bool = True) -> Iterator[Form]:
+def derive_forms(form: Form, target: str, *, rare: bool = True) -> Iterator[Form]:
     """The shorter forms of a replacement, each with the like part of its original.
 
     Args:
@@ -133,31 +133,31 @@ def derived(form: Form, target: str, *, rare: bool = True) -> Iterator[Form]:
             split = target.split(" ")
             if (
                 len(split) == 2
-                and _parts(form.text) == (form.words[:1], form.words[1:])
-                and _parts(target)[0] == split[:1]
+                and _split_person(form.text) == (form.words[:1], form.words[1:])
+                and _split_person(target)[0] == split[:1]
             ):
                 for text, original in zip(form.words[::-1], split[::-1], strict=True):
                     if len(text) > 1:
                         yield Form(text, original, form.label, PERSON, form.row, "shortened")
                 return
-        pairs = _people(form.text, target, rare)
+        pairs = _pair_person_forms(form.text, target, rare)
     elif form.kind == ORGANIZATION:
-        pairs = _organizations(form.text, target)
+        pairs = _pair_organization_forms(form.text, target)
     elif form.kind == LOCATION:
-        pairs = _places(form.text, target)
+        pairs = _pair_place_forms(form.text, target)
     else:
         return
-    seen = {form.text}
+    texts = {form.text}
     for text, original, rule in pairs:
-        if text and original and text not in seen:
-            seen.add(text)
+        if text and original and text not in texts:
+            texts.add(text)
             yield Form(text, original, form.label, form.kind, form.row, rule)
 
 
 Pairs = Iterator[tuple[str, str, str]]
 
 
-def _parts(text: str) -> tuple[list[str], list[str]]:
+def _split_person(text: str) -> tuple[list[str], list[str]]:
     """Given names and family name as written, without titles and generation marks."""
     split = text.split()
     if len(split) == 2 and text.isascii() and split[0].isalpha() and split[1].isalpha():
@@ -166,13 +166,13 @@ def _parts(text: str) -> tuple[list[str], list[str]]:
             return split[:1], split[1:]
     words = {plain(w): w for w in _NAME_WORD.findall(text)}
     form, _ = person(" ".join(plain(text).split()))
-    given, family, _ = split_name(form)
-    return [words[w] for w in given if w in words], [words[w] for w in family if w in words]
+    given_names, family, _ = split_name(form)
+    return [words[w] for w in given_names if w in words], [words[w] for w in family if w in words]
 
 
-def _people(text: str, original: str, rare: bool) -> Pairs:
-    given, family = _parts(text)
-    given_, family_ = _parts(original)
+def _pair_person_forms(text: str, original: str, rare: bool) -> Pairs:
+    given_names, family = _split_person(text)
+    given_, family_ = _split_person(original)
     if not family or not family_:
         return
     last, last_ = " ".join(family), " ".join(family_)
@@ -182,29 +182,29 @@ def _people(text: str, original: str, rare: bool) -> Pairs:
     if "-" in last and "-" in last_ and last.count("-") == last_.count("-"):
         for part, part_ in zip(last.split("-"), last_.split("-"), strict=True):
             yield part, part_, "shortened"
-    if not given or not given_:
+    if not given_names or not given_:
         return
-    first, first_ = given[0], given_[0]
+    first, first_ = given_names[0], given_[0]
     if len(first) > 1:
         yield first, first_, "shortened"
         yield f"{first} {last}", f"{first_} {last_}", "shortened"
     if not rare:
         return
-    every, every_ = " ".join(given), " ".join(given_)
+    every, every_ = " ".join(given_names), " ".join(given_)
     a, a_ = first[0], first_[0]
-    short, short_ = "".join(f"{w[0]}." for w in given), "".join(f"{w[0]}." for w in given_)
+    short, short_ = "".join(f"{w[0]}." for w in given_names), "".join(f"{w[0]}." for w in given_)
     if len(first) > 1:
         yield f"{first} {last[0]}.", f"{first_} {last_[0]}.", "initials"
-    if len(given) > 1:
+    if len(given_names) > 1:
         yield every, every_, "shortened"
         yield f"{every} {last}", f"{every_} {last_}", "shortened"
         if len(given_) > 1:
-            middle, middle_ = given[1][0], given_[1][0]
+            middle, middle_ = given_names[1][0], given_[1][0]
             yield f"{first} {middle}. {last}", f"{first_} {middle_}. {last_}", "initials"
             yield f"{short} {last}", f"{short_} {last_}", "initials"
             yield f"{last}, {first} {middle}.", f"{last_}, {first_} {middle_}.", "initials"
     yield f"{a}. {last}", f"{a_}. {last_}", "initials"
-    words, words_ = _untitled(text), _untitled(original)
+    words, words_ = _strip_titles(text), _strip_titles(original)
     if len(words) == len(words_) > 2:
         yield _but_last(words, str.isalpha), _but_last(words_, str.isalpha), "initials"
         yield _but_last(words, str.isupper), _but_last(words_, str.isupper), "initials"
@@ -214,7 +214,7 @@ def _people(text: str, original: str, rare: bool) -> Pairs:
     yield f"{a}.{last[0]}.", f"{a_}.{last_[0]}.", "initials"
 
 
-def _untitled(text: str) -> list[str]:
+def _strip_titles(text: str) -> list[str]:
     """The words of a name after its titles."""
     words = text.split()
     while len(words) > 2 and person(plain(" ".join(words[:2])))[0] == (plain(words[1]).strip("."),):
@@ -229,13 +229,13 @@ def _but_last(words: Sequence[str], which: Callable[[str], bool]) -> str:
 
 def core_words(text: str) -> list[str]:
     """The words of an organisation's name without its legal form and a leading article, as written."""
-    kept = organization(plain(text)).split()
+    name_words = organization(plain(text)).split()
     words = text.replace(",", " ").split()
-    start = 1 if len(words) > 1 and words[0].lower() == "the" and kept[:1] != ["the"] else 0
-    return words[start : start + len(kept)]
+    start = 1 if len(words) > 1 and words[0].lower() == "the" and name_words[:1] != ["the"] else 0
+    return words[start : start + len(name_words)]
 
 
-def _organizations(text: str, original: str) -> Pairs:
+def _pair_organization_forms(text: str, original: str) -> Pairs:
     core, core_ = core_words(text), core_words(original)
     if not core or not core_:
         return
@@ -243,41 +243,41 @@ def _organizations(text: str, original: str) -> Pairs:
     yield name, name_, "shortened"
     for sign in AND:
         if "&" in core:
-            yield _with(core, "&", sign), _with(core_, "&", sign), "shortened"
+            yield _replace_word(core, "&", sign), _replace_word(core_, "&", sign), "shortened"
         if sign in core:
-            yield _with(core, sign, "&"), _with(core_, sign, "&"), "shortened"
+            yield _replace_word(core, sign, "&"), _replace_word(core_, sign, "&"), "shortened"
     if len(core) < 2:
         return
     tail = 0
     while tail < min(len(core), len(core_)) - 1 and core[-1 - tail].lower() == core_[-1 - tail].lower():
         tail += 1
-    if tail and _telling(core[: len(core) - tail]):
+    if tail and _is_distinctive(core[: len(core) - tail]):
         yield " ".join(core[: len(core) - tail]), " ".join(core_[: len(core_) - tail]), "shortened"
-    if _telling(core[:1]):
-        short_ = core_[0] if len(core_) > 1 and _telling(core_[:1]) else name_
+    if _is_distinctive(core[:1]):
+        short_ = core_[0] if len(core_) > 1 and _is_distinctive(core_[:1]) else name_
         yield core[0], short_, "shortened"
-    letters = acronym(core)
+    letters = make_acronym(core)
     if len(letters) > 2:
-        yield letters, acronym(core_) if len(acronym(core_)) > 2 else name_, "acronym"
+        yield letters, make_acronym(core_) if len(make_acronym(core_)) > 2 else name_, "acronym"
 
 
-def _with(words: Sequence[str], old: str, new: str) -> str:
+def _replace_word(words: Sequence[str], old: str, new: str) -> str:
     return " ".join(new if w == old else w for w in words)
 
 
-def _telling(words: Sequence[str]) -> bool:
+def _is_distinctive(words: Sequence[str]) -> bool:
     return any(len(w) > 3 and w[0].isupper() and fold(w.strip(".,")) not in common_words() for w in words)
 
 
-def acronym(words: Sequence[str]) -> str:
+def make_acronym(words: Sequence[str]) -> str:
     """The capital letters that a name's words begin with."""
     return "".join(w[0] for w in words if w[0].isupper())
 
 
-def _places(text: str, original: str) -> Pairs:
+def _pair_place_forms(text: str, original: str) -> Pairs:
     parts, parts_ = text.split(", "), original.split(", ")
     if len(parts) < 2 or len(parts) != len(parts_):
         return
     for part, part_ in zip(parts, parts_, strict=True):
-        if any(c.isalpha() for c in part) and _telling(part.split()):
+        if any(c.isalpha() for c in part) and _is_distinctive(part.split()):
             yield part, part_, "shortened"

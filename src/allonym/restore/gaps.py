@@ -29,17 +29,17 @@ LOOK_ROUND = 80
 
 
 @lru_cache(maxsize=8192)
-def between(pattern: str, seen: str, kind: str) -> str | None:
-    """The rule by which ``seen`` may stand where the replacement has ``pattern``; empty: it is the same; None: none."""
-    if pattern == seen:
+def compare_gaps(pattern: str, surface: str, kind: str) -> str | None:
+    """The rule that lets ``surface`` stand for the gap ``pattern``; empty if they are equal, None if no rule does."""
+    if pattern == surface:
         return ""
-    seen = _QUOTE_MARKS.sub("\n", seen)
-    if len(seen) > LONGEST_GAP or seen.replace("\r\n", "\n").count("\n") > 1:
+    surface = _QUOTE_MARKS.sub("\n", surface)
+    if len(surface) > LONGEST_GAP or surface.replace("\r\n", "\n").count("\n") > 1:
         return None
-    a, b = pattern.translate(_TIDY), seen.translate(_TIDY)
+    a, b = pattern.translate(_TIDY), surface.translate(_TIDY)
     signs, other = a.strip(), b.strip()
     if kind == TAG:
-        if not set(seen) <= _IN_TAGS or len(seen) > 10:
+        if not set(surface) <= _IN_TAGS or len(surface) > 10:
             return None
         return "quotes" if a == b else "spacing" if signs == other else "signs"
     if kind == ADDRESS:
@@ -91,43 +91,47 @@ def tag_reach(form: Form, text: str, start: int, end: int, infix: str) -> Reach 
         a, b = start - len(head), end + len(tail)
         if head and head[-1] in OPENING and tail and tail[-1] in CLOSING:
             return Reach(a, b)
-        if not head and not tail and not _like_tag(form, text[start:end], infix):
+        if not head and not tail and not _is_like_tag(form, text[start:end], infix):
             return None
-        return Reach(a, b) if _apart(form, text, a, b) else None
-    before, after = _outside(text, start, -1), _outside(text, end, 1)
+        return Reach(a, b) if _is_separate(form, text, a, b) else None
+    before, after = _find_outer_sign(text, start, -1), _find_outer_sign(text, end, 1)
     opener, closer = text[before : before + 1], text[after : after + 1]
     bracketed = any(c in OPENING for c in head) or any(c in CLOSING for c in tail)
     if bracketed and opener in _MATE and _MATE[opener] == closer and opener != "(":
         a, b = before, after + 1
-        own = opener in head
-        for _ in range(head.count(opener) - 1 if own else 0):
+        is_own_opener = opener in head
+        for _ in range(head.count(opener) - 1 if is_own_opener else 0):
             if text[a - 1 : a] == opener and text[b : b + 1] == closer and a > 0:
                 a, b = a - 1, b + 1
         inner = text[a:start] + text[end:b]
         marks = {c for c in inner if not c.isspace()} - {*head, *tail, opener, closer}
         if '"' in tail:
             marks -= _QUOTES
-        if not marks and (own or len("".join(inner.split())) == 2):
+        if not marks and (is_own_opener or len("".join(inner.split())) == 2):
             spaced = any(map(str.isspace, inner))
-            return Reach(a, b, "spacing" if spaced else "" if own and text[a:start] == head else "brackets")
+            return Reach(a, b, "spacing" if spaced else "" if is_own_opener and text[a:start] == head else "brackets")
     elif bracketed and opener in _MATE and opener in head and opener != "(" and _open_end(text, after, opener):
-        return Reach(before, _quoted(text, end, tail, infix), "brackets") if _apart(form, text, before, end) else None
+        return (
+            Reach(before, _skip_quotes(text, end, tail, infix), "brackets")
+            if _is_separate(form, text, before, end)
+            else None
+        )
     elif (
         bracketed
         and closer in _MATES
         and closer in tail
         and closer != ")"
-        and not _opened(text, start, closer)
+        and not _is_bracket_open(text, start, closer)
         and "\n" not in text[end:after]  # else it is the mark of a quoted line
     ):
-        return Reach(start, after + 1, "brackets") if _apart(form, text, start, after + 1) else None
-    a, b = start, _quoted(text, end, tail, infix)
-    if not _apart(form, text, a, b) or not _like_tag(form, text[start:end], infix):
+        return Reach(start, after + 1, "brackets") if _is_separate(form, text, start, after + 1) else None
+    a, b = start, _skip_quotes(text, end, tail, infix)
+    if not _is_separate(form, text, a, b) or not _is_like_tag(form, text[start:end], infix):
         return None
     return Reach(a, b, "brackets" if bracketed else "")
 
 
-def _quoted(text: str, end: int, tail: str, infix: str) -> int:
+def _skip_quotes(text: str, end: int, tail: str, infix: str) -> int:
     """``end``, or past the quotation marks that the tag has before its closing bracket, as many as stand before."""
     most = sum(c in _QUOTES for c in infix) if tail[:1] in _QUOTES and tail else 0
     while most and end < len(text) and text[end] in _QUOTES:
@@ -135,18 +139,18 @@ def _quoted(text: str, end: int, tail: str, infix: str) -> int:
     return end
 
 
-def _outside(text: str, place: int, step: int) -> int:
+def _find_outer_sign(text: str, place: int, step: int) -> int:
     """Where the next sign stands beyond spaces and quotation marks, at most three of them."""
-    at = place if step > 0 else place - 1
+    position = place if step > 0 else place - 1
     for _ in range(3):
-        if 0 <= at < len(text) and (text[at] in " \u00a0\n" or text[at] in _QUOTES):
-            at += step
-    return at if 0 <= at < len(text) else len(text)
+        if 0 <= position < len(text) and (text[position] in " \u00a0\n" or text[position] in _QUOTES):
+            position += step
+    return position if 0 <= position < len(text) else len(text)
 
 
-def undecided(form: Form, text: str, start: int, end: int) -> bool:
+def is_undecided(form: Form, text: str, start: int, end: int) -> bool:
     """Whether a bracket before a tag may still be closed beyond the end of the text."""
-    place = _outside(text, start, -1)
+    place = _find_outer_sign(text, start, -1)
     opener = text[place : place + 1]
     if opener not in _MATE or opener not in form.head or end + LOOK_ROUND <= len(text):
         return False
@@ -161,7 +165,7 @@ def _open_end(text: str, end: int, opener: str) -> bool:
     return place < 0 or 0 <= ahead.find(opener) < place
 
 
-def _opened(text: str, start: int, closer: str) -> bool:
+def _is_bracket_open(text: str, start: int, closer: str) -> bool:
     """Whether the bracket after a tag was opened before it, so that it is not the tag's own."""
     opener = _MATES[closer]
     behind = text[max(0, start - LOOK_ROUND) : start]
@@ -169,7 +173,7 @@ def _opened(text: str, start: int, closer: str) -> bool:
     return place >= 0 and behind.rfind(closer) < place
 
 
-def _apart(form: Form, text: str, start: int, end: int) -> bool:
+def _is_separate(form: Form, text: str, start: int, end: int) -> bool:
     """Whether no letter, digit or like sign goes on where a tag without brackets begins and ends."""
     first, last = text[start], text[end - 1]
     before, after = text[start - 1 : start], text[end : end + 1]
@@ -193,7 +197,7 @@ def _apart(form: Form, text: str, start: int, end: int) -> bool:
     return True
 
 
-def _like_tag(form: Form, seen: str, infix: str) -> bool:
+def _is_like_tag(form: Form, surface: str, infix: str) -> bool:
     """Whether words without brackets are a tag and not prose, such as ``person 1``."""
     last = form.keys[-1]
     if len(last) >= 6 and not last.isalpha():
@@ -201,12 +205,12 @@ def _like_tag(form: Form, seen: str, infix: str) -> bool:
     if any(c in "_:#" for c in infix):
         return True
     if len(form.keys) == 1 or not infix:
-        return seen == "".join(form.words) or not form.head
+        return surface == "".join(form.words) or not form.head
     if "\n" in infix:
         return False
-    if len(form.keys[0]) > 3 and seen[:1].isupper():  # "Person 1": the planner keeps clear of those in the source
+    if len(form.keys[0]) > 3 and surface[:1].isupper():  # "Person 1": the planner keeps clear of those in the source
         return True
-    return all(w in seen for w in form.words) and any(len(w) > 1 and w.isupper() for w in form.words)
+    return all(w in surface for w in form.words) and any(len(w) > 1 and w.isupper() for w in form.words)
 
 
 def name_apart(text: str, start: int, end: int, plainly: bool) -> bool:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from allonym.restore import fit
 from allonym.restore.forms import ADDRESS, TAG, Form
-from allonym.restore.index import Reading, targets
+from allonym.restore.index import Reading, choose_targets
 from allonym.restore.words import Ending
 
 _SPACED = re.compile(r"[^\W\d_]\.\s+[^\W\d_]\b")
@@ -26,7 +26,7 @@ class Match(NamedTuple):
         rule: how it was known, ``exact`` or rules joined by ``+``.
         label: of the entity.
         row: number of the replacement in the index; -1: none of it.
-        whole: whether it is the replacement itself in some writing, not a shorter form.
+        is_whole: whether it is the replacement itself in some writing, not a shorter form.
         words: how many words it has.
         why: why it is left.
         sure: whether nothing else can stand there; if not, only the whole text can tell.
@@ -38,7 +38,7 @@ class Match(NamedTuple):
     rule: str
     label: str
     row: int = -1
-    whole: bool = True
+    is_whole: bool = True
     words: int = 1
     why: str = ""
     sure: bool = True
@@ -57,7 +57,7 @@ class Hit:
     form: Form
     rules: list[str]
     endings: list[Ending | None]
-    seen: str
+    surface: str
     out: str | None = None
     sure: bool = True
 
@@ -65,51 +65,51 @@ class Hit:
         return sum(_COST.get(r, 2) for r in self.rules) + 20 * (not self.sure)
 
 
-def width(reading: Reading) -> int:
+def count_words(reading: Reading) -> int:
     """How many words of the text a reading is made of."""
     if reading.rule == "spacing" or reading.rule.startswith("hyphenation"):
         return 2
-    return 2 if reading.ending is not None and not (reading.ending.kind or reading.ending.kept) else 1
+    return 2 if reading.ending is not None and not (reading.ending.kind or reading.ending.kept_letters) else 1
 
 
-def chosen(hits: list[Hit]) -> Hit | None:
+def choose_hit(hits: list[Hit]) -> Hit | None:
     """The one that all lead to; None where they lead to different originals."""
-    exact = [h for h in hits if not h.rules and h.seen == h.form.text]
+    exact = [h for h in hits if not h.rules and h.surface == h.form.text]
     if exact:
         hits = exact
     if len(hits) == 1:
         return hits[0] if hits[0].form.target is not None else None
-    forms = targets([h.form for h in hits])
+    forms = choose_targets([h.form for h in hits])
     if len(forms) != 1 or forms[0].target is None:
-        outs = {h.out if h.out is not None else fitted(h) for h in hits if h.form.target is not None}
+        outs = {h.out if h.out is not None else fit_original(h) for h in hits if h.form.target is not None}
         if len(outs) != 1 or any(h.form.target is None for h in hits):
             return None
     return next((h for h in hits if h.form is forms[0]), hits[0])
 
 
-def fitted(hit: Hit) -> str:
+def fit_original(hit: Hit) -> str:
     """The original as it fits in: shortened, in the letters, and with the endings of what stands there."""
     form = hit.form
     assert form.target is not None
     if form.kind == TAG or not hit.rules:
         out = form.target
         if any(hit.endings):
-            out = fit.with_endings(out, len(form.keys), [None] * (len(form.keys) - 1) + [hit.endings[-1]])
+            out = fit.add_endings(out, len(form.keys), [None] * (len(form.keys) - 1) + [hit.endings[-1]])
         return out
     out = form.target
-    if form.head and out.startswith(form.head) and hit.seen[0].isalnum():
+    if form.head and out.startswith(form.head) and hit.surface[0].isalnum():
         out = out[len(form.head) :]
-    if form.tail and out.endswith(form.tail) and hit.seen[-1].isalnum():
+    if form.tail and out.endswith(form.tail) and hit.surface[-1].isalnum():
         out = out[: len(out) - len(form.tail)]
     if any(hit.endings):
-        out = fit.with_endings(out, len(form.keys), hit.endings)
-    if form.rule == "initials" and _SPACED.search(hit.seen):
+        out = fit.add_endings(out, len(form.keys), hit.endings)
+    if form.rule == "initials" and _SPACED.search(hit.surface):
         out = _CLOSE_INITIALS.sub(". ", out)
-    if form.rule == "initials" and "." not in hit.seen:
+    if form.rule == "initials" and "." not in hit.surface:
         out = out.replace(".", "")
     if form.kind == ADDRESS:
-        letters = [c for c in hit.seen if c.isalpha()]
+        letters = [c for c in hit.surface if c.isalpha()]
         return out.upper() if letters and all(c.isupper() for c in letters) and not form.text.isupper() else out
-    if "," in form.text and "," not in hit.seen:
+    if "," in form.text and "," not in hit.surface:
         out = out.replace(", ", " ")
-    return fit.cased(out, form.text, hit.seen)
+    return fit.match_case(out, form.text, hit.surface)

@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 from allonym.replace.keyed import TOKEN
 from allonym.restore import forms
-from allonym.restore.fit import digits_of, known_date, national, style
+from allonym.restore.fit import digits_of, letter_case, read_date_key, strip_calling_code
 from allonym.restore.forms import CODE, DATE, PERSON, TAG, Form
 from allonym.restore.ordinary import is_ordinary, is_rare
 from allonym.restore.words import (
     Ending,
-    bases,
     common_words,
-    one_slip,
+    find_bases,
+    is_one_slip,
 )
 from allonym.text.fold import Level, fold, fold_spellings
 from allonym.text.names import alike, person, plain, same_person, split_name
@@ -67,15 +67,17 @@ class Row:
         distinct = dict.fromkeys(self.originals)
         if len(distinct) == 1:
             return first
-        like = style(self.text)
+        like = letter_case(self.text)
 
-        def fits(original: str) -> bool:
+        def has_case_of_replacement(original: str) -> bool:
             """Whether its letters are as in the replacement; those of a tag say nothing."""
-            return style(original) not in ("upper", "lower") if self.kind == TAG else style(original) == like
+            return (
+                letter_case(original) not in ("upper", "lower") if self.kind == TAG else letter_case(original) == like
+            )
 
-        fullest = max(distinct, key=lambda o: (len(plain(o)), fits(o), "\n" not in o, -len(o)))
+        fullest = max(distinct, key=lambda o: (len(plain(o)), has_case_of_replacement(o), "\n" not in o, -len(o)))
         if len(set(self.entities)) > 1 and len({plain(o) for o in distinct}) > 1:
-            return fullest if self.kind == PERSON and _one_person(distinct, fullest) else None
+            return fullest if self.kind == PERSON and _is_one_person(distinct, fullest) else None
         return fullest
 
 
@@ -135,45 +137,45 @@ class Index:
         self._common = common_words()
         by_text: dict[str, int] = {}
         first: list[Known] = []
-        for one in known:
-            at = by_text.get(one.replacement)
-            if at is None:
-                if not one.replacement.strip():
+        for entry in known:
+            row_number = by_text.get(entry.replacement)
+            if row_number is None:
+                if not entry.replacement.strip():
                     continue
-                at = by_text[one.replacement] = len(self.rows)
-                kind = forms.kind_of(one.replacement, one.original, one.label, one.operator)
-                self.rows.append(Row(one.replacement, one.label, kind))
-                first.append(one)
-            row = self.rows[at]
-            row.originals.append(one.original)
-            row.entities.append(one.entity)
-        for number, one in enumerate(first):
-            self._add(number, one)
+                row_number = by_text[entry.replacement] = len(self.rows)
+                kind = forms.kind_of(entry.replacement, entry.original, entry.label, entry.operator)
+                self.rows.append(Row(entry.replacement, entry.label, kind))
+                first.append(entry)
+            row = self.rows[row_number]
+            row.originals.append(entry.original)
+            row.entities.append(entry.entity)
+        for number, entry in enumerate(first):
+            self._add_form(number, entry)
         for listed in self.literal.values():
             listed.sort(key=lambda f: (-len(f.text), f.text))
         for heads in (self.heads, self.short_heads):
             for lengths in heads.values():
                 lengths.sort(reverse=True)
 
-    def _add(self, number: int, one: Known) -> None:
+    def _add_form(self, number: int, entry: Known) -> None:
         row = self.rows[number]
         kind = row.kind
-        form = Form(one.replacement, row.target(), one.label, kind, number)
+        form = Form(entry.replacement, row.target(), entry.label, kind, number)
         form.ordinary = row.ordinary
-        if not form.keys or (kind != TAG and forms.is_unspaced(one.replacement)):
-            self.literal.setdefault(one.replacement[0], []).append(form)
+        if not form.keys or (kind != TAG and forms.is_unspaced(entry.replacement)):
+            self.literal.setdefault(entry.replacement[0], []).append(form)
             return
         keys = form.keys
         if kind == TAG:
-            token = TOKEN.fullmatch(one.replacement)
+            token = TOKEN.fullmatch(entry.replacement)
             if token is not None:
                 self.sealed[token[2].upper()] = form
-            self._learn(form, _LABEL, last=_ID)
+            self._learn_words(form, _LABEL, last=_ID)
             if len(keys) > 1:
                 self.labels.setdefault(keys[:-1], set()).add((form.head, form.gaps[-1], form.tail))
                 self.id_sizes.add(len(keys[-1]))
         else:
-            self._learn(form, _NAME, last=_NAME)
+            self._learn_words(form, _NAME, last=_NAME)
             if kind in _DERIVING:
                 self._deriving.append(form)
                 for key in keys:
@@ -184,18 +186,18 @@ class Index:
                     for word in forms.AND:
                         self.vocabulary.setdefault(word, _NAME)
                 if kind == forms.ORGANIZATION and len(keys) > 2:
-                    letters = forms.acronym(forms.core_words(form.text))
+                    letters = forms.make_acronym(forms.core_words(form.text))
                     if len(letters) > 2:
                         self._starting.add(fold(letters))
                         self._acronyms.setdefault(letters, []).append(form)
                         self.vocabulary.setdefault(fold(letters), _NAME)
             elif kind == CODE and not form.ordinary:
-                self._add_code(form, one)
+                self._add_code(form, entry)
             elif kind == DATE:
-                told = known_date(one.replacement)
-                if told is not None:
-                    self.dates.setdefault(told, []).append(form)
-        self._enter(self.full, self.heads, form)
+                date_key = read_date_key(entry.replacement)
+                if date_key is not None:
+                    self.dates.setdefault(date_key, []).append(form)
+        self._enter_form(self.full, self.heads, form)
         if len(keys) > 1:
             self._enter_joined((), "".join(keys), form)
             if kind == TAG and len(keys) > 2:
@@ -214,7 +216,7 @@ class Index:
             self.pairs.add((keys[0], keys[1]))
         self.vocabulary.setdefault(joined, 0)
 
-    def _enter(self, table: dict[tuple[str, ...], list[Form]], heads: dict[str, list[int]], form: Form) -> None:
+    def _enter_form(self, table: dict[tuple[str, ...], list[Form]], heads: dict[str, list[int]], form: Form) -> None:
         keys = form.keys
         table.setdefault(keys, []).append(form)
         lengths = heads.setdefault(keys[0], [])
@@ -223,7 +225,7 @@ class Index:
         if len(keys) > 2:
             self.pairs.add((keys[0], keys[1]))
 
-    def _learn(self, form: Form, flag: int, last: int) -> None:
+    def _learn_words(self, form: Form, flag: int, last: int) -> None:
         vocabulary = self.vocabulary
         end = len(form.keys) - 1
         for i, key in enumerate(form.keys):
@@ -236,18 +238,18 @@ class Index:
                 for other in fold_spellings(word)[1:]:
                     self._aliases[other] = key
 
-    def _add_code(self, form: Form, one: Known) -> None:
+    def _add_code(self, form: Form, entry: Known) -> None:
         code = digits_of(form.text)
         self.codes.setdefault(code, []).append(form)
         self.longest_code = max(self.longest_code, len(code))
-        self._head(code)
-        if "PHONE" in one.label or "FAX" in one.label or form.text.startswith("+"):
-            short = national(form.text)
+        self._add_code_head(code)
+        if "PHONE" in entry.label or "FAX" in entry.label or form.text.startswith("+"):
+            short = strip_calling_code(form.text)
             if len(short) > 5 and short.isdigit():
                 self.nationals.setdefault(short, []).append(form)
-                self._head(short)
+                self._add_code_head(short)
 
-    def _head(self, code: str) -> None:
+    def _add_code_head(self, code: str) -> None:
         bare = code.lstrip("0")
         for size in (2, 4, 6, 8):
             self.code_heads.add(bare[:size])
@@ -259,29 +261,31 @@ class Index:
 
     # Shorter forms, made when a word of theirs is met
 
-    def expand(self, key: str, rare: bool = True) -> None:
+    def expand_word(self, key: str, rare: bool = True) -> None:
         """Make the shorter forms of all replacements that hold a word; ``rare``: initials and the like too."""
         for form in self._parts.get(key, ()):
-            self._expand(form, rare)
+            self._expand_form(form, rare)
 
-    def _expand(self, form: Form, rare: bool = True) -> None:
+    def _expand_form(self, form: Form, rare: bool = True) -> None:
         if self._expanded.get(form.row, -1) >= rare:
             return
         again = form.row in self._expanded
         self._expanded[form.row] = rare
         if form.target is None:
             return
-        for one in forms.derived(form, form.target, rare=rare):
-            if again and any(had.row == one.row and had.text == one.text for had in self.short.get(one.keys, ())):
+        for short_form in forms.derive_forms(form, form.target, rare=rare):
+            if again and any(
+                had.row == short_form.row and had.text == short_form.text for had in self.short.get(short_form.keys, ())
+            ):
                 continue
-            if len(one.keys) > 1 or (one.keys and len(one.keys[0]) > 2):
-                self._enter(self.short, self.short_heads, one)
-                self.short_heads[one.keys[0]].sort(reverse=True)
+            if len(short_form.keys) > 1 or (short_form.keys and len(short_form.keys[0]) > 2):
+                self._enter_form(self.short, self.short_heads, short_form)
+                self.short_heads[short_form.keys[0]].sort(reverse=True)
 
     def expand_acronym(self, word: str) -> None:
         """Make the shorter forms of the organisations that some capital letters may stand for."""
         for form in self._acronyms.get(word, ()):
-            self._expand(form)
+            self._expand_form(form)
 
     def expand_initials(self, first: str, last: str) -> None:
         """Make the shorter forms of all people with these initials."""
@@ -292,20 +296,20 @@ class Index:
                     for a in form.keys[:-1]:
                         self._initials.setdefault((a[0], form.keys[-1][0]), []).append(form)
         for form in self._initials.get((first, last), ()):
-            self._expand(form)
+            self._expand_form(form)
 
     # Reading words
 
-    def readings(self, word: str) -> tuple[Reading, ...]:
+    def read_word(self, word: str) -> tuple[Reading, ...]:
         """What a word of a text may stand for, likeliest sort first; empty for nearly all words."""
         had = self._read.get(word)
         if had is None:
             if len(self._read) > _CACHED:
                 self._read.clear()
-            had = self._read[word] = self._readings(word)
+            had = self._read[word] = self._compute_readings(word)
         return had
 
-    def _readings(self, word: str) -> tuple[Reading, ...]:
+    def _compute_readings(self, word: str) -> tuple[Reading, ...]:
         if len(word) == 1 and word.isupper():
             first = fold(word)
             return (Reading(first),) if first in self.letters or first in self.vocabulary else ()
@@ -320,46 +324,48 @@ class Index:
             return (exact,)
         if len(key) > self.longest + 6 or len(low) < 2:
             return (Reading(key, "diacritics"),) if key in vocabulary else ()
-        found: dict[str, Reading] = {}
+        candidates: dict[str, Reading] = {}
         if low.isalpha() and (len(low) > 3 or (len(low) == 3 and word[0].isupper() and not word.isupper())):
             if key not in self._common:
-                for base, ending in bases(low):
-                    known = base in vocabulary if base.isascii() else base in self._accented
-                    if known and len(base) > 2 and base.isalpha():
+                for base, ending in find_bases(low):
+                    is_in_vocabulary = base in vocabulary if base.isascii() else base in self._accented
+                    if is_in_vocabulary and len(base) > 2 and base.isalpha():
                         bare = fold(base)
-                        if vocabulary.get(bare, 0) & _NAME and bare not in found:
-                            if ending.kept:
-                                ending = ending._replace(kept=word[len(word) - len(ending.kept) :])
-                            found[bare] = Reading(bare, "plural" if ending.kept in ("s", "S") else "inflected", ending)
+                        if vocabulary.get(bare, 0) & _NAME and bare not in candidates:
+                            if ending.kept_letters:
+                                ending = ending._replace(kept_letters=word[len(word) - len(ending.kept_letters) :])
+                            candidates[bare] = Reading(
+                                bare, "plural" if ending.kept_letters in ("s", "S") else "inflected", ending
+                            )
         elif (low[-1] == "s" and word[:-1].isupper() and vocabulary.get(low[:-1], 0) & _NAME) or (
             low[-1] == "s" and vocabulary.get(low[:-1], 0) & _ID
         ):
-            found[low[:-1]] = Reading(low[:-1], "plural", Ending("de", "m", 0, "s"))
-        if found:
-            return tuple(found.values())
+            candidates[low[:-1]] = Reading(low[:-1], "plural", Ending("de", "m", 0, "s"))
+        if candidates:
+            return tuple(candidates.values())
         if key in vocabulary:
             return (Reading(key, "diacritics"),)
         if key in self._aliases:
             return (Reading(self._aliases[key], "diacritics"),)
-        return tuple(Reading(w, "typo") for w in self._near(key))
+        return tuple(Reading(w, "typo") for w in self._find_slips(key))
 
-    def _near(self, key: str) -> Iterator[str]:
+    def _find_slips(self, key: str) -> Iterator[str]:
         """Words of replacements from which one slip leads to ``key``. Never a number."""
         if len(key) < LEAST_SLIP - 2 or key.isdigit():
             return
         if self._slips is None:
             self._slips = self._slip_table()
-        seen: set[str] = set()
+        candidates: set[str] = set()
         for size in (len(key) - 1, len(key), len(key) + 1):
             half = size // 2
-            seen.update(self._slips.get((size, key[:half]), ()))
-            seen.update(self._slips.get((-size, key[half - size :]), ()))
+            candidates.update(self._slips.get((size, key[:half]), ()))
+            candidates.update(self._slips.get((-size, key[half - size :]), ()))
         half = len(key) // 2
         crossed = key[: half - 1] + key[half] + key[half - 1] + key[half + 1 :]
         if _may_slip(crossed, self.vocabulary.get(crossed, 0)):
-            seen.add(crossed)
-        for word in sorted(seen):
-            if one_slip(word, key):
+            candidates.add(crossed)
+        for word in sorted(candidates):
+            if is_one_slip(word, key):
                 yield word
 
     def _slip_table(self) -> dict[tuple[int, str], list[str]]:
@@ -386,7 +392,7 @@ class Index:
         """Whether a folded word belongs to tags only."""
         return not self.vocabulary.get(key, 0) & _NAME
 
-    def begins(self, key: str) -> bool:
+    def is_prefix(self, key: str) -> bool:
         """Whether a folded word is the beginning of a longer one that belongs to a replacement."""
         if self._prefixes is None:
             self._prefixes = {w[:i] for w in self.vocabulary for i in range(2, len(w))}
@@ -396,19 +402,19 @@ class Index:
         return len(self.rows)
 
 
-def _one_person(originals: Iterable[str], fullest: str) -> bool:
+def _is_one_person(originals: Iterable[str], fullest: str) -> bool:
     """Whether names can all be those of one person: the whole ones of each other, single words of the fullest."""
     named = [person(plain(o)) for o in originals]
     if len({gender for _, gender in named if gender}) > 1:
         return False
-    whole, single = [w for w, _ in named if len(w) > 1], [w[0] for w, _ in named if len(w) == 1]
+    full_names, single = [w for w, _ in named if len(w) > 1], [w[0] for w, _ in named if len(w) == 1]
     full = person(plain(fullest))[0]
-    if not all(same_person(a, b) for i, a in enumerate(whole) for b in whole[:i]):
+    if not all(same_person(a, b) for i, a in enumerate(full_names) for b in full_names[:i]):
         return False
     if len(full) == 1:
         return all(word == full[0] or alike(word, full[0]) for word in single)
-    given, family, _ = split_name(full)
-    return all(word in given or word in family or alike(word, given[0]) for word in single)
+    given_names, family, _ = split_name(full)
+    return all(word in given_names or word in family or alike(word, given_names[0]) for word in single)
 
 
 def _may_slip(word: str, flags: int) -> bool:
@@ -417,12 +423,12 @@ def _may_slip(word: str, flags: int) -> bool:
     return bool(flags & _ID) and len(word) >= 6 and not word.isdigit() and not word.isalpha()
 
 
-def targets(found: Sequence[Form]) -> list[Form]:
+def choose_targets(forms_found: Sequence[Form]) -> list[Form]:
     """The forms that lead to different originals, one for each; one without a target stands for several."""
     out: dict[str, Form] = {}
-    for form in found:
+    for form in forms_found:
         name = "\0" if form.target is None else plain(form.target)
         had = out.get(name)
-        if had is None or (style(had.text) == "upper" and style(form.text) != "upper"):
+        if had is None or (letter_case(had.text) == "upper" and letter_case(form.text) != "upper"):
             out[name] = form
     return list(out.values())

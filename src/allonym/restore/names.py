@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from allonym.restore import fit, gaps
-from allonym.restore.forms import ADDRESS, CLOSING, OPENING, PERSON, Form, pieces
+from allonym.restore.forms import ADDRESS, CLOSING, OPENING, PERSON, Form, split_words_and_gaps
 from allonym.restore.hits import Hit
 from allonym.restore.words import Ending, common_words
 from allonym.text.fold import Level, fold
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from allonym.restore.scan import Scan
 
 
-def name_hit(
+def find_name_hit(
     scan: Scan,
     form: Form,
     start: int,
@@ -37,11 +37,11 @@ def name_hit(
     start, end = low, high
     if lost:
         rules = [*rules, "signs"]
-    seen = text[start:end]
-    plainly = not rules and seen == form.text
+    surface = text[start:end]
+    plainly = not rules and surface == form.text
     if not scan.final and end + 4 > len(text):
         scan.short = True
-    first, final = seen[0], seen[-1]
+    first, final = surface[0], surface[-1]
     if not first.isalnum() and first not in OPENING and text[start - 1 : start] == first:
         return None
     if not final.isalnum() and final not in CLOSING and text[end : end + 1] == final and final != ".":
@@ -51,22 +51,22 @@ def name_hit(
     if form.kind == ADDRESS and not gaps.address_apart(text, start, end):
         return None
     if plainly:
-        return weighed(Hit(start, end, last, form, rules, endings, seen))
-    words = form.words if seen == form.text else pieces(seen)[1::2]
+        return weigh_hit(Hit(start, end, last, form, rules, endings, surface))
+    words = form.words if surface == form.text else split_words_and_gaps(surface)[1::2]
     if not any(endings) and not any(r in ("typo", "spacing", "hyphenation", "diacritics") for r in rules):
         same = words == form.words or [fold(w, Level.CASE) for w in words] == [fold(w, Level.CASE) for w in form.words]
         if not same and len(words) == len(form.words):
             rules = [*rules, "diacritics"]
-    if fit.style(seen) != fit.style(form.text) and seen.lower() != seen.upper():
-        was, now = fit.style(form.text), fit.style(seen)
+    if fit.letter_case(surface) != fit.letter_case(form.text) and surface.lower() != surface.upper():
+        was, now = fit.letter_case(form.text), fit.letter_case(surface)
         if now in ("upper", "lower") or (now and was in ("upper", "lower")):
             rules = [*rules, "case"]
-    if not rules and seen != form.text:
-        rules = ["case" if seen.casefold() == form.text.casefold() else "diacritics"]
-    hit = weighed(Hit(start, end, last, form, rules, endings, seen))
-    if hit is None or not hit.sure or len(form.keys) > 1 or seen[:1] == seen[:1].upper():
+    if not rules and surface != form.text:
+        rules = ["case" if surface.casefold() == form.text.casefold() else "diacritics"]
+    hit = weigh_hit(Hit(start, end, last, form, rules, endings, surface))
+    if hit is None or not hit.sure or len(form.keys) > 1 or surface[:1] == surface[:1].upper():
         return hit
-    if form.rule or not form.text[:1].isupper() or not seen.islower():
+    if form.rule or not form.text[:1].isupper() or not surface.islower():
         return hit
     if not scan.final and end + _AFTER > len(text):
         scan.short = True
@@ -82,16 +82,16 @@ def _all_small(text: str, start: int, end: int) -> bool:
     return (before + after).islower() or not any(map(str.isalpha, before + after))
 
 
-def weighed(hit: Hit) -> Hit | None:
+def weigh_hit(hit: Hit) -> Hit | None:
     """The hit, unsure where only the number of such places can tell, or None where it is none."""
-    hit.sure = sure(hit.form, hit.seen, hit.rules)
+    hit.sure = is_certain(hit.form, hit.surface, hit.rules)
     if hit.sure or (not hit.form.rule and not {"typo", "inflected", "plural"} & set(hit.rules)):
         hit.sure = hit.sure and not hit.form.ordinary
         return hit
     return None
 
 
-def sure(form: Form, seen: str, rules: list[str]) -> bool:
+def is_certain(form: Form, surface: str, rules: list[str]) -> bool:
     """Whether what stands there is hardly anything else than the replacement in another form."""
     keys = form.keys
     single = len(keys) == 1
@@ -101,41 +101,41 @@ def sure(form: Form, seen: str, rules: list[str]) -> bool:
     if "typo" in rules:
         if single and len(keys[0]) < 5:
             return False
-        slipped = [w for w in pieces(seen)[1::2] if fold(w) in common]
-        if any(fold(w) not in keys for w in slipped) and (single or seen.islower() or len(rules) > 1):
+        slipped = [w for w in split_words_and_gaps(surface)[1::2] if fold(w) in common]
+        if any(fold(w) not in keys for w in slipped) and (single or surface.islower() or len(rules) > 1):
             return False
     if form.rule == "initials":
-        capital = pieces(seen)[1::2]
+        capital = split_words_and_gaps(surface)[1::2]
         if any(len(w) == 1 and not w.isupper() for w in capital):
             return False
-        if "." not in seen and any(len(w) == 1 and fold(w) in common for w in capital):
+        if "." not in surface and any(len(w) == 1 and fold(w) in common for w in capital):
             return False
         if all(len(w) == 1 for w in capital):
-            return seen == form.text or seen.replace(" ", "") == form.text
+            return surface == form.text or surface.replace(" ", "") == form.text
     if form.rule == "acronym":
-        return seen == form.text
+        return surface == form.text
     if form.rule == "shortened" and single:
-        if fold(seen) in common or len(keys[0]) < 3:
+        if fold(surface) in common or len(keys[0]) < 3:
             return False
         if form.kind != PERSON and "typo" in rules:
             return False
     if not single:
-        return not ("case" in rules and seen.islower() and all(k in common for k in keys))
+        return not ("case" in rules and surface.islower() and all(k in common for k in keys))
     word = keys[0]
     if word.isdigit():
         return False
     if "typo" in rules:
-        return (len(word) >= 5 and seen[0].isupper() == form.text[:1].isupper()) or len(word) >= 7
-    if "inflected" in rules and seen.islower() and not form.text.islower():
+        return (len(word) >= 5 and surface[0].isupper() == form.text[:1].isupper()) or len(word) >= 7
+    if "inflected" in rules and surface.islower() and not form.text.islower():
         return False
-    if "case" in rules and seen.islower():
+    if "case" in rules and surface.islower():
         return len(word) >= 4 and word not in common
     if "case" in rules and form.text.islower():
         return True
     if "case" in rules:
         return word not in common and len(word) >= 3
     if "inflected" in rules or "plural" in rules:
-        return (len(word) >= 4 and word not in common) or (seen[0].isupper() and len(word) >= 3)
+        return (len(word) >= 4 and word not in common) or (surface[0].isupper() and len(word) >= 3)
     return True
 
 

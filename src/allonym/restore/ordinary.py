@@ -7,7 +7,7 @@ from functools import lru_cache
 from importlib.resources import files
 
 from allonym.replace.calendars import named
-from allonym.restore.forms import family
+from allonym.restore.forms import root_label
 from allonym.restore.words import common_words
 from allonym.text.fold import fold
 
@@ -42,7 +42,7 @@ def is_ordinary(replacement: str, label: str) -> bool:
     if not _WORDS.fullmatch(bare):
         return False
     words = [fold(w) for w in _BETWEEN.split(bare)]
-    small, plain = bare.islower(), family(label) in _COMMON_NOUNS
+    small, plain = bare.islower(), root_label(label) in _COMMON_NOUNS
     if (small or plain) and number_words().issuperset(words):
         return True
     if len(words) > 1:

@@ -8,15 +8,15 @@ from itertools import accumulate
 from operator import add
 
 from allonym.restore import gaps
-from allonym.restore.exact import literal, plainly, shortly
-from allonym.restore.figures import code_ahead, coded, dated, may_begin_code, may_begin_date
-from allonym.restore.forms import ADDRESS, CODE, TAG, Form, pieces
-from allonym.restore.hits import Hit, Match, chosen, fitted, width
+from allonym.restore.exact import find_literals, match_exactly, match_single_word
+from allonym.restore.figures import code_ahead, find_codes, find_dates, may_begin_code, may_begin_date
+from allonym.restore.forms import ADDRESS, CODE, TAG, Form, split_words_and_gaps
+from allonym.restore.hits import Hit, Match, choose_hit, count_words, fit_original
 from allonym.restore.index import Index, Reading
-from allonym.restore.names import name_hit
-from allonym.restore.sealed import Opener, sealed_match
-from allonym.restore.tags import tag_hit, unknown
-from allonym.restore.view import View, escaped
+from allonym.restore.names import find_name_hit
+from allonym.restore.sealed import Opener, find_sealed_match
+from allonym.restore.tags import find_tag_hit, find_unknown_tag
+from allonym.restore.view import View, escape_like
 from allonym.restore.words import AFTER_APOSTROPHE, Ending, common_words
 from allonym.text.fold import fold
 
@@ -33,7 +33,7 @@ class Scan:
         self.index = index
         self.opener = opener
         self.final = final
-        split = pieces(self.text)
+        split = split_words_and_gaps(self.text)
         self.gaps = split[0::2]
         self.words = split[1::2]
         self.lows = list(map({w: fold(w) for w in set(self.words)}.__getitem__, self.words))
@@ -46,54 +46,54 @@ class Scan:
             self.count -= 1  # it may go on
         self.short = False
         self.limit = len(self.text)
-        self.held = len(raw)
+        self.held_from = len(raw)
 
     # The pass
 
-    def matches(self, begin: int = 0) -> Iterator[Match]:
+    def find_matches(self, begin: int = 0) -> Iterator[Match]:
         """What is found from ``begin`` (a place of the text) on, left to right, disjoint.
 
         Afterwards ``held`` says from which place of the text on nothing is decided yet.
         """
         view = self.view
-        done = 0
-        others = literal(self) if self.index.literal else iter(())
+        covered_until = 0
+        others = find_literals(self) if self.index.literal else iter(())
         ahead = next(others, None)
-        for i in self._hot():
-            if self.starts[i] < done or (begin and view.start(self.starts[i]) < begin):
+        for i in self._list_start_words():
+            if self.starts[i] < covered_until or (begin and view.start(self.starts[i]) < begin):
                 continue
             while ahead is not None and ahead.start < view.start(self.starts[i]):
-                if ahead.start >= max(begin, view.start(done)):
+                if ahead.start >= max(begin, view.start(covered_until)):
                     yield ahead
-                    done = max(done, self._place(ahead.end))
+                    covered_until = max(covered_until, self._find_place(ahead.end))
                 ahead = next(others, None)
-            if self.starts[i] < done:
+            if self.starts[i] < covered_until:
                 continue
             self.short = False
-            hit = self._best(i, done)
+            hit = self._find_best_match(i, covered_until)
             if self.short and not self.final:
-                self.held = view.start(max(done, min(self._before(i), self.limit)))
+                self.held_from = view.start(max(covered_until, min(self._find_token_start(i), self.limit)))
                 return
             if hit is None:
                 continue
             yield hit
-            done = max(done, self._place(hit.end))
+            covered_until = max(covered_until, self._find_place(hit.end))
         while ahead is not None:
-            if ahead.start >= max(begin, view.start(done)):
+            if ahead.start >= max(begin, view.start(covered_until)):
                 yield ahead
-                done = max(done, self._place(ahead.end))
+                covered_until = max(covered_until, self._find_place(ahead.end))
             ahead = next(others, None)
         if not self.final:
             place = len(self.text)
             if self.count < len(self.words):
                 place = self.starts[self.count]
-                place = self._before(self.count)
+                place = self._find_token_start(self.count)
             else:
                 gap = self.gaps[-1] if self.gaps else ""
-                place -= len(_tail(gap))
-            self.held = view.start(max(done, min(place, self.limit)))
+                place -= len(_split_tail(gap))
+            self.held_from = view.start(max(covered_until, min(place, self.limit)))
 
-    def _place(self, raw: int) -> int:
+    def _find_place(self, raw: int) -> int:
         """The first place of the view that is not before a place of the text."""
         low, high = 0, len(self.text)
         if self.view.text is self.view.raw:
@@ -106,18 +106,18 @@ class Scan:
                 high = middle
         return low
 
-    def _before(self, i: int) -> int:
+    def _find_token_start(self, i: int) -> int:
         """Where signs begin that may belong to a token."""
-        return self.starts[i] - len(_tail(self.gaps[i]))
+        return self.starts[i] - len(_split_tail(self.gaps[i]))
 
-    def _hot(self) -> list[int]:
+    def _list_start_words(self) -> list[int]:
         """The words that a replacement may begin with."""
         index, words = self.index, self.words
         begins: set[str] = set()
         codes: set[str] = set()
         dates = bool(index.dates)
         for word in set(words):
-            readings = index.readings(word)
+            readings = index.read_word(word)
             if any(index.may_begin(r.key) for r in readings):
                 begins.add(word)
             elif (word[0].isdigit() or word.isupper()) and may_begin_code(self, word):
@@ -128,11 +128,15 @@ class Scan:
         if codes:
             hot = sorted({*hot, *(i for i in range(self.count) if words[i] in codes and code_ahead(self, i))})
         lows = self.lows
-        joined = [i for i, known in enumerate(map(index.vocabulary.get, map(add, lows, lows[1:]))) if known]
+        joined = [
+            i
+            for i, is_in_vocabulary in enumerate(map(index.vocabulary.get, map(add, lows, lows[1:])))
+            if is_in_vocabulary
+        ]
         if _BROKEN.search(self.text):
             for i in range(1, self.count):
                 broken = "\n" in self.gaps[i] and len(self.gaps[i]) < 8 and _HYPHEN_BREAK.fullmatch(self.gaps[i])
-                if broken and index.readings(words[i - 1] + words[i]):
+                if broken and index.read_word(words[i - 1] + words[i]):
                     joined.append(i - 1)
         encrypted = bool(index.sealed) or self.opener is not None
         sealed = [i for i, low in enumerate(lows) if low == "e1"] if encrypted else []
@@ -142,56 +146,56 @@ class Scan:
                 joined.append(last)
         if joined or sealed:
             self.joined = frozenset(joined)
-            hot = sorted({*hot, *(i for i in joined if i < self.count), *(self._label(i) for i in sealed)})
+            hot = sorted({*hot, *(i for i in joined if i < self.count), *(self._find_label_start(i) for i in sealed)})
         return hot
 
-    def _label(self, i: int) -> int:
+    def _find_label_start(self, i: int) -> int:
         """The first word of the label before the mark of an encrypted mention."""
-        at = i
-        while at > 0 and (self.gaps[at] == "_" or (at == i and self.gaps[at].strip() == ":")):
-            at -= 1
-        return at
+        word = i
+        while word > 0 and (self.gaps[word] == "_" or (word == i and self.gaps[word].strip() == ":")):
+            word -= 1
+        return word
 
     # One place
 
-    def _best(self, i: int, done: int) -> Match | None:
+    def _find_best_match(self, i: int, covered_until: int) -> Match | None:
         index = self.index
         if self.words[i].lower() != "e1" and (index.sealed or self.opener is not None):
-            found = sealed_match(self, i, done)
-            if found is not None or self.short:
-                return found
-        found = plainly(self, i, done)
-        if found is None and i not in self.joined:
-            found = shortly(self, i, done)
-        if found is not None:
-            return found
-        hits = list(self._worded(i, index.heads, index.full))
-        if not any(not h.rules for h in hits) and not self._whole(i, hits):
-            self._expand(i)
-            hits += self._worded(i, index.short_heads, index.short)
+            sealed = find_sealed_match(self, i, covered_until)
+            if sealed is not None or self.short:
+                return sealed
+        sealed = match_exactly(self, i, covered_until)
+        if sealed is None and i not in self.joined:
+            sealed = match_single_word(self, i, covered_until)
+        if sealed is not None:
+            return sealed
+        hits = list(self._find_word_hits(i, index.heads, index.full))
+        if not any(not h.rules for h in hits) and not self._is_whole_replacement(i, hits):
+            self._expand_at(i)
+            hits += self._find_word_hits(i, index.short_heads, index.short)
             if index.codes:
-                hits += coded(self, i)
+                hits += find_codes(self, i)
             if index.dates:
-                hits += dated(self, i)
-        hits = [h for h in hits if h.start >= done]
+                hits += find_dates(self, i)
+        hits = [h for h in hits if h.start >= covered_until]
         if not hits:
-            return unknown(self, i, done)
+            return find_unknown_tag(self, i, covered_until)
         longest = max(h.last for h in hits)
         hits = [h for h in hits if h.last == longest]
         cost = min(h.cost() for h in hits)
         hits = [h for h in hits if h.cost() == cost]
-        hit = chosen(hits)
+        hit = choose_hit(hits)
         if hit is not None and hit.last - i > 1 and hit.rules and self._exact_inside(i, hit):
             return None
-        if not self.final and hits[0].end + _near(hits[0].form) > len(self.text):
+        if not self.final and hits[0].end + _allowed_slips(hits[0].form) > len(self.text):
             self.short = True
         if hit is None:
             first = hits[0]
             why = f"a replacement for {first.form.label} stands for several entities and was left"
-            return self._match(first, None, why)
-        return self._match(hit, hit.out if hit.out is not None else fitted(hit))
+            return self._make_match(first, None, why)
+        return self._make_match(hit, hit.out if hit.out is not None else fit_original(hit))
 
-    def _whole(self, i: int, hits: list[Hit]) -> bool:
+    def _is_whole_replacement(self, i: int, hits: list[Hit]) -> bool:
         """Whether several words are a whole replacement, and the word after them can belong to none."""
         last = max((h.last for h in hits), default=i)
         if last - i < 2:
@@ -199,35 +203,35 @@ class Scan:
         if last >= self.count:
             self.short = self.short or not self.final
             return True
-        return not self.index.readings(self.words[last])
+        return not self.index.read_word(self.words[last])
 
     def _exact_inside(self, i: int, hit: Hit) -> bool:
         """Whether a replacement begins within a hit that stands there letter by letter, and goes on beyond it."""
         for j in range(i + 1, min(hit.last, self.count)):
-            for other in self._worded(j, self.index.heads, self.index.full):
+            for other in self._find_word_hits(j, self.index.heads, self.index.full):
                 if not other.rules and other.last > hit.last:
                     return True
         return False
 
-    def _match(self, hit: Hit, out: str | None, why: str = "") -> Match:
+    def _make_match(self, hit: Hit, out: str | None, why: str = "") -> Match:
         b = self.view.end(hit.end)
-        a = self.view.begins(self.view.start(hit.start), b, hit.form.text)
-        kinds = self.view.kinds(a, b)
+        a = self.view.find_beginning(self.view.start(hit.start), b, hit.form.text)
+        kinds = self.view.list_escapes(a, b)
         rules = list(dict.fromkeys(r for r in hit.rules if r))
         rules += [k for k, _ in kinds if k not in rules]
         if out is not None and kinds:
-            out = escaped(out, kinds)
+            out = escape_like(out, kinds)
         form = hit.form
-        whole = not form.rule and not any(hit.endings)
+        is_whole = not form.rule and not any(hit.endings)
         rule = "+".join(dict.fromkeys(rules)) or "exact"
         keys = len(form.keys)
-        return Match(a, b, out, rule, form.label, form.row, whole, keys, why, hit.sure)
+        return Match(a, b, out, rule, form.label, form.row, is_whole, keys, why, hit.sure)
 
     # Words
 
-    def _steps(self, i: int) -> Iterator[tuple[Reading, int]]:
+    def _read_steps(self, i: int) -> Iterator[tuple[Reading, int]]:
         """What the word at ``i`` can be read as, and the number of the word after it."""
-        readings = self.index.readings(self.words[i])
+        readings = self.index.read_word(self.words[i])
         for reading in readings:
             yield reading, i + 1
         apostrophe = bool(readings) and self.gaps[i + 1] in ("'", "’", "ʼ")
@@ -236,10 +240,10 @@ class Scan:
         elif apostrophe:
             ending = self.words[i + 1]
             if ending in AFTER_APOSTROPHE and not self.index.is_label(readings[0].key):
-                kept = Ending("pl", "", AFTER_APOSTROPHE[ending])
+                ending_kept = Ending("pl", "", AFTER_APOSTROPHE[ending])
                 for reading in readings:
                     if not reading.rule:
-                        yield Reading(reading.key, "inflected", kept), i + 2
+                        yield Reading(reading.key, "inflected", ending_kept), i + 2
         if i + 1 < self.count:
             if i not in self.joined:
                 return
@@ -253,7 +257,7 @@ class Scan:
                 if self.index.is_known(key) and (broken or self._one_word(i, key)):
                     yield Reading(key, "hyphenation" if broken else "spacing"), i + 2
                 elif broken and not readings:
-                    for reading in self.index.readings(both):
+                    for reading in self.index.read_word(both):
                         yield Reading(reading.key, f"hyphenation {reading.rule}", reading.ending), i + 2
         elif not self.final and self._may_go_on(i):
             self.short = True
@@ -265,7 +269,7 @@ class Scan:
             return False
         if gap.strip():
             return bool(_HYPHEN_BREAK.match(gap) or _HYPHEN_BREAK.match(gap + "\n"))
-        return self.index.begins(fold(self.words[i]))
+        return self.index.is_prefix(fold(self.words[i]))
 
     def _one_word(self, i: int, key: str) -> bool:
         """Whether two words are one that a space got into."""
@@ -277,52 +281,54 @@ class Scan:
             return False
         return b.islower() or b.isdigit() or (a.isupper() and b.isupper())
 
-    def _worded(self, i: int, heads: dict[str, list[int]], table: dict[tuple[str, ...], list[Form]]) -> Iterator[Hit]:
+    def _find_word_hits(
+        self, i: int, heads: dict[str, list[int]], table: dict[tuple[str, ...], list[Form]]
+    ) -> Iterator[Hit]:
         """Forms by their words, the longest first; stops after the first length that fits letter by letter."""
         word = self.words[i]
-        for first, after in self._steps(i):
+        for first, after in self._read_steps(i):
             if table is self.index.short and len(first.key) == 1 and not (len(word) == 1 and word.isupper()):
                 continue  # an initial is a capital letter
             for length in heads.get(first.key, ()):
                 exact = False
-                for path, last in self._paths(first, after, length):
+                for path, last in self._find_paths(first, after, length):
                     forms = table.get(tuple([r.key for r in path]))
                     for form in forms or ():
-                        hit = self._checked(i, last, form, path)
+                        hit = self._check_hit(i, last, form, path)
                         if hit is not None:
                             exact = exact or not hit.rules
                             yield hit
                 if exact:
                     break
 
-    def _paths(self, first: Reading, after: int, length: int) -> list[tuple[list[Reading], int]]:
+    def _find_paths(self, first: Reading, after: int, length: int) -> list[tuple[list[Reading], int]]:
         """Readings of ``length`` words from a first on, each with the number of the word after them."""
         paths = [([first], after)]
         for _ in range(length - 1):
             longer = []
-            for path, at in paths:
-                if at >= self.count:
+            for path, next_word in paths:
+                if next_word >= self.count:
                     self.short = True
                     continue
-                gap = self.gaps[at]
+                gap = self.gaps[next_word]
                 if len(gap) > gaps.LONGEST_GAP:
                     continue
-                longer += [([*path, reading], step) for reading, step in self._steps(at)]
+                longer += [([*path, reading], step) for reading, step in self._read_steps(next_word)]
             paths = longer[:16]
         return paths
 
-    def _checked(self, i: int, last: int, form: Form, path: list[Reading]) -> Hit | None:
+    def _check_hit(self, i: int, last: int, form: Form, path: list[Reading]) -> Hit | None:
         """The hit, where gaps, neighbours and letters allow it."""
         start, end = self.starts[i], self.ends[last - 1]
         rules = [form.rule] if form.rule else []
         rules += [rule for r in path if r.rule for rule in r.rule.split()]
         infix = ""
         if len(path) == len(form.keys):
-            at = i
+            word = i
             for j, pattern in enumerate(form.gaps):
-                at += width(path[j])
-                infix = self.gaps[at]
-                rule = gaps.between(pattern, infix, form.kind)
+                word += count_words(path[j])
+                infix = self.gaps[word]
+                rule = gaps.compare_gaps(pattern, infix, form.kind)
                 if rule is None:
                     return None
                 if rule:
@@ -338,33 +344,33 @@ class Scan:
             if any(r.ending is not None for r in path[:-1]) and not typos and any(e for e in endings[:-1]):
                 rules = ["typo" if r in ("plural", "inflected") else r for r in rules]
                 endings[:-1] = [None] * (len(endings) - 1)
-            hit = tag_hit(self, form, start, end, last, rules, endings, infix)
+            hit = find_tag_hit(self, form, start, end, last, rules, endings, infix)
             if hit is not None and form.ordinary:
                 hit.sure = False
             return hit
-        return name_hit(self, form, start, end, last, rules, endings)
+        return find_name_hit(self, form, start, end, last, rules, endings)
 
     def token_after(self, place: int) -> int:
         from bisect import bisect_left
 
         return bisect_left(self.starts, place)
 
-    def _expand(self, i: int) -> None:
+    def _expand_at(self, i: int) -> None:
         """Make the shorter forms that may begin here."""
         index = self.index
-        for reading, after in self._steps(i):
+        for reading, after in self._read_steps(i):
             near = after >= self.count or (
-                len(self.gaps[after]) <= gaps.LONGEST_GAP and bool(index.readings(self.words[after]))
+                len(self.gaps[after]) <= gaps.LONGEST_GAP and bool(index.read_word(self.words[after]))
             )
-            index.expand(reading.key, near)
+            index.expand_word(reading.key, near)
         word = self.words[i]
         if len(word) == 1 and word.isupper():
             j = i + 1
             while j < self.count and len(self.gaps[j]) <= gaps.LONGEST_GAP and j - i < 6:
                 other = self.words[j]
                 if len(other) > 2:
-                    for reading in index.readings(other):
-                        index.expand(reading.key)
+                    for reading in index.read_word(other):
+                        index.expand_word(reading.key)
                     break
                 index.expand_initials(fold(word), fold(other[0]))
                 j += 1
@@ -376,19 +382,19 @@ class Scan:
     # Numbers, dates, encrypted mentions
 
 
-def _near(form: Form) -> int:
+def _allowed_slips(form: Form) -> int:
     return 8 if form.kind == TAG else 4
 
 
-def _tail(gap: str) -> str:
+def _split_tail(gap: str) -> str:
     """The signs at the end of a gap that may belong to what follows."""
-    at = len(gap)
-    low = max(0, at - 16)
-    keep = at
-    while at > low:
-        at -= 1
-        if not gap[at].isspace():
-            keep = at
-        elif keep - at > 4:
+    position = len(gap)
+    low = max(0, position - 16)
+    keep = position
+    while position > low:
+        position -= 1
+        if not gap[position].isspace():
+            keep = position
+        elif keep - position > 4:
             break
     return gap[keep:]

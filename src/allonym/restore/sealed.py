@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from allonym.replace.keyed import TOKEN, unseal
 from allonym.restore.hits import Match
-from allonym.restore.view import escaped
+from allonym.restore.view import escape_like
 
 if TYPE_CHECKING:
     from allonym.restore.scan import Scan
@@ -44,14 +44,14 @@ class Sealed:
     rule: str
 
 
-def opener(key: bytes | str) -> Opener:
+def make_opener(key: bytes | str) -> Opener:
     """Opens with a key."""
 
-    def opened(label: str, code: str) -> str | None:
+    def open_code(label: str, code: str) -> str | None:
         match = TOKEN.fullmatch(f"[{label}:e1:{code}]")
         return None if match is None else unseal(match, key)
 
-    return opened
+    return open_code
 
 
 def _length_fits(size: int) -> bool:
@@ -60,7 +60,7 @@ def _length_fits(size: int) -> bool:
     return nbytes >= 2 * _UNIT and nbytes % _UNIT == 0 and (nbytes * 8 + 4) // 5 == size
 
 
-def sealed_at(scan: Scan, i: int) -> Sealed | None:
+def read_sealed(scan: Scan, i: int) -> Sealed | None:
     """The encrypted mention whose label begins with word ``i``; None where there is none.
 
     Where the brackets are gone, the code ends with the longest run of words that can be opened.
@@ -78,66 +78,66 @@ def sealed_at(scan: Scan, i: int) -> Sealed | None:
         if not scan.final and len(text) - scan.ends[end_label] < 12 and _may_become(text[scan.ends[end_label] :]):
             scan.short = True
         return None
-    at = begin = mark.end()
+    position = begin = mark.end()
     code: list[str] = []
     stops: list[tuple[int, int]] = []  # (how many characters, where they end), at the ends of words
-    while at < len(text) and at - begin < LONGEST:
-        c = text[at]
+    while position < len(text) and position - begin < LONGEST:
+        c = text[position]
         if c in _BASE32:
             code.append(c)
-            at += 1
-            if at == len(text) or not text[at].isalnum():
-                stops.append((len(code), at))
-        elif c.isspace() or (c == "-" and text[at + 1 : at + 2].isspace()):
-            at += 1
+            position += 1
+            if position == len(text) or not text[position].isalnum():
+                stops.append((len(code), position))
+        elif c.isspace() or (c == "-" and text[position + 1 : position + 2].isspace()):
+            position += 1
         else:
             break
-    if at == len(text) and not scan.final and at - begin < LONGEST:
+    if position == len(text) and not scan.final and position - begin < LONGEST:
         scan.short = True
         return None
-    whole = "".join(code).upper()
+    code_text = "".join(code).upper()
     open_bracket = text[start - 1 : start] == "[" or (text[start - 2 : start] == "[ ")
     low = start - 2 if text[start - 2 : start] == "[ " else start - 1
-    if at < len(text) and text[at] == "]" and whole:
+    if position < len(text) and text[position] == "]" and code_text:
         bracketed = open_bracket
-        plain = _opened(scan, label, whole)
-        if plain is not None or (bracketed and len(whole) >= 26):
-            tidy = bracketed and at - begin == len(whole) and low == start - 1 and mark[0].lower() == ":e1:"
+        plain = _open_sealed(scan, label, code_text)
+        if plain is not None or (bracketed and len(code_text) >= 26):
+            tidy = bracketed and position - begin == len(code_text) and low == start - 1 and mark[0].lower() == ":e1:"
             rule = "encrypted" if tidy else "encrypted+spacing" if bracketed else "encrypted+brackets"
-            return Sealed(low if bracketed else start, at + 1, label, whole, plain, bracketed, rule)
+            return Sealed(low if bracketed else start, position + 1, label, code_text, plain, bracketed, rule)
     tries = 0
     for count, place in reversed(stops[:256]):
         if not _length_fits(count) or tries == _TRIES:
             continue
         tries += 1
-        plain = _opened(scan, label, whole[:count])
+        plain = _open_sealed(scan, label, code_text[:count])
         if plain is not None:
             return Sealed(
-                low if open_bracket else start, place, label, whole[:count], plain, False, "encrypted+brackets"
+                low if open_bracket else start, place, label, code_text[:count], plain, False, "encrypted+brackets"
             )
     return None
 
 
-def sealed_match(scan: Scan, i: int, done: int) -> Match | None:
+def find_sealed_match(scan: Scan, i: int, covered_until: int) -> Match | None:
     """The encrypted mention whose label begins with word ``i``, decrypted, or left where that is not possible."""
-    found = sealed_at(scan, i)
-    if found is None or found.start < done:
+    sealed = read_sealed(scan, i)
+    if sealed is None or sealed.start < covered_until:
         return None
-    form = scan.index.sealed.get(found.code)
-    b = scan.view.end(found.end)
-    a = scan.view.begins(scan.view.start(found.start), b, f"[{found.label}:e1:{found.code}]")
-    kinds = scan.view.kinds(a, b)
-    plain = form.target if form is not None else found.plain
+    form = scan.index.sealed.get(sealed.code)
+    b = scan.view.end(sealed.end)
+    a = scan.view.find_beginning(scan.view.start(sealed.start), b, f"[{sealed.label}:e1:{sealed.code}]")
+    kinds = scan.view.list_escapes(a, b)
+    plain = form.target if form is not None else sealed.plain
     row = form.row if form is not None else -1
     if plain is None:
         why = "encrypted mentions that this key does not open or that were changed"
-        return Match(a, b, None, "encrypted", found.label, row, why=why) if form or found.bracketed else None
-    rule = "exact" if form is not None and scan.view.raw[a:b] == form.text else found.rule
+        return Match(a, b, None, "encrypted", sealed.label, row, why=why) if form or sealed.bracketed else None
+    rule = "exact" if form is not None and scan.view.raw[a:b] == form.text else sealed.rule
     rules = [rule, *(k for k, _ in kinds if k != rule)]
-    return Match(a, b, escaped(plain, kinds), "+".join(rules), found.label, row)
+    return Match(a, b, escape_like(plain, kinds), "+".join(rules), sealed.label, row)
 
 
-def _opened(scan: Scan, label: str, code: str) -> str | None:
+def _open_sealed(scan: Scan, label: str, code: str) -> str | None:
     form = scan.index.sealed.get(code)
     if form is not None:
         return form.target

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from allonym.restore import gaps
-from allonym.restore.forms import OPENING, Form, pieces
+from allonym.restore.forms import OPENING, Form, split_words_and_gaps
 from allonym.restore.hits import Hit, Match
 from allonym.restore.view import View
 from allonym.restore.words import Ending
@@ -19,15 +19,15 @@ _FAR = 48
 """Characters after a tag that may decide about it."""
 
 
-def tag_hit(
+def find_tag_hit(
     scan: Scan, form: Form, start: int, end: int, last: int, rules: list[str], endings: list[Ending | None], infix: str
 ) -> Hit | None:
     text = scan.text
-    seen = text[start:end]
-    stem = seen
+    surface = text[start:end]
+    stem = surface
     if endings and endings[-1] is not None:
-        stem = seen[:-1]
-    if not scan.final and gaps.undecided(form, text, start, end):
+        stem = surface[:-1]
+    if not scan.final and gaps.is_undecided(form, text, start, end):
         scan.short = True
     code = len(form.keys[-1]) >= 6 and not form.keys[-1].isalpha() and scan.lows[last - 1] == form.keys[-1]
     if "typo" in rules and not code and not any(c in '_:#"' for c in infix) and text[end : end + 1] not in "])}>":
@@ -35,9 +35,9 @@ def tag_hit(
     last_token = scan.token_after(end)
     if not scan.final and end + _FAR > len(scan.text) and scan.count <= last_token + 1:
         scan.short = True
-    core = end - (len(seen) - len(stem))
+    core = end - (len(surface) - len(stem))
     opened = start > 0 and text[start - 1] in OPENING
-    if "typo" in rules and not opened and _grown_word(form, seen):
+    if "typo" in rules and not opened and _is_grown_word(form, surface):
         return None
     reach = gaps.tag_reach(form, text, start, end, infix) if core == end else None
     if core != end:
@@ -53,11 +53,11 @@ def tag_hit(
     words = (
         form.words
         if stem == "".join(x for p in zip(form.words, [*form.gaps, ""], strict=True) for x in p)
-        else pieces(stem)[1::2]
+        else split_words_and_gaps(stem)[1::2]
     )
-    letters, own = "".join(words), "".join(form.words)
-    if letters != own and not {"typo", "spacing", "hyphenation"} & set(rules):
-        rules = [*rules, "case" if fold(letters) == fold(own) else "diacritics"]
+    letters, form_letters = "".join(words), "".join(form.words)
+    if letters != form_letters and not {"typo", "spacing", "hyphenation"} & set(rules):
+        rules = [*rules, "case" if fold(letters) == fold(form_letters) else "diacritics"]
     if rule:
         rules = [*rules, rule]
     plain = text[a:b]
@@ -66,18 +66,18 @@ def tag_hit(
     return Hit(a, b, last_token, form, rules, endings, plain)
 
 
-def _grown_word(form: Form, seen: str) -> bool:
+def _is_grown_word(form: Form, surface: str) -> bool:
     """Whether what looks like a slip is a word of the tag with a letter before or after it."""
     return any(
         len(a) > len(b) and (fold(a).startswith(b) or fold(a).endswith(b))
-        for a, b in zip(pieces(seen)[1::2], form.keys, strict=False)
+        for a, b in zip(split_words_and_gaps(surface)[1::2], form.keys, strict=False)
     )
 
 
-def unknown(scan: Scan, i: int, done: int) -> Match | None:
+def find_unknown_tag(scan: Scan, i: int, covered_until: int) -> Match | None:
     """A tag like those that are known, with an end that is not."""
     index = scan.index
-    if not index.labels or not index.readings(scan.words[i]):
+    if not index.labels or not index.read_word(scan.words[i]):
         return None
     for length in index.heads.get(fold(scan.words[i]), ()):
         last = i + length - 1
@@ -93,7 +93,7 @@ def unknown(scan: Scan, i: int, done: int) -> Match | None:
             if scan.gaps[last] != infix or not (head or tail or "_" in infix):
                 continue
             a, b = start - len(head), end + len(tail)
-            if a >= done and scan.text[a:start] == head and scan.text[end:b] == tail:
+            if a >= covered_until and scan.text[a:start] == head and scan.text[end:b] == tail:
                 if not head and scan.text[a - 1 : a] == "_":
                     continue
                 if not scan.final and b + 4 > len(scan.text):

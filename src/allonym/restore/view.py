@@ -44,32 +44,32 @@ class View:
         self._to: list[int] = []  # ... the text is at that place
         self._marks: list[tuple[int, int, str]] = []  # start and end of an escape in the text, and its kind
         if SPECIAL.search(raw) is not None:
-            self._undo()
+            self._decode_escapes()
 
-    def _undo(self) -> None:
-        raw, done, size = self.raw, 0, 0
+    def _decode_escapes(self) -> None:
+        raw, raw_position, size = self.raw, 0, 0
         pieces: list[str] = []
         for special in SPECIAL.finditer(raw):
             start = special.start()
-            if start < done:
+            if start < raw_position:
                 continue
             sign, kind, end = "", "invisible", start + 1
             if raw[start] in "&\\%":
                 match = _ESCAPE.match(raw, start)
                 if match is None:
                     continue
-                sign, kind = _meaning(match[0])
+                sign, kind = _decode_escape(match[0])
                 if not sign:
                     continue
                 end = match.end()
-            pieces += (raw[done:start], sign)
-            size += start - done + len(sign)
+            pieces += (raw[raw_position:start], sign)
+            size += start - raw_position + len(sign)
             self._at.append(size)
             self._to.append(end)
             self._marks.append((start, end, kind))
-            done = end
+            raw_position = end
         if pieces:
-            self.text = "".join((*pieces, raw[done:]))
+            self.text = "".join((*pieces, raw[raw_position:]))
 
     def start(self, place: int) -> int:
         """Where in the text the character at ``place`` begins."""
@@ -87,30 +87,30 @@ class View:
             return self._to[i]
         return place if i == 0 else self._to[i - 1] + place - self._at[i - 1]
 
-    def begins(self, start: int, end: int, text: str) -> int:
+    def find_beginning(self, start: int, end: int, text: str) -> int:
         """Where a stretch begins that says ``text``: past the backslashes, where that stands after them as it is.
 
         Who escapes its bracket escapes more of it. Backslashes before one that is as it was are the text's own.
         """
-        at = end - len(text)
-        if start < at and self.raw.startswith(text, at) and not self.raw[start:at].strip("\\"):
-            return at
+        position = end - len(text)
+        if start < position and self.raw.startswith(text, position) and not self.raw[start:position].strip("\\"):
+            return position
         return start
 
-    def kinds(self, start: int, end: int) -> tuple[tuple[str, str], ...]:
+    def list_escapes(self, start: int, end: int) -> tuple[tuple[str, str], ...]:
         """The escapes (kind, as written) within a stretch of the text."""
         if not self._marks:
             return ()
         i = bisect_left(self._marks, (start, 0, ""))
-        found: dict[tuple[str, str], None] = {}
+        escapes: dict[tuple[str, str], None] = {}
         while i < len(self._marks) and self._marks[i][0] < end:
             a, b, kind = self._marks[i]
-            found[kind, self.raw[a:b]] = None
+            escapes[kind, self.raw[a:b]] = None
             i += 1
-        return tuple(found)
+        return tuple(escapes)
 
 
-def _meaning(escape: str) -> tuple[str, str]:
+def _decode_escape(escape: str) -> tuple[str, str]:
     """The one character that an escape stands for, and the kind of escape; empty where it stands for none."""
     if escape[0] == "&":
         sign = html.unescape(f"&{escape[1:-1].rpartition(';')[2]};")
@@ -125,7 +125,7 @@ def _meaning(escape: str) -> tuple[str, str]:
     return rest, "json" if rest in '"/' else "markdown"
 
 
-def escaped(text: str, kinds: tuple[tuple[str, str], ...]) -> str:
+def escape_like(text: str, kinds: tuple[tuple[str, str], ...]) -> str:
     """``text`` escaped as a place is whose escapes are ``kinds``, so that what holds it stays valid.
 
     Markdown shows text without escapes just as well, so nothing is escaped for it.
@@ -135,20 +135,20 @@ def escaped(text: str, kinds: tuple[tuple[str, str], ...]) -> str:
         levels = max(written.count(";") for kind, written in kinds if kind == "html")
         numeric = [written for kind, written in kinds if kind == "html" and "#" in written]
         for _ in range(levels):
-            text = html.escape(text) if not numeric else _SPECIAL.sub(partial(_numbered, numeric[0]), text)
+            text = html.escape(text) if not numeric else _SPECIAL.sub(partial(_format_numeric_escape, numeric[0]), text)
     if "json" in named:
         ascii_only = any("u" in written for kind, written in kinds if kind == "json")
         levels = max(len(written) - len(written.lstrip("\\")) for kind, written in kinds if kind == "json")
         for _ in range(1 if levels < 3 else 2):
-            text = json.dumps(text, ensure_ascii=ascii_only or not _encodable(text))[1:-1]
+            text = json.dumps(text, ensure_ascii=ascii_only or not _is_encodable(text))[1:-1]
     if "url" in named:
         text = quote(text.encode("utf-8", "surrogatepass"), safe="")
     return text
 
 
-def _numbered(like: str, sign: re.Match[str]) -> str:
+def _format_numeric_escape(like: str, sign: re.Match[str]) -> str:
     return f"&#x{ord(sign[0]):x};" if "x" in like.lower() else f"&#{ord(sign[0])};"
 
 
-def _encodable(text: str) -> bool:
+def _is_encodable(text: str) -> bool:
     return text.isascii() or not any("\ud800" <= c <= "\udfff" for c in text)

@@ -29,7 +29,7 @@ AFTER_APOSTROPHE |= {"ie": 4, "ów": 0, "om": 1, "ami": 3, "ach": 4}
 """Endings that Polish puts to foreign names after an apostrophe, and their cases."""
 
 
-def one_slip(a: str, b: str) -> bool:
+def is_one_slip(a: str, b: str) -> bool:
     """Return whether one insertion, deletion, substitution or swap of neighbours makes one word of the other."""
     return a != b and (near(a, b) or has_swapped_letters(a, b, least=2))
 
@@ -44,13 +44,13 @@ def common_words() -> frozenset[str]:
 class Ending(NamedTuple):
     """An inflected form: language, class and which column of ``endings.tsv``.
 
-    An empty class is that of the word that is to be inflected. ``kept`` is an ending that is put as it stood.
+    An empty class is that of the word that is to be inflected. ``kept_letters`` is an ending that is put as it stood.
     """
 
     language: str
     kind: str
     case: int
-    kept: str = ""
+    kept_letters: str = ""
 
 
 class _Row(NamedTuple):
@@ -61,7 +61,7 @@ class _Row(NamedTuple):
 
 
 @lru_cache(maxsize=1)
-def _rows() -> tuple[_Row, ...]:
+def _read_rows() -> tuple[_Row, ...]:
     lines = (files("allonym.restore") / "endings.tsv").read_text(encoding="utf-8").splitlines()
     out = []
     for line in lines:
@@ -73,20 +73,20 @@ def _rows() -> tuple[_Row, ...]:
 
 
 @lru_cache(maxsize=1)
-def _by_ending() -> dict[str, tuple[tuple[str, Ending], ...]]:
-    found: dict[str, dict[str, Ending]] = {}
-    for row in _rows():
+def _group_by_ending() -> dict[str, tuple[tuple[str, Ending], ...]]:
+    table: dict[str, dict[str, Ending]] = {}
+    for row in _read_rows():
         for case, forms in enumerate(row.forms):
             for form in forms:
                 if form != row.base:
-                    kept = form if row.language == "de" else ""
-                    found.setdefault(form, {}).setdefault(row.base, Ending(row.language, row.kind, case, kept))
-    return {form: tuple(bases.items()) for form, bases in found.items()}
+                    kept_form = form if row.language == "de" else ""
+                    table.setdefault(form, {}).setdefault(row.base, Ending(row.language, row.kind, case, kept_form))
+    return {form: tuple(bases.items()) for form, bases in table.items()}
 
 
-def bases(word: str) -> Iterator[tuple[str, Ending]]:
+def find_bases(word: str) -> Iterator[tuple[str, Ending]]:
     """What a word in small letters may be an inflected form of, with the ending that it has then."""
-    table = _by_ending()
+    table = _group_by_ending()
     for size in range(min(LONGEST_ENDING, len(word) - 2) + 1):
         stem = word[: len(word) - size]
         for base, ending in table.get(word[len(word) - size :], ()):
@@ -101,16 +101,16 @@ def _own_kind(low: str) -> str:
     return "m" if low[-1] not in "eiouyąęéíóú" or low.endswith(("ski", "cki", "dzki")) else ""
 
 
-def inflected(word: str, ending: Ending) -> str:
+def inflect_word(word: str, ending: Ending) -> str:
     """Another name with the same ending; as it is where its class has no such form."""
     low = word.lower()
     kind = ending.kind or _own_kind(low)
-    if ending.kept:
-        if ending.kept in "sS" and word[-1:].lower() in "sßxz":
+    if ending.kept_letters:
+        if ending.kept_letters in "sS" and word[-1:].lower() in "sßxz":
             return word
-        return word + ending.kept
+        return word + ending.kept_letters
     best: _Row | None = None
-    for row in _rows():
+    for row in _read_rows():
         if row.language != ending.language or row.kind != kind or not low.endswith(row.base):
             continue
         if not row.base and low[-1:] in "aeiouyóąę":

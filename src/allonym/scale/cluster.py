@@ -1,7 +1,7 @@
 """Ray, started quietly: no usage statistics, no dashboard, no lines from workers, and a password on its sockets.
 
 Ray talks through sockets, also on one machine. Nothing here is imported, and no socket opened, unless a caller asks for
-Ray. Its sockets listen on all addresses of the machine; the cluster that :func:`connected` starts for itself takes no
+Ray. Its sockets listen on all addresses of the machine; the cluster that :func:`connect_ray` starts for itself takes no
 connection without a token made for it, where Ray knows tokens (2.52 or later) and was not imported before.
 """
 
@@ -40,7 +40,7 @@ def import_ray() -> Any:
 
 
 @contextmanager
-def connected(workers: int | None = None, store: int = _STORE) -> Iterator[Any]:
+def connect_ray(workers: int | None = None, store: int = _STORE) -> Iterator[Any]:
     """The module ray, connected; what was not connected before is disconnected at the end.
 
     The cluster is, in this order: the one that the caller is connected to; the one that ``RAY_ADDRESS`` names; one that
@@ -100,6 +100,6 @@ def _check_address(address: str) -> None:
         raise UsageError(f"RAY_ADDRESS: no cluster answers there ({type(error).__name__})") from None
 
 
-def processors(ray: Any) -> int:
+def count_processors(ray: Any) -> int:
     """How many processors the cluster has now, 1 at least."""
     return max(1, int(ray.cluster_resources().get("CPU", 1)))

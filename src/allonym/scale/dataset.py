@@ -27,8 +27,8 @@ class _Actor:
 
     def __call__(self, table: pa.Table) -> pa.Table:
         arrow = import_arrow()
-        made = [self.kernel(batch) for batch in table.to_batches()]
-        return arrow.Table.from_batches(made, schema=self.kernel.schema(table.schema))
+        batches = [self.kernel(batch) for batch in table.to_batches()]
+        return arrow.Table.from_batches(batches, schema=self.kernel.schema(table.schema))
 
 
 def anonymize_dataset(
@@ -78,9 +78,9 @@ def anonymize_dataset(
     if gpus and not ray.cluster_resources().get("GPU"):
         raise UsageError("gpus are asked for, and the cluster has none")
     kernel = Kernel(Policy.load(policy), tuple(columns), id_column, key, plan_column, error_column)
-    known = dataset.schema(fetch_if_missing=False)
-    if known is not None:
-        kernel.check(known.names)
+    schema = dataset.schema(fetch_if_missing=False)
+    if schema is not None:
+        kernel.check(schema.names)
     from ray.data import ActorPoolStrategy
 
     if concurrency is None:

@@ -31,7 +31,7 @@ from allonym.files.runreport import RunReport, make_report
 from allonym.files.tasks import BATCH
 from allonym.plan import digest
 from allonym.policy import Policy
-from allonym.scale.cluster import connected, processors
+from allonym.scale.cluster import connect_ray, count_processors
 from allonym.scale.listing import Listing, check_targets, list_files
 from allonym.scale.partitions import OPEN, Outcome, Schedule, Step, Worker, read_note, usual_size
 from allonym.scale.storage import Disk, is_uri
@@ -137,17 +137,21 @@ def anonymize_on_ray(
     try:
         check_targets(listing, extras, overwrite, fresh=not journal.resumed)
         schedule = Schedule(listing.items, partition_size)
-        worker = Worker(job, listing.folder, listing.storage, journal.own, partition_size, batch_size)
+        worker = Worker(job, listing.folder, listing.storage, journal.state_of_run, partition_size, batch_size)
         keep = True
-        with connected(workers) as ray:
-            _work(ray, worker, schedule, workers or processors(ray), partial(_told, progress, total))
-        made = _gather(listing, journal.own, schedule.count, job, quarantine, plans, settings, began)
+        with connect_ray(workers) as ray:
+            _run_steps(
+                ray, worker, schedule, workers or count_processors(ray), partial(_report_progress, progress, total)
+            )
+        run_report = _gather_outputs(
+            listing, journal.state_of_run, schedule.count, job, quarantine, plans, settings, began
+        )
         if report is not None:
             written = PartFile(Path(report))
-            written.write(made.to_json().encode())
+            written.write(run_report.to_json().encode())
             written.finish()
         keep = False
-        return made
+        return run_report
     except (DataError, UsageError):
         keep = journal.resumed
         raise
@@ -155,16 +159,16 @@ def anonymize_on_ray(
         journal.close(keep=keep)
 
 
-def _told(progress: Advance | None, total: int, done: int) -> None:
+def _report_progress(progress: Advance | None, total: int, bytes_done: int) -> None:
     if progress:
-        progress(min(done, total), total or None)
+        progress(min(bytes_done, total), total or None)
 
 
 class _Remembered:
     """What an interrupted run left: its journal beside a local target, else the same line as an object.
 
-    Parts and notes lie in a folder of the run's ``own``: where another run begins in its place, a worker of the old one
-    that has not ended yet gives it nothing.
+    Parts and notes lie in the folder ``state_of_run``, which belongs to one run. If another run begins in its place, a
+    worker of the old run that has not ended yet does not disturb it.
     """
 
     def __init__(
@@ -175,11 +179,11 @@ class _Remembered:
         if isinstance(self.storage, Disk):
             self._journal = Journal(Path(listing.target), identity, key, resume=resume, overwrite=overwrite)
             self.resumed = self._journal.resumed
-            self.own = f"{self.state}/{self._journal.salt}"
-            self.storage.clear(f"{self.own}/scratch" if self.resumed else self.state)
-            for folder in (self.state, self.own):
+            self.state_of_run = f"{self.state}/{self._journal.salt}"
+            self.storage.clear(f"{self.state_of_run}/scratch" if self.resumed else self.state)
+            for folder in (self.state, self.state_of_run):
                 Path(folder).mkdir(mode=0o700, exist_ok=True)
-            self.storage.write(f"{self.own}/{OPEN}", b"1")
+            self.storage.write(f"{self.state_of_run}/{OPEN}", b"1")
             return
         head = self.storage.read(f"{self.state}/run.json")
         if head is not None and not resume and not overwrite:
@@ -192,8 +196,8 @@ class _Remembered:
             begun = new_head(identity, key)
             self.storage.clear(self.state)
             self.storage.write(f"{self.state}/run.json", json.dumps(begun).encode())
-        self.own = f"{self.state}/{begun['salt']}"
-        self.storage.write(f"{self.own}/{OPEN}", b"1")
+        self.state_of_run = f"{self.state}/{begun['salt']}"
+        self.storage.write(f"{self.state_of_run}/{OPEN}", b"1")
 
     def close(self, *, keep: bool) -> None:
         if not keep:
@@ -212,20 +216,20 @@ class _Seat:
     def version(self) -> str:
         return __version__
 
-    def do(self, step: Step) -> Outcome:
-        return self.worker.do(step)
+    def do_step(self, step: Step) -> Outcome:
+        return self.worker.do_step(step)
 
 
-def _work(ray: Any, worker: Worker, schedule: Schedule, workers: int, told: Callable[[int], None]) -> None:
+def _run_steps(ray: Any, worker: Worker, schedule: Schedule, workers: int, report: Callable[[int], None]) -> None:
     """Hand out all steps; at most one is under way for each actor."""
     actor = ray.remote(num_cpus=1, max_restarts=-1, max_task_retries=RETRIES)(_Seat)
     # What is large does not travel with the actor, and must not be gone when one is started again.
-    held = ray.put(worker) if len(pickle.dumps(worker)) > _INLINE else worker
-    seats = [actor.remote(held) for _ in range(workers)]
+    shared_worker = ray.put(worker) if len(pickle.dumps(worker)) > _INLINE else worker
+    seats = [actor.remote(shared_worker) for _ in range(workers)]
     # Nothing is given to a seat that nobody sits on yet.
     busy: dict[Any, tuple[Any, Step | None]] = {seat.version.remote(): (seat, None) for seat in seats}
     try:
-        _hand_out(ray, busy, schedule, told)
+        _hand_out(ray, busy, schedule, report)
     finally:
         for seat in seats:  # what is still under way must not outlive the state that it belongs to
             ray.kill(seat)
@@ -234,14 +238,14 @@ def _work(ray: Any, worker: Worker, schedule: Schedule, workers: int, told: Call
 
 
 def _hand_out(
-    ray: Any, busy: dict[Any, tuple[Any, Step | None]], schedule: Schedule, told: Callable[[int], None]
+    ray: Any, busy: dict[Any, tuple[Any, Step | None]], schedule: Schedule, report: Callable[[int], None]
 ) -> None:
     idle: list[Any] = []
-    working, done = 0, 0
+    working, bytes_done = 0, 0
     while True:
-        while idle and (step := schedule.next()) is not None:
+        while idle and (step := schedule.next_step()) is not None:
             seat = idle.pop()
-            busy[seat.do.remote(step)] = (seat, step)
+            busy[seat.do_step.remote(step)] = (seat, step)
             working += 1
         if not working and len(idle) > 0:
             return
@@ -263,11 +267,11 @@ def _hand_out(
             working -= 1
             if came.error is not None:
                 raise came.error
-            done += schedule.done(step, came)
-            told(done)
+            bytes_done += schedule.finish_step(step, came)
+            report(bytes_done)
 
 
-def _gather(
+def _gather_outputs(
     listing: Listing,
     state: str,
     count: int,

@@ -65,7 +65,7 @@ class Kernel:
 
     def schema(self, schema: pa.Schema) -> pa.Schema:
         """The schema of what comes out for what goes in; raises as the kernel would."""
-        return self(_empty(schema)).schema
+        return self(_make_empty_batch(schema)).schema
 
     def check(self, names: Sequence[str]) -> None:
         """Raises :class:`UsageError` where columns are missing, named twice, or those that are added exist."""
@@ -79,7 +79,7 @@ class Kernel:
                 raise UsageError(f"column {name!r} exists already; choose another name for the added column")
 
 
-def _empty(schema: pa.Schema) -> pa.RecordBatch:
+def _make_empty_batch(schema: pa.Schema) -> pa.RecordBatch:
     arrow = import_arrow()
     return arrow.RecordBatch.from_arrays([arrow.array([], f.type) for f in schema], schema=schema)
 
@@ -132,34 +132,34 @@ def anonymize_frame(
     return cast(F, treat(frame, kernel, workers, batch_rows, connection))
 
 
-def _batches(batches: Iterable[Any], kernel: Kernel, workers: int) -> Iterator[Any]:
-    return run_ordered(_call, batches, kernel, workers)
+def _anonymize_batches(batches: Iterable[Any], kernel: Kernel, workers: int) -> Iterator[Any]:
+    return run_ordered(_call_kernel, batches, kernel, workers)
 
 
-def _call(kernel: Kernel, batch: Any) -> Any:
+def _call_kernel(kernel: Kernel, batch: Any) -> Any:
     return kernel(batch)
 
 
-def _table(table: Any, kernel: Kernel, workers: int, rows: int, connection: Any) -> Any:
+def _anonymize_table(table: Any, kernel: Kernel, workers: int, rows: int, connection: Any) -> Any:
     kernel.check(table.schema.names)
-    made = list(_batches(table.to_batches(max_chunksize=rows), kernel, workers))
-    return import_arrow().Table.from_batches(made, schema=kernel.schema(table.schema))
+    batches = list(_anonymize_batches(table.to_batches(max_chunksize=rows), kernel, workers))
+    return import_arrow().Table.from_batches(batches, schema=kernel.schema(table.schema))
 
 
-def _batch(batch: Any, kernel: Kernel, workers: int, rows: int, connection: Any) -> Any:
-    table = _table(import_arrow().Table.from_batches([batch]), kernel, workers, rows, connection)
-    made = table.combine_chunks().to_batches()
-    return made[0] if made else _empty(table.schema)
+def _anonymize_one_batch(batch: Any, kernel: Kernel, workers: int, rows: int, connection: Any) -> Any:
+    table = _anonymize_table(import_arrow().Table.from_batches([batch]), kernel, workers, rows, connection)
+    batches = table.combine_chunks().to_batches()
+    return batches[0] if batches else _make_empty_batch(table.schema)
 
 
-def _reader(reader: Any, kernel: Kernel, workers: int, rows: int, connection: Any) -> Any:
+def _anonymize_reader(reader: Any, kernel: Kernel, workers: int, rows: int, connection: Any) -> Any:
     kernel.check(reader.schema.names)
-    small = (batch.slice(at, rows) for batch in reader for at in range(0, batch.num_rows, rows))
-    made = _batches(small, kernel, workers)
-    return import_arrow().RecordBatchReader.from_batches(kernel.schema(reader.schema), made)
+    small = (batch.slice(offset, rows) for batch in reader for offset in range(0, batch.num_rows, rows))
+    batches = _anonymize_batches(small, kernel, workers)
+    return import_arrow().RecordBatchReader.from_batches(kernel.schema(reader.schema), batches)
 
 
-def _pandas(frame: Any, kernel: Kernel, workers: int, rows: int, connection: Any) -> Any:
+def _anonymize_pandas(frame: Any, kernel: Kernel, workers: int, rows: int, connection: Any) -> Any:
     arrow = import_arrow()
     kernel.check(list(frame.columns))
     try:
@@ -167,29 +167,29 @@ def _pandas(frame: Any, kernel: Kernel, workers: int, rows: int, connection: Any
     except (arrow.ArrowException, TypeError):  # Arrow's message quotes the value
         raise UsageError(f"the columns {', '.join(kernel.read)} must hold text and missing values only") from None
     # A column without any value has the type null.
-    for at, name in enumerate(table.schema.names):
+    for index, name in enumerate(table.schema.names):
         if arrow.types.is_null(table.schema.field(name).type):
-            table = table.set_column(at, name, table.column(name).cast(arrow.string()))
-    made = _table(table, kernel, workers, rows, connection)
+            table = table.set_column(index, name, table.column(name).cast(arrow.string()))
+    result = _anonymize_table(table, kernel, workers, rows, connection)
     out = frame.copy()
     for name in (*kernel.columns, *kernel.added):
-        values = made.column(name).to_pylist()
+        values = result.column(name).to_pylist()
         had = frame[name].dtype if name in kernel.columns else None
         kind = object if had is None or str(had) == "category" else had
         out[name] = type(frame[kernel.columns[0]])(values, index=frame.index, dtype=kind)
     return out
 
 
-def _polars(frame: Any, kernel: Kernel, workers: int, rows: int, connection: Any) -> Any:
+def _anonymize_polars(frame: Any, kernel: Kernel, workers: int, rows: int, connection: Any) -> Any:
     import polars
 
     kernel.check(frame.columns)
-    made = _table(frame.select(kernel.read).to_arrow(), kernel, workers, rows, connection)
-    treated: Any = polars.from_arrow(made.select([*kernel.columns, *kernel.added]))
+    result = _anonymize_table(frame.select(kernel.read).to_arrow(), kernel, workers, rows, connection)
+    treated: Any = polars.from_arrow(result.select([*kernel.columns, *kernel.added]))
     return frame.with_columns(treated.get_columns())
 
 
-def _lazy(frame: Any, kernel: Kernel, workers: int, rows: int, connection: Any) -> Any:
+def _anonymize_lazy_frame(frame: Any, kernel: Kernel, workers: int, rows: int, connection: Any) -> Any:
     import polars
 
     schema = frame.collect_schema()
@@ -197,29 +197,29 @@ def _lazy(frame: Any, kernel: Kernel, workers: int, rows: int, connection: Any) 
     schema = {**schema, **dict.fromkeys((*kernel.columns, *kernel.added), polars.String)}
     # What is asked of the result must not be asked of the originals instead.
     return frame.map_batches(
-        lambda some: _polars(some, kernel, workers, rows, connection),
+        lambda some: _anonymize_polars(some, kernel, workers, rows, connection),
         schema=schema,
         predicate_pushdown=False,
         projection_pushdown=False,
     )
 
 
-def _duckdb(relation: Any, kernel: Kernel, workers: int, rows: int, connection: Any) -> Any:
+def _anonymize_duckdb(relation: Any, kernel: Kernel, workers: int, rows: int, connection: Any) -> Any:
     import duckdb
 
     kernel.check(relation.columns)
     read = getattr(relation, "to_arrow_reader", None) or relation.fetch_record_batch  # before DuckDB 1.4
-    reader = _reader(read(rows), kernel, workers, rows, connection)
+    reader = _anonymize_reader(read(rows), kernel, workers, rows, connection)
     # A relation may be read more than once, a reader may not.
     return (connection or duckdb).from_arrow(reader.read_all())
 
 
 _KINDS: dict[str, Callable[[Any, Kernel, int, int, Any], Any]] = {
-    "pyarrow.Table": _table,
-    "pyarrow.RecordBatch": _batch,
-    "pyarrow.RecordBatchReader": _reader,
-    "pandas.DataFrame": _pandas,
-    "polars.DataFrame": _polars,
-    "polars.LazyFrame": _lazy,
-    "duckdb.DuckDBPyRelation": _duckdb,
+    "pyarrow.Table": _anonymize_table,
+    "pyarrow.RecordBatch": _anonymize_one_batch,
+    "pyarrow.RecordBatchReader": _anonymize_reader,
+    "pandas.DataFrame": _anonymize_pandas,
+    "polars.DataFrame": _anonymize_polars,
+    "polars.LazyFrame": _anonymize_lazy_frame,
+    "duckdb.DuckDBPyRelation": _anonymize_duckdb,
 }

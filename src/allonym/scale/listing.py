@@ -9,9 +9,9 @@ from typing import Any, cast
 
 from allonym.errors import DataError, UsageError
 from allonym.files.formats import format_of, get_format
-from allonym.files.items import Item, check_apart, check_free, list_items
+from allonym.files.items import Item, check_free, check_separate, list_items
 from allonym.files.record import Format
-from allonym.scale.storage import Disk, Remote, Storage, Stored, locate
+from allonym.scale.storage import Disk, Remote, Storage, Stored, locate_storage
 
 _NOWHERE = Path(os.devnull, "folder")
 
@@ -52,8 +52,8 @@ def list_files(source: str | Path, target: str | Path, format: str | None) -> Li
     """
     if str(source) == "-" or str(target) == "-":
         raise UsageError("the Ray runner reads and writes files; for a pipe leave out --runner ray")
-    reads, path = locate(source)
-    writes, to = locate(target)
+    reads, path = locate_storage(source)
+    writes, to = locate_storage(target)
     if not PurePosixPath(to).name or (isinstance(writes, Remote) and "/" not in to):
         raise UsageError("the target must be a file or folder within a bucket or a disk, not all of it")
     if isinstance(reads, Disk) and isinstance(writes, Disk):
@@ -63,23 +63,23 @@ def list_files(source: str | Path, target: str | Path, format: str | None) -> Li
     if isinstance(reads, Disk):
         items, folder = list_items(path, _NOWHERE if Path(path).is_dir() else "-", format)
     else:
-        held = cast(Remote, reads)
-        items, folder = _remote(held, path, format)
-        if isinstance(writes, Remote) and writes.filesystem.equals(held.filesystem):
+        remote_storage = cast(Remote, reads)
+        items, folder = _list_remote(remote_storage, path, format)
+        if isinstance(writes, Remote) and writes.filesystem.equals(remote_storage.filesystem):
             if to == path:
                 raise UsageError("source and target are the same; the source is never changed")
             if folder and PurePosixPath(path) in PurePosixPath(to).parents:
                 raise UsageError("the target lies inside the source")
     if not folder and (str(target).partition("?")[0].endswith("/") or writes.is_folder(to)):
         to = str(PurePosixPath(to, items[0].name))
-    return Listing([_towards(item, to, folder) for item in items], folder, writes, to)
+    return Listing([_make_item(item, to, folder) for item in items], folder, writes, to)
 
 
-def _remote(storage: Remote, path: str, format: str | None) -> tuple[list[Item], bool]:
+def _list_remote(storage: Remote, path: str, format: str | None) -> tuple[list[Item], bool]:
     size = storage.size(path)
     if size is not None:
         name = PurePosixPath(path).name
-        kind, packed = _kind(name, format)
+        kind, packed = _choose_format(name, format)
         return [Item(name, cast(Any, Stored(storage, path)), None, kind, packed, size=size)], False
     if not storage.is_folder(path):
         raise UsageError(f"there is no file or folder {path}")
@@ -89,18 +89,18 @@ def _remote(storage: Remote, path: str, format: str | None) -> tuple[list[Item],
             continue
         where = cast(Any, Stored(storage, str(PurePosixPath(path, name))))
         try:
-            kind, packed = _kind(name, format)
+            kind, packed = _choose_format(name, format)
             items.append(Item(name, where, None, kind, packed, packed, size))
         except DataError as error:
             items.append(Item(name, where, None, None, size=size, refused=str(error)))
     return sorted(items, key=lambda item: item.name), True
 
 
-def _kind(name: str, format: str | None) -> tuple[Format, bool]:
+def _choose_format(name: str, format: str | None) -> tuple[Format, bool]:
     return (get_format(format), name.lower().endswith(".gz")) if format else format_of(PurePosixPath(name).name)
 
 
-def _towards(item: Item, to: str, folder: bool) -> Item:
+def _make_item(item: Item, to: str, folder: bool) -> Item:
     target = Path(to, item.name) if folder else Path(to)
     return replace(item, target=target, pack=item.packed if folder else to.lower().endswith(".gz"))
 
@@ -116,9 +116,9 @@ def check_targets(listing: Listing, extras: list[Path], overwrite: bool, *, fres
     """
     local = isinstance(listing.storage, Disk)
     sources = [item for item in listing.items if isinstance(item.source, Path)]
-    check_apart([item if local else replace(item, target=None) for item in sources], extras)
+    check_separate([item if local else replace(item, target=None) for item in sources], extras)
     if not fresh or overwrite:
         return
     check_free([item.target for item in listing.items] if local else [], extras, overwrite)
-    if not local and (found := listing.storage.existing(str(item.target) for item in listing.items)):
-        raise UsageError(f"{found} exists; overwrite replaces it")
+    if not local and (existing_target := listing.storage.existing(str(item.target) for item in listing.items)):
+        raise UsageError(f"{existing_target} exists; overwrite replaces it")

@@ -26,7 +26,7 @@ from allonym.errors import AllonymError, UsageError
 from allonym.files.items import Item
 from allonym.files.record import Chunk, Failure, Job, Tally, Treated
 from allonym.files.run import Run
-from allonym.files.tasks import BATCH, Place, Stretch, read_tasks, work
+from allonym.files.tasks import BATCH, Place, Stretch, anonymize_task, read_tasks
 from allonym.scale.storage import Storage
 
 PARTITION = 1 << 20
@@ -72,7 +72,7 @@ class Outcome:
     error: AllonymError | None = None
     slices: tuple[Slice, ...] = ()
     more: int | None = None
-    done: bool = False
+    is_done: bool = False
 
 
 def usual_size(total: int) -> int:
@@ -85,7 +85,7 @@ def usual_size(total: int) -> int:
     return max(BATCH, min(most, total >> 8))
 
 
-def groups(items: Sequence[Item], size: int) -> Iterator[Step]:
+def group_files(items: Sequence[Item], size: int) -> Iterator[Step]:
     """The first step of each group of files, in order; it depends on names, formats and sizes alone."""
     number, total = 0, 0
     some: list[Item] = []
@@ -105,7 +105,7 @@ def groups(items: Sequence[Item], size: int) -> Iterator[Step]:
         yield Step("group", number, tuple(some), weight=total)
 
 
-def _bytes(step: Step) -> int:
+def _count_bytes(step: Step) -> int:
     return sum(item.size for item in step.items)
 
 
@@ -116,31 +116,38 @@ class Schedule:
     """
 
     def __init__(self, items: Sequence[Item], size: int) -> None:
-        steps = list(groups(items, size))
+        steps = list(group_files(items, size))
         self.count = len(steps)
         # What is large comes first, so that none of it is waited for alone.
-        large = sorted((s for s in steps if _bytes(s) > size), key=_bytes, reverse=True)
-        self._groups = chain(large, (s for s in steps if _bytes(s) <= size))
+        large = sorted((s for s in steps if _count_bytes(s) > size), key=_count_bytes, reverse=True)
+        self._groups = chain(large, (s for s in steps if _count_bytes(s) <= size))
         self._ready: deque[Step] = deque()
         self._open: dict[int, list[int]] = {}
 
-    def next(self) -> Step | None:
+    def next_step(self) -> Step | None:
         """A step that can be done now; None: there is none until another one is done, or at all."""
         if self._ready:
             return self._ready.popleft()
         return next(self._groups, None)
 
-    def done(self, step: Step, outcome: Outcome) -> int:
+    def finish_step(self, step: Step, outcome: Outcome) -> int:
         """Take note of what a step came to; returns how many bytes of the source are done with it."""
         item, group = step.items[0], step.group
         if step.kind == "cut":
-            if outcome.done:
+            if outcome.is_done:
                 return item.size
             waiting = self._open.setdefault(group, [0, -1])
             waiting[0] += len(outcome.slices)
             steps = [
-                Step("slice", group, step.items, step.part + n, *one, weight=(one[1] or item.size) - one[0])
-                for n, one in enumerate(outcome.slices)
+                Step(
+                    "slice",
+                    group,
+                    step.items,
+                    step.part + n,
+                    *slice_outcome,
+                    weight=(slice_outcome[1] or item.size) - slice_outcome[0],
+                )
+                for n, slice_outcome in enumerate(outcome.slices)
             ]
             parts = step.part + len(steps)
             if outcome.more is None:
@@ -177,39 +184,39 @@ class Worker:
     size: int = PARTITION
     batch: int = BATCH
 
-    def do(self, step: Step) -> Outcome:
+    def do_step(self, step: Step) -> Outcome:
         """Do a step. What goes wrong comes back as an error that quotes no document."""
         try:
             return cast(Outcome, getattr(self, f"_{step.kind}")(step))
         except AllonymError as error:
             return Outcome(error=error)
         except OSError as error:
-            told = f"{type(error).__name__}{f', error {error.errno}' if error.errno else ''}"
-            return Outcome(error=AllonymError(f"a worker could not read or write ({told})"))
+            failure = f"{type(error).__name__}{f', error {error.errno}' if error.errno else ''}"
+            return Outcome(error=AllonymError(f"a worker could not read or write ({failure})"))
         except Exception as error:  # it goes through the cluster's logs, and a foreign message may quote a document
             return Outcome(error=AllonymError(f"{type(error).__name__} in a worker"))
 
-    def _group(self, step: Step) -> Outcome:
-        if not self._intact(step):
+    def _do_group(self, step: Step) -> Outcome:
+        if not self._is_intact(step):
             with self.storage.scratch(self.state) as scratch:
-                run = self._run(step.items, scratch)
+                run = self._make_run(step.items, scratch)
                 try:
-                    for task in run.tasks(self.batch):
-                        run.take(*work(self.job, task))
-                    self._keep(step, run, scratch)
+                    for task in run.read_tasks(self.batch):
+                        run.write_chunk(*anonymize_task(self.job, task))
+                    self._keep_outputs(step, run, scratch)
                 finally:
                     run.close(keep=False)
-        return Outcome(done=True)
+        return Outcome(is_done=True)
 
-    def _cut(self, step: Step) -> Outcome:
-        if not step.start and self._intact(step):
-            return Outcome(done=True)
+    def _cut_file(self, step: Step) -> Outcome:
+        if not step.start and self._is_intact(step):
+            return Outcome(is_done=True)
         slices: list[Slice] = []
         begin, read = step.start, blake2b(digest_size=32)
         for task in read_tasks(step.items, self.job, self.folder, self.batch, Stretch(start=begin)):
             if task.chunk is None:  # the end, or why there is nothing more to read: the last slice comes to the same
                 break
-            _see(read, task.chunk)
+            _update_digest(read, task.chunk)
             if task.place.end - begin >= self.size:
                 slices.append((begin, task.place.end, read.hexdigest()))
                 begin, read = task.place.end, blake2b(digest_size=32)
@@ -218,21 +225,21 @@ class Worker:
         slices.append((begin, None, read.hexdigest()))
         return Outcome(slices=tuple(slices))
 
-    def _slice(self, step: Step) -> Outcome:
-        path = self._path(step.group, f"-{step.part}.part")
+    def _do_slice(self, step: Step) -> Outcome:
+        path = self._path_of_group(step.group, f"-{step.part}.part")
         with suppress(OSError, ValueError, KeyError), self.storage.open(path) as stream:
             if json.loads(stream.readline())["read"] == step.digest:
                 return Outcome()
         read = blake2b(digest_size=32)
         with self.storage.scratch(self.state) as scratch:
-            made = scratch / "part"
-            with made.open("wb") as out:
+            part_file = scratch / "part"
+            with part_file.open("wb") as out:
                 _write_line(out, {"read": step.digest})
                 stretch = Stretch(start=step.start, end=step.end)
                 for task in read_tasks(step.items, self.job, self.folder, self.batch, stretch):
-                    place, treated = work(self.job, task)
+                    place, treated = anonymize_task(self.job, task)
                     if task.chunk is not None:
-                        _see(read, task.chunk)
+                        _update_digest(read, task.chunk)
                     write_treated(out, place.last, treated)
                     if treated.refused:
                         break
@@ -240,31 +247,31 @@ class Worker:
             if read.hexdigest() != step.digest:
                 raise UsageError(f"{step.items[0].name} has changed while it was read; begin again with overwrite")
             self._check_open()
-            self.storage.put(made, path)
+            self.storage.put(part_file, path)
         return Outcome()
 
-    def _join(self, step: Step) -> Outcome:
-        if not self._intact(step):
+    def _join_slices(self, step: Step) -> Outcome:
+        if not self._is_intact(step):
             with self.storage.scratch(self.state) as scratch:
-                run = self._run(step.items, scratch)
+                run = self._make_run(step.items, scratch)
                 try:
                     for number in range(step.part):
-                        path = self._path(step.group, f"-{number}.part")
+                        path = self._path_of_group(step.group, f"-{number}.part")
                         with self.storage.open(path) as stream:
                             stream.readline()
                             for last, treated in read_treated(stream):
-                                run.take(Place(0, last=last), treated)
-                    self._keep(step, run, scratch)
+                                run.write_chunk(Place(0, last=last), treated)
+                    self._keep_outputs(step, run, scratch)
                 finally:
                     run.close(keep=False)
-        self.storage.delete(self._path(step.group, f"-{number}.part") for number in range(step.part))
-        return Outcome(done=True)
+        self.storage.delete(self._path_of_group(step.group, f"-{number}.part") for number in range(step.part))
+        return Outcome(is_done=True)
 
-    def _run(self, items: Sequence[Item], scratch: Path) -> Run:
+    def _make_run(self, items: Sequence[Item], scratch: Path) -> Run:
         placed = [replace(item, target=scratch / str(n)) for n, item in enumerate(items)]
         return Run(placed, self.job, None, self.folder, scratch / "q", scratch / "p")
 
-    def _keep(self, step: Step, run: Run, scratch: Path) -> None:
+    def _keep_outputs(self, step: Step, run: Run, scratch: Path) -> None:
         """Give what a group came to its place: files, then what was left out, then the note that it is done."""
         run.finish()
         self._check_open()
@@ -272,19 +279,19 @@ class Worker:
         files: list[tuple[str, str, int]] = []
         for n, item in enumerate(step.items):
             if item.name in written:
-                made = scratch / str(n)
-                files.append((item.name, written[item.name], made.stat().st_size))
-                self.storage.put(made, str(item.target))
+                part_file = scratch / str(n)
+                files.append((item.name, written[item.name], part_file.stat().st_size))
+                self.storage.put(part_file, str(item.target))
         sizes = {}
         for name in ("q", "p"):
-            made = scratch / name
-            sizes[name] = made.stat().st_size if made.exists() else 0
+            part_file = scratch / name
+            sizes[name] = part_file.stat().st_size if part_file.exists() else 0
             if sizes[name]:
-                self.storage.put(made, self._path(step.group, f".{name}"))
+                self.storage.put(part_file, self._path_of_group(step.group, f".{name}"))
         note = {"tally": run.tally.to_dict(), "files": files, "refused": run.refused, **sizes}
-        self.storage.write(self._path(step.group, ".json"), json.dumps(note).encode("ascii"))
+        self.storage.write(self._path_of_group(step.group, ".json"), json.dumps(note).encode("ascii"))
 
-    def _intact(self, step: Step) -> bool:
+    def _is_intact(self, step: Step) -> bool:
         """Whether the group is done, and what was written is still there."""
         note = read_note(self.storage, self.state, step.group)
         if note is None:
@@ -298,11 +305,11 @@ class Worker:
         if self.storage.size(f"{self.state}/{OPEN}") is None:
             raise AllonymError("the run has ended")
 
-    def _path(self, group: int, end: str) -> str:
+    def _path_of_group(self, group: int, end: str) -> str:
         return f"{self.state}/{group}{end}"
 
 
-def _see(read: blake2b, chunk: Chunk) -> None:
+def _update_digest(read: blake2b, chunk: Chunk) -> None:
     # With what is known from the file's beginning: a header that changed makes other records of the same bytes.
     read.update(repr(chunk.head).encode("utf-8", "backslashreplace"))
     read.update(chunk.data)
@@ -349,7 +356,7 @@ def read_treated(stream: BinaryIO) -> Iterator[tuple[bool, Treated]]:
             Treated(
                 data,
                 Tally.from_dict(row["tally"]),
-                tuple(Failure(*one) for one in row["failures"]),
+                tuple(Failure(*failure_row) for failure_row in row["failures"]),
                 tuple((id, line, plan) for id, line, plan in row["plans"]),
                 row["lines"],
                 row["refused"],

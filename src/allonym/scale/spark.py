@@ -53,15 +53,17 @@ def anonymize_spark(
     kernel = Kernel(Policy.load(policy), tuple(columns), id_column, key, plan_column, error_column)
     kernel.check(frame.columns)
     fields = list(frame.schema.fields)
-    for at, one in enumerate(fields):
-        if one.name in kernel.columns:
-            if not isinstance(one.dataType, StringType):
-                raise UsageError(f"column {one.name!r} holds {one.dataType.simpleString()}, and text is required")
-            fields[at] = StructField(one.name, one.dataType, True, one.metadata)
+    for index, spark_field in enumerate(fields):
+        if spark_field.name in kernel.columns:
+            if not isinstance(spark_field.dataType, StringType):
+                raise UsageError(
+                    f"column {spark_field.name!r} holds {spark_field.dataType.simpleString()}, and text is required"
+                )
+            fields[index] = StructField(spark_field.name, spark_field.dataType, True, spark_field.metadata)
     fields += [StructField(name, StringType(), True) for name in kernel.added]
 
-    def treat(batches: Iterator[Any]) -> Iterator[Any]:
+    def anonymize_partition(batches: Iterator[Any]) -> Iterator[Any]:
         warnings.simplefilter("ignore")  # they may quote what a package was given
         return map(kernel, batches)
 
-    return frame.mapInArrow(treat, StructType(fields))
+    return frame.mapInArrow(anonymize_partition, StructType(fields))

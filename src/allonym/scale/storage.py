@@ -82,28 +82,28 @@ class Disk:
         return None
 
     def write(self, path: str, data: bytes) -> None:
-        made = Path(path)
-        part = made.with_name(f".{made.name}.{uuid.uuid4().hex}")
+        file = Path(path)
+        part = file.with_name(f".{file.name}.{uuid.uuid4().hex}")
         with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
             stream.write(data)
             stream.flush()
             os.fsync(stream.fileno())
-        os.replace(part, made)
+        os.replace(part, file)
 
     def put(self, file: Path, path: str) -> None:
-        made = Path(path)
+        target = Path(path)
         if file.exists():  # else the run has ended, and what was cleared away must not be made again
-            made.parent.mkdir(parents=True, exist_ok=True)
+            target.parent.mkdir(parents=True, exist_ok=True)
         try:
-            os.replace(file, made)
+            os.replace(file, target)
         except OSError as error:
             if error.errno != errno.EXDEV:
                 raise
-            part = made.with_name(f".{made.name}.{uuid.uuid4().hex}")  # the target is another file system
+            part = target.with_name(f".{target.name}.{uuid.uuid4().hex}")  # the target is another file system
             shutil.copyfile(file, part)
             with part.open("rb") as stream:
                 os.fsync(stream.fileno())
-            os.replace(part, made)
+            os.replace(part, target)
             file.unlink()
 
     def delete(self, paths: Iterable[str]) -> None:
@@ -124,8 +124,8 @@ class Disk:
         """Within the state, so that a worker that is killed leaves nothing elsewhere and files need not be copied."""
         folder = Path(state, "scratch")
         folder.mkdir(mode=0o700, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder, ignore_cleanup_errors=True) as made:
-            yield Path(made)
+        with tempfile.TemporaryDirectory(dir=folder, ignore_cleanup_errors=True) as folder_made:
+            yield Path(folder_made)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +138,8 @@ class Remote:
         return cast(BinaryIO, io.BufferedReader(self.filesystem.open_input_file(path), _BLOCK))
 
     def size(self, path: str) -> int | None:
-        found = self.filesystem.get_file_info(path)
-        return found.size if found.is_file else None
+        info = self.filesystem.get_file_info(path)
+        return info.size if info.is_file else None
 
     def read(self, path: str) -> bytes | None:
         try:
@@ -149,14 +149,14 @@ class Remote:
             return None
 
     def write(self, path: str, data: bytes) -> None:
-        self._send(io.BytesIO(data), len(data), path)
+        self._send_stream(io.BytesIO(data), len(data), path)
 
     def put(self, file: Path, path: str) -> None:
         with file.open("rb") as stream:
-            self._send(stream, file.stat().st_size, path)
+            self._send_stream(stream, file.stat().st_size, path)
         file.unlink()
 
-    def _send(self, stream: BinaryIO, size: int, path: str) -> None:
+    def _send_stream(self, stream: BinaryIO, size: int, path: str) -> None:
         out = self.filesystem.open_output_stream(path, compression=None)
         try:
             while block := stream.read(_BLOCK):
@@ -182,29 +182,29 @@ class Remote:
 
     def existing(self, paths: Iterable[str]) -> str | None:
         listed = list(paths)
-        for at in range(0, len(listed), 1000):
-            for found in self.filesystem.get_file_info(listed[at : at + 1000]):
-                if found.is_file:
-                    return str(found.path)
+        for offset in range(0, len(listed), 1000):
+            for info in self.filesystem.get_file_info(listed[offset : offset + 1000]):
+                if info.is_file:
+                    return str(info.path)
         return None
 
     def is_folder(self, path: str) -> bool:
-        found = self.filesystem.get_file_info(path)
-        return not found.is_file and found.type.name != "NotFound"
+        info = self.filesystem.get_file_info(path)
+        return not info.is_file and info.type.name != "NotFound"
 
     @contextmanager
     def scratch(self, state: str) -> Iterator[Path]:
         """In this machine's folder for temporary files: an object is made in one piece from a file."""
-        with tempfile.TemporaryDirectory(prefix="allonym-", ignore_cleanup_errors=True) as made:
-            yield Path(made)
+        with tempfile.TemporaryDirectory(prefix="allonym-", ignore_cleanup_errors=True) as folder_made:
+            yield Path(folder_made)
 
     def files(self, folder: str) -> Iterator[tuple[str, int]]:
         """(path below the folder, bytes) of each file below it."""
         from pyarrow.fs import FileSelector
 
-        for found in self.filesystem.get_file_info(FileSelector(folder, recursive=True)):
-            if found.is_file:
-                yield str(PurePosixPath(found.path).relative_to(folder)), found.size
+        for info in self.filesystem.get_file_info(FileSelector(folder, recursive=True)):
+            if info.is_file:
+                yield str(PurePosixPath(info.path).relative_to(folder)), info.size
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +224,7 @@ def is_uri(where: str | Path) -> bool:
     return _SCHEME.match(str(where)) is not None
 
 
-def locate(where: str | Path) -> tuple[Storage, str]:
+def locate_storage(where: str | Path) -> tuple[Storage, str]:
     """The storage of a path or URI, and the path in it.
 
     Raises:
@@ -232,10 +232,10 @@ def locate(where: str | Path) -> tuple[Storage, str]:
             since a URI may hold a key.
         MissingExtra: pyarrow is not installed.
     """
-    found = _SCHEME.match(str(where))
-    if found is None:
+    scheme_match = _SCHEME.match(str(where))
+    if scheme_match is None:
         return Disk(), str(Path(where).absolute())
-    scheme = found[1].lower()
+    scheme = scheme_match[1].lower()
     if scheme == "file":
         return Disk(), unquote(urlsplit(str(where)).path)
     arrow = import_arrow()

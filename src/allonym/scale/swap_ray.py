@@ -22,7 +22,7 @@ from itertools import pairwise
 from typing import Any
 
 from allonym.errors import AllonymError, DataError, UsageError
-from allonym.scale.cluster import connected, processors
+from allonym.scale.cluster import connect_ray, count_processors
 from allonym.swap.rows import PlacedShards, Shard, ThisProcess, Tree, Work, compute_fingerprint, one_thread
 
 TRIES = 3
@@ -56,16 +56,16 @@ def swap_workers(count: int | None = None) -> Iterator[Workers]:
     """
     if count is not None and count < 1:
         raise UsageError(f"workers must be 1 or more, got {count}")
-    with connected(count, store=0) as ray:
-        most = processors(ray)
+    with connect_ray(count, store=0) as ray:
+        most = count_processors(ray)
         if count is not None and count > most:
             raise UsageError(f"the cluster has {most} processors; got {count} workers")
-        made = Workers(ray, count or most)
+        pool = Workers(ray, count or most)
         try:
-            made.check()
-            yield made
+            pool.check()
+            yield pool
         finally:
-            made.close()
+            pool.close()
 
 
 class Workers:
@@ -82,15 +82,17 @@ class Workers:
     def check(self) -> None:
         """Raises :class:`UsageError` where a worker computes other bits than this process, and an error where one does
         not start."""
-        own = compute_fingerprint()
-        asked = [a.fingerprint.remote() for a in self.actors]
-        late = self.ray.wait(asked, num_returns=len(asked), timeout=WAIT)[1]
+        own_fingerprint = compute_fingerprint()
+        answers = [a.fingerprint.remote() for a in self.actors]
+        late = self.ray.wait(answers, num_returns=len(answers), timeout=WAIT)[1]
         if late:
             raise AllonymError(
-                f"{len(late)} of {len(asked)} workers did not start within {WAIT:g} s; "
+                f"{len(late)} of {len(answers)} workers did not start within {WAIT:g} s; "
                 "are the cluster's processors taken?"
             )
-        differ = [i for i, told in enumerate(self.got(asked)) if told != own]
+        differ = [
+            i for i, worker_fingerprint in enumerate(self.get_results(answers)) if worker_fingerprint != own_fingerprint
+        ]
         if differ:
             raise UsageError(
                 f"{len(differ)} of {len(self.actors)} workers compute other last bits than this machine (another kind "
@@ -120,16 +122,16 @@ class Workers:
         while True:
             while free and len(waiting) < AHEAD * len(self.actors) and (item := next(source, _END)) is not _END:
                 actor = free.popleft()
-                told = actor.item.remote(box, work, item)
-                waiting.append(told)
-                busy[told] = actor
+                reference = actor.item.remote(box, work, item)
+                waiting.append(reference)
+                busy[reference] = actor
             if not waiting:
                 return
             if waiting[0] in busy:
-                for told in self.ray.wait(list(busy), num_returns=1)[0]:
-                    free.append(busy.pop(told))
+                for reference in self.ray.wait(list(busy), num_returns=1)[0]:
+                    free.append(busy.pop(reference))
             else:
-                yield self.got([waiting.popleft()])[0]
+                yield self.get_results([waiting.popleft()])[0]
 
     def put(self, value: Any) -> Any:
         """A name for a value in the object store."""
@@ -142,22 +144,22 @@ class Workers:
                 f"{type(value).__name__} cannot be sent to another process ({type(error).__name__})"
             ) from None
 
-    def got(self, told: Sequence[Any]) -> list[Any]:
+    def get_results(self, references: Sequence[Any]) -> list[Any]:
         """What calls returned.
 
         Raises:
             AllonymError: what a call raised, or its actor died again and again.
         """
         try:
-            found = self.ray.get(list(told))
+            results = self.ray.get(list(references))
         except self.ray.exceptions.RayError as error:
             raise AllonymError(
                 f"a worker was lost ({type(error).__name__}): it died {TRIES + 1} times at one task, or cannot start"
             ) from None
-        for one in found:
-            if isinstance(one, _Failed):
-                raise one.error
-        return list(found)
+        for result in results:
+            if isinstance(result, _Failed):
+                raise result.error
+        return list(results)
 
 
 class _OnRay:
@@ -172,22 +174,24 @@ class _OnRay:
 
     def each(self, work: Work, *arguments: Any) -> list[Any]:
         call = self._workers.put((work, arguments))
-        told = [actor.each.remote(group, call) for actor, (_, group) in zip(self._actors, self._groups, strict=True)]
-        return [value for some in self._workers.got(told) for value in some]
+        references = [
+            actor.each.remote(group, call) for actor, (_, group) in zip(self._actors, self._groups, strict=True)
+        ]
+        return [value for some in self._workers.get_results(references) for value in some]
 
     def total(self, work: Work, *arguments: Any) -> Any:
         call = self._workers.put((work, arguments))
-        left = [
+        running = [
             (actor, actor.sums.remote(self._count, first, group, call))
             for actor, (first, group) in zip(self._actors, self._groups, strict=True)
         ]
-        while len(left) > 1:
-            pairs = [left[i : i + 2] for i in range(0, len(left), 2)]
-            left = [
+        while len(running) > 1:
+            pairs = [running[i : i + 2] for i in range(0, len(running), 2)]
+            running = [
                 p[0] if len(p) == 1 else (p[0][0], p[0][0].add.remote(self._count, p[0][1], p[1][1])) for p in pairs
             ]
         tree = Tree(self._count)
-        for node in self._workers.got([left[0][1]])[0]:
+        for node in self._workers.get_results([running[0][1]])[0]:
             tree.add(*node)
         return tree.total
 
@@ -206,22 +210,24 @@ class _Worker:
 
     def sums(self, count: int, first: int, group: Sequence[Shard], call: tuple[Work, tuple[Any, ...]]) -> Any:
         """The nodes that this run of shards adds up to."""
-        return _safely(lambda: _nodes(count, ((0, first + i, v) for i, v in enumerate(_made(group, call)))))
+        return _call_safely(
+            lambda: _merge_nodes(count, ((0, first + i, v) for i, v in enumerate(_compute_results(group, call))))
+        )
 
     def add(self, count: int, left: Nodes | _Failed, right: Nodes | _Failed) -> Any:
         """The nodes that two runs add up to."""
         if isinstance(left, _Failed):
             return left
-        return right if isinstance(right, _Failed) else _nodes(count, [*left, *right])
+        return right if isinstance(right, _Failed) else _merge_nodes(count, [*left, *right])
 
     def each(self, group: Sequence[Shard], call: tuple[Work, tuple[Any, ...]]) -> Any:
         """What the work returns of each shard of this run."""
-        return _safely(lambda: list(_made(group, call)))
+        return _call_safely(lambda: list(_compute_results(group, call)))
 
     def item(self, box: Sequence[Any], work: Work, item: Any) -> Any:
-        return _safely(lambda: work(self._opened(box[0]), item))
+        return _call_safely(lambda: work(self._open_value(box[0]), item))
 
-    def _opened(self, name: Any) -> Any:
+    def _open_value(self, name: Any) -> Any:
         key = name.hex()
         if key not in self._common:
             from allonym.scale.cluster import import_ray
@@ -239,7 +245,7 @@ class _Failed:
         self.error = error
 
 
-def _safely(doing: Callable[[], Any]) -> Any:
+def _call_safely(doing: Callable[[], Any]) -> Any:
     try:
         return doing()
     except AllonymError as error:
@@ -248,12 +254,12 @@ def _safely(doing: Callable[[], Any]) -> Any:
         return _Failed(DataError(f"{type(error).__name__} in a worker"))
 
 
-def _made(group: Sequence[Shard], call: tuple[Work, tuple[Any, ...]]) -> Iterator[Any]:
+def _compute_results(group: Sequence[Shard], call: tuple[Work, tuple[Any, ...]]) -> Iterator[Any]:
     work, arguments = call
     return (work(shard, *arguments) for shard in group)
 
 
-def _nodes(count: int, nodes: Iterable[tuple[int, int, Any]]) -> Nodes:
+def _merge_nodes(count: int, nodes: Iterable[tuple[int, int, Any]]) -> Nodes:
     tree = Tree(count)
     for node in nodes:
         tree.add(*node)

@@ -20,7 +20,7 @@ from allonym.batch import RECORD_ERRORS
 from allonym.document import Document, Turn
 from allonym.errors import DataError, PlanMismatch, RefusedContent, RequestError
 from allonym.files.formats import format_of
-from allonym.files.record import Chunk, Draft, Failure, Job, Parsed, rendered
+from allonym.files.record import Chunk, Draft, Failure, Job, Parsed, render_draft
 from allonym.plan import Plan, apply_parts
 from allonym.policy import Policy
 
@@ -175,7 +175,7 @@ def _write_chunk(parsed: Parsed, ids: Iterator[str], plans: Mapping[str, Plan]) 
             document = piece.document
             if piece.counted:
                 plan = plans[next(ids)]
-                written.append(rendered(piece, apply_parts(document, plan), plan.covered))
+                written.append(render_draft(piece, apply_parts(document, plan), plan.covered))
             else:
                 written.append(piece.render(document.part_texts()))
         elif isinstance(piece, bytes):

@@ -16,7 +16,7 @@ from itertools import combinations
 from pathlib import Path
 
 from allonym.errors import DataError, UsageError
-from allonym.files.state import State, digest
+from allonym.files.state import State, digest_values
 from allonym.stats import Estimate, mean
 from allonym.stats.partition import fit_partition
 from allonym.swap.clusters import summarise_clusters
@@ -219,7 +219,7 @@ def draw_candidates(
         name = f"{digest_corpus(space.corpus)}{settings.fingerprint('embed', 'mixture', 'exchange')}"
         for i, d in enumerate(draws):
             parts = (list(d.categories), d.number, grid.swaps, grid.points, sample, list(d.uniques))
-            names[i] = f"sequence-{digest(name, seed, *parts)}"
+            names[i] = f"sequence-{digest_values(name, seed, *parts)}"
     stored = [None if state is None else state.find(name) for name in names]
     missing = [draw for draw, rows in zip(draws, stored, strict=True) if rows is None]
     drawn: Iterator[list[list[object]]] = (

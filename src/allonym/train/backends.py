@@ -16,10 +16,10 @@ from allonym.detect.tagger import join_name_parts
 from allonym.document import Span
 from allonym.errors import MissingExtra, UnknownNameError, UsageError
 from allonym.models.tags import NAME_PARTS
-from allonym.train.labelmap import targets
+from allonym.train.labelmap import find_targets
 from allonym.train.records import Record, spans_of
 from allonym.train.score import Score, score_texts
-from allonym.train.unify import Targets, covers, in_terms_of, unify
+from allonym.train.unify import Targets, list_covered_labels, relabel_spans, unify_labels
 
 BACKENDS = ("tagger", "spacy", "mitie")
 
@@ -43,7 +43,7 @@ class Setup:
 
     encoder: str = ""
     language: str = "en"
-    label_map: Targets = targets
+    label_map: Targets = find_targets
     own_labels: bool = False
 
 
@@ -73,7 +73,7 @@ def options_type(backend: str) -> type[Any]:
     raise UnknownNameError("backend", backend, BACKENDS)
 
 
-def make_options(backend: str, given: Mapping[str, Any]) -> Any:
+def make_options(backend: str, settings: Mapping[str, Any]) -> Any:
     """Options of a backend. Values may be strings, as they come from a command line.
 
     Raises:
@@ -81,16 +81,16 @@ def make_options(backend: str, given: Mapping[str, Any]) -> Any:
         UsageError: a value is not of the option's kind.
     """
     kind = options_type(backend)
-    known = {f.name: type(f.default) for f in fields(kind)}
+    field_types = {f.name: type(f.default) for f in fields(kind)}
     values: dict[str, Any] = {}
-    for name, value in given.items():
-        if name not in known:
-            raise UnknownNameError(f"option of {backend}", name, known)
-        values[name] = _value(known[name], value, f"{backend} option {name}")
+    for name, value in settings.items():
+        if name not in field_types:
+            raise UnknownNameError(f"option of {backend}", name, field_types)
+        values[name] = _convert_value(field_types[name], value, f"{backend} option {name}")
     return kind(**values)
 
 
-def _value(kind: type, value: Any, where: str) -> Any:
+def _convert_value(kind: type, value: Any, where: str) -> Any:
     try:
         if kind is bool and isinstance(value, str):
             return {"true": True, "false": False}[value.lower()]
@@ -98,8 +98,8 @@ def _value(kind: type, value: Any, where: str) -> Any:
             raise ValueError
         return kind(value)
     except (ValueError, KeyError, TypeError):
-        wanted = {int: "a whole number", float: "a number", bool: "true or false"}.get(kind, kind.__name__)
-        raise UsageError(f"{where}: {wanted} is required, got {value!r}") from None
+        expected_type = {int: "a whole number", float: "a number", bool: "true or false"}.get(kind, kind.__name__)
+        raise UsageError(f"{where}: {expected_type} is required, got {value!r}") from None
 
 
 def train(
@@ -143,7 +143,7 @@ def train(
             resume=resume,
         )
     if not setup.own_labels:
-        records, dev = unify(records, setup.label_map), unify(dev, setup.label_map)
+        records, dev = unify_labels(records, setup.label_map), unify_labels(dev, setup.label_map)
     if backend == "spacy":
         from allonym.train import spacy_backend
 
@@ -176,14 +176,14 @@ def measure(predict: Predict, records: Sequence[Record], setup: Setup) -> Score:
 
     Name parts that a model tells apart count as one name where the corpus has only whole names.
     """
-    gold = list(records) if setup.own_labels else unify(records, setup.label_map)
-    wanted = covers(records, setup.label_map)
-    found = predict([record["text"] for record in gold])
+    gold = list(records) if setup.own_labels else unify_labels(records, setup.label_map)
+    covered_labels = list_covered_labels(records, setup.label_map)
+    predicted = predict([record["text"] for record in gold])
     rows = []
-    for record, spans in zip(gold, found, strict=True):
+    for record, spans in zip(gold, predicted, strict=True):
         if not setup.own_labels:
-            parts = any(part in wanted for part in NAME_PARTS)
-            spans = in_terms_of(spans if parts else join_name_parts(record["text"], spans), wanted)
+            parts = any(part in covered_labels for part in NAME_PARTS)
+            spans = relabel_spans(spans if parts else join_name_parts(record["text"], spans), covered_labels)
         rows.append((record["text"], spans_of(record), spans))
     return score_texts(rows)
 

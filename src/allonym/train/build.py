@@ -12,12 +12,12 @@ from allonym.errors import DataError
 from allonym.models.tagger import TaggerModel
 from allonym.models.tags import LABELS
 from allonym.train import points
-from allonym.train.corpus import Recipe, load, own_lists, source_name
+from allonym.train.corpus import Recipe, load_corpus, own_lists, source_name
 from allonym.train.corrupt import Noise
-from allonym.train.examples import Example, Targets, annotated, example
-from allonym.train.export import encoder_graph, save, write_tagger
+from allonym.train.examples import Example, Targets, list_annotated_labels, make_example
+from allonym.train.export import encoder_graph, save_model, write_tagger
 from allonym.train.fit import Options, fit
-from allonym.train.labelmap import targets
+from allonym.train.labelmap import find_targets
 from allonym.train.network import Encoder
 
 Record = Mapping[str, Any]
@@ -50,12 +50,12 @@ def from_recipe(
         What ``tagger.json`` says.
     """
     chosen = Options.of({**recipe.options, **(options or {})})
-    sources = [(source.repeat, examples) for source, examples in load(recipe, data, "train")]
-    dev = [e for _, examples in load(recipe, data, "dev") for e in examples]
+    sources = [(source.repeat, examples) for source, examples in load_corpus(recipe, data, "train")]
+    dev = [e for _, examples in load_corpus(recipe, data, "dev") for e in examples]
     about = {"name": recipe.name, "language": "en", "licence": recipe.licence}
-    made = _make(sources, dev, out, encoder, chosen, about, report, resume)
-    save(encoder_graph(Encoder.read(encoder, 0.0, shapes=False).eval()), out / "encoder.onnx")
-    return made
+    trained_model = _train_and_export(sources, dev, out, encoder, chosen, about, report, resume)
+    save_model(encoder_graph(Encoder.read(encoder, 0.0, shapes=False).eval()), out / "encoder.onnx")
+    return trained_model
 
 
 def from_records(
@@ -66,7 +66,7 @@ def from_records(
     encoder: Path,
     options: Options,
     language: str = "en",
-    label_map: Targets = targets,
+    label_map: Targets = find_targets,
     report: Report = lambda row: None,
     resume: bool = False,
 ) -> dict[str, Any]:
@@ -78,24 +78,27 @@ def from_records(
     Raises:
         DataError: no label of the records means anything to the tagger.
     """
-    known = {
-        name: annotated([r for r in train if source_name(r) == name], name, label_map)
+    annotated_labels = {
+        name: list_annotated_labels([r for r in train if source_name(r) == name], name, label_map)
         for name in map(source_name, train)
     }
-    if not any(known.values()):
+    if not any(annotated_labels.values()):
         raise DataError("no label of the training records is one that the tagger knows; give a label map")
     lists = own_lists()
 
-    def examples(records: Sequence[Record]) -> list[Example]:
+    def make_examples(records: Sequence[Record]) -> list[Example]:
         return [
-            example(r, source_name(r), known.get(source_name(r), frozenset(LABELS)), label_map, lists) for r in records
+            make_example(r, source_name(r), annotated_labels.get(source_name(r), frozenset(LABELS)), label_map, lists)
+            for r in records
         ]
 
     about = {"name": out.name, "language": language, "licence": ""}
-    return _make([(1.0, examples(train))], examples(dev), out, encoder, options, about, report, resume)
+    return _train_and_export(
+        [(1.0, make_examples(train))], make_examples(dev), out, encoder, options, about, report, resume
+    )
 
 
-def _make(
+def _train_and_export(
     sources: Sequence[tuple[float, Sequence[Example]]],
     dev: Sequence[Example],
     out: Path,

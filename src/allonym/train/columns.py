@@ -27,19 +27,19 @@ def read_columns(path: Path, columns: Columns = (0, -1)) -> Iterator[Record]:
     Raises:
         DataError: a line has too few columns, or what stands in the tag's column is no tag.
     """
-    documents = [(marked, sentences) for marked, sentences in _documents(path, columns) if sentences]
+    documents = [(marked, sentences) for marked, sentences in _read_column_documents(path, columns) if sentences]
     if any(marked for marked, _ in documents):
         pieces = [sentences for _, sentences in documents]
     else:
         pieces = [[sentence] for _, sentences in documents for sentence in sentences]
     for n, sentences in enumerate(pieces, 1):
-        yield _record(path, f"{stem_of(path)}-{n}", sentences)
+        yield _make_record(path, f"{stem_of(path)}-{n}", sentences)
 
 
 Sentence = list[tuple[str, str]]
 
 
-def _documents(path: Path, columns: Columns) -> list[tuple[bool, list[Sentence]]]:
+def _read_column_documents(path: Path, columns: Columns) -> list[tuple[bool, list[Sentence]]]:
     out: list[tuple[bool, list[Sentence]]] = [(False, [[]])]
     text = text_of(path)
     tabbed = "\t" in text
@@ -54,10 +54,10 @@ def _documents(path: Path, columns: Columns) -> list[tuple[bool, list[Sentence]]
         elif line.startswith("#") and not out[-1][1][-1] and not _has_tag(fields, columns):
             continue  # a comment of CoNLL-U
         else:
-            token, tag = _pair(fields, columns, f"{path}:{number}")
-            known = _TAG.fullmatch(tag) is not None
-            tagged, prefixed = tagged or known, prefixed or (known and tag != "O")
-            plain = plain or (0 if known else number)
+            token, tag = _read_token_and_tag(fields, columns, f"{path}:{number}")
+            is_tag = _TAG.fullmatch(tag) is not None
+            tagged, prefixed = tagged or is_tag, prefixed or (is_tag and tag != "O")
+            plain = plain or (0 if is_tag else number)
             out[-1][1][-1].append((token, tag))
     if plain and (prefixed or not tagged):
         raise DataError(f"{path}:{plain}: no tag such as O, B-PER or I-PER in column {columns[1]}")
@@ -68,9 +68,9 @@ def _has_tag(fields: Sequence[str], columns: Columns) -> bool:
     return -len(fields) <= columns[1] < len(fields) > 1 and _TAG.fullmatch(fields[columns[1]]) is not None
 
 
-def _pair(fields: Sequence[str], columns: Columns, where: str) -> tuple[str, str]:
+def _read_token_and_tag(fields: Sequence[str], columns: Columns, where: str) -> tuple[str, str]:
     try:
-        token, tag = (fields[at].strip() for at in columns)
+        token, tag = (fields[column].strip() for column in columns)
     except IndexError:
         token = tag = ""
     if not token or not tag or columns[0] % len(fields) == columns[1] % len(fields):
@@ -81,21 +81,21 @@ def _pair(fields: Sequence[str], columns: Columns, where: str) -> tuple[str, str
     return token, tag
 
 
-def _record(path: Path, id: str, sentences: Sequence[Sentence]) -> Record:
+def _make_record(path: Path, id: str, sentences: Sequence[Sentence]) -> Record:
     lines: list[str] = []
     marks: list[tuple[object, object, object]] = []
-    at = 0
+    position = 0
     for sentence in sentences:
         text, places = detokenise([token for token, _ in sentence])
-        for first, last, label in entities([tag for _, tag in sentence]):
-            marks.append((at + places[first][0], at + places[last][1], label))
+        for first, last, label in find_entities([tag for _, tag in sentence]):
+            marks.append((position + places[first][0], position + places[last][1], label))
         lines.append(text)
-        at += len(text) + 1
+        position += len(text) + 1
     meta = {"source": stem_of(path), "detokenized": True, "n_tokens": sum(map(len, sentences))}
     return make_record(str(path), id, "\n".join(lines), marks, meta=meta)
 
 
-def entities(tags: Sequence[str]) -> list[tuple[int, int, str]]:
+def find_entities(tags: Sequence[str]) -> list[tuple[int, int, str]]:
     """First token, last token and label of each entity, whatever the scheme of the tags.
 
     >>> entities(["B-PER", "I-PER", "O", "I-LOC", "B-LOC", "S-ORG"])
@@ -124,7 +124,7 @@ def detokenise(tokens: Sequence[str]) -> tuple[str, list[tuple[int, int]]]:
     """
     pieces: list[str] = []
     places: list[tuple[int, int]] = []
-    at = 0
+    position = 0
     glued = True  # no blank before the next token
     quoted = False
     for token in tokens:
@@ -133,10 +133,10 @@ def detokenise(tokens: Sequence[str]) -> tuple[str, list[tuple[int, int]]]:
         closing = quoted if quote else shown[0] in _CLOSING or _ENCLITIC.fullmatch(shown) is not None
         if not (glued or closing):
             pieces.append(" ")
-            at += 1
-        places.append((at, at + len(shown)))
+            position += 1
+        places.append((position, position + len(shown)))
         pieces.append(shown)
-        at += len(shown)
+        position += len(shown)
         if quote:
             quoted = not quoted
         glued = quoted if quote else len(shown) == 1 and shown in _OPENING

@@ -14,8 +14,8 @@ from typing import Any
 
 from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.models.words import words
-from allonym.train.examples import Example, Lists, annotated, example
-from allonym.train.labelmap import targets
+from allonym.train.examples import Example, Lists, list_annotated_labels, make_example
+from allonym.train.labelmap import find_targets
 from allonym.train.records import read_objects
 
 Record = Mapping[str, Any]
@@ -30,7 +30,7 @@ class Source:
 
     Attributes:
         path: file, relative to the data folder; ``synthetic`` for text of our own making.
-        keep, silver: see :func:`allonym.train.examples.example`.
+        keep, silver: see :func:`allonym.train.examples.make_example`.
         repeat: how often an epoch shows it; a fraction shows a part.
         join: sentences of one document are joined into one text.
         skip: documents whose id begins so are not used.
@@ -73,12 +73,12 @@ class Recipe:
             raise UsageError(f"cannot read recipe {path}: {error.strerror}") from None
         except tomllib.TOMLDecodeError as error:
             raise UsageError(f"recipe {path}: {error}") from None
-        known = Source.__dataclass_fields__
+        field_names = Source.__dataclass_fields__
         sources = []
         for n, entry in enumerate(data.pop("source", []), 1):
             for key in entry:
-                if key not in known:
-                    raise UnknownNameError("key", key, known, f"recipe {source}, source {n}")
+                if key not in field_names:
+                    raise UnknownNameError("key", key, field_names, f"recipe {source}, source {n}")
             if "path" not in entry:
                 raise UsageError(f"recipe {source}, source {n}: path is missing")
             sources.append(Source(**{**entry, "skip": tuple(entry.get("skip", ()))}))
@@ -101,29 +101,29 @@ def part_of(records: Sequence[Record]) -> dict[str, str]:
     Records of one template, one document or one text are never in two parts. The split depends on these keys alone, so
     it is the same for everyone; in corpora of fewer than 300 documents the parts are counted off in keyed order.
     """
-    keys = _keys(records)
-    distinct = sorted({(_digest(key), key) for key in keys})
+    keys = _key_records(records)
+    distinct = sorted({(_digest_key(key), key) for key in keys})
     part: dict[str, str] = {}
     for n, (digest, key) in enumerate(distinct):
-        at = n / len(distinct) if len(distinct) < _SMALL else digest / 2**64
-        part[key] = "test" if at < 1 / 3 else "dev" if at < 1 / 3 + 0.1 else "train"
+        share = n / len(distinct) if len(distinct) < _SMALL else digest / 2**64
+        part[key] = "test" if share < 1 / 3 else "dev" if share < 1 / 3 + 0.1 else "train"
     return {str(r.get("id", i)): part[key] for i, (r, key) in enumerate(zip(records, keys, strict=True))}
 
 
-def _keys(records: Sequence[Record]) -> list[str]:
+def _key_records(records: Sequence[Record]) -> list[str]:
     members: dict[str, int] = {}
     for record in records:
-        document = _document(record)
+        document = _name_document(record)
         members[document] = members.get(document, 0) + 1
     out = []
     for record in records:
-        document = _document(record)
+        document = _name_document(record)
         alone = members[document] == 1 and "template_id" not in record.get("meta", {})
         out.append(" ".join(record["text"].split()) if alone else document)
     return out
 
 
-def _document(record: Record) -> str:
+def _name_document(record: Record) -> str:
     meta = record.get("meta", {})
     if "template_id" in meta:
         return f"template {meta.get('source', '')} {meta['template_id']}"
@@ -132,11 +132,11 @@ def _document(record: Record) -> str:
     return _SENTENCE.sub("", str(record.get("id")))
 
 
-def _digest(key: str) -> int:
+def _digest_key(key: str) -> int:
     return int.from_bytes(blake2b(key.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
 
 
-def load(recipe: Recipe, data: Path, part: str = "train") -> Iterator[tuple[Source, list[Example]]]:
+def load_corpus(recipe: Recipe, data: Path, part: str = "train") -> Iterator[tuple[Source, list[Example]]]:
     """The examples of each source of a recipe that belong to ``part``; source by source.
 
     Raises:
@@ -146,43 +146,46 @@ def load(recipe: Recipe, data: Path, part: str = "train") -> Iterator[tuple[Sour
     for source in recipe.sources:
         if source.path == "synthetic":
             if part != "test":
-                yield source, list(_synthetic(source, lists, part))
+                yield source, list(_make_synthetic(source, lists, part))
             continue
         path = data / source.path
         if not path.exists():
             raise DataError(f"{path}: the recipe needs this file; give the folder of the corpora with --data")
         records = [r for _, r in read_objects(path) if not str(r["id"]).startswith(source.skip or ("\0",))]
         name = path.name.partition(".")[0]
-        known = annotated(records, name, targets)
+        annotated_labels = list_annotated_labels(records, name, find_targets)
         parts = part_of(records)
         chosen = records if source.whole and part == "train" else [r for r in records if parts[str(r["id"])] == part]
         if source.whole and part != "train":
             continue
         if source.join:
-            chosen = joined(chosen)
+            chosen = join_records(chosen)
         yield (
             source,
-            [example(r, name, known, targets, lists, keep=source.keep, silver=source.silver) for r in chosen],
+            [
+                make_example(r, name, annotated_labels, find_targets, lists, keep=source.keep, silver=source.silver)
+                for r in chosen
+            ],
         )
 
 
-def _synthetic(source: Source, lists: Lists, part: str) -> Iterator[Example]:
+def _make_synthetic(source: Source, lists: Lists, part: str) -> Iterator[Example]:
     from allonym.models.tags import LABELS
-    from allonym.train.synthetic import generate
+    from allonym.train.synthetic import generate_texts
 
     count, seed = (source.count, 1) if part == "train" else (max(200, source.count // 20), 2)
-    for record in generate(count, seed):
-        yield example(record, "synthetic", frozenset(LABELS), lambda label, _: frozenset([label]), lists)
+    for record in generate_texts(count, seed):
+        yield make_example(record, "synthetic", frozenset(LABELS), lambda label, _: frozenset([label]), lists)
 
 
-def joined(records: Sequence[Record], most: int = 5) -> list[dict[str, Any]]:
+def join_records(records: Sequence[Record], most: int = 5) -> list[dict[str, Any]]:
     """Runs of up to ``most`` sentences of one document as one record; how long each run is depends on its first id."""
     out: list[dict[str, Any]] = []
-    left = 0
+    remaining = 0
     for record in records:
-        document = _document(record)
-        if out and left and out[-1]["doc_id"] == document:
-            left -= 1
+        document = _name_document(record)
+        if out and remaining and out[-1]["doc_id"] == document:
+            remaining -= 1
             last = out[-1]
             shift = len(last["text"]) + 1
             last["text"] += " " + record["text"]
@@ -192,7 +195,7 @@ def joined(records: Sequence[Record], most: int = 5) -> list[dict[str, Any]]:
                 last["tokens"] = [*last["tokens"], *record["tokens"]]
                 last["upos"] = [*last["upos"], *record["upos"]]
             continue
-        left = _digest(str(record["id"])) % most
+        remaining = _digest_key(str(record["id"])) % most
         out.append({**record, "doc_id": document, "spans": list(record.get("spans", ()))})
     return out
 
@@ -221,11 +224,11 @@ def own_lists() -> Lists:
     return Lists(
         frozenset(first),
         frozenset(last),
-        {label: _items(places[table]) for label, table in _PLACES.items()},
-        {label: frozenset().union(*(_items(people[t]) for t in tables)) for label, tables in _TERMS.items()},
+        {label: _split_items(places[table]) for label, table in _PLACES.items()},
+        {label: frozenset().union(*(_split_items(people[t]) for t in tables)) for label, tables in _TERMS.items()},
     )
 
 
-def _items(table: Mapping[str, str]) -> frozenset[str]:
+def _split_items(table: Mapping[str, str]) -> frozenset[str]:
     items = (" ".join(item.split()).lower() for item in re.split(r"[;\n]", table["items"]))
     return frozenset(" ".join(i[a:b] for a, b in words(i)) for i in items if i and "{" not in i)

@@ -34,27 +34,29 @@ class Noise:
     spell: float = 0.02
 
 
-def corrupt(given: Example, noise: Noise, first: Sequence[str], last: Sequence[str], rng: random.Random) -> Example:
+def corrupt_example(
+    example: Example, noise: Noise, first: Sequence[str], last: Sequence[str], rng: random.Random
+) -> Example:
     """A changed copy of an example; ``first`` and ``last`` are names to swap in, best in lists mixed by origin."""
-    out = given
+    out = example
     if first and last and rng.random() < noise.swap:
-        out = _swap(out, first, last, rng)
+        out = _swap_name(out, first, last, rng)
     if rng.random() < noise.spell:
-        out = _spell(out, rng)
+        out = _spell_name(out, rng)
     draw = rng.random()
     if draw < noise.lower:
         return replace(out, words=tuple(w.lower() for w in out.words))
     if draw < noise.lower + noise.speech:
-        return _speech(out)
+        return _imitate_speech(out)
     if draw < noise.lower + noise.speech + noise.upper:
         return replace(out, words=tuple(w.upper() for w in out.words))
     return out
 
 
-def _swap(given: Example, first: Sequence[str], last: Sequence[str], rng: random.Random) -> Example:
+def _swap_name(example: Example, first: Sequence[str], last: Sequence[str], rng: random.Random) -> Example:
     names: dict[str, str] = {}
-    strings = list(given.words)
-    for i, (word, mask) in enumerate(zip(strings, given.allowed, strict=True)):
+    strings = list(example.words)
+    for i, (word, mask) in enumerate(zip(strings, example.allowed, strict=True)):
         pool = first if mask and not mask & ~_FIRST else last if mask and not mask & ~_LAST else None
         if pool is None or len(word) < 3 or not word.isalpha() or not word[0].isupper():
             continue
@@ -62,52 +64,57 @@ def _swap(given: Example, first: Sequence[str], last: Sequence[str], rng: random
             names[word] = rng.choice(pool)
         new = names[word]
         strings[i] = new.upper() if word.isupper() else new
-    return replace(given, words=tuple(strings)) if names else given
+    return replace(example, words=tuple(strings)) if names else example
 
 
-def _speech(given: Example) -> Example:
+def _imitate_speech(example: Example) -> Example:
     """Small letters and no marks but apostrophes; what stood together stays together, "Mrs." becomes "mrs"."""
-    kept = [i for i, w in enumerate(given.words) if w[0].isalnum() or w[0] in "'’@#$%&"]
-    if not kept:
-        return given
-    strings = tuple(given.words[i].lower() for i in kept)
-    allowed = list(given.allowed)
+    kept_words = [i for i, w in enumerate(example.words) if w[0].isalnum() or w[0] in "'’@#$%&"]
+    if not kept_words:
+        return example
+    strings = tuple(example.words[i].lower() for i in kept_words)
+    allowed = list(example.allowed)
     out = []
-    for n, i in enumerate(kept):
+    for n, i in enumerate(kept_words):
         mask = allowed[i]
-        dropped = i - kept[n - 1] - 1 if n else i
+        dropped = i - kept_words[n - 1] - 1 if n else i
         # a span whose first word was a mark, such as a quotation mark, now begins here
-        if dropped and mask != ALL and not mask & (_STARTS | _O) and _opened(allowed, kept[n - 1] if n else -1, i):
+        if (
+            dropped
+            and mask != ALL
+            and not mask & (_STARTS | _O)
+            and _is_name_start(allowed, kept_words[n - 1] if n else -1, i)
+        ):
             mask |= mask >> 1
         out.append(mask)
-    joined = tuple(given.joined[i] and n > 0 and kept[n - 1] == i - 1 for n, i in enumerate(kept))
+    joined = tuple(example.joined[i] and n > 0 and kept_words[n - 1] == i - 1 for n, i in enumerate(kept_words))
     return Example(
         strings,
         joined,
-        tuple(0 for _ in kept),
+        tuple(0 for _ in kept_words),
         tuple(out),
-        tuple(given.plain[i] for i in kept),
-        tuple(given.parts[i] for i in kept),
-        given.source,
+        tuple(example.plain[i] for i in kept_words),
+        tuple(example.parts[i] for i in kept_words),
+        example.source,
     )
 
 
-def _opened(allowed: Sequence[int], before: int, at: int) -> bool:
-    return any(allowed[i] != ALL and allowed[i] & _STARTS and not allowed[i] & _O for i in range(before + 1, at))
+def _is_name_start(allowed: Sequence[int], before: int, index: int) -> bool:
+    return any(allowed[i] != ALL and allowed[i] & _STARTS and not allowed[i] & _O for i in range(before + 1, index))
 
 
-def _spell(given: Example, rng: random.Random) -> Example:
+def _spell_name(example: Example, rng: random.Random) -> Example:
     """One name spelled: "Sarah, S A R A H" or "S-A-R-A-H", all of it the name."""
     places = [
         i
-        for i, (w, m) in enumerate(zip(given.words, given.allowed, strict=True))
+        for i, (w, m) in enumerate(zip(example.words, example.allowed, strict=True))
         if m and not m & ~(_FIRST | _LAST) and 3 <= len(w) <= 10 and w.isalpha()
     ]
     if not places:
-        return given
-    at = rng.choice(places)
-    mask = given.allowed[at]
-    letters = list(given.words[at].upper())
+        return example
+    place = rng.choice(places)
+    mask = example.allowed[place]
+    letters = list(example.words[place].upper())
     dash = rng.random() < 0.5
     more: list[str] = []
     for n, letter in enumerate(letters):
@@ -123,15 +130,15 @@ def _spell(given: Example, rng: random.Random) -> Example:
     if lead and len(together) > 1:
         together[1] = False
     n = len(strings)
-    cut = at + 1
+    cut = place + 1
     return Example(
-        given.words[:cut] + tuple(strings) + given.words[cut:],
-        given.joined[:cut] + tuple(together) + given.joined[cut:],
-        given.breaks[:cut] + (0,) * n + given.breaks[cut:],
-        given.allowed[:cut] + tuple(marks) + given.allowed[cut:],
-        given.plain[:cut] + (False,) * n + given.plain[cut:],
-        given.parts[:cut] + (-1,) * n + given.parts[cut:],
-        given.source,
+        example.words[:cut] + tuple(strings) + example.words[cut:],
+        example.joined[:cut] + tuple(together) + example.joined[cut:],
+        example.breaks[:cut] + (0,) * n + example.breaks[cut:],
+        example.allowed[:cut] + tuple(marks) + example.allowed[cut:],
+        example.plain[:cut] + (False,) * n + example.plain[cut:],
+        example.parts[:cut] + (-1,) * n + example.parts[cut:],
+        example.source,
     )
 
 

@@ -67,16 +67,16 @@ class Lists:
     terms: Mapping[str, frozenset[str]] | None = None
 
 
-def annotated(records: Iterable[Mapping[str, Any]], source: str, targets: Targets) -> frozenset[str]:
+def list_annotated_labels(records: Iterable[Mapping[str, Any]], source: str, targets: Targets) -> frozenset[str]:
     """The tagger's labels that a corpus annotates: those that any label of its spans stands for."""
-    seen = {span["label"] for record in records for span in record.get("spans", ())}
-    return frozenset(t for label in seen for t in targets(label, source) or ())
+    labels_used = {span["label"] for record in records for span in record.get("spans", ())}
+    return frozenset(t for label in labels_used for t in targets(label, source) or ())
 
 
-def example(
+def make_example(
     record: Mapping[str, Any],
     source: str,
-    known: frozenset[str],
+    annotated_labels: frozenset[str],
     targets: Targets,
     lists: Lists,
     *,
@@ -88,57 +88,61 @@ def example(
     Args:
         record: a record in our JSONL shape; ``tokens`` and ``upos`` may give parts of speech.
         source: name of the corpus, for label maps.
-        known: labels that the corpus annotates, of :func:`annotated`.
+        annotated_labels: labels that the corpus annotates, of :func:`list_annotated_labels`.
         targets: label and source to the tagger's labels, or None for a label to ignore.
         lists: what tells finer labels apart.
         keep: ``all`` spans, only ``named`` ones (no pronouns, no nouns), or only ``people`` with known first names.
         silver: the annotation is incomplete: a capitalised word outside of all spans may be anything.
     """
     if "tokens" in record:
-        return tokens_example(record, source)
+        return make_tokens_example(record, source)
     text = record["text"]
     borders = words(text)
     strings = tuple(text[a:b] for a, b in borders)
-    free = sum(BEGIN[x] | INSIDE[x] for x in LABELS if x not in known)
+    free = sum(BEGIN[x] | INSIDE[x] for x in LABELS if x not in annotated_labels)
     allowed = [O | free] * len(borders)
     plain = [bool(free) and w == w.lower() and not w[0].isdigit() and w not in _TIMELY for w in strings]
     if free:
-        _silver_terms(strings, allowed, plain, known, lists)
-    if "DATE" not in known:
-        _silver_dates(strings, allowed)
+        _mark_silver_terms(strings, allowed, plain, annotated_labels, lists)
+    if "DATE" not in annotated_labels:
+        _mark_silver_dates(strings, allowed)
     starts = {a: i for i, (a, _) in enumerate(borders)}
-    taken = [False] * len(borders)
+    is_annotated = [False] * len(borders)
     for span in sorted(record.get("spans", ()), key=lambda s: (s["start"] - s["end"], s["start"])):
-        inside = _inside(borders, starts, span["start"], span["end"])
-        wanted = targets(span["label"], source)
-        if not inside or taken[inside[0]] or taken[inside[-1]]:
+        inside = _find_inside(borders, starts, span["start"], span["end"])
+        target_labels = targets(span["label"], source)
+        if not inside or is_annotated[inside[0]] or is_annotated[inside[-1]]:
             continue
-        said = [strings[i] for i in inside]
-        if wanted is None:  # what means nothing to the tagger must not hide a span within it that does
+        span_words = [strings[i] for i in inside]
+        if target_labels is None:  # what means nothing to the tagger must not hide a span within it that does
             for i in inside:
-                if not taken[i]:
+                if not is_annotated[i]:
                     allowed[i], plain[i] = ALL, False
             continue
-        if not _kept(said, keep, wanted, lists):
+        if not _is_kept(span_words, keep, target_labels, lists):
             for i in inside:  # a name within it may still be one
                 allowed[i], plain[i] = ALL, False
             continue
-        titles = _titles(said) if wanted <= set(NAME_PARTS) else 0
-        marks = [O] * titles + masks(said[titles:], wanted, lists)
-        if titles and titles == len(said) - 1:  # "Mr Smith"
+        titles = _count_titles(span_words) if target_labels <= set(NAME_PARTS) else 0
+        marks = [O] * titles + make_masks(span_words[titles:], target_labels, lists)
+        if titles and titles == len(span_words) - 1:  # "Mr Smith"
             marks[-1] = _LAST
         for i, mask in zip(inside, marks, strict=True):
-            allowed[i], taken[i], plain[i] = mask, True, False
-        if len(said) > 1 and said[0].lower() == "the" and "WORK_OF_ART" not in wanted:  # part of the name or not
+            allowed[i], is_annotated[i], plain[i] = mask, True, False
+        if (
+            len(span_words) > 1 and span_words[0].lower() == "the" and "WORK_OF_ART" not in target_labels
+        ):  # part of the name or not
             allowed[inside[0]] |= O
             allowed[inside[1]] |= marks[0]
-        if len(said) > 2 and said[-2] in "'’" and said[-1] == "s":  # some corpora count the possessive in
+        if (
+            len(span_words) > 2 and span_words[-2] in "'’" and span_words[-1] == "s"
+        ):  # some corpora count the possessive in
             allowed[inside[-1]] |= O
             allowed[inside[-2]] |= O
     for i, word in enumerate(strings):
-        if not taken[i] and _mailbox(text, borders, i):
+        if not is_annotated[i] and _is_in_mailbox(text, borders, i):
             allowed[i], plain[i] = ALL, False  # names in addresses are names, though no corpus says so
-        elif silver and not taken[i] and word[0].isupper():
+        elif silver and not is_annotated[i] and word[0].isupper():
             allowed[i], plain[i] = ALL, False
     joined = tuple(i > 0 and borders[i - 1][1] == borders[i][0] for i in range(len(borders)))
     return Example(
@@ -146,12 +150,14 @@ def example(
     )
 
 
-def _titles(said: Sequence[str]) -> int:
+def _count_titles(name_words: Sequence[str]) -> int:
     """How many words at the beginning of a person's name are titles, no part of it whatever the corpus says."""
-    at = 0
-    while at < len(said) - 1 and (said[at].lower() in _TITLES or (at and said[at] == ".")):
-        at += 1
-    return at
+    count = 0
+    while count < len(name_words) - 1 and (
+        name_words[count].lower() in _TITLES or (count and name_words[count] == ".")
+    ):
+        count += 1
+    return count
 
 
 _TITLES = frozenset(
@@ -163,36 +169,38 @@ _SOLID = re.compile(r"\S+\Z")
 _BLANK = re.compile(r"\s")
 
 
-def _mailbox(text: str, borders: Sequence[tuple[int, int]], at: int) -> bool:
-    start, end = borders[at]
-    said = _SOLID.search(text, max(0, start - 60), start)
-    left = said.start() if said else start
+def _is_in_mailbox(text: str, borders: Sequence[tuple[int, int]], index: int) -> bool:
+    start, end = borders[index]
+    match = _SOLID.search(text, max(0, start - 60), start)
+    mailbox_start = match.start() if match else start
     right = _BLANK.search(text, end, end + 60)
-    return "@" in text[left + 1 : right.start() if right else end + 60]  # what begins with @ is a handle, no address
+    return (
+        "@" in text[mailbox_start + 1 : right.start() if right else end + 60]
+    )  # what begins with @ is a handle, no address
 
 
-def masks(said: Sequence[str], wanted: frozenset[str], lists: Lists) -> list[int]:
-    """Allowed tags of the words of a span that stands for one of ``wanted``, told apart by ``lists`` where they can."""
-    if wanted == frozenset(NAME_PARTS):
-        return _name_masks(said, lists)
-    if lists.places and len(wanted) > 1:
-        key = " ".join(said).lower().removeprefix("the ")
-        fitting = {label for label, names in lists.places.items() if label in wanted and key in names}
-        wanted = frozenset(fitting) or wanted
-    begin = sum(BEGIN[x] for x in wanted)
-    inside = sum(INSIDE[x] for x in wanted)
-    out = [begin, *[inside] * (len(said) - 1)]
-    if wanted & set(NAME_PARTS) and wanted - set(NAME_PARTS):  # "a name or a company": either
+def make_masks(name_words: Sequence[str], target_labels: frozenset[str], lists: Lists) -> list[int]:
+    """The allowed tags of a span's words, as bit masks; ``lists`` narrow them down among ``target_labels``."""
+    if target_labels == frozenset(NAME_PARTS):
+        return _make_name_masks(name_words, lists)
+    if lists.places and len(target_labels) > 1:
+        key = " ".join(name_words).lower().removeprefix("the ")
+        fitting = {label for label, names in lists.places.items() if label in target_labels and key in names}
+        target_labels = frozenset(fitting) or target_labels
+    begin = sum(BEGIN[x] for x in target_labels)
+    inside = sum(INSIDE[x] for x in target_labels)
+    out = [begin, *[inside] * (len(name_words) - 1)]
+    if target_labels & set(NAME_PARTS) and target_labels - set(NAME_PARTS):  # "a name or a company": either
         out = [m | _NAMES for m in out]
     return out
 
 
-def _name_masks(said: Sequence[str], lists: Lists) -> list[int]:
-    letters = [i for i, w in enumerate(said) if w[0].isalpha()]
+def _make_name_masks(name_words: Sequence[str], lists: Lists) -> list[int]:
+    letters = [i for i, w in enumerate(name_words) if w[0].isalpha()]
     any_first, any_last = _FIRST | INSIDE["PERSON_FIRSTNAME"], _LAST | INSIDE["PERSON_LASTNAME"]
-    out = [any_first | any_last] * len(said)
+    out = [any_first | any_last] * len(name_words)
     out[0] = _FIRST | _LAST
-    low = [w.lower() for w in said]
+    low = [w.lower() for w in name_words]
     if len(letters) == 1:
         i = letters[0]
         first, last = low[i] in lists.first, low[i] in lists.last
@@ -221,15 +229,17 @@ _ROLES = frozenset(
 )
 
 
-def _kept(said: Sequence[str], keep: str, wanted: frozenset[str], lists: Lists) -> bool:
+def _is_kept(name_words: Sequence[str], keep: str, target_labels: frozenset[str], lists: Lists) -> bool:
     if keep == "all":
         return True
     if keep == "people":
-        low = [w.lower() for w in said]
-        people = bool(wanted & set(NAME_PARTS))
-        return not people or (len(said) > 1 and not _ROLES.intersection(low) and low[0] in lists.first)
-    links = _LINKS if wanted & set(NAME_PARTS) else _LINKS | {"of", "the", "for", "and"}
-    return not _PRONOUNS.match(said[0]) and all(w[0].isupper() or not w[0].isalpha() or w in links for w in said)
+        low = [w.lower() for w in name_words]
+        people = bool(target_labels & set(NAME_PARTS))
+        return not people or (len(name_words) > 1 and not _ROLES.intersection(low) and low[0] in lists.first)
+    links = _LINKS if target_labels & set(NAME_PARTS) else _LINKS | {"of", "the", "for", "and"}
+    return not _PRONOUNS.match(name_words[0]) and all(
+        w[0].isupper() or not w[0].isalpha() or w in links for w in name_words
+    )
 
 
 _LINKS = frozenset("de la van von der den del da di du al bin ibn el le ter s".split())
@@ -257,7 +267,7 @@ _TIMELY = _MONTHS | frozenset(
 )
 
 
-def _silver_dates(strings: Sequence[str], allowed: list[int]) -> None:
+def _mark_silver_dates(strings: Sequence[str], allowed: list[int]) -> None:
     """Mark written dates: a month with what numbers touch it, and years after a preposition."""
     low = [w.lower() for w in strings]
     dated = [False] * len(low)
@@ -268,10 +278,10 @@ def _silver_dates(strings: Sequence[str], allowed: list[int]) -> None:
             for k in (i - 1, i + 1):
                 if 0 <= k < len(low) and low[k].isdigit() and len(low[k]) in (1, 2, 4):
                     dated[k] = True
-            at = i + 1 + (i + 1 < len(low) and dated[i + 1])
-            at += at < len(low) and low[at] == ","
-            if at < len(low) and low[at].isdigit() and len(low[at]) == 4:
-                dated[i + 1 : at + 1] = [True] * (at - i)
+            next_word = i + 1 + (i + 1 < len(low) and dated[i + 1])
+            next_word += next_word < len(low) and low[next_word] == ","
+            if next_word < len(low) and low[next_word].isdigit() and len(low[next_word]) == 4:
+                dated[i + 1 : next_word + 1] = [True] * (next_word - i)
         elif i and word.isdigit() and len(word) == 4 and word[:2] in _CENTURIES and low[i - 1] in _BEFORE_YEAR:
             dated[i] = True
     for i, yes in enumerate(dated):
@@ -282,11 +292,11 @@ def _silver_dates(strings: Sequence[str], allowed: list[int]) -> None:
 _CENTURIES = ("15", "16", "17", "18", "19", "20")
 
 
-def _silver_terms(
-    strings: Sequence[str], allowed: list[int], plain: list[bool], known: frozenset[str], lists: Lists
+def _mark_silver_terms(
+    strings: Sequence[str], allowed: list[int], plain: list[bool], annotated_labels: frozenset[str], lists: Lists
 ) -> None:
     """Mark terms of the lists, longest first, where the corpus says nothing about their label."""
-    terms = {label: names for label, names in (lists.terms or {}).items() if label not in known}
+    terms = {label: names for label, names in (lists.terms or {}).items() if label not in annotated_labels}
     if not terms:
         return
     low = [w.lower() for w in strings]
@@ -296,11 +306,11 @@ def _silver_terms(
             key = " ".join(low[i : i + length])
             fitting = [label for label, names in terms.items() if key in names]
             if fitting and (strings[i][0].isupper() or "OCCUPATION" in fitting):
-                kept = allowed[i] & ~O if strings[i][0].isupper() else 0
-                kept |= O if key in _ORDINARY else 0
+                kept_mask = allowed[i] & ~O if strings[i][0].isupper() else 0
+                kept_mask |= O if key in _ORDINARY else 0
                 for k in range(i, i + length):
                     marks = BEGIN if k == i else INSIDE
-                    allowed[k] = sum(marks[label] for label in fitting) | kept
+                    allowed[k] = sum(marks[label] for label in fitting) | kept_mask
                     plain[k] = False
                 i += length
                 break
@@ -308,29 +318,29 @@ def _silver_terms(
             i += 1
 
 
-def _inside(borders: Sequence[tuple[int, int]], starts: Mapping[int, int], start: int, end: int) -> list[int]:
-    at = starts.get(start)
-    if at is None:
-        at = next((i for i, (_, b) in enumerate(borders) if b > start), len(borders))
+def _find_inside(borders: Sequence[tuple[int, int]], starts: Mapping[int, int], start: int, end: int) -> list[int]:
+    first_word = starts.get(start)
+    if first_word is None:
+        first_word = next((i for i, (_, b) in enumerate(borders) if b > start), len(borders))
     out = []
-    while at < len(borders) and borders[at][0] < end:
-        out.append(at)
-        at += 1
+    while first_word < len(borders) and borders[first_word][0] < end:
+        out.append(first_word)
+        first_word += 1
     return out
 
 
-def tokens_example(record: Mapping[str, Any], source: str) -> Example:
+def make_tokens_example(record: Mapping[str, Any], source: str) -> Example:
     """A text with parts of speech: a word has the part of the token in which it begins, and entities are not told."""
     text = record["text"]
     borders = words(text)
     token_ends: list[tuple[int, int]] = []
-    at = 0
+    position = 0
     for token, part in zip(record["tokens"], record["upos"], strict=True):
-        found = text.find(token, at)
-        if found < 0:
+        token_start = text.find(token, position)
+        if token_start < 0:
             continue
-        at = found + len(token)
-        token_ends.append((at, PARTS.index(part) if part in PARTS else -1))
+        position = token_start + len(token)
+        token_ends.append((position, PARTS.index(part) if part in PARTS else -1))
     parts, k = [], 0
     for start, _ in borders:
         while k < len(token_ends) and token_ends[k][0] <= start:

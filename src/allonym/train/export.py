@@ -46,12 +46,12 @@ class _Graph:
         self.nodes.append(helper.make_node(op, inputs, [name], name=name, domain=domain, **options))
         return name
 
-    def thirds(self, x: str, name: str) -> list[str]:
+    def add_thirds(self, x: str, name: str) -> list[str]:
         names = [f"{name}_{i}" for i in range(3)]
         self.nodes.append(helper.make_node("Split", [x], names, name=name, axis=-1, num_outputs=3))
         return names
 
-    def linear(self, x: str, layer: Any, name: str, bias: bool = True) -> str:
+    def add_linear(self, x: str, layer: Any, name: str, bias: bool = True) -> str:
         """``x @ weight.T (+ bias)``."""
         weight = layer.weight.detach().float().numpy().T
         shift = self.keep(f"{name}.bias", layer.bias.detach().float().numpy()) if bias else ""
@@ -59,10 +59,10 @@ class _Graph:
             out = self.add("MatMul", [x, self.keep(f"{name}.weight", weight)], f"{name}.product" if bias else name)
             return self.add("Add", [out, shift], name) if bias else out
         scale = np.maximum(np.abs(weight).max(axis=0), 1e-12) / self.most
-        whole = np.clip(np.rint(weight / scale), -self.most, self.most)
+        quantised = np.clip(np.rint(weight / scale), -self.most, self.most)
         inputs = [
             x,
-            self.keep(f"{name}.weight", whole, np.int8),
+            self.keep(f"{name}.weight", quantised, np.int8),
             self.keep(f"{name}.scale", scale),
             self.keep(f"{name}.zero", np.zeros(len(scale)), np.int8),
         ]
@@ -76,7 +76,7 @@ class _Graph:
         return self.add("LayerNormalization", [x, gain, shift], name, axis=-1, epsilon=layer.eps)
 
 
-def _encoder(graph: _Graph, encoder: Encoder, positions: int) -> str:
+def _add_encoder(graph: _Graph, encoder: Encoder, positions: int) -> str:
     table = graph.keep("positions", encoder.positions.weight.detach().numpy()[None, :positions])
     zero, one = graph.keep("zero", [0], np.int64), graph.keep("one", [1], np.int64)
     length = graph.add("Shape", ["x"], "length", start=1, end=2)
@@ -87,27 +87,27 @@ def _encoder(graph: _Graph, encoder: Encoder, positions: int) -> str:
     x = graph.norm(x, None, encoder.norm, "normed")
     layers: list[Any] = list(encoder.layers)
     for n, layer in enumerate(layers):
-        at = f"layer{n}"
-        qkv = graph.linear(x, layer.qkv, f"{at}.qkv")
-        q, k, v = graph.thirds(qkv, f"{at}.split")
-        mixed = graph.add("MultiHeadAttention", [q, k, v], f"{at}.mixed", domain=_MS, num_heads=layer.heads)
-        x = graph.norm(graph.linear(mixed, layer.out, f"{at}.out"), x, layer.norm1, f"{at}.norm1")
-        up = graph.linear(x, layer.up, f"{at}.up", bias=False)
-        shift = graph.keep(f"{at}.up.bias", layer.up.bias.detach().float().numpy())
-        up = graph.add("BiasGelu", [up, shift], f"{at}.gelu", domain=_MS)
-        x = graph.norm(graph.linear(up, layer.down, f"{at}.down"), x, layer.norm2, f"{at}.norm2")
+        layer_name = f"layer{n}"
+        qkv = graph.add_linear(x, layer.qkv, f"{layer_name}.qkv")
+        q, k, v = graph.add_thirds(qkv, f"{layer_name}.split")
+        mixed = graph.add("MultiHeadAttention", [q, k, v], f"{layer_name}.mixed", domain=_MS, num_heads=layer.heads)
+        x = graph.norm(graph.add_linear(mixed, layer.out, f"{layer_name}.out"), x, layer.norm1, f"{layer_name}.norm1")
+        up = graph.add_linear(x, layer.up, f"{layer_name}.up", bias=False)
+        shift = graph.keep(f"{layer_name}.up.bias", layer.up.bias.detach().float().numpy())
+        up = graph.add("BiasGelu", [up, shift], f"{layer_name}.gelu", domain=_MS)
+        x = graph.norm(graph.add_linear(up, layer.down, f"{layer_name}.down"), x, layer.norm2, f"{layer_name}.norm2")
     return x
 
 
-def _model(graph: _Graph, inputs: list[Any], outputs: list[Any], name: str) -> Any:
-    made = helper.make_model(
+def _make_model(graph: _Graph, inputs: list[Any], outputs: list[Any], name: str) -> Any:
+    onnx_model = helper.make_model(
         helper.make_graph(graph.nodes, name, inputs, outputs, graph.weights),
         opset_imports=[helper.make_opsetid("", 18), helper.make_opsetid(_MS, 1)],
         ir_version=10,
         producer_name="allonym",
     )
-    onnx.checker.check_model(made, check_custom_domain=False)
-    return made
+    onnx.checker.check_model(onnx_model, check_custom_domain=False)
+    return onnx_model
 
 
 def tagger_graph(model: Tagger, *, int8: bool = True, wide: bool = False) -> Any:
@@ -118,7 +118,7 @@ def tagger_graph(model: Tagger, *, int8: bool = True, wide: bool = False) -> Any
     ``(words, 17)``.
     """
     graph = _Graph(int8, wide)
-    hidden = _encoder(graph, model.encoder, LENGTH + 2)
+    hidden = _add_encoder(graph, model.encoder, LENGTH + 2)
     flat = graph.add("Squeeze", [hidden, graph.keep("axis0", [0], np.int64)], "flat")
     first = graph.add("Gather", [flat, "heads"], "firsts", axis=0)
     for name, head in (("tags", model.tags), ("parts", model.parts)):
@@ -127,25 +127,28 @@ def tagger_graph(model: Tagger, *, int8: bool = True, wide: bool = False) -> Any
         graph.add("Add", [graph.add("MatMul", [first, weight], f"{name}.product"), shift], name)
     width = model.encoder.size.hidden_size
     inputs = [
-        _value("x", [1, "pieces", width]),
-        _value("shapes", [1, "pieces"], True),
-        _value("heads", ["words"], True),
+        _make_value("x", [1, "pieces", width]),
+        _make_value("shapes", [1, "pieces"], True),
+        _make_value("heads", ["words"], True),
     ]
-    outputs = [_value("tags", ["words", model.tags.out_features]), _value("parts", ["words", model.parts.out_features])]
-    return _model(graph, inputs, outputs, "tagger")
+    outputs = [
+        _make_value("tags", ["words", model.tags.out_features]),
+        _make_value("parts", ["words", model.parts.out_features]),
+    ]
+    return _make_model(graph, inputs, outputs, "tagger")
 
 
 def encoder_graph(encoder: Encoder, *, positions: int = 256, int8: bool = True, wide: bool = False) -> Any:
     """A sentence encoder: input ``x`` as in :func:`tagger_graph`; output ``mean`` ``(1, width)``, of any length."""
     graph = _Graph(int8, wide)
-    hidden = _encoder(graph, encoder, positions)
+    hidden = _add_encoder(graph, encoder, positions)
     graph.add("ReduceMean", [hidden, graph.keep("axis1", [1], np.int64)], "mean", keepdims=0)
     width = encoder.size.hidden_size
-    return _model(graph, [_value("x", [1, "pieces", width])], [_value("mean", [1, width])], "encoder")
+    return _make_model(graph, [_make_value("x", [1, "pieces", width])], [_make_value("mean", [1, width])], "encoder")
 
 
-def _value(name: str, shape: list[Any], whole: bool = False) -> Any:
-    return helper.make_tensor_value_info(name, TensorProto.INT64 if whole else TensorProto.FLOAT, shape)
+def _make_value(name: str, shape: list[Any], is_integer: bool = False) -> Any:
+    return helper.make_tensor_value_info(name, TensorProto.INT64 if is_integer else TensorProto.FLOAT, shape)
 
 
 def write_words(encoder: Encoder, vocabulary: Path, out: Path) -> None:
@@ -172,12 +175,12 @@ def write_tagger(
     """
     out.mkdir(parents=True, exist_ok=True)
     assert model.tags.out_features == len(tag_names(labels))
-    save(tagger_graph(model.eval(), int8=int8), out / "tagger.onnx")
+    save_model(tagger_graph(model.eval(), int8=int8), out / "tagger.onnx")
     write_words(model.encoder, vocabulary, out)
     data = {"format": 1, **about, "labels": list(labels), "parts": list(PARTS)}
     (out / "tagger.json").write_text(json.dumps(data, indent=2) + "\n", "utf-8")
 
 
-def save(graph: Any, path: Path) -> None:
+def save_model(graph: Any, path: Path) -> None:
     """Write an ONNX model."""
     onnx.save(graph, path)

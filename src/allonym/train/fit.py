@@ -23,7 +23,7 @@ from allonym.models.tags import LABELS, PARTS, tag_names
 from allonym.models.windows import Words, windows
 from allonym.models.wordpiece import WordPiece
 from allonym.models.words import shape, words
-from allonym.train.corrupt import Noise, corrupt
+from allonym.train.corrupt import Noise, corrupt_example
 from allonym.train.examples import ALL, Example, Lists
 from allonym.train.network import Encoder, Tagger
 
@@ -70,13 +70,13 @@ class Options:
     spell: float = 0.02
 
     @classmethod
-    def of(cls, given: Mapping[str, Any]) -> Options:
+    def of(cls, settings: Mapping[str, Any]) -> Options:
         """From a recipe's table; unknown names are errors with near matches."""
-        known = [f.name for f in fields(cls)]
-        for name in given:
-            if name not in known:
-                raise UnknownNameError("training option", name, known)
-        return cls(**given)
+        field_names = [f.name for f in fields(cls)]
+        for name in settings:
+            if name not in field_names:
+                raise UnknownNameError("training option", name, field_names)
+        return cls(**settings)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -112,7 +112,7 @@ def fit(
         encoder: folder with ``config.json``, ``model.safetensors`` and ``vocab.txt`` of a BERT.
         options: how.
         lists: names to swap in.
-        report: called after each epoch with epoch, steps, loss and the measures of :func:`measure`.
+        report: called after each epoch with epoch, steps, loss and the measures of :func:`measure_model`.
         resume: go on from ``checkpoint.pt`` where there is one.
         start: a tagger to go on from, which is changed; of ``encoder`` only ``vocab.txt`` is read then.
 
@@ -130,7 +130,7 @@ def fit(
         model = start
     mean = {name: value.detach().clone() for name, value in model.state_dict().items()}
     optimizer = torch.optim.AdamW(model.groups(options.lr, options.head_lr), betas=(0.9, 0.98))
-    per_epoch = sum(1 for _ in _batches(_epoch(sources, options, lists, pieces, 0), options, 0))
+    per_epoch = sum(1 for _ in _make_batches(_make_epoch(sources, options, lists, pieces, 0), options, 0))
     total = per_epoch * options.epochs
     warm = max(1, int(options.warmup * total))
     schedule = torch.optim.lr_scheduler.LambdaLR(
@@ -150,9 +150,9 @@ def fit(
         torch.set_rng_state(state["random"])
     for epoch in range(begin, options.epochs):
         model.train()
-        losses, seen = 0.0, 0
-        for batch in _batches(_epoch(sources, options, lists, pieces, epoch), options, epoch):
-            loss, count = _loss(model, batch, options)
+        losses, words_seen = 0.0, 0
+        for batch in _make_batches(_make_epoch(sources, options, lists, pieces, epoch), options, epoch):
+            loss, count = _compute_loss(model, batch, options)
             optimizer.zero_grad(set_to_none=True)
             loss.backward()  # type: ignore[no-untyped-call]
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -161,11 +161,11 @@ def fit(
                 schedule.step()
             step += 1
             if options.average:
-                _follow(mean, model, min(options.average, (1 + step) / (10 + step)))
-            losses, seen = losses + float(loss.detach()) * count, seen + count
-        row = {"epoch": epoch + 1, "epochs": options.epochs, "steps": step, "loss": losses / max(1, seen)}
+                _update_average(mean, model, min(options.average, (1 + step) / (10 + step)))
+            losses, words_seen = losses + float(loss.detach()) * count, words_seen + count
+        row = {"epoch": epoch + 1, "epochs": options.epochs, "steps": step, "loss": losses / max(1, words_seen)}
         with _Averaged(model, mean if options.average else None):
-            row |= measure(model, dev, pieces)
+            row |= measure_model(model, dev, pieces)
             better = row["f1"] > best or not dev
             if better:
                 torch.save({"model": model.state_dict(), "options": asdict(options)}, out / "best.pt")
@@ -187,27 +187,27 @@ def fit(
     return model.eval()
 
 
-def measure(model: Tagger, examples: Sequence[Example], pieces: WordPiece) -> dict[str, float]:
+def measure_model(model: Tagger, examples: Sequence[Example], pieces: WordPiece) -> dict[str, float]:
     """Share of entity words covered, of other words covered, of entity words with an allowed tag, and the words' F1."""
     model.eval()
     entity = covered = right = other = false = 0
-    said = hits = 0
+    predicted_count = hits = 0
     plain = Options(batch=4096, lower=0, speech=0, upper=0, swap=0, spell=0)
     with torch.no_grad():
-        for batch in _batches([w for e in examples for w in windows_of(e, pieces)], plain, 0):
+        for batch in _make_batches([w for e in examples for w in make_windows(e, pieces)], plain, 0):
             ids, shapes, heads, mask, allowed, _, parts = batch
             logits, spoken = model(ids, shapes, heads, mask)
-            told = allowed != ALL
+            is_annotated = allowed != ALL
             tag = logits.argmax(dim=1)
             fits = (allowed >> tag) & 1 == 1
-            inside = told & (allowed & 1 == 0)
-            outside = told & (allowed & 1 == 1)
+            inside = is_annotated & (allowed & 1 == 0)
+            outside = is_annotated & (allowed & 1 == 1)
             entity += int(inside.sum())
             covered += int((inside & (tag != 0)).sum())
             right += int((inside & fits).sum())
             other += int(outside.sum())
             false += int((outside & ~fits).sum())
-            said += int((parts >= 0).sum())
+            predicted_count += int((parts >= 0).sum())
             hits += int(((parts >= 0) & (spoken.argmax(dim=1) == parts)).sum())
     precision = right / max(1, covered + false)
     recall = right / max(1, entity)
@@ -216,32 +216,32 @@ def measure(model: Tagger, examples: Sequence[Example], pieces: WordPiece) -> di
         "needless": false / max(1, other),
         "right": recall,
         "f1": 2 * precision * recall / max(1e-9, precision + recall),
-        "parts": hits / max(1, said),
+        "parts": hits / max(1, predicted_count),
     }
 
 
-def windows_of(given: Example, pieces: WordPiece) -> list[Piece]:
+def make_windows(example: Example, pieces: WordPiece) -> list[Piece]:
     """An example as windows, cut as in use."""
-    split = [pieces.pieces(w) for w in given.words]
-    shapes = [shape(w, j) for w, j in zip(given.words, given.joined, strict=True)]
+    split = [pieces.pieces(w) for w in example.words]
+    shapes = [shape(w, j) for w, j in zip(example.words, example.joined, strict=True)]
     out = []
-    for w in windows(Words([(0, 0)] * len(split), split, shapes, given.breaks), pieces):
-        kept = [w.keep_from <= i < w.keep_to for i in range(w.first, w.last)]
+    for w in windows(Words([(0, 0)] * len(split), split, shapes, example.breaks), pieces):
+        is_kept = [w.keep_from <= i < w.keep_to for i in range(w.first, w.last)]
         here = slice(w.first, w.last)
         out.append(
             Piece(
                 list(w.pieces),
                 list(w.shapes),
                 list(w.heads),
-                [m if k else ALL for m, k in zip(given.allowed[here], kept, strict=True)],
-                [p and k for p, k in zip(given.plain[here], kept, strict=True)],
-                list(given.parts[here]),
+                [m if k else ALL for m, k in zip(example.allowed[here], is_kept, strict=True)],
+                [p and k for p, k in zip(example.plain[here], is_kept, strict=True)],
+                list(example.parts[here]),
             )
         )
     return out
 
 
-def _epoch(
+def _make_epoch(
     sources: Sequence[tuple[float, Sequence[Example]]],
     options: Options,
     lists: Lists | None,
@@ -255,16 +255,16 @@ def _epoch(
     first, last = ([n.title() for n in names if len(words(n)) == 1] for names in (first, last))
     out = []
     for times, examples in sources:
-        whole, part = divmod(times, 1)
-        shown = list(examples) * int(whole)
+        full_rounds, part = divmod(times, 1)
+        shown = list(examples) * int(full_rounds)
         if part:
             shown += rng.sample(list(examples), int(part * len(examples)))
-        for given in shown:
-            out += windows_of(corrupt(given, noise, first, last, rng), pieces)
+        for example in shown:
+            out += make_windows(corrupt_example(example, noise, first, last, rng), pieces)
     return [w for w in out if any(m != ALL for m in w.allowed) or any(p >= 0 for p in w.parts)]
 
 
-def _batches(windows: Sequence[Piece], options: Options, epoch: int) -> Iterator[tuple[Tensor, ...]]:
+def _make_batches(windows: Sequence[Piece], options: Options, epoch: int) -> Iterator[tuple[Tensor, ...]]:
     """Batches of windows of like length, in drawn order; padded, on the model's terms."""
     rng = random.Random(f"batches {options.seed} {epoch}")
     order = sorted(range(len(windows)), key=lambda i: (len(windows[i].ids), rng.random()))
@@ -277,10 +277,10 @@ def _batches(windows: Sequence[Piece], options: Options, epoch: int) -> Iterator
             chunks.append([i])
     rng.shuffle(chunks)
     for chunk in chunks:
-        yield _tensors([windows[i] for i in chunk])
+        yield _make_tensors([windows[i] for i in chunk])
 
 
-def _tensors(batch: Sequence[Piece]) -> tuple[Tensor, ...]:
+def _make_tensors(batch: Sequence[Piece]) -> tuple[Tensor, ...]:
     longest = max(len(w.ids) for w in batch)
     ids = torch.zeros(len(batch), longest, dtype=torch.long)
     shapes = torch.zeros(len(batch), longest, dtype=torch.long)
@@ -303,16 +303,16 @@ def _tensors(batch: Sequence[Piece]) -> tuple[Tensor, ...]:
     )
 
 
-def _loss(model: Tagger, batch: tuple[Tensor, ...], options: Options) -> tuple[Tensor, int]:
+def _compute_loss(model: Tagger, batch: tuple[Tensor, ...], options: Options) -> tuple[Tensor, int]:
     ids, shapes, heads, mask, allowed, plain, parts = batch
     with torch.autocast("cpu", dtype=torch.bfloat16, enabled=options.bf16):
         logits, spoken = model(ids, shapes, heads, mask)
     every = torch.logsumexp(logits, dim=1)
     bits = (allowed[:, None] >> torch.arange(_TAGS)) & 1 == 1
     right = torch.logsumexp(logits.masked_fill(~bits, -1e4), dim=1)
-    told = allowed != ALL
-    count = max(1, int(told.sum()))
-    loss = ((every - right) * told).sum() / count
+    is_annotated = allowed != ALL
+    count = max(1, int(is_annotated.sum()))
+    loss = ((every - right) * is_annotated).sum() / count
     if options.plain:
         loss = loss + options.plain * ((every - logits[:, 0]) * plain).sum() / count
     if options.parts and bool((parts >= 0).any()):
@@ -320,7 +320,7 @@ def _loss(model: Tagger, batch: tuple[Tensor, ...], options: Options) -> tuple[T
     return loss, count
 
 
-def _follow(mean: dict[str, Tensor], model: Tagger, decay: float) -> None:
+def _update_average(mean: dict[str, Tensor], model: Tagger, decay: float) -> None:
     with torch.no_grad():
         for name, value in model.named_parameters():
             if value.requires_grad:
@@ -335,9 +335,9 @@ class _Averaged:
 
     def __enter__(self) -> None:
         if self.mean is not None:
-            self.own = {k: v.detach().clone() for k, v in self.model.state_dict().items()}
+            self.own_weights = {k: v.detach().clone() for k, v in self.model.state_dict().items()}
             self.model.load_state_dict(self.mean)
 
     def __exit__(self, *_: object) -> None:
         if self.mean is not None:
-            self.model.load_state_dict(self.own)
+            self.model.load_state_dict(self.own_weights)

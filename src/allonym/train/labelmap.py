@@ -49,42 +49,42 @@ class LabelMap:
     names: Mapping[str, Targets]
     sources: Mapping[str, Mapping[str, Targets]]
 
-    def targets(self, label: str, source: str = "") -> Targets:
+    def find_targets(self, label: str, source: str = "") -> Targets:
         """The labels of the tagger that ``label`` stands for in ``source``; None where the span is to be ignored."""
-        special = [self.sources[word] for word in _words(source) if word in self.sources]
+        special = [self.sources[word] for word in _split_name(source) if word in self.sources]
         for name in (label, _CHUNK.sub("", label, count=1)):
             for table in (*special, self.names):
-                if _fold(name) in table:
-                    return table[_fold(name)]
+                if _fold_name(name) in table:
+                    return table[_fold_name(name)]
         name = _CHUNK.sub("", label, count=1)
         if name.upper() in TAXONOMY:
-            return self._own(name.upper())
-        return self._foreign(name) or self._by_part(name)
+            return self._find_own_targets(name.upper())
+        return self._find_foreign_targets(name) or self._by_part(name)
 
-    def _own(self, name: str) -> Targets:
+    def _find_own_targets(self, name: str) -> Targets:
         """By our own taxonomy: the label, what the tagger has below it, or else by the label above."""
         for step in TAXONOMY.lineage(name):
-            if _fold(step) in self.names:
-                return self.names[_fold(step)]
+            if _fold_name(step) in self.names:
+                return self.names[_fold_name(step)]
             below = frozenset(TAXONOMY.descendants(step)) & frozenset(self.labels)
             if below:
                 return below
         return None
 
-    def _foreign(self, name: str) -> Targets:
-        found: set[str] = set()
+    def _find_foreign_targets(self, name: str) -> Targets:
+        target_labels: set[str] = set()
         for scheme in SCHEMES:
             for label in {*TAXONOMY.from_scheme(name, scheme), *TAXONOMY.from_scheme(name.upper(), scheme)}:
-                found |= self._own(label) or frozenset()
-        return frozenset(found) or None
+                target_labels |= self._find_own_targets(label) or frozenset()
+        return frozenset(target_labels) or None
 
     def _by_part(self, name: str) -> Targets:
-        words = _words(_HUMP.sub(" ", name))
+        words = _split_name(_HUMP.sub(" ", name))
         bare = "".join(words[:-1]) if words[-1:] == ["name"] else ""
         levels = _LEVEL.split(name)
         for part in (name.rstrip("0123456789"), *levels[: len(levels) > 1], bare, *words[-1:], *words[:1]):
-            if _fold(part) in self.names:
-                return self.names[_fold(part)]
+            if _fold_name(part) in self.names:
+                return self.names[_fold_name(part)]
         return None
 
     def with_names(self, more: Mapping[str, Iterable[str]]) -> LabelMap:
@@ -93,19 +93,19 @@ class LabelMap:
         Raises:
             UnknownNameError: a label that the tagger does not have.
         """
-        added = {_fold(name): self._checked(labels, name) for name, labels in more.items()}
+        added = {_fold_name(name): self._check_labels(labels, name) for name, labels in more.items()}
         sources = {word: {**table, **added} for word, table in self.sources.items()}
         return LabelMap(self.labels, MappingProxyType({**self.names, **added}), MappingProxyType(sources))
 
-    def _checked(self, labels: Iterable[str], where: str) -> Targets:
-        given = frozenset(labels)
-        for label in sorted(given):
+    def _check_labels(self, labels: Iterable[str], where: str) -> Targets:
+        target_labels = frozenset(labels)
+        for label in sorted(target_labels):
             if label not in self.labels:
                 raise UnknownNameError("label of the tagger", label, self.labels, where)
-        return given or None
+        return target_labels or None
 
 
-def targets(label: str, source: str = "") -> Targets:
+def find_targets(label: str, source: str = "") -> Targets:
     """The labels of the tagger that a corpus' ``label`` may stand for; None where its spans are to be ignored.
 
     Args:
@@ -117,12 +117,12 @@ def targets(label: str, source: str = "") -> Targets:
     >>> targets("chemicalelement") is None
     True
     """
-    return _targets(label, source)
+    return _look_up_targets(label, source)
 
 
 @lru_cache(maxsize=65536)
-def _targets(label: str, source: str) -> Targets:
-    return default_map().targets(label, source)
+def _look_up_targets(label: str, source: str) -> Targets:
+    return default_map().find_targets(label, source)
 
 
 @cache
@@ -130,8 +130,8 @@ def default_map() -> LabelMap:
     """The table that comes with allonym."""
     raw = tomllib.loads(files("allonym.train").joinpath("labelmap.toml").read_text(encoding="utf-8"))
     sets = {name: frozenset(value.split()) for name, value in raw["sets"].items()}
-    sources = {word: MappingProxyType(_table(lines, sets)) for word, lines in raw["sources"].items()}
-    return LabelMap(LABELS, MappingProxyType(_table(raw["labels"], sets)), MappingProxyType(sources))
+    sources = {word: MappingProxyType(_make_table(lines, sets)) for word, lines in raw["sources"].items()}
+    return LabelMap(LABELS, MappingProxyType(_make_table(raw["labels"], sets)), MappingProxyType(sources))
 
 
 def read_map(path: Path | str) -> LabelMap:
@@ -151,18 +151,18 @@ def read_map(path: Path | str) -> LabelMap:
     return default_map().with_names(raw)
 
 
-def _table(lines: Mapping[str, str], sets: Mapping[str, frozenset[str]]) -> dict[str, Targets]:
+def _make_table(lines: Mapping[str, str], sets: Mapping[str, frozenset[str]]) -> dict[str, Targets]:
     out: dict[str, Targets] = {}
     for key, names in lines.items():
         meant = None if key == _IGNORED else sets.get(key) or frozenset(key.split())
-        out.update((_fold(name), meant) for name in names.split())
+        out.update((_fold_name(name), meant) for name in names.split())
     return out
 
 
-def _words(name: str) -> list[str]:
+def _split_name(name: str) -> list[str]:
     """The words of a name in lower case without accents; digits stay with the letters before them, as in wnut17."""
     return find_words(fold(name))
 
 
-def _fold(name: str) -> str:
-    return "".join(_words(name))
+def _fold_name(name: str) -> str:
+    return "".join(_split_name(name))

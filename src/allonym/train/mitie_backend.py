@@ -26,7 +26,7 @@ from typing import Any
 from allonym.document import Interval, Span
 from allonym.errors import DataError, MissingExtra, UsageError
 from allonym.models.words import words
-from allonym.train.records import Record, outermost, spans_of
+from allonym.train.records import Record, keep_outermost, spans_of
 from allonym.train.score import score_texts
 
 Predict = Callable[[Sequence[str]], list[list[Span]]]
@@ -114,9 +114,9 @@ def fit(
         model = trainer.train()
     out.mkdir(parents=True, exist_ok=True)
     model.save_to_disk(str(out / MODEL))
-    predict = _predict(model)
-    found = predict([record["text"] for record in dev])
-    scored = score_texts((r["text"], spans_of(r), s) for r, s in zip(dev, found, strict=True)).strict
+    predict = _make_predictor(model)
+    predicted = predict([record["text"] for record in dev])
+    scored = score_texts((r["text"], spans_of(r), s) for r, s in zip(dev, predicted, strict=True)).strict
     report(
         {
             "epoch": 1,
@@ -146,16 +146,16 @@ def load(path: Path | str) -> Predict:
     mitie = import_mitie()
     file = Path(path) / MODEL if Path(path).is_dir() else Path(path)
     try:
-        return _predict(mitie.named_entity_extractor(str(file)))
+        return _make_predictor(mitie.named_entity_extractor(str(file)))
     except Exception as error:  # mitie raises nothing narrower
         raise DataError(f"{file}: not a named entity model of MITIE's ({type(error).__name__})") from None
 
 
-def _predict(model: Any) -> Predict:
-    def predict(texts: Sequence[str]) -> list[list[Span]]:
+def _make_predictor(model: Any) -> Predict:
+    def predict_spans(texts: Sequence[str]) -> list[list[Span]]:
         return [_spans(model, text) for text in texts]
 
-    return predict
+    return predict_spans
 
 
 def _spans(model: Any, text: str) -> list[Span]:
@@ -169,7 +169,7 @@ def _spans(model: Any, text: str) -> list[Span]:
 def _on_words(record: Record, borders: Sequence[Interval]) -> Iterator[tuple[int, int, str]]:
     """First word, word after the last, and label of each entity; no word is in two."""
     at = 0
-    for span in outermost(spans_of(record)):
+    for span in keep_outermost(spans_of(record)):
         inside = [i for i in range(at, len(borders)) if borders[i][0] < span.end and borders[i][1] > span.start]
         if inside:
             yield inside[0], inside[-1] + 1, span.label

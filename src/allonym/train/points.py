@@ -12,7 +12,7 @@ import numpy as np
 from allonym.models.tagger import TaggerModel
 from allonym.models.windows import Window
 from allonym.models.wordpiece import WordPiece
-from allonym.train.corrupt import Noise, corrupt
+from allonym.train.corrupt import Noise, corrupt_example
 from allonym.train.examples import ALL, Example
 
 TARGETS: Mapping[str, float] = {"high-recall": 0.988, "high-precision": 0.95}
@@ -63,16 +63,16 @@ def judge(model: TaggerModel, examples: Iterable[Example], noises: Sequence[Nois
     """The network's logits for every judged word of ``examples``, once for each kind of noise."""
     import random
 
-    from allonym.train.fit import windows_of
+    from allonym.train.fit import make_windows
 
     pieces: WordPiece = model.pieces
     logits, allowed, source = [], [], []
     names: dict[str, int] = {}
     for example in examples:
         for noise in noises:
-            seen = corrupt(example, noise, (), (), random.Random(0)) if noise else example
+            seen = corrupt_example(example, noise, (), (), random.Random(0)) if noise else example
             number = names.setdefault(example.source + (" noisy" if noise else ""), len(names))
-            for piece in windows_of(seen, pieces):
+            for piece in make_windows(seen, pieces):
                 n = len(piece.heads)
                 window = Window(0, n, 0, n, tuple(piece.ids), tuple(piece.shapes), tuple(piece.heads))
                 marks = np.asarray(piece.allowed, np.int64)
@@ -114,7 +114,7 @@ def choose(judged: Judged, labels: Sequence[str], heat: float) -> dict[str, dict
     entity = judged.allowed & 1 == 0
     # a word that may be one of several labels which the corpus does not annotate tells nothing about false findings
     fits = (judged.allowed[:, None] >> np.arange(1, judged.logits.shape[1])) & 1 == 1
-    told = entity | ~np.take_along_axis(fits, 2 * kind[:, None], axis=1)[:, 0]
+    is_decided = entity | ~np.take_along_axis(fits, 2 * kind[:, None], axis=1)[:, 0]
     weight = np.zeros(len(inside))
     for number in range(len(judged.names)):
         here = judged.source == number
@@ -122,7 +122,8 @@ def choose(judged: Judged, labels: Sequence[str], heat: float) -> dict[str, dict
     grid = np.r_[np.arange(LOWEST, 0.5, 0.01), np.arange(0.5, HIGHEST, 0.01)]
     covered = [float((weight * (inside >= g) * entity).sum() / (weight * entity).sum()) for g in grid]
     precise = [
-        float((weight * (inside >= g) * entity).sum() / max(1e-12, (weight * (inside >= g) * told).sum())) for g in grid
+        float((weight * (inside >= g) * entity).sum() / max(1e-12, (weight * (inside >= g) * is_decided).sum()))
+        for g in grid
     ]
     high_recall = max((g for g, c in zip(grid, covered, strict=True) if c >= TARGETS["high-recall"]), default=LOWEST)
     high_precision = min(
@@ -133,7 +134,7 @@ def choose(judged: Judged, labels: Sequence[str], heat: float) -> dict[str, dict
     scores = []
     for g in grid:
         hit = float((weight * (inside >= g) * right).sum())
-        scores.append(2 * hit / float((weight * ((inside >= g) & told)).sum() + (weight * entity).sum()))
+        scores.append(2 * hit / float((weight * ((inside >= g) & is_decided)).sum() + (weight * entity).sum()))
     return {
         "high-recall": {"*": round(float(min(high_recall, 0.4)), 3), **SOFT},
         "balanced": {"*": round(float(grid[int(np.argmax(scores))]), 3)},

@@ -176,21 +176,21 @@ def make_record(
     """
     if not isinstance(text, str):
         raise DataError(f"{where}: the text must be a string, got {type(text).__name__}")
-    spans = _sound(where, text, marks)
-    made: Record = {"id": id, "doc_id": doc_id or id, "text": text, "spans": spans, "meta": dict(meta or {})}
+    spans = _check_marks(where, text, marks)
+    record: Record = {"id": id, "doc_id": doc_id or id, "text": text, "spans": spans, "meta": dict(meta or {})}
     if annotations:
-        made["annotations"] = {
-            name: _sound(f"{where}, annotator {n}", text, annotations[name])
+        record["annotations"] = {
+            name: _check_marks(f"{where}, annotator {n}", text, annotations[name])
             for n, name in enumerate(sorted(annotations), 1)
         }
-    return made
+    return record
 
 
-def _sound(where: str, text: str, marks: Iterable[Sequence[object]]) -> list[Mark]:
+def _check_marks(where: str, text: str, marks: Iterable[Sequence[object]]) -> list[Mark]:
     spans: list[Mark] = []
     for n, (start, end, label, *more) in enumerate(marks, 1):
-        whole = all(isinstance(at, int) and not isinstance(at, bool) for at in (start, end))
-        if not whole or not isinstance(label, str) or not label:
+        are_integers = all(isinstance(offset, int) and not isinstance(offset, bool) for offset in (start, end))
+        if not are_integers or not isinstance(label, str) or not label:
             raise DataError(f"{where}, span {n}: start and end must be whole numbers and label a name")
         a, b = cast(int, start), cast(int, end)
         if not 0 <= a < b <= len(text):
@@ -213,14 +213,14 @@ def spans_of(record: Record) -> list[Span]:
     return sorted(Span(s["start"], s["end"], s["label"]) for s in record["spans"])
 
 
-def outermost(spans: Iterable[Span]) -> list[Span]:
+def keep_outermost(spans: Iterable[Span]) -> list[Span]:
     """Disjoint spans: of those that overlap the longest stays, then the first, then by label. Sorted."""
-    kept: list[Span] = []
+    disjoint: list[Span] = []
     for span in sorted(spans, key=lambda s: (-len(s), s.start, s.label)):
-        at = bisect_left(kept, span.start, key=lambda s: s.start)
-        if not any(span.overlaps(other) for other in kept[max(0, at - 1) : at + 1]):
-            kept.insert(at, span)
-    return kept
+        index = bisect_left(disjoint, span.start, key=lambda s: s.start)
+        if not any(span.overlaps(other) for other in disjoint[max(0, index - 1) : index + 1]):
+            disjoint.insert(index, span)
+    return disjoint
 
 
 def write_jsonl(path: Path | str, records: Iterable[Record]) -> int:
@@ -230,14 +230,14 @@ def write_jsonl(path: Path | str, records: Iterable[Record]) -> int:
         How many were written.
     """
     where = Path(path)
-    lines = [_line(record) for record in records]
+    lines = [_format_line(record) for record in records]
     data = "".join(line + "\n" for line in lines).encode("utf-8")
     where.parent.mkdir(parents=True, exist_ok=True)
     where.write_bytes(gzip.compress(data, mtime=0) if where.suffix == ".gz" else data)
     return len(lines)
 
 
-def _line(record: Record) -> str:
+def _format_line(record: Record) -> str:
     line = json.dumps(record, ensure_ascii=False)
     lone = not line.isascii() and any("\ud800" <= c <= "\udfff" for c in line)
     return json.dumps(record) if lone else line
@@ -265,7 +265,7 @@ def read_objects(path: Path) -> Iterator[tuple[int, Any]]:
     """
     for number, line in enumerate(text_of(path).split("\n"), 1):
         if line.strip():
-            yield number, _json(line, f"{path}:{number}")
+            yield number, _read_json(line, f"{path}:{number}")
 
 
 def _own_record(value: object, where: str, name: str) -> Record:
@@ -289,7 +289,7 @@ def _own_record(value: object, where: str, name: str) -> Record:
         raise DataError(f"{where}: meta must be an object, got {type(meta).__name__}")
     id = str(value.get("id") or name)
     annotations = {str(name): list(map(_own_mark, some)) for name, some in several.items()}
-    made = make_record(
+    record = make_record(
         where,
         id,
         text,
@@ -299,13 +299,13 @@ def _own_record(value: object, where: str, name: str) -> Record:
         annotations=annotations,
     )
     for n, span in enumerate(spans, 1):
-        if "text" in span and made["text"][span["start"] : span["end"]] != span["text"]:
+        if "text" in span and record["text"][span["start"] : span["end"]] != span["text"]:
             raise DataError(f"{where}, span {n}: what stands at {span['start']}..{span['end']} is not the span's text")
     if isinstance(tokens, list) and isinstance(upos, list):
         if len(tokens) != len(upos):
             raise DataError(f"{where}: as many upos as tokens are required, got {len(upos)} and {len(tokens)}")
-        made["tokens"], made["upos"] = tokens, upos
-    return made
+        record["tokens"], record["upos"] = tokens, upos
+    return record
 
 
 def _own_mark(span: Mapping[str, Any]) -> tuple[object, ...]:
@@ -347,35 +347,35 @@ def read_brat(path: Path, columns: Columns = (0, -1)) -> Iterator[Record]:
     notes = path.with_suffix(".ann")
     for number, line in enumerate(text_of(notes).split("\n"), 1):
         if line.startswith(("*", "R")):
-            _join(same, line)
+            _join_names(same, line)
         if not line.startswith("T"):
             continue
         fields = line.split("\t")
         label, _, places = fields[1].partition(" ") if len(fields) > 1 else ("", "", "")
         try:
-            found = [tuple(map(int, place.split())) for place in places.split(";")]
+            ranges = [tuple(map(int, place.split())) for place in places.split(";")]
         except ValueError:
-            found = [()]
-        if not label or any(len(place) != 2 for place in found):
+            ranges = [()]
+        if not label or any(len(place) != 2 for place in ranges):
             raise DataError(f"{notes}:{number}: required is 'T1<tab>LABEL START END<tab>text'")
-        if any(not 0 <= a < b <= len(text) for a, b in found):
+        if any(not 0 <= a < b <= len(text) for a, b in ranges):
             raise DataError(f"{notes}:{number}: 0 <= start < end <= {len(text)} is required")
-        marks += [(a, b, label, fields[0]) for a, b in found]
-    named = [(a, b, label, _first(same, name) if name in same else "") for a, b, label, name in marks]
+        marks += [(a, b, label, fields[0]) for a, b in ranges]
+    named = [(a, b, label, _find_first(same, name) if name in same else "") for a, b, label, name in marks]
     yield make_record(str(notes), path.stem, text, named)
 
 
-def _join(same: dict[str, str], line: str) -> None:
+def _join_names(same: dict[str, str], line: str) -> None:
     """Note that an ``Equiv`` line or a coreference says of its mentions that they are one; ``same`` is a forest."""
     kind, *args = line.partition("\t")[2].split() or [""]
     if kind == "Equiv" or kind.lower().startswith("coref"):
         names = [arg.rpartition(":")[2] for arg in args]
         for name in names:
-            low, high = sorted((_first(same, names[0]), _first(same, name)))
+            low, high = sorted((_find_first(same, names[0]), _find_first(same, name)))
             same[high] = same.setdefault(low, low)
 
 
-def _first(same: Mapping[str, str], name: str) -> str:
+def _find_first(same: Mapping[str, str], name: str) -> str:
     while same.get(name, name) != name:
         name = same[name]
     return name
@@ -387,7 +387,7 @@ def read_tab(path: Path, columns: Columns = (0, -1)) -> Iterator[Record]:
     ``spans`` are the mentions of the first annotator; ``annotations`` those of each where there are several, and
     ``meta.annotators`` says how many there are. Mentions keep their ``entity``; ``kind`` is their ``identifier_type``.
     """
-    for where, item in _items(path):
+    for where, item in _read_items(path):
         annotations = item.get("annotations")
         if not isinstance(annotations, dict) or not annotations:
             raise DataError(f"{where}: annotations by annotator are required")
@@ -415,7 +415,7 @@ def _tab_marks(where: str, annotation: object) -> list[tuple[object, ...]]:
 
 def read_presidio(path: Path, columns: Columns = (0, -1)) -> Iterator[Record]:
     """presidio-research's JSON: texts made from templates. Those of one template are alike, so one document."""
-    for number, (where, item) in enumerate(_items(path), 1):
+    for number, (where, item) in enumerate(_read_items(path), 1):
         spans = item.get("spans")
         if not isinstance(spans, list) or not all(isinstance(span, dict) for span in spans):
             raise DataError(f"{where}: spans must be a list of objects")
@@ -427,7 +427,7 @@ def read_presidio(path: Path, columns: Columns = (0, -1)) -> Iterator[Record]:
 
 
 def _json_format(path: Path) -> str:
-    _, item = next(iter(_items(path)), ("", {}))
+    _, item = next(iter(_read_items(path)), ("", {}))
     if "annotations" in item:
         return "tab"
     if "full_text" in item:
@@ -437,8 +437,8 @@ def _json_format(path: Path) -> str:
     raise DataError(f"{path}: JSON of no known corpus; name one of {', '.join(corpus_readers.names())}")
 
 
-def _items(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    value = _json(text_of(path), str(path))
+def _read_items(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    value = _read_json(text_of(path), str(path))
     if not isinstance(value, list):
         raise DataError(f"{path}: a list of documents is required, got {type(value).__name__}")
     for number, item in enumerate(value, 1):
@@ -447,11 +447,11 @@ def _items(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         yield f"{path}, item {number}", item
 
 
-def _json(text: str, where: str) -> object:
+def _read_json(text: str, where: str) -> object:
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
-        at = f"line {error.lineno}, " if "\n" in text.strip() else ""
-        raise DataError(f"{where}: not JSON at {at}column {error.colno}") from None
+        place = f"line {error.lineno}, " if "\n" in text.strip() else ""
+        raise DataError(f"{where}: not JSON at {place}column {error.colno}") from None
     except RecursionError:
         raise DataError(f"{where}: JSON is nested too deep") from None

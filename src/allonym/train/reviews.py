@@ -18,11 +18,11 @@ from allonym.models.runtime import HERE
 from allonym.models.tags import LABELS
 from allonym.train.build import Record, Report
 from allonym.train.corpus import own_lists, source_name
-from allonym.train.examples import Example, Targets, annotated, example
+from allonym.train.examples import Example, Targets, list_annotated_labels, make_example
 from allonym.train.export import write_tagger
 from allonym.train.fit import Options, fit
-from allonym.train.labelmap import targets
-from allonym.train.synthetic import generate
+from allonym.train.labelmap import find_targets
+from allonym.train.synthetic import generate_texts
 from allonym.train.unpack import read_tagger
 
 _CALM = {"epochs": 10, "lr": 1e-4, "head_lr": 5e-4, "batch": 1024, "average": 0.99, "swap": 0.1}
@@ -45,13 +45,13 @@ def base_folder(name: str) -> Path:
     return HERE / name
 
 
-def review_options(given: dict[str, Any]) -> Options:
+def review_options(settings: dict[str, Any]) -> Options:
     """Options for going on from reviews: what is not given is calmer than for training anew.
 
     Raises:
         UnknownNameError: no such option.
     """
-    return Options.of({**_CALM, **given})
+    return Options.of({**_CALM, **settings})
 
 
 def from_reviews(
@@ -61,7 +61,7 @@ def from_reviews(
     *,
     base: Path,
     options: Options,
-    label_map: Targets = targets,
+    label_map: Targets = find_targets,
     report: Report = lambda row: None,
     resume: bool = False,
 ) -> dict[str, Any]:
@@ -85,21 +85,21 @@ def from_reviews(
     Raises:
         DataError: no label of the records means anything to the tagger, or ``base`` is no tagger of these labels.
     """
-    known = _known(train, train, label_map)
-    if not any(known) and not any(annotated([r], source_name(r), label_map) for r in train):
+    annotated_labels = _list_annotated_labels(train, train, label_map)
+    if not any(annotated_labels) and not any(list_annotated_labels([r], source_name(r), label_map) for r in train):
         raise DataError("no label of the reviewed documents is one that the tagger knows; give a label map")
     model, about = read_tagger(base, options.dropout)
     if tuple(about["labels"]) != LABELS:
         raise DataError(f"{base}: a tagger of other labels; training goes on from one of this version's")
-    reviewed = _examples(train, known, label_map)
-    held = _examples(dev, _known(dev, train, label_map), label_map)
-    size = sum(len(one.words) for one in reviewed)
-    rehearsed = _rehearsal(int(size * _REHEARSED))
+    reviewed = _make_examples(train, annotated_labels, label_map)
+    dev_examples = _make_examples(dev, _list_annotated_labels(dev, train, label_map), label_map)
+    size = sum(len(example.words) for example in reviewed)
+    rehearsed = _make_rehearsal(int(size * _REHEARSED))
     work = out / "work"
     before = {name: value.detach().clone() for name, value in model.state_dict().items()}
     fit(
         [(1.0, reviewed), (1.0, rehearsed)],
-        held,
+        dev_examples,
         work,
         encoder=base,
         options=options,
@@ -109,28 +109,32 @@ def from_reviews(
         start=model,
     )
     model.load_state_dict({name: before[name].lerp(value, _WAY) for name, value in model.state_dict().items()})
-    kept = {
+    kept_settings = {
         name: value for name, value in about.items() if name not in ("format", "labels", "parts", "name", "reviews")
     }
-    told = {"name": out.name, **kept, "base": about.get("name", base.name)}
-    told["reviews"] = {"documents": len(train), "words": size, "rehearsed": len(rehearsed)}
-    write_tagger(model, LABELS, base / "vocab.txt", out, told)
+    summary = {"name": out.name, **kept_settings, "base": about.get("name", base.name)}
+    summary["reviews"] = {"documents": len(train), "words": size, "rehearsed": len(rehearsed)}
+    write_tagger(model, LABELS, base / "vocab.txt", out, summary)
     written: dict[str, Any] = json.loads((out / "tagger.json").read_text("utf-8"))
     return written
 
 
-def _known(records: Sequence[Record], train: Sequence[Record], label_map: Targets) -> list[frozenset[str]]:
+def _list_annotated_labels(
+    records: Sequence[Record], train: Sequence[Record], label_map: Targets
+) -> list[frozenset[str]]:
     """For each record the labels that its unmarked text is proof for. One project's say nothing about another's."""
     bare: dict[str, list[Record]] = {}
     for record in train:
         if _looked_at(record) is None:
             bare.setdefault(source_name(record), []).append(record)
-    counted = {name: annotated(own, name, label_map) for name, own in bare.items()}
+    counted = {name: list_annotated_labels(source_records, name, label_map) for name, source_records in bare.items()}
     out = []
     for record in records:
         name, labels = source_name(record), _looked_at(record)
-        told = counted.get(name, ()) if labels is None else (t for x in labels for t in label_map(x, name) or ())
-        out.append(frozenset(told))
+        annotated_labels = (
+            counted.get(name, ()) if labels is None else (t for x in labels for t in label_map(x, name) or ())
+        )
+        out.append(frozenset(annotated_labels))
     return out
 
 
@@ -139,16 +143,21 @@ def _looked_at(record: Record) -> list[str] | None:
     return [label for label in labels if isinstance(label, str)] if isinstance(labels, (list, tuple)) else None
 
 
-def _examples(records: Sequence[Record], known: Sequence[frozenset[str]], label_map: Targets) -> list[Example]:
+def _make_examples(
+    records: Sequence[Record], annotated_labels: Sequence[frozenset[str]], label_map: Targets
+) -> list[Example]:
     lists = own_lists()
-    return [example(r, source_name(r), labels, label_map, lists) for r, labels in zip(records, known, strict=True)]
+    return [
+        make_example(r, source_name(r), labels, label_map, lists)
+        for r, labels in zip(records, annotated_labels, strict=True)
+    ]
 
 
-def _rehearsal(words: int) -> list[Example]:
+def _make_rehearsal(words: int) -> list[Example]:
     """Template texts of at least so many words together."""
     lists, out, count = own_lists(), [], 0
-    for record in generate(max(_LEAST_REHEARSED, words // 10), 3):
-        out.append(example(record, "synthetic", frozenset(LABELS), lambda label, _: frozenset([label]), lists))
+    for record in generate_texts(max(_LEAST_REHEARSED, words // 10), 3):
+        out.append(make_example(record, "synthetic", frozenset(LABELS), lambda label, _: frozenset([label]), lists))
         count += len(out[-1].words)
         if count >= words and len(out) >= _LEAST_REHEARSED:
             break

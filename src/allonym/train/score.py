@@ -13,7 +13,7 @@ from typing import Any
 
 from allonym.document import Interval, Span
 from allonym.models.words import words
-from allonym.train.records import outermost
+from allonym.train.records import keep_outermost
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +63,8 @@ class Score:
         return Score(
             self.words + other.words,
             self.right + other.right,
-            _joined(self.tags, other.tags),
-            _joined(self.spans, other.spans),
+            _add_counts(self.tags, other.tags),
+            _add_counts(self.spans, other.spans),
         )
 
     @property
@@ -84,8 +84,8 @@ class Score:
 
     def macro(self, measure: str) -> float:
         """Mean of ``precision``, ``recall`` or ``f1`` over the tags that the gold has; 0 where it has none."""
-        held = [getattr(c, measure) for c in self.tags.values() if c.hit + c.missed]
-        return sum(held) / len(held) if held else 0.0
+        values = [getattr(c, measure) for c in self.tags.values() if c.hit + c.missed]
+        return sum(values) / len(values) if values else 0.0
 
     def to_dict(self) -> dict[str, Any]:
         """All figures, for a report in JSON."""
@@ -93,18 +93,18 @@ class Score:
             "words": self.words,
             "accuracy": self.accuracy,
             "macro": {m: self.macro(m) for m in ("precision", "recall", "f1")},
-            "micro": _shown(self.micro),
-            "strict": _shown(self.strict),
-            "tags": {tag: _shown(self.tags[tag]) for tag in _ordered(self.tags)},
-            "spans": {label: _shown(self.spans[label]) for label in sorted(self.spans)},
+            "micro": _summarise_counts(self.micro),
+            "strict": _summarise_counts(self.strict),
+            "tags": {tag: _summarise_counts(self.tags[tag]) for tag in _sort_tags(self.tags)},
+            "spans": {label: _summarise_counts(self.spans[label]) for label in sorted(self.spans)},
         }
 
 
-def _joined(a: Mapping[str, Counts], b: Mapping[str, Counts]) -> dict[str, Counts]:
+def _add_counts(a: Mapping[str, Counts], b: Mapping[str, Counts]) -> dict[str, Counts]:
     return {name: a.get(name, Counts()) + b.get(name, Counts()) for name in sorted({*a, *b})}
 
 
-def _shown(counts: Counts) -> dict[str, float]:
+def _summarise_counts(counts: Counts) -> dict[str, float]:
     return {
         "precision": counts.precision,
         "recall": counts.recall,
@@ -114,7 +114,7 @@ def _shown(counts: Counts) -> dict[str, float]:
     }
 
 
-def _ordered(tags: Iterable[str]) -> list[str]:
+def _sort_tags(tags: Iterable[str]) -> list[str]:
     return sorted(tags, key=lambda tag: (tag[2:], tag[0]))
 
 
@@ -124,22 +124,22 @@ def tag_words(borders: Sequence[Interval], spans: Iterable[Span]) -> list[str]:
     >>> tag_words([(0, 3), (4, 9), (10, 13)], [Span(0, 9, "PER")])
     ['B-PER', 'I-PER', 'O']
     """
-    kept = outermost(spans)
+    outer_spans = keep_outermost(spans)
     out: list[str] = []
     begun = -1
-    at = 0
+    position = 0
     for start, end in borders:
-        while at < len(kept) and kept[at].end <= start:
-            at += 1
-        if at == len(kept) or kept[at].start >= end:
+        while position < len(outer_spans) and outer_spans[position].end <= start:
+            position += 1
+        if position == len(outer_spans) or outer_spans[position].start >= end:
             out.append("O")
         else:
-            out.append(("I-" if begun == at else "B-") + kept[at].label)
-            begun = at
+            out.append(("I-" if begun == position else "B-") + outer_spans[position].label)
+            begun = position
     return out
 
 
-def score(gold: Iterable[Span], predicted: Iterable[Span], borders: Sequence[Interval]) -> Score:
+def score_spans(gold: Iterable[Span], predicted: Iterable[Span], borders: Sequence[Interval]) -> Score:
     """The score of one text.
 
     Args:
@@ -147,29 +147,29 @@ def score(gold: Iterable[Span], predicted: Iterable[Span], borders: Sequence[Int
         predicted: what was found.
         borders: the words, as half-open stretches of the text.
     """
-    gold, predicted = outermost(gold), outermost(predicted)
-    right, found = tag_words(borders, gold), tag_words(borders, predicted)
-    whole, whole_found = _exact(gold), _exact(predicted)
+    gold, predicted = keep_outermost(gold), keep_outermost(predicted)
+    right, predicted_tags = tag_words(borders, gold), tag_words(borders, predicted)
+    exact_gold, whole_found = _exact_spans(gold), _exact_spans(predicted)
     tags: Counter[tuple[str, str]] = Counter()
-    for wanted, got in zip(right, found, strict=True):
-        if wanted == got:
-            tags[wanted, "hit"] += 1
+    for gold_tag, got in zip(right, predicted_tags, strict=True):
+        if gold_tag == got:
+            tags[gold_tag, "hit"] += 1
         else:
-            tags[wanted, "missed"] += 1
+            tags[gold_tag, "missed"] += 1
             tags[got, "extra"] += 1
     spans: Counter[tuple[str, str]] = Counter()
-    spans.update((label, "hit") for _, _, label in whole & whole_found)
-    spans.update((label, "missed") for _, _, label in whole - whole_found)
-    spans.update((label, "extra") for _, _, label in whole_found - whole)
-    same = sum(a == b for a, b in zip(right, found, strict=True))
-    return Score(len(borders), same, _counted(tags), _counted(spans))
+    spans.update((label, "hit") for _, _, label in exact_gold & whole_found)
+    spans.update((label, "missed") for _, _, label in exact_gold - whole_found)
+    spans.update((label, "extra") for _, _, label in whole_found - exact_gold)
+    same = sum(a == b for a, b in zip(right, predicted_tags, strict=True))
+    return Score(len(borders), same, _count_table(tags), _count_table(spans))
 
 
-def _exact(spans: Iterable[Span]) -> set[tuple[int, int, str]]:
+def _exact_spans(spans: Iterable[Span]) -> set[tuple[int, int, str]]:
     return {(span.start, span.end, span.label) for span in spans}
 
 
-def _counted(table: Counter[tuple[str, str]]) -> dict[str, Counts]:
+def _count_table(table: Counter[tuple[str, str]]) -> dict[str, Counts]:
     names = sorted({name for name, _ in table} - {"O"})
     return {n: Counts(table[n, "hit"], table[n, "extra"], table[n, "missed"]) for n in names}
 
@@ -178,7 +178,7 @@ def score_texts(texts: Iterable[tuple[str, Iterable[Span], Iterable[Span]]]) -> 
     """The score over (text, gold, predicted)."""
     total = Score()
     for text, gold, predicted in texts:
-        total += score(gold, predicted, words(text))
+        total += score_spans(gold, predicted, words(text))
     return total
 
 
@@ -197,12 +197,12 @@ def side_by_side(scores: Mapping[str, Score]) -> tuple[list[str], list[list[str]
         ["F1, all words together", *(f"{scores[n].micro.f1:.4f}" for n in names)],
         ["F1, whole spans", *(f"{scores[n].strict.f1:.4f}" for n in names)],
     ]
-    for tag in _ordered({tag for s in scores.values() for tag in s.tags}):
-        rows.append([f"F1 {tag}", *(_cell(scores[n].tags.get(tag)) for n in names)])
+    for tag in _sort_tags({tag for s in scores.values() for tag in s.tags}):
+        rows.append([f"F1 {tag}", *(_format_counts(scores[n].tags.get(tag)) for n in names)])
     for label in sorted({label for s in scores.values() for label in s.spans}):
-        rows.append([f"F1 whole {label}", *(_cell(scores[n].spans.get(label)) for n in names)])
+        rows.append([f"F1 whole {label}", *(_format_counts(scores[n].spans.get(label)) for n in names)])
     return ["measure", *names], rows
 
 
-def _cell(counts: Counts | None) -> str:
+def _format_counts(counts: Counts | None) -> str:
     return f"{counts.f1:.4f}" if counts is not None else "-"

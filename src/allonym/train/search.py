@@ -102,14 +102,14 @@ def read_space(backend: str, path: Path | None = None) -> tuple[Parameter, ...]:
 
 def parse_space(tables: Mapping[str, object], where: str) -> tuple[Parameter, ...]:
     """Parameters from tables by option."""
-    known = ("low", "high", "log", "whole", "choices")
+    parameter_keys = ("low", "high", "log", "whole", "choices")
     out = []
     for name, table in tables.items():
         if not isinstance(table, Mapping):
             raise UsageError(f"{where}: a table [{name}] is required, got {type(table).__name__}")
         for key in table:
-            if key not in known:
-                raise UnknownNameError("key", key, known, f"{where}, {name}")
+            if key not in parameter_keys:
+                raise UnknownNameError("key", key, parameter_keys, f"{where}, {name}")
         choices = table.get("choices", ())
         if not isinstance(choices, (list, tuple)):
             raise UsageError(f"{where}, {name}: choices must be a list")
@@ -132,7 +132,7 @@ def import_optuna() -> Any:
     return optuna
 
 
-def search(
+def search_parameters(
     objective: Objective,
     space: Sequence[Parameter],
     study: Path,
@@ -160,25 +160,25 @@ def search(
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     study.parent.mkdir(parents=True, exist_ok=True)
     try:
-        held = optuna.create_study(
+        optuna_study = optuna.create_study(
             storage=f"sqlite:///{study.resolve()}", study_name=name, direction="maximize", load_if_exists=True
         )
     except Exception as error:  # the storage raises its own tree and that of the database
         raise DataError(f"{study}: not a study that can be used ({type(error).__name__})") from None
     described = [{**asdict(parameter), "choices": list(parameter.choices)} for parameter in space]
-    if held.user_attrs.setdefault("space", described) != described:
+    if optuna_study.user_attrs.setdefault("space", described) != described:
         raise UsageError(f"{study}: the study {name!r} is over another space; name another file")
-    held.set_user_attr("space", described)
-    done = _finished(optuna, held)
-    held.sampler = optuna.samplers.TPESampler(seed=seed * 10_007 + len(done))
-    while len(done) < trials:
-        held.optimize(lambda trial: objective(_draw(trial, space)), n_trials=1)
-        done = _finished(optuna, held)
-        report(done[-1])
-    return done
+    optuna_study.set_user_attr("space", described)
+    trials_done = _list_finished(optuna, optuna_study)
+    optuna_study.sampler = optuna.samplers.TPESampler(seed=seed * 10_007 + len(trials_done))
+    while len(trials_done) < trials:
+        optuna_study.optimize(lambda trial: objective(_draw_values(trial, space)), n_trials=1)
+        trials_done = _list_finished(optuna, optuna_study)
+        report(trials_done[-1])
+    return trials_done
 
 
-def _draw(trial: Any, space: Sequence[Parameter]) -> dict[str, Value]:
+def _draw_values(trial: Any, space: Sequence[Parameter]) -> dict[str, Value]:
     out: dict[str, Value] = {}
     for p in space:
         if p.choices:
@@ -190,16 +190,16 @@ def _draw(trial: Any, space: Sequence[Parameter]) -> dict[str, Value]:
     return out
 
 
-def _finished(optuna: Any, study: Any) -> list[Trial]:
+def _list_finished(optuna: Any, study: Any) -> list[Trial]:
     complete = study.get_trials(deepcopy=False, states=(optuna.trial.TrialState.COMPLETE,))
     return [Trial(t.number, dict(t.params), float(t.value), t.duration.total_seconds()) for t in complete]
 
 
-def importance(trials: Sequence[Trial], space: Sequence[Parameter], seed: int = 0) -> list[Importance]:
+def rank_importance(trials: Sequence[Trial], space: Sequence[Parameter], seed: int = 0) -> list[Importance]:
     """The options by importance, greatest first; shares sum to 1 where the trials differ at all.
 
     Args:
-        trials: of :func:`search`; fewer than two tell nothing and give an empty list.
+        trials: of :func:`search_parameters`; fewer than two tell nothing and give an empty list.
         seed: of the random forest.
     """
     if len(trials) < 2:
@@ -215,11 +215,11 @@ def importance(trials: Sequence[Trial], space: Sequence[Parameter], seed: int = 
         forest = RandomForestRegressor(n_estimators=100, random_state=seed).fit(rows, scores)
     shares = [float(share) for share in forest.feature_importances_]
     columns = list(zip(*rows, strict=True))
-    found = [Importance(p.name, shares[i], _correlation(columns[i], scores)) for i, p in enumerate(space)]
-    return sorted(found, key=lambda one: (-one.share, one.name))
+    importances = [Importance(p.name, shares[i], _correlate_ranks(columns[i], scores)) for i, p in enumerate(space)]
+    return sorted(importances, key=lambda item: (-item.share, item.name))
 
 
-def _correlation(a: Sequence[float], b: Sequence[float]) -> float | None:
+def _correlate_ranks(a: Sequence[float], b: Sequence[float]) -> float | None:
     try:
         return statistics.correlation(a, b)
     except statistics.StatisticsError:  # one of them never changes

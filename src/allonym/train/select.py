@@ -12,10 +12,10 @@ from hashlib import blake2b
 
 from allonym.errors import UsageError
 from allonym.models.words import words
-from allonym.train.records import Record, outermost, spans_of
+from allonym.train.records import Record, keep_outermost, spans_of
 
 
-def documents(records: Iterable[Record]) -> dict[str, list[Record]]:
+def group_documents(records: Iterable[Record]) -> dict[str, list[Record]]:
     """The records of each document, in the order in which the documents first appear."""
     out: dict[str, list[Record]] = {}
     for record in records:
@@ -23,7 +23,7 @@ def documents(records: Iterable[Record]) -> dict[str, list[Record]]:
     return out
 
 
-def split(
+def split_records(
     records: Sequence[Record], parts: Sequence[float] = (0.8, 0.1, 0.1), seed: int = 0
 ) -> tuple[list[Record], ...]:
     """Random parts of a corpus, by document; P3 takes 80 % to train, 10 % to validate and 10 % to test.
@@ -39,42 +39,42 @@ def split(
         UsageError: a share is negative, all are 0, or there are fewer separable documents than parts.
     """
     if not parts or min(parts) < 0 or sum(parts) <= 0:
-        raise UsageError(f"shares of 0 or more are required, one of them above 0; got {_shown(parts)}")
-    groups = sorted(_groups(records), key=lambda group: _draw(group[0], seed))
-    wanted = [i for i, share in enumerate(parts) if share > 0]
-    if records and len(groups) < len(wanted):
-        raise UsageError(f"{len(wanted)} parts need as many documents that share no text; got {len(groups)}")
+        raise UsageError(f"shares of 0 or more are required, one of them above 0; got {_format_parts(parts)}")
+    groups = sorted(_group_by_text(records), key=lambda group: _draw_order(group[0], seed))
+    used_parts = [i for i, share in enumerate(parts) if share > 0]
+    if records and len(groups) < len(used_parts):
+        raise UsageError(f"{len(used_parts)} parts need as many documents that share no text; got {len(groups)}")
     total = sum(len(group) for group in groups)
     room = [share / sum(parts) * total for share in parts]
     chosen: list[list[list[str]]] = [[] for _ in parts]
     for group in groups:
-        part = max(wanted, key=lambda i: (room[i], -i))
+        part = max(used_parts, key=lambda i: (room[i], -i))
         chosen[part].append(group)
         room[part] -= len(group)
     if records:
-        for empty in (i for i in wanted if not chosen[i]):
-            fullest = max(wanted, key=lambda i: (len(chosen[i]), -i))
+        for empty in (i for i in used_parts if not chosen[i]):
+            fullest = max(used_parts, key=lambda i: (len(chosen[i]), -i))
             chosen[empty].append(chosen[fullest].pop())
-    part_of = {doc: i for i, held in enumerate(chosen) for group in held for doc in group}
+    part_of = {doc: i for i, part in enumerate(chosen) for group in part for doc in group}
     out: tuple[list[Record], ...] = tuple([] for _ in parts)
     for record in records:
         out[part_of[record["doc_id"]]].append(record)
     return out
 
 
-def _shown(parts: Sequence[float]) -> str:
+def _format_parts(parts: Sequence[float]) -> str:
     return "/".join(f"{share:g}" for share in parts) or "none"
 
 
-def _draw(doc: str, seed: int) -> bytes:
+def _draw_order(doc: str, seed: int) -> bytes:
     return blake2b(f"{seed}\0{doc}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
-def _groups(records: Sequence[Record]) -> list[list[str]]:
+def _group_by_text(records: Sequence[Record]) -> list[list[str]]:
     """Documents that share a text, each group sorted."""
     above: dict[str, str] = {}
 
-    def top(doc: str) -> str:
+    def find_root(doc: str) -> str:
         while above[doc] != doc:
             above[doc] = above[above[doc]]
             doc = above[doc]
@@ -85,11 +85,11 @@ def _groups(records: Sequence[Record]) -> list[list[str]]:
         doc = record["doc_id"]
         above.setdefault(doc, doc)
         other = first.setdefault(record["text"], doc)
-        if (a := top(doc)) != (b := top(other)):
+        if (a := find_root(doc)) != (b := find_root(other)):
             above[max(a, b)] = min(a, b)
     out: dict[str, list[str]] = {}
     for doc in sorted(above):
-        out.setdefault(top(doc), []).append(doc)
+        out.setdefault(find_root(doc), []).append(doc)
     return list(out.values())
 
 
@@ -111,11 +111,11 @@ def size_of(records: Iterable[Record]) -> Size:
     count = entities = 0
     for record in records:
         count += len(words(record["text"]))
-        entities += len(outermost(spans_of(record)))
+        entities += len(keep_outermost(spans_of(record)))
     return Size(count, entities)
 
 
-def choose(
+def choose_records(
     records: Sequence[Record],
     min_ratio: float = 0.0,
     max_ratio: float = 1.0,
@@ -141,11 +141,11 @@ def choose(
     """
     if min_ratio > max_ratio or (max_words is not None and min_words > max_words):
         raise UsageError(f"bounds cross: ratio {min_ratio:g} to {max_ratio:g}, words {min_words} to {max_words}")
-    held = documents(records)
+    records_by_document = group_documents(records)
     if first_words is not None:
-        held = {doc: cut(parts, first_words) for doc, parts in held.items()}
-    sizes = {doc: size_of(parts) for doc, parts in held.items()}
-    kept = [
+        records_by_document = {doc: cut_records(parts, first_words) for doc, parts in records_by_document.items()}
+    sizes = {doc: size_of(parts) for doc, parts in records_by_document.items()}
+    kept_documents = [
         doc
         for doc, size in sizes.items()
         if min_words <= size.words <= (size.words if max_words is None else max_words)
@@ -153,12 +153,12 @@ def choose(
         and (size.ratio < max_ratio or max_ratio >= 1)
     ]
     if richest is not None:
-        best = set(sorted(kept, key=lambda doc: (-sizes[doc].ratio, doc))[:richest])
-        kept = [doc for doc in kept if doc in best]
-    return [record for doc in kept for record in held[doc]]
+        best = set(sorted(kept_documents, key=lambda doc: (-sizes[doc].ratio, doc))[:richest])
+        kept_documents = [doc for doc in kept_documents if doc in best]
+    return [record for doc in kept_documents for record in records_by_document[doc]]
 
 
-def cut(records: Sequence[Record], count: int) -> list[Record]:
+def cut_records(records: Sequence[Record], count: int) -> list[Record]:
     """The first ``count`` words of a document, with the spans that lie wholly in them."""
     out: list[Record] = []
     for record in records:
@@ -197,7 +197,7 @@ class Density:
         return 1000 * self.spans.get(label, 0) / self.words if self.words else 0.0
 
 
-def density(corpora: Mapping[str, Sequence[Record]]) -> list[Density]:
+def measure_density(corpora: Mapping[str, Sequence[Record]]) -> list[Density]:
     """The label density of each corpus (P5 2.1), and of all together, named ``all``, where there are several.
 
     >>> from allonym.train.records import make_record

@@ -86,7 +86,7 @@ class Measure:
     exact: float
 
 
-def begun(size: str, texts: Sequence[str], *, causal: bool, seed: int, tokens: int = 256) -> Rewriter:
+def begin_model(size: str, texts: Sequence[str], *, causal: bool, seed: int, tokens: int = 256) -> Rewriter:
     """A model with random weights, and a tokenizer trained on the texts.
 
     Args:
@@ -114,7 +114,7 @@ def begun(size: str, texts: Sequence[str], *, causal: bool, seed: int, tokens: i
         model_max_length=2 * tokens + 16 if causal else tokens,
     )  # fmt: skip
     torch.manual_seed(seed)
-    known: dict[str, Any] = {
+    model_settings: dict[str, Any] = {
         "vocab_size": pieces.get_vocab_size(),
         "bos_token_id": 0,
         "pad_token_id": 1,
@@ -124,7 +124,7 @@ def begun(size: str, texts: Sequence[str], *, causal: bool, seed: int, tokens: i
     network: Any
     if causal:
         config = transformers.GPT2Config(
-            n_positions=2 * tokens + 16, n_embd=width, n_layer=2 * layers, n_head=heads, **known
+            n_positions=2 * tokens + 16, n_embd=width, n_layer=2 * layers, n_head=heads, **model_settings
         )
         network = transformers.GPT2LMHeadModel(config)
     else:
@@ -132,14 +132,15 @@ def begun(size: str, texts: Sequence[str], *, causal: bool, seed: int, tokens: i
             transformers.BartConfig(
                 max_position_embeddings=tokens + 2, d_model=width, encoder_layers=layers, decoder_layers=layers,
                 encoder_attention_heads=heads, decoder_attention_heads=heads, encoder_ffn_dim=4 * width,
-                decoder_ffn_dim=4 * width, dropout=0.0, decoder_start_token_id=2, forced_eos_token_id=2, **known,
+                decoder_ffn_dim=4 * width, dropout=0.0, decoder_start_token_id=2, forced_eos_token_id=2,
+                **model_settings,
             )
         )  # fmt: skip
-        _as_a_copier(network, width, heads)
+        _make_copier(network, width, heads)
     return Rewriter(tokenizer, network, causal)
 
 
-def _as_a_copier(network: Any, width: int, heads: int) -> None:
+def _make_copier(network: Any, width: int, heads: int) -> None:
     """Set random weights so that the output begins as a copy of the input.
 
     A model that begins anywhere else needs far more text to find out that most words stay. Words, places and "the word
@@ -160,9 +161,9 @@ def _as_a_copier(network: Any, width: int, heads: int) -> None:
         body.shared.weight[network.config.pad_token_id].zero_()
         for side in (body.encoder, body.decoder):
             table = side.embed_positions.weight
-            at = torch.arange(len(table))[:, None] * steps
+            angles = torch.arange(len(table))[:, None] * steps
             table.mul_(0.1)
-            table[:, places] = 0.15 * math.sqrt(2 * word / place) * torch.cat((at.cos(), at.sin()), 1)
+            table[:, places] = 0.15 * math.sqrt(2 * word / place) * torch.cat((angles.cos(), angles.sin()), 1)
         half = place // 2
         back = torch.zeros(place, place)  # turns a place into the one before
         for i, angle in enumerate(steps):
@@ -187,7 +188,7 @@ def _as_a_copier(network: Any, width: int, heads: int) -> None:
 def fit(
     start: Rewriter,
     train: Sequence[Pair],
-    held: Sequence[Pair],
+    dev_pairs: Sequence[Pair],
     out: Path,
     *,
     options: Options,
@@ -200,7 +201,7 @@ def fit(
     Args:
         start: what to begin with; changed in place.
         train: pairs to learn from.
-        held: pairs to judge by.
+        dev_pairs: pairs to judge by.
         out: folder for model, tokenizer and learning curve, and for ``checkpoint.pt``, written with each row.
         options: how.
         report: called with each row of the learning curve: step, loss so far and the fields of :class:`Measure`.
@@ -218,10 +219,10 @@ def fit(
         raise DataError("nothing to learn from: the policy changes no passage")
     start.network.to(options.device)
     model = Rewriter(start.tokenizer, start.network, start.causal, options.device)
-    examples = [_example(model, pair, options.tokens) for pair in train]
+    examples = [_make_example(model, pair, options.tokens) for pair in train]
     per_epoch = math.ceil(len(examples) / options.batch)
     total = options.steps or per_epoch * options.epochs
-    optimizer, schedule = optimiser(model.network, options.lr, total)
+    optimizer, schedule = make_optimiser(model.network, options.lr, total)
     out.mkdir(parents=True, exist_ok=True)
     saved = out / "checkpoint.pt"
     rows: list[dict[str, Any]] = []
@@ -236,18 +237,18 @@ def fit(
         step, rows = state["step"], state["rows"]
     stops = {max(1, round(total * i / options.rows)) for i in range(1, options.rows + 1)}
     if not rows:
-        rows.append({"step": 0, "steps": total, **asdict(measure(model, held, options))})
+        rows.append({"step": 0, "steps": total, **asdict(measure_rewriter(model, dev_pairs, options))})
         report(rows[-1])
-    for batch in batches(examples, options, step, total):
+    for batch in make_batches(examples, options, step, total):
         model.network.train()
         # Dropout depends on the step alone, so that a run that was interrupted goes on as it would have.
         torch.manual_seed(options.seed * 1_000_003 + step)
-        summed, counted = summed + learn(model, batch, optimizer, schedule), counted + 1
+        summed, counted = summed + take_step(model, batch, optimizer, schedule), counted + 1
         step += 1
         step_done(step, total)
         if step in stops:
             row = {"step": step, "steps": total, "training": summed / counted}
-            rows.append({**row, **asdict(measure(model, held, options))})
+            rows.append({**row, **asdict(measure_rewriter(model, dev_pairs, options))})
             summed, counted = 0.0, 0
             report(rows[-1])
             state = {"model": model.network.state_dict(), "optimizer": optimizer.state_dict()}
@@ -256,12 +257,12 @@ def fit(
     model.network.save_pretrained(out)
     model.tokenizer.save_pretrained(out)
     (out / "learning.json").write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
-    _plot(rows, out / "learning.png")
+    _plot_curve(rows, out / "learning.png")
     saved.unlink(missing_ok=True)
     return rows
 
 
-def optimiser(network: Any, lr: float, total: int) -> tuple[Any, Any]:
+def make_optimiser(network: Any, lr: float, total: int) -> tuple[Any, Any]:
     """AdamW with its schedule: the learning rate grows over the first tenth of ``total`` batches and falls to zero."""
     optimizer = torch.optim.AdamW(network.parameters(), lr=lr)
     warm = max(1, total // 10)
@@ -275,9 +276,9 @@ Example = tuple[list[int], list[int]]
 """Tokens that the model is given, and those that it is to write."""
 
 
-def learn(model: Rewriter, batch: Sequence[Example], optimizer: Any, schedule: Any) -> float:
+def take_step(model: Rewriter, batch: Sequence[Example], optimizer: Any, schedule: Any) -> float:
     """Take one step on a batch, gradients clipped to a norm of 1, and say the loss before it."""
-    loss = loss_of(model, batch)
+    loss = compute_loss(model, batch)
     loss.backward()  # type: ignore[no-untyped-call]
     torch.nn.utils.clip_grad_norm_(model.network.parameters(), 1.0)
     optimizer.step()
@@ -286,34 +287,38 @@ def learn(model: Rewriter, batch: Sequence[Example], optimizer: Any, schedule: A
     return float(loss.detach())
 
 
-def _example(model: Rewriter, pair: Pair, tokens: int) -> Example:
-    asked = model.asked(pair.source, tokens)
+def _make_example(model: Rewriter, pair: Pair, tokens: int) -> Example:
+    source_ids = model.asked(pair.source, tokens)
     if not model.causal:
-        return asked, list(model.tokenizer(text_target=pair.target, truncation=True, max_length=tokens)["input_ids"])
-    wanted = model.tokenizer(pair.target, add_special_tokens=False, truncation=True, max_length=tokens - 1)["input_ids"]
-    return asked, [*wanted, model.tokenizer.eos_token_id]
+        return source_ids, list(
+            model.tokenizer(text_target=pair.target, truncation=True, max_length=tokens)["input_ids"]
+        )
+    target_ids = model.tokenizer(pair.target, add_special_tokens=False, truncation=True, max_length=tokens - 1)[
+        "input_ids"
+    ]
+    return source_ids, [*target_ids, model.tokenizer.eos_token_id]
 
 
-def batches(examples: Sequence[Example], options: Options, done: int, total: int) -> Iterator[list[Example]]:
-    """The batches from ``done`` to ``total``. Within a thousand examples, those of one length are together."""
+def make_batches(examples: Sequence[Example], options: Options, first_step: int, total: int) -> Iterator[list[Example]]:
+    """The batches from ``first_step`` to ``total``. Within a thousand examples, those of one length are together."""
     step = epoch = 0
     while step < total:
         rng = random.Random(options.seed * 7919 + epoch)
         order = list(range(len(examples)))
         rng.shuffle(order)
         batches: list[list[int]] = []
-        for at in range(0, len(order), 1000):
-            part = sorted(order[at : at + 1000], key=lambda i: len(examples[i][0]) + len(examples[i][1]))
+        for offset in range(0, len(order), 1000):
+            part = sorted(order[offset : offset + 1000], key=lambda i: len(examples[i][0]) + len(examples[i][1]))
             batches += [part[i : i + options.batch] for i in range(0, len(part), options.batch)]
         rng.shuffle(batches)
         for batch in batches[: total - step]:
-            if step >= done:
+            if step >= first_step:
                 yield [examples[i] for i in batch]
             step += 1
         epoch += 1
 
 
-def loss_of(model: Rewriter, batch: Sequence[Example]) -> torch.Tensor:
+def compute_loss(model: Rewriter, batch: Sequence[Example]) -> torch.Tensor:
     """Mean cross entropy of a token that is to be written; of a label, where the network classifies."""
     pad = model.tokenizer.pad_token_id
     if model.causal:
@@ -322,60 +327,67 @@ def loss_of(model: Rewriter, batch: Sequence[Example]) -> torch.Tensor:
     else:
         rows = [a for a, _ in batch]
         labels = [b for _, b in batch]
-    ids = _filled(rows, pad, model.device)
-    seen = _filled([[1] * len(row) for row in rows], 0, model.device)
-    out = model.network(input_ids=ids, attention_mask=seen, labels=_filled(labels, -100, model.device))
+    ids = _pad_rows(rows, pad, model.device)
+    attention_mask = _pad_rows([[1] * len(row) for row in rows], 0, model.device)
+    out = model.network(input_ids=ids, attention_mask=attention_mask, labels=_pad_rows(labels, -100, model.device))
     loss: torch.Tensor = out.loss
     return loss
 
 
-def _filled(rows: Sequence[Sequence[int]], value: int, device: str) -> torch.Tensor:
+def _pad_rows(rows: Sequence[Sequence[int]], value: int, device: str) -> torch.Tensor:
     size = max(map(len, rows))
     return torch.tensor([[*row, *[value] * (size - len(row))] for row in rows], device=device)
 
 
-def measure(model: Rewriter, pairs: Sequence[Pair], options: Options, shown: int = SHOWN) -> Measure:
+def measure_rewriter(model: Rewriter, pairs: Sequence[Pair], options: Options, shown: int = SHOWN) -> Measure:
     """Measure a model on pairs: the loss on all, the rest on the first ``shown`` in which anything changes."""
     model.network.eval()
     summed = count = 0.0
     with torch.inference_mode():
-        for at in range(0, len(pairs), options.batch):
-            batch = [_example(model, pair, options.tokens) for pair in pairs[at : at + options.batch]]
+        for offset in range(0, len(pairs), options.batch):
+            batch = [_make_example(model, pair, options.tokens) for pair in pairs[offset : offset + options.batch]]
             weight = sum(len(b) for _, b in batch)
-            summed += float(loss_of(model, batch)) * weight
+            summed += float(compute_loss(model, batch)) * weight
             count += weight
     chosen = [pair for pair in pairs if pair.places][:shown]
-    made = model.rewrite([pair.source for pair in chosen], most=options.tokens) if chosen else []
+    outputs = model.rewrite([pair.source for pair in chosen], most=options.tokens) if chosen else []
     leaked = originals = usable = exact = places = kept = outside = 0
-    for pair, output in zip(chosen, made, strict=True):
-        found, wanted = align(pair.source, output, pair.places), align(pair.source, pair.target, pair.places)
+    for pair, output in zip(chosen, outputs, strict=True):
+        output_places, target_places = (
+            align(pair.source, output, pair.places),
+            align(pair.source, pair.target, pair.places),
+        )
         there = set(words(output))
-        for place, value, right in zip(pair.places, found.found, wanted.found, strict=True):
-            own = {w for w in words(pair.source[slice(*place)]) if len(w) >= LEAST_WORD}
+        for place, value, right in zip(pair.places, output_places.found, target_places.found, strict=True):
+            own_words = {w for w in words(pair.source[slice(*place)]) if len(w) >= LEAST_WORD}
             beside = set(words(pair.source[: place[0]] + " " + pair.source[place[1] :]))
-            told = own - beside  # what also stands outside may be written there
-            leaked += len(told & there)
-            originals += len(told)
+            revealing_words = own_words - beside  # what also stands outside may be written there
+            leaked += len(revealing_words & there)
+            originals += len(revealing_words)
             places += 1
-            if value is not None and plain(value) != plain(pair.source[slice(*place)]) and not own & set(words(value)):
+            if (
+                value is not None
+                and plain(value) != plain(pair.source[slice(*place)])
+                and not own_words & set(words(value))
+            ):
                 usable += 1
                 exact += value == right
-        kept += found.kept[0]
-        outside += found.kept[1]
+        kept += output_places.kept[0]
+        outside += output_places.kept[1]
 
-    def share(part: float, whole: float) -> float:
+    def divide_share(part: float, whole: float) -> float:
         return part / whole if whole else 0.0
 
     return Measure(
-        share(summed, count),
-        share(leaked, originals),
-        share(usable, places),
-        share(kept, outside),
-        share(exact, places),
+        divide_share(summed, count),
+        divide_share(leaked, originals),
+        divide_share(usable, places),
+        divide_share(kept, outside),
+        divide_share(exact, places),
     )
 
 
-def _plot(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
+def _plot_curve(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
     """The learning curve as a picture, where matplotlib is installed."""
     try:
         from matplotlib.figure import Figure

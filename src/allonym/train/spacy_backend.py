@@ -23,7 +23,7 @@ from typing import Any, cast
 
 from allonym.document import Span
 from allonym.errors import DataError, MissingExtra, UnknownNameError, UsageError
-from allonym.train.records import Record, outermost, spans_of
+from allonym.train.records import Record, keep_outermost, spans_of
 from allonym.train.score import Score, score_texts
 
 Predict = Callable[[Sequence[str]], list[list[Span]]]
@@ -74,7 +74,7 @@ def import_spacy() -> Any:
     return spacy
 
 
-def config(options: Options) -> Any:
+def make_config(options: Options) -> Any:
     """spaCy's configuration for these options; ``config.to_str()`` is a ``config.cfg``."""
     import_spacy()
     from thinc.api import Config
@@ -127,12 +127,12 @@ def fit(
         try:
             util.get_lang_class(options.language)
         except ImportError:
-            raise UnknownNameError("language of spaCy", options.language, _languages(spacy)) from None
+            raise UnknownNameError("language of spaCy", options.language, _list_languages(spacy)) from None
     util.fix_random_seed(options.seed)
-    nlp: Any = util.load_model_from_config(config(options), auto_fill=True)
+    nlp: Any = util.load_model_from_config(make_config(options), auto_fill=True)
     if options.split:
         split_at_marks(nlp)
-    examples, moved = _examples(nlp, train)
+    examples, moved = _make_examples(nlp, train)
     labels = sorted({entity.label_ for example in examples for entity in example.reference.ents})
     if not labels:
         raise DataError("no span to train on in any record")
@@ -141,9 +141,9 @@ def fit(
         ner.add_label(label)
     optimizer = nlp.initialize(lambda: examples)
     state: dict[str, Any] = {"epoch": 0, "best": -math.inf, "best_epoch": 0, "options": asdict(options)}
-    kept = out / _STATE
-    if resume and (kept / "state.json").exists():
-        state = _restore(kept, ner.model, optimizer, options)
+    state_folder = out / _STATE
+    if resume and (state_folder / "state.json").exists():
+        state = _restore_state(state_folder, ner.model, optimizer, options)
     out.mkdir(parents=True, exist_ok=True)
     count = sum(len(example.reference) for example in examples)
     while state["epoch"] < options.epochs:
@@ -152,27 +152,27 @@ def fit(
         epoch = state["epoch"] + 1
         util.fix_random_seed(options.seed * 10_007 + epoch)
         losses: dict[str, float] = {}
-        for batch in _batches(examples, options.batch, random.Random(f"{options.seed} {epoch}")):
+        for batch in _make_batches(examples, options.batch, random.Random(f"{options.seed} {epoch}")):
             nlp.update(batch, drop=options.dropout, sgd=optimizer, losses=losses)
         with nlp.use_params(optimizer.averages):
-            found = evaluate(_predict(nlp), dev).strict
-            if not dev or found.f1 > state["best"]:
-                state |= {"best": found.f1, "best_epoch": epoch}
-                _write(out, nlp, labels)
+            dev_score = score_model(_make_predictor(nlp), dev).strict
+            if not dev or dev_score.f1 > state["best"]:
+                state |= {"best": dev_score.f1, "best_epoch": epoch}
+                _write_model(out, nlp, labels)
         state["epoch"] = epoch
-        _keep(kept, ner.model, optimizer, state)
+        _keep_state(state_folder, ner.model, optimizer, state)
         report(
             {
                 "epoch": epoch,
                 "epochs": options.epochs,
                 "words": count,
                 "loss": float(losses.get("ner", 0.0)),
-                "precision": found.precision,
-                "recall": found.recall,
-                "f1": found.f1,
+                "precision": dev_score.precision,
+                "recall": dev_score.recall,
+                "f1": dev_score.f1,
             }
         )
-    shutil.rmtree(kept, ignore_errors=True)
+    shutil.rmtree(state_folder, ignore_errors=True)
     return {
         "epochs": state["epoch"],
         "best": state["best_epoch"],
@@ -203,28 +203,28 @@ def load(path: Path | str) -> Predict:
     spacy = import_spacy()
     if not (Path(path) / "config.cfg").exists():
         raise DataError(f"{path}: no spaCy model: config.cfg is missing")
-    return _predict(spacy.load(path))
+    return _make_predictor(spacy.load(path))
 
 
-def evaluate(predict: Predict, records: Sequence[Record]) -> Score:
+def score_model(predict: Predict, records: Sequence[Record]) -> Score:
     """The score of a model on records."""
-    found = predict([record["text"] for record in records])
-    return score_texts((r["text"], spans_of(r), spans) for r, spans in zip(records, found, strict=True))
+    predicted = predict([record["text"] for record in records])
+    return score_texts((r["text"], spans_of(r), spans) for r, spans in zip(records, predicted, strict=True))
 
 
-def _predict(nlp: Any) -> Predict:
-    def predict(texts: Sequence[str]) -> list[list[Span]]:
+def _make_predictor(nlp: Any) -> Predict:
+    def predict_spans(texts: Sequence[str]) -> list[list[Span]]:
         return [[Span(e.start_char, e.end_char, e.label_, 1.0, "spacy") for e in doc.ents] for doc in nlp.pipe(texts)]
 
-    return predict
+    return predict_spans
 
 
-def _languages(spacy: Any) -> list[str]:
+def _list_languages(spacy: Any) -> list[str]:
     folder = Path(spacy.__file__).parent / "lang"
     return [p.name for p in folder.iterdir() if (p / "__init__.py").exists()]
 
 
-def _examples(nlp: Any, records: Sequence[Record]) -> tuple[list[Any], int]:
+def _make_examples(nlp: Any, records: Sequence[Record]) -> tuple[list[Any], int]:
     """The records as spaCy's examples, and how many spans had to grow to the borders of tokens."""
     from spacy.training import Example
 
@@ -236,17 +236,19 @@ def _examples(nlp: Any, records: Sequence[Record]) -> tuple[list[Any], int]:
             continue
         reference = nlp.make_doc(record["text"])
         entities: list[Any] = []
-        for span in outermost(spans_of(record)):
-            found = _trimmed(reference.char_span(span.start, span.end, label=span.label, alignment_mode="expand"))
-            if found is not None and not (entities and entities[-1].end > found.start):
-                entities.append(found)
-                moved += (found.start_char, found.end_char) != (span.start, span.end)
+        for span in keep_outermost(spans_of(record)):
+            trimmed_span = _trim_span(
+                reference.char_span(span.start, span.end, label=span.label, alignment_mode="expand")
+            )
+            if trimmed_span is not None and not (entities and entities[-1].end > trimmed_span.start):
+                entities.append(trimmed_span)
+                moved += (trimmed_span.start_char, trimmed_span.end_char) != (span.start, span.end)
         reference.set_ents(entities)
         out.append(Example(doc, reference))
     return out, moved
 
 
-def _trimmed(span: Any) -> Any:
+def _trim_span(span: Any) -> Any:
     """The span without blank tokens at its ends, which spaCy does not train on; None where nothing is left."""
     if span is None:
         return None
@@ -254,7 +256,7 @@ def _trimmed(span: Any) -> Any:
     return type(span)(span.doc, solid[0], solid[-1] + 1, label=span.label) if solid else None
 
 
-def _batches(examples: Sequence[Any], size: int, rng: random.Random) -> Iterator[list[Any]]:
+def _make_batches(examples: Sequence[Any], size: int, rng: random.Random) -> Iterator[list[Any]]:
     from spacy.training.batchers import minibatch_by_words
 
     order = list(examples)
@@ -265,17 +267,17 @@ def _batches(examples: Sequence[Any], size: int, rng: random.Random) -> Iterator
 # What an interrupted run goes on from: weights, the optimizer's moments by place of the layer, and the count of epochs.
 
 
-def _places(model: Any) -> dict[tuple[int, str], str]:
+def _name_parameters(model: Any) -> dict[tuple[int, str], str]:
     return {(node.id, name): f"{i} {name}" for i, node in enumerate(model.walk()) for name in node.param_names}
 
 
-def _keep(folder: Path, model: Any, optimizer: Any, state: dict[str, Any]) -> None:
+def _keep_state(folder: Path, model: Any, optimizer: Any, state: dict[str, Any]) -> None:
     import numpy as np
 
     fresh = folder.with_name(folder.name + "-new")
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir()
-    places = _places(model)
+    places = _name_parameters(model)
     arrays: dict[str, Any] = {}
     for what in ("mom1", "mom2", "averages"):
         for key, value in getattr(optimizer, what).items():
@@ -288,14 +290,14 @@ def _keep(folder: Path, model: Any, optimizer: Any, state: dict[str, Any]) -> No
     os.replace(fresh, folder)
 
 
-def _restore(folder: Path, model: Any, optimizer: Any, options: Options) -> dict[str, Any]:
+def _restore_state(folder: Path, model: Any, optimizer: Any, options: Options) -> dict[str, Any]:
     import numpy as np
 
     state = cast(dict[str, Any], json.loads((folder / "state.json").read_text(encoding="utf-8")))
     if state["options"] != asdict(options):
         raise UsageError(f"{folder.parent}: the interrupted run had other options; repeat them, or leave out resume")
     model.from_bytes((folder / "model").read_bytes())
-    keys = {place: key for key, place in _places(model).items()}
+    keys = {place: key for key, place in _name_parameters(model).items()}
     with np.load(folder / "optimizer.npz") as arrays:
         for name in arrays.files:
             what, _, place = name.partition(" ")
@@ -305,7 +307,7 @@ def _restore(folder: Path, model: Any, optimizer: Any, options: Options) -> dict
     return state
 
 
-def _write(out: Path, nlp: Any, labels: Sequence[str]) -> None:
+def _write_model(out: Path, nlp: Any, labels: Sequence[str]) -> None:
     """The model's folder. spaCy would list every word that it has seen in it; only the labels need a name there."""
     from spacy.strings import StringStore
 

@@ -109,8 +109,8 @@ class Rule:
 
 
 @cache
-def _rows() -> tuple[tuple[str, str, str, tuple[str, ...]], ...]:
-    text = _read("names.tsv")
+def _read_rows() -> tuple[tuple[str, str, str, tuple[str, ...]], ...]:
+    text = _read_data("names.tsv")
     rows = []
     for line in text.splitlines():
         if line and not line.startswith("#"):
@@ -119,29 +119,29 @@ def _rows() -> tuple[tuple[str, str, str, tuple[str, ...]], ...]:
     return tuple(rows)
 
 
-def _read(name: str) -> str:
+def _read_data(name: str) -> str:
     return files("allonym.train").joinpath("synthetic", name).read_text(encoding="utf-8")
 
 
-def names() -> list[tuple[str, str, str, str]]:
+def list_names() -> list[tuple[str, str, str, str]]:
     """Every name as (name, part, gender, origin): part is first or last, gender f, m or '' for last names."""
-    return [(name, part, gender, origin) for origin, part, gender, listed in _rows() for name in listed]
+    return [(name, part, gender, origin) for origin, part, gender, listed in _read_rows() for name in listed]
 
 
 @cache
 def _held_out() -> frozenset[str]:
-    return frozenset(name for _, _, _, listed in _rows() for name in listed[2::3])
+    return frozenset(name for _, _, _, listed in _read_rows() for name in listed[2::3])
 
 
 def held_out_names() -> list[tuple[str, str, str, str]]:
     """The rows of `names` that `generate` does not use unless asked to: every third of a list, wherever they recur."""
-    return [row for row in names() if row[0] in _held_out()]
+    return [row for row in list_names() if row[0] in _held_out()]
 
 
 @cache
-def _pools(held_out: bool) -> dict[tuple[str, str, str], tuple[str, ...]]:
+def _make_pools(held_out: bool) -> dict[tuple[str, str, str], tuple[str, ...]]:
     pools = {}
-    for origin, part, gender, listed in _rows():
+    for origin, part, gender, listed in _read_rows():
         pools[origin, part, gender] = tuple(name for name in listed if (name in _held_out()) == held_out)
     return pools
 
@@ -149,15 +149,15 @@ def _pools(held_out: bool) -> dict[tuple[str, str, str], tuple[str, ...]]:
 # Parsing
 
 
-def parse(template: str) -> tuple[Node, ...]:
+def parse_template(template: str) -> tuple[Node, ...]:
     """A template as nodes: ("text", str), ("slot", str), ("alt", tuple of node tuples), ("mark", (label, nodes))."""
-    nodes, rest = _parse(template.replace("\\n", "\n").replace("a~", "a\x01").replace("A~", "A\x01"), "")
+    nodes, rest = _parse_nodes(template.replace("\\n", "\n").replace("a~", "a\x01").replace("A~", "A\x01"), "")
     if rest:
         raise ValueError(f"template {template!r}: {rest!r} is left over")
     return nodes
 
 
-def _parse(text: str, until: str) -> tuple[tuple[Node, ...], str]:
+def _parse_nodes(text: str, until: str) -> tuple[tuple[Node, ...], str]:
     nodes: list[Node] = []
     while text and text[0] not in until:
         if text[0] == "{":
@@ -167,14 +167,14 @@ def _parse(text: str, until: str) -> tuple[tuple[Node, ...], str]:
             options = []
             text = "|" + text[1:]
             while text[:1] == "|":
-                option, text = _parse(text[1:], "|>")
+                option, text = _parse_nodes(text[1:], "|>")
                 options.append(option)
             if text[:1] != ">":
                 raise ValueError("a template has < without >")
             nodes.append(("alt", tuple(options)))
             text = text[1:]
         elif mark := re.match(r"\[([A-Z]+) ", text):
-            inner, text = _parse(text[mark.end() :], "]")
+            inner, text = _parse_nodes(text[mark.end() :], "]")
             if text[:1] != "]":
                 raise ValueError("a template has [ without ]")
             nodes.append(("mark", (MARKS[mark[1]], inner)))
@@ -188,25 +188,25 @@ def _parse(text: str, until: str) -> tuple[tuple[Node, ...], str]:
 
 
 @cache
-def _rules() -> dict[str, Rule]:
+def _read_rules() -> dict[str, Rule]:
     rules = {}
     for name in LISTS:
-        for key, table in tomllib.loads(_read(f"{name}.toml")).items():
+        for key, table in tomllib.loads(_read_data(f"{name}.toml")).items():
             entries = (e.strip() for e in table["items"].replace("\n", ";").split(";"))
-            rules[key] = Rule(table.get("label", ""), tuple(parse(e) for e in entries if e))
+            rules[key] = Rule(table.get("label", ""), tuple(parse_template(e) for e in entries if e))
     return rules
 
 
 @cache
-def registers() -> dict[str, dict[str, tuple[tuple[Node, ...], ...]]]:
+def read_registers() -> dict[str, dict[str, tuple[tuple[Node, ...], ...]]]:
     """The templates by register and kind: open and follow are chained, single stands alone, plain has no span."""
-    found: dict[str, dict[str, tuple[tuple[Node, ...], ...]]] = {}
+    templates: dict[str, dict[str, tuple[tuple[Node, ...], ...]]] = {}
     folder = files("allonym.train").joinpath("synthetic", "templates")
     for entry in sorted(folder.iterdir(), key=lambda e: e.name):
         for register, kinds in tomllib.loads(entry.read_text(encoding="utf-8")).items():
-            parsed = {kind: tuple(parse(t) for t in text.splitlines() if t) for kind, text in kinds.items()}
-            found[register] = parsed
-    return found
+            parsed = {kind: tuple(parse_template(t) for t in text.splitlines() if t) for kind, text in kinds.items()}
+            templates[register] = parsed
+    return templates
 
 
 # Filling
@@ -217,17 +217,17 @@ class _Writer:
 
     def __init__(self, rng: random.Random, held_out: bool) -> None:
         self.rng = rng
-        self.pools = _pools(held_out)
+        self.pools = _make_pools(held_out)
         self.people: dict[str, Person] = {}
 
-    def person(self, key: str) -> Person:
+    def person_of(self, key: str) -> Person:
         if key not in self.people:
-            self.people[key] = self._invent()
+            self.people[key] = self._invent_person()
         return self.people[key]
 
-    def _invent(self) -> Person:
+    def _invent_person(self) -> Person:
         rng = self.rng
-        origins = _origins()
+        origins = _list_origins()
         origin, gender = rng.choice(origins), rng.choice("fm")
         family = origin if rng.random() < 0.88 else rng.choice(origins)
         first = rng.choice(self.pools[origin, "first", gender])
@@ -243,84 +243,84 @@ class _Writer:
             if kind == "text":
                 pieces.append((value, label))
             elif kind == "slot":
-                pieces += self._slot(value, label)
+                pieces += self._fill_slot(value, label)
             elif kind == "alt":
                 pieces += self.fill(self.rng.choice(value), label)
             else:
-                pieces += self._marked(self.fill(value[1], "-"), value[0], label)
+                pieces += self._mark_pieces(self.fill(value[1], "-"), value[0], label)
         return pieces
 
-    def _marked(self, pieces: list[Piece], own: str, outer: str) -> list[Piece]:
+    def _mark_pieces(self, pieces: list[Piece], own_label: str, outer: str) -> list[Piece]:
         text = "".join(t for t, _ in pieces)
         if outer:
             return [(text, outer)]
-        if own not in KEEP_ARTICLE and (article := re.match(r"(the|an?) ", text)):
-            return [(article[0], ""), (text[article.end() :], own)]
-        return [(text, own)]
+        if own_label not in KEEP_ARTICLE and (article := re.match(r"(the|an?) ", text)):
+            return [(article[0], ""), (text[article.end() :], own_label)]
+        return [(text, own_label)]
 
-    def _slot(self, slot: str, label: str) -> list[Piece]:
+    def _fill_slot(self, slot: str, label: str) -> list[Piece]:
         rng = self.rng
         if slot[0] == "#":
             low, _, high = slot[1:].partition("-")
             return [(str(rng.randint(int(low), int(high))), label)]
         if slot[0] in "~^_!":
-            pieces = self._slot(slot[1:], label or ("-" if slot[0] == "~" else ""))
+            pieces = self._fill_slot(slot[1:], label or ("-" if slot[0] == "~" else ""))
             if slot[0] == "~":
                 return [("".join(t for t, _ in pieces), label)]
             if slot[0] in "_!":
-                return [(t.lower() if slot[0] == "_" else t.upper(), found) for t, found in pieces]
+                return [(t.lower() if slot[0] == "_" else t.upper(), labels) for t, labels in pieces]
             return [(pieces[0][0][:1].upper() + pieces[0][0][1:], pieces[0][1]), *pieces[1:]]
         if slot in ("first", "last"):
             gender = rng.choice("fm") if slot == "first" else ""
-            name = rng.choice(self.pools[rng.choice(_origins()), slot, gender])
+            name = rng.choice(self.pools[rng.choice(_list_origins()), slot, gender])
             return [(name, label or f"PERSON_{slot.upper()}NAME")]
         head, _, form = slot.partition(".")
         if head in ("A", "B", "C", "D"):
-            return [(t, label or found) for t, found in self._name(self.person(head), form or "any")]
+            return [(t, label or labels) for t, labels in self._write_name(self.person_of(head), form or "any")]
         if slot.lower() in WORDS["f"]:
-            return [(t, label) for t, _ in self._name(self.person("A"), slot)]
-        rule = _rules()[slot]
+            return [(t, label) for t, _ in self._write_name(self.person_of("A"), slot)]
+        rule = _read_rules()[slot]
         pieces = self.fill(rng.choice(rule.entries), label or ("-" if rule.label else ""))
-        return self._marked(pieces, rule.label, label) if rule.label else pieces
+        return self._mark_pieces(pieces, rule.label, label) if rule.label else pieces
 
-    def _name(self, who: Person, form: str) -> list[Piece]:
+    def _write_name(self, person: Person, form: str) -> list[Piece]:
         rng = self.rng
-        first, last = (who.first, "PERSON_FIRSTNAME"), (who.last, "PERSON_LASTNAME")
-        initial, blank = (who.first[0] + ".", "PERSON_FIRSTNAME"), (" ", "")
+        first, last = (person.first, "PERSON_FIRSTNAME"), (person.last, "PERSON_LASTNAME")
+        initial, blank = (person.first[0] + ".", "PERSON_FIRSTNAME"), (" ", "")
         if form.lower() in WORDS["f"]:
-            word = WORDS[who.gender][form.lower()]
+            word = WORDS[person.gender][form.lower()]
             return [(word.capitalize() if form[0].isupper() else word, "")]
         if form == "s":
             form = rng.choice(("f", "l", "l", "t", "f"))
         elif form == "any":
             odds = ("fl",) * 15 + ("mid", "midi", "i", "rev2", "mid", "ii")
             form = rng.choice(odds)
-        title = (who.title + " ", "")
-        middle = (who.middle, "PERSON_FIRSTNAME")
+        title = (person.title + " ", "")
+        middle = (person.middle, "PERSON_FIRSTNAME")
         shapes: dict[str, list[Piece]] = {
             "f": [first],
             "l": [last],
             "fl": [first, blank, last],
             "rev": [last, (", ", ""), first],
-            "REV": [(who.last.upper(), last[1]), (", ", ""), first],
+            "REV": [(person.last.upper(), last[1]), (", ", ""), first],
             "i": [initial, blank, last],
-            "fi": [first, blank, (who.last[0] + ".", last[1])],
+            "fi": [first, blank, (person.last[0] + ".", last[1])],
             "t": [title, last],
             "tf": [title, first, blank, last],
             "mid": [first, blank, middle, blank, last],
-            "midi": [first, blank, (who.middle[0] + ".", middle[1]), blank, last],
-            "ii": [initial, blank, (who.middle[0] + ".", middle[1]), blank, last],
-            "rev2": [last, blank, first] if who.origin in SURNAME_FIRST else [first, blank, last],
+            "midi": [first, blank, (person.middle[0] + ".", middle[1]), blank, last],
+            "ii": [initial, blank, (person.middle[0] + ".", middle[1]), blank, last],
+            "rev2": [last, blank, first] if person.origin in SURNAME_FIRST else [first, blank, last],
         }
         return shapes[form]
 
 
 @cache
-def _origins() -> tuple[str, ...]:
-    return tuple(dict.fromkeys(origin for origin, _, _, _ in _rows()))
+def _list_origins() -> tuple[str, ...]:
+    return tuple(dict.fromkeys(origin for origin, _, _, _ in _read_rows()))
 
 
-def _assemble(pieces: list[Piece]) -> tuple[str, list[dict[str, Any]]]:
+def _assemble_text(pieces: list[Piece]) -> tuple[str, list[dict[str, Any]]]:
     text = ""
     spans: list[dict[str, Any]] = []
     for part, label in pieces:
@@ -349,15 +349,17 @@ def _takes_an(word: str) -> bool:
 # Texts
 
 
-def _plan(rng: random.Random, held_out: bool) -> tuple[str, list[tuple[Node, ...]]]:
+def _plan_text(rng: random.Random, held_out: bool) -> tuple[str, list[tuple[Node, ...]]]:
     """A register and the templates of a text: three of ten have none or hardly any span."""
-    everything = registers()
+    everything = read_registers()
     kind = rng.choices(("plain", "chain", "single"), (30, 33, 37))[0]
-    wanted = {"plain": "plain", "chain": "follow", "single": "single"}[kind]
+    register_kind = {"plain": "plain", "chain": "follow", "single": "single"}[kind]
     # The templates of wordnames spell out names that are ordinary words; none of these is held out.
-    usable = [name for name, kinds in everything.items() if wanted in kinds and not (held_out and name == "wordnames")]
+    usable = [
+        name for name, kinds in everything.items() if register_kind in kinds and not (held_out and name == "wordnames")
+    ]
     power = 1.3 if kind == "plain" else 0.8  # everyday text, which varies most, makes up much of the plain text
-    sizes = list(accumulate(len(everything[name][wanted]) ** power for name in usable))
+    sizes = list(accumulate(len(everything[name][register_kind]) ** power for name in usable))
     name = rng.choices(usable, cum_weights=sizes)[0]
     kinds = everything[name]
     if kind == "single":
@@ -370,7 +372,7 @@ def _plan(rng: random.Random, held_out: bool) -> tuple[str, list[tuple[Node, ...
     return f"{name}/chain", chosen
 
 
-def generate(n: int, seed: int, held_out: bool = False) -> Iterator[dict[str, Any]]:
+def generate_texts(n: int, seed: int, held_out: bool = False) -> Iterator[dict[str, Any]]:
     """Yield ``n`` labelled texts as records {"id", "doc_id", "text", "spans", "meta"}.
 
     Spans are in code points, half open, sorted and disjoint; their labels are the tagger's (``allonym/labels.tsv``) and
@@ -381,7 +383,7 @@ def generate(n: int, seed: int, held_out: bool = False) -> Iterator[dict[str, An
     rng = random.Random(seed)
     for i in range(n):
         writer = _Writer(rng, held_out)
-        template, parts = _plan(rng, held_out)
+        template, parts = _plan_text(rng, held_out)
         pieces: list[Piece] = []
         lines = template.startswith(("chat", "turns"))
         blank = "\n" if lines else rng.choice((" ", " ", " ", " ", "\n", "\n\n"))
@@ -389,10 +391,10 @@ def generate(n: int, seed: int, held_out: bool = False) -> Iterator[dict[str, An
             if j:
                 pieces.append((blank, ""))
             pieces += writer.fill(nodes)
-        text, spans = _assemble(pieces)
+        text, spans = _assemble_text(pieces)
         meta = {"source": "allonym-synthetic", "template": template}
         named = any(span["label"].startswith("PERSON") for span in spans)
-        if named and (who := writer.people.get("A")):
-            meta |= {"origin": who.origin, "gender": who.gender}
+        if named and (person := writer.people.get("A")):
+            meta |= {"origin": person.origin, "gender": person.gender}
         name = f"synthetic-{seed}-{i}"
         yield {"id": name, "doc_id": name, "text": text, "spans": spans, "meta": meta}

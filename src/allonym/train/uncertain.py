@@ -48,10 +48,12 @@ def expected_gain(text: str, policy: Policy) -> float:
     bar = np.clip([bars[label] for label in model.labels], 1e-3, 1 - 1e-3)[kind]
     odds = np.log(inside / (1 - inside)) - np.log(bar / (1 - bar))
     label = np.where(inside > 0.5, mass.max(axis=1) / inside, 1.0)
-    doubt = np.maximum.reduce([_open(1 / (1 + np.exp(-odds))), _open(inside), _open(label)])
+    doubt = np.maximum.reduce(
+        [_measure_openness(1 / (1 + np.exp(-odds))), _measure_openness(inside), _measure_openness(label)]
+    )
     return 100 * float(doubt.sum()) / (_FIXED + len(tags))
 
 
-def _open(chance: Any) -> Any:
+def _measure_openness(chance: Any) -> Any:
     """1 for even chances, 0 for settled ones."""
     return 4 * chance * (1 - chance) * ((chance > _SETTLED) & (chance < 1 - _SETTLED))

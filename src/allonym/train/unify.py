@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from allonym.document import Span
 from allonym.labels import TAXONOMY
-from allonym.train.labelmap import targets
+from allonym.train.labelmap import find_targets
 from allonym.train.records import Mark, Record
 
 Targets = Callable[[str, str], "frozenset[str] | None"]
@@ -19,7 +19,7 @@ Covers = Mapping[str, frozenset[str]]
 _REST = "OTHER_IDENTIFYING_ATTRIBUTE"
 
 
-def label_of(name: str, source: str = "", label_map: Targets = targets) -> str:
+def label_of(name: str, source: str = "", label_map: Targets = find_targets) -> str:
     """The one label for a corpus' name; empty for what means nothing to the tagger.
 
     >>> label_of("PER"), label_of("GPE"), label_of("MISC"), label_of("chemicalelement")
@@ -29,12 +29,12 @@ def label_of(name: str, source: str = "", label_map: Targets = targets) -> str:
     if not meant:
         return ""
     for label in TAXONOMY.lineage(min(meant)):
-        if all(TAXONOMY.within(one, label) for one in meant):
+        if all(TAXONOMY.within(candidate, label) for candidate in meant):
             return label
     return "ORGANIZATION" if "ORGANIZATION" in meant else _REST
 
 
-def unify(records: Iterable[Record], label_map: Targets = targets) -> list[Record]:
+def unify_labels(records: Iterable[Record], label_map: Targets = find_targets) -> list[Record]:
     """The records with the labels of :func:`label_of`, without spans that have none; the source is ``meta.source``."""
     out: list[Record] = []
     for record in records:
@@ -45,7 +45,7 @@ def unify(records: Iterable[Record], label_map: Targets = targets) -> list[Recor
     return out
 
 
-def covers(records: Iterable[Record], label_map: Targets = targets) -> dict[str, frozenset[str]]:
+def list_covered_labels(records: Iterable[Record], label_map: Targets = find_targets) -> dict[str, frozenset[str]]:
     """Each unified label, and the tagger's labels that it may stand for in these records."""
     names = {(s["label"], str(r["meta"].get("source", ""))) for r in records for s in r["spans"]}
     out: dict[str, frozenset[str]] = {}
@@ -56,15 +56,17 @@ def covers(records: Iterable[Record], label_map: Targets = targets) -> dict[str,
     return out
 
 
-def in_terms_of(spans: Sequence[Span], wanted: Covers) -> list[Span]:
+def relabel_spans(spans: Sequence[Span], coverage: Covers) -> list[Span]:
     """A model's spans in the labels of a corpus; what the corpus has no label for is dropped, for nobody can judge it.
 
     A label is itself, else the nearest of the corpus' labels above it in the taxonomy, else one that may stand for it.
     """
     out: list[Span] = []
     for span in spans:
-        above = [label for label in TAXONOMY.lineage(span.label) if label in wanted]
-        meant = sorted((len(held), label) for label, held in wanted.items() if span.label in held)
+        above = [label for label in TAXONOMY.lineage(span.label) if label in coverage]
+        meant = sorted(
+            (len(covered_labels), label) for label, covered_labels in coverage.items() if span.label in covered_labels
+        )
         if above or meant:
             label = above[0] if above else meant[0][1]
             out.append(Span(span.start, span.end, label, span.score, span.source))

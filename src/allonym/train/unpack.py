@@ -45,42 +45,44 @@ def read_tagger(folder: Path, dropout: float = 0.1) -> tuple[Tagger, dict[str, A
         table = np.load(folder / "words.npy").astype(np.float32) * np.load(folder / "word_scales.npy")[:, None]
     except Exception as error:  # damaged files raise what json, onnx's protobuf and numpy each have
         raise DataError(f"{folder}: no tagger that training can go on from ({type(error).__name__})") from None
-    held = {one.name: numpy_helper.to_array(one) for one in graph.initializer}
+    weights = {initializer.name: numpy_helper.to_array(initializer) for initializer in graph.initializer}
     heads = [a.i for node in graph.node if node.op_type == "MultiHeadAttention" for a in node.attribute]
     try:
-        layers = 1 + max(int(found[1]) for name in held if (found := _LAYER.match(name)))
+        layers = 1 + max(int(layer_match[1]) for name in weights if (layer_match := _LAYER.match(name)))
         width = table.shape[1]
-        size = Size(len(table), width, layers, heads[0], len(held["layer0.up.bias"]), held["positions"].shape[1])
-        made = Tagger(Encoder(size, dropout), len(tag_names(labels)), len(PARTS), dropout)
-        made.load_state_dict({name: torch.from_numpy(np.array(w)) for name, w in _weights(held, table, layers).items()})
+        size = Size(len(table), width, layers, heads[0], len(weights["layer0.up.bias"]), weights["positions"].shape[1])
+        tagger = Tagger(Encoder(size, dropout), len(tag_names(labels)), len(PARTS), dropout)
+        tagger.load_state_dict(
+            {name: torch.from_numpy(np.array(w)) for name, w in _rename_weights(weights, table, layers).items()}
+        )
     except (KeyError, ValueError, IndexError, RuntimeError) as error:
         raise DataError(f"{folder}: tagger.onnx does not fit the rest ({type(error).__name__})") from None
-    return made, about
+    return tagger, about
 
 
-def _weights(held: Mapping[str, Any], table: Any, layers: int) -> dict[str, Any]:
+def _rename_weights(weights: Mapping[str, Any], table: Any, layers: int) -> dict[str, Any]:
     """The network's weights under the names that torch gives them."""
     out = {
         "encoder.words.weight": table,
-        "encoder.positions.weight": held["positions"][0],
-        "encoder.shapes.weight": held["forms"],
-        **_norm("encoder.norm", held, "normed"),
-        **{f"{name}.{part}": held[f"{name}.{part}"].T for name in ("tags", "parts") for part in ("weight", "bias")},
+        "encoder.positions.weight": weights["positions"][0],
+        "encoder.shapes.weight": weights["forms"],
+        **_unpack_norm("encoder.norm", weights, "normed"),
+        **{f"{name}.{part}": weights[f"{name}.{part}"].T for name in ("tags", "parts") for part in ("weight", "bias")},
     }
     for n in range(layers):
-        at, torch_at = f"layer{n}", f"encoder.layers.{n}"
+        layer, torch_at = f"layer{n}", f"encoder.layers.{n}"
         for part in ("qkv", "out", "up", "down"):
-            out[f"{torch_at}.{part}.weight"] = _linear(held, f"{at}.{part}")
-            out[f"{torch_at}.{part}.bias"] = held[f"{at}.{part}.bias"]
+            out[f"{torch_at}.{part}.weight"] = _unpack_linear(weights, f"{layer}.{part}")
+            out[f"{torch_at}.{part}.bias"] = weights[f"{layer}.{part}.bias"]
         for part in ("norm1", "norm2"):
-            out |= _norm(f"{torch_at}.{part}", held, f"{at}.{part}")
+            out |= _unpack_norm(f"{torch_at}.{part}", weights, f"{layer}.{part}")
     return out
 
 
-def _norm(name: str, held: Mapping[str, Any], at: str) -> dict[str, Any]:
-    return {f"{name}.weight": held[f"{at}.gain"], f"{name}.bias": held[f"{at}.shift"]}
+def _unpack_norm(name: str, weights: Mapping[str, Any], layer: str) -> dict[str, Any]:
+    return {f"{name}.weight": weights[f"{layer}.gain"], f"{name}.bias": weights[f"{layer}.shift"]}
 
 
-def _linear(held: Mapping[str, Any], name: str) -> Any:
-    weight = held[f"{name}.weight"]
-    return (weight.astype(np.float32) * held[f"{name}.scale"] if f"{name}.scale" in held else weight).T
+def _unpack_linear(weights: Mapping[str, Any], name: str) -> Any:
+    weight = weights[f"{name}.weight"]
+    return (weight.astype(np.float32) * weights[f"{name}.scale"] if f"{name}.scale" in weights else weight).T

@@ -13,7 +13,7 @@ import pytest
 from allonym.errors import DataError, RefusedContent
 from allonym.files import get_format, record
 from allonym.files.pdf import content, objects
-from allonym.files.record import Chunk, Job, treat
+from allonym.files.record import Chunk, Job, anonymize_chunk
 from allonym.policy import Policy, TermList
 
 pikepdf = pytest.importorskip("pikepdf")
@@ -36,7 +36,7 @@ def pdf(change: Callable[[Any], None], text: bytes = b"BT /F1 12 Tf 72 700 Td (D
 
 def treated(data: bytes, policy: Policy = POLICY) -> bytes:
     job = Job(policy)
-    done = treat(get_format("pdf").parse(Chunk(data), job), job)
+    done = anonymize_chunk(get_format("pdf").parse(Chunk(data), job), job)
     assert not done.failures, done.failures
     return done.data
 
@@ -165,7 +165,7 @@ def test_what_other_packages_raise_is_an_error_of_the_file(monkeypatch: pytest.M
     def fails(*_: object) -> None:
         raise AttributeError("Ada Brook")
 
-    monkeypatch.setattr("allonym.files.pdf.prepare", fails)
+    monkeypatch.setattr("allonym.files.pdf.prepare_pdf", fails)
     with pytest.raises(DataError, match=r"not read \(AttributeError\)$"):
         treated(pdf(lambda _: None))
 
@@ -175,7 +175,7 @@ def test_a_broken_list_of_pictures_does_not_end_a_run() -> None:
         file.pages[0].obj.Resources.XObject = pikepdf.Dictionary(Im=7)
 
     job = Job(POLICY)
-    done = treat(get_format("pdf").parse(Chunk(pdf(change)), job), job)
+    done = anonymize_chunk(get_format("pdf").parse(Chunk(pdf(change)), job), job)
     assert [one.reason.partition(" (")[0] for one in done.failures] == [
         "the PDF is broken, or made in a way that is not read"
     ]

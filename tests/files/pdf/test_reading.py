@@ -178,7 +178,7 @@ def test_an_ocr_must_be_known(tmp_path):
 def test_tesseract_is_called_and_its_table_read(tmp_path, monkeypatch):
     from PIL import Image
 
-    from allonym.files.pdf.scans import tesseract
+    from allonym.files.pdf.scans import run_tesseract
 
     head = "level\tpage_num\tblock_num\tpar_num\tline_num\tword_num\tleft\ttop\twidth\theight\tconf\ttext"
     rows = [
@@ -193,12 +193,12 @@ def test_tesseract_is_called_and_its_table_read(tmp_path, monkeypatch):
     )
     script.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    found = list(tesseract(Image.new("RGB", (100, 60))))
+    found = list(run_tesseract(Image.new("RGB", (100, 60))))
     assert [(w.text, w.left, w.bottom, w.line) for w in found] == [("Ada", 10.0, 32.0, 0), ('"Brook', 10.0, 52.0, 1)]
     assert "Ada" not in repr(found)
     script.write_text(f"#!{sys.executable}\nimport sys\nsys.stdin.buffer.read()\nsys.exit(3)\n")
     with pytest.raises(DataError, match="code 3"):
-        list(tesseract(Image.new("RGB", (100, 60))))
+        list(run_tesseract(Image.new("RGB", (100, 60))))
 
 
 # What is refused

@@ -14,7 +14,7 @@ from benchmarks.office_packages import Parts, body, dele, ins, p
 from benchmarks.redaction_docx import DOCUMENTS
 
 from allonym.errors import DataError, RefusedContent
-from allonym.files.verify import VIEWS, check, views
+from allonym.files.verify import VIEWS, check_result, read_views
 from benchmarks import office_packages as packages
 
 NAME = "Ada Brook"
@@ -63,7 +63,7 @@ PLACES = {
 def test_a_name_is_seen_wherever_it_stands(place):
     data = PLACES[place]()
     with pytest.raises(RefusedContent, match="still holds 1 of 1") as caught:
-        check(data, "docx", [NAME], "")
+        check_result(data, "docx", [NAME], "")
     assert "Ada" not in str(caught.value)
 
 
@@ -74,12 +74,12 @@ def test_what_programs_write_is_no_leak(file, name):
     parts = Parts(data)
     for part in [n for n in parts.parts if n.startswith("docProps/core")]:
         parts.parts[part] = b"<a/>"
-    check(parts.data(), file[-4:], [name], "")
+    check_result(parts.data(), file[-4:], [name], "")
 
 
 def test_every_reading_sees_each_text_once():
     data = body(p("Ada Brook was here.")).data()
-    whole, *changed = views(data, "docx")
+    whole, *changed = read_views(data, "docx")
     assert sum("Ada Brook" in text for _, text in whole) == 1
     assert not any("Ada Brook" in text for texts in changed for _, text in texts), "without changes they add nothing"
     assert len(VIEWS["docx"]) == 3
@@ -88,11 +88,11 @@ def test_every_reading_sees_each_text_once():
 @pytest.mark.parametrize("data", [b"", b"PK\x03\x04"])
 def test_a_result_that_is_no_package_is_refused(data):
     with pytest.raises(DataError, match="no office file"):
-        check(data, "docx", [NAME], "")
+        check_result(data, "docx", [NAME], "")
 
 
 def test_a_result_that_is_no_xml_is_refused():
     parts = body(p("x"))
     parts.parts["word/document.xml"] = b"<a>"
     with pytest.raises(DataError, match=r"word/document\.xml is not valid XML"):
-        check(parts.data(), "docx", [NAME], "")
+        check_result(parts.data(), "docx", [NAME], "")

@@ -8,7 +8,7 @@ import pytest
 
 from allonym.errors import RefusedContent
 from allonym.files import anonymize_path
-from allonym.files.verify import find_leftovers, leftovers
+from allonym.files.verify import find_leftovers, list_leftovers
 from allonym.policy import Policy, TermList
 
 pikepdf = pytest.importorskip("pikepdf")
@@ -24,7 +24,7 @@ POLICY = Policy.load("default").with_(detectors=("lexicon",), dictionary=(TermLi
 def seen_by(data: bytes) -> set[str]:
     """Which readers find the name."""
     views = {"shown": readers.shown_texts, "read": readers.read_texts, "raw": readers.raw_texts}
-    return {n for n, view in views.items() if leftovers(view(data), ["Ada Brook"], "")}
+    return {n for n, view in views.items() if list_leftovers(view(data), ["Ada Brook"], "")}
 
 
 @pytest.mark.parametrize(
@@ -85,8 +85,8 @@ def test_the_raw_reader_looks_everywhere(place):
 def test_a_result_that_still_holds_a_text_is_refused(tmp_path, monkeypatch):
     from allonym.files import pdf
 
-    real = pdf.rewrite
-    monkeypatch.setattr(pdf, "rewrite", lambda source, gone, inserts, fate: real(source, {}, {}, fate))
+    real = pdf.rewrite_content
+    monkeypatch.setattr(pdf, "rewrite_content", lambda source, gone, inserts, fate: real(source, {}, {}, fate))
     (tmp_path / "a.pdf").write_bytes(made.letter_page())
     with pytest.raises(RefusedContent, match=r"still holds 4 of 4 covered texts \(page 1") as failed:
         anonymize_path(tmp_path / "a.pdf", tmp_path / "b.pdf", POLICY)
@@ -98,8 +98,8 @@ def test_a_text_that_the_reader_missed_elsewhere_is_found(tmp_path, monkeypatch)
     """What was not swept is found by its bytes."""
     from allonym.files.pdf import clean
 
-    monkeypatch.setattr(clean, "_keep", lambda thing, keys: None)
-    monkeypatch.setattr(clean, "_sweep", lambda root: None)
+    monkeypatch.setattr(clean, "_keep_keys", lambda thing, keys: None)
+    monkeypatch.setattr(clean, "_remove_hidden_strings", lambda root: None)
     (tmp_path / "a.pdf").write_bytes(made.metadata())
     with pytest.raises(RefusedContent, match="still holds"):
         anonymize_path(tmp_path / "a.pdf", tmp_path / "b.pdf", POLICY)

@@ -154,7 +154,7 @@ def check_outputs(outputs: Sequence[Path], read: Iterable[Path], overwrite: bool
     Raises:
         UsageError: a file exists, is named twice, is or lies in what is read, or its folder cannot be written.
     """
-    from allonym.files.items import check_apart, check_free
+    from allonym.files.items import check_free, check_separate
 
     inputs = {path.resolve() for path in read}
     for path in outputs:
@@ -165,7 +165,7 @@ def check_outputs(outputs: Sequence[Path], read: Iterable[Path], overwrite: bool
             raise UsageError(f"{path} cannot be written: {above.name} is a file, and a folder is required there")
         if not os.access(above, os.W_OK | os.X_OK):
             raise UsageError(f"{path} cannot be written: {above} is not yours to write in")
-    check_apart([], outputs)
+    check_separate([], outputs)
     check_free([], outputs, overwrite)
 
 

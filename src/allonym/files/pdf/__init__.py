@@ -18,18 +18,18 @@ from allonym import registry
 from allonym.document import Document
 from allonym.errors import AllonymError, DataError, RefusedContent
 from allonym.files.pdf import scans
-from allonym.files.pdf.clean import prepare
+from allonym.files.pdf.clean import prepare_pdf
 from allonym.files.pdf.content import Content, Glyph
 from allonym.files.pdf.layout import read_order
 from allonym.files.pdf.objects import open_pdf
-from allonym.files.pdf.paint import Painter, font_of, patches
-from allonym.files.pdf.redact import gone_of, rewrite
-from allonym.files.pictures import bare
+from allonym.files.pdf.paint import Painter, font_of, make_patches
+from allonym.files.pdf.redact import gone_of, rewrite_content
+from allonym.files.pictures import strip_metadata
 from allonym.files.record import Chunk, Draft, Format, Job, Parsed, Tally
 
 
 @contextmanager
-def _whole() -> Iterator[None]:
+def _translate_errors() -> Iterator[None]:
     """Whatever other packages raise of a broken file is an error of that file, without their words, which quote it.
 
     Raises:
@@ -43,15 +43,15 @@ def _whole() -> Iterator[None]:
         raise DataError(f"the PDF is broken, or made in a way that is not read ({type(error).__name__})") from None
 
 
-@_whole()
-def _parse(chunk: Chunk, job: Job) -> Parsed:
+@_translate_errors()
+def _parse_pdf(chunk: Chunk, job: Job) -> Parsed:
     file = _File(chunk.data, job)
     units = [*file.units, *file.others]
     texts = [u.text for u in units] + [s.text for s in file.slots]
     # What stands before the first part is no part's separator.
     gaps = [u.before for u in units] + ["\n"] * len(file.slots)
     document = Document.from_parts("", texts, separators=[*gaps[1:], ""] if texts else [])
-    return Parsed([Draft(document, file.render, verify="pdf")], tally=Tally(treated=file.counts()))
+    return Parsed([Draft(document, file.render, verify="pdf")], tally=Tally(treated=file.count_changes()))
 
 
 class _File:
@@ -62,12 +62,12 @@ class _File:
         self._images = policy.images
         self._made: dict[str, Any] = {}
         self.pdf = open_pdf(data)
-        self.slots, hidden = prepare(self.pdf)
+        self.slots, hidden = prepare_pdf(self.pdf)
         self.content = Content(self.pdf, hidden)
         if self._images == "keep":
             _strip_pictures(self.pdf)
         self.scans = scans.find_scans(self.pdf, self.content) if policy.images == "remove" or policy.ocr else {}
-        bare = [page for page, told in self.scans.items() if not told]
+        bare = [page for page, text_pages in self.scans.items() if not text_pages]
         if bare and not policy.ocr:
             more = f" and {len(bare) - 1} more" if len(bare) > 1 else ""
             raise RefusedContent(
@@ -76,15 +76,15 @@ class _File:
             )
         self.units, self.others = read_order(self.content.glyphs, self.content.spans)
         if bare:
-            self._recognise(bare, cast(scans.Reader, registry.ocr.get(policy.ocr)))
+            self._recognise_pages(bare, cast(scans.Reader, registry.ocr.get(policy.ocr)))
 
-    def counts(self) -> Counter[str]:
+    def count_changes(self) -> Counter[str]:
         """What is treated beside text."""
         inside = sum(p.page not in self.scans for p in self.content.pictures)
-        kept = self._images == "keep"
-        return Counter({f"pictures {'kept' if kept else 'left out'}": inside} if inside else {})
+        are_pictures_kept = self._images == "keep"
+        return Counter({f"pictures {'kept' if are_pictures_kept else 'left out'}": inside} if inside else {})
 
-    def _recognise(self, pages: Sequence[int], reader: scans.Reader) -> None:
+    def _recognise_pages(self, pages: Sequence[int], reader: scans.Reader) -> None:
         rendered = scans.Rendered(self.pdf)
         try:
             for number in pages:
@@ -94,46 +94,46 @@ class _File:
         finally:
             rendered.close()
 
-    @_whole()
+    @_translate_errors()
     def render(self, parts: tuple[str, ...]) -> bytes:
         """The file with other texts. It can be called once."""
-        own, others = len(self.units), len(self.others)
-        given = parts if own + others + len(self.slots) else ()
-        made = patches(self.units, given[:own])
-        gone: list[Glyph] = [g for patch in made for gap in patch.gaps for g in gap.glyphs]
-        for unit, part in zip(self.others, given[own : own + others], strict=True):
+        unit_count, others = len(self.units), len(self.others)
+        new_texts = parts if unit_count + others + len(self.slots) else ()
+        new_patches = make_patches(self.units, new_texts[:unit_count])
+        gone: list[Glyph] = [g for patch in new_patches for gap in patch.gaps for g in gap.glyphs]
+        for unit, part in zip(self.others, new_texts[unit_count : unit_count + others], strict=True):
             if part != unit.text:
                 gone += unit.glyphs
-        for slot, part in zip(self.slots, given[own + others :], strict=True):
+        for slot, part in zip(self.slots, new_texts[unit_count + others :], strict=True):
             if part != slot.text:
                 slot.set(part)
         lost = {(g.stream, g.op, g.item, g.start) for g in gone}
-        kept = [g for g in self.content.glyphs if (g.stream, g.op, g.item, g.start) not in lost]
+        kept_glyphs = [g for g in self.content.glyphs if (g.stream, g.op, g.item, g.start) not in lost]
         closed = {k for k, s in self.content.sources.items() if s.thing is not None and "/Resources" not in s.thing}
-        painter = Painter(kept, [scans.page_box(page) for page in self.pdf.pages], self.scans, closed)
-        painter.paint_all(made)
-        pictures = self._pictures(gone)
+        painter = Painter(kept_glyphs, [scans.page_box(page) for page in self.pdf.pages], self.scans, closed)
+        painter.paint_all(new_patches)
+        pictures = self._paint_over_pictures(gone)
         by_stream = gone_of(g for g in gone if g.stream is not None)
         for key, source in self.content.sources.items():
-            data = rewrite(source, by_stream.get(key, {}), painter.inserts[key], self._fate(key))
+            data = rewrite_content(source, by_stream.get(key, {}), painter.inserts[key], self._decide_pictures(key))
             if source.thing is None:
                 number = key[1]
-                self._finish(number, self.pdf.pages[number], data, painter, pictures.get(number))
+                self._finish_page(number, self.pdf.pages[number], data, painter, pictures.get(number))
                 continue
             source.thing.write(data)
             if "/Resources" in source.thing:
-                if self._fate(key) != "keep":
+                if self._decide_pictures(key) != "keep":
                     _forget_pictures(source.thing.Resources.get("/XObject", {}))
                 self._add_fonts(source.thing.Resources, painter.fonts[key])
-        return self._bytes()
+        return self._save_bytes()
 
-    def _fate(self, key: Any) -> str:
+    def _decide_pictures(self, key: Any) -> str:
         """What becomes of the pictures that a content stream draws."""
         if any(p.stream == key and p.page in self.scans for p in self.content.pictures):
             return "drop"
         return "keep" if self._images == "keep" else "box"
 
-    def _pictures(self, gone: Sequence[Glyph]) -> dict[int, Any]:
+    def _paint_over_pictures(self, gone: Sequence[Glyph]) -> dict[int, Any]:
         """The pages that are pictures, painted over."""
         if not self.scans:
             return {}
@@ -148,14 +148,14 @@ class _File:
         finally:
             rendered.close()
 
-    def _finish(self, number: int, page: Any, body: bytes, painter: Painter, picture: Any) -> None:
+    def _finish_page(self, number: int, page: Any, body: bytes, painter: Painter, picture: Any) -> None:
         import pikepdf
 
-        found: Any = page.obj.get("/Resources", page.get("/Resources"))
-        resources = pikepdf.Dictionary(found) if found is not None else pikepdf.Dictionary()
+        page_resources: Any = page.obj.get("/Resources", page.get("/Resources"))
+        resources = pikepdf.Dictionary(page_resources) if page_resources is not None else pikepdf.Dictionary()
         self._add_fonts(resources, painter.fonts["page", number])
         things = pikepdf.Dictionary(cast(Any, resources.get("/XObject", {})))
-        if self._fate(("page", number)) != "keep":
+        if self._decide_pictures(("page", number)) != "keep":
             _forget_pictures(things)
         under = b""
         if picture is not None:
@@ -180,7 +180,7 @@ class _File:
             fonts[f"/Allonym{style}"] = self._made[style]
         resources.Font = fonts
 
-    def _bytes(self) -> bytes:
+    def _save_bytes(self) -> bytes:
         import pikepdf
 
         out = io.BytesIO()
@@ -197,10 +197,10 @@ def _strip_pictures(pdf: Any) -> None:
 
     for thing in pdf.objects:
         if isinstance(thing, pikepdf.Stream) and thing.get("/Filter") in ("/DCTDecode", ["/DCTDecode"]):
-            kept = bare(thing.read_raw_bytes())
-            if kept is None:
+            stripped_data = strip_metadata(thing.read_raw_bytes())
+            if stripped_data is None:
                 raise RefusedContent("a picture is no whole JPEG, so what is told beside it cannot be left out")
-            thing.write(kept, filter=pikepdf.Name.DCTDecode, decode_parms=cast(Any, thing.get("/DecodeParms")))
+            thing.write(stripped_data, filter=pikepdf.Name.DCTDecode, decode_parms=cast(Any, thing.get("/DecodeParms")))
 
 
 def _forget_pictures(things: Any) -> None:
@@ -209,4 +209,4 @@ def _forget_pictures(things: Any) -> None:
             del things[name]
 
 
-PDF = Format("pdf", _parse)
+PDF = Format("pdf", _parse_pdf)

@@ -45,7 +45,7 @@ class Slot:
     restore: Callable[[], None] = field(repr=False)
 
 
-def prepare(pdf: Any) -> tuple[list[Slot], frozenset[tuple[int, int]]]:
+def prepare_pdf(pdf: Any) -> tuple[list[Slot], frozenset[tuple[int, int]]]:
     """Make forms and notes part of their pages, leave out what is not kept, and give the texts that are, and the layers
     that are off.
 
@@ -59,10 +59,10 @@ def prepare(pdf: Any) -> tuple[list[Slot], frozenset[tuple[int, int]]]:
     if root.get("/NeedsRendering", False) is True:
         raise RefusedContent("a dynamic XFA form cannot be treated; print it to a PDF first")
     try:
-        _flatten(pdf)
-        find = _destinations(pdf)
+        _flatten_forms(pdf)
+        find = _make_destination_finder(pdf)
         hidden = hidden_layers(pdf)
-        slots = [*_bookmarks(pdf, find), *_links(pdf, find), *_labels(root), *_layers(root)]
+        slots = [*_list_bookmarks(pdf, find), *_list_links(pdf, find), *_list_page_labels(root), *_list_layers(root)]
         _leave_out(pdf)
     except (pikepdf.PdfError, TypeError, LookupError, AttributeError, ValueError, RecursionError) as error:
         if isinstance(error, DataError):
@@ -76,11 +76,11 @@ def prepare(pdf: Any) -> tuple[list[Slot], frozenset[tuple[int, int]]]:
 
 def _leave_out(pdf: Any) -> None:
     root = pdf.Root
-    _keep(root, _ROOT)
+    _keep_keys(root, _ROOT)
     if not re.fullmatch(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*", str(root.get("/Lang", "en"))):
         del root["/Lang"]
-    _keep(pdf.trailer, _TRAILER)
-    _sweep(root)
+    _keep_keys(pdf.trailer, _TRAILER)
+    _remove_hidden_strings(root)
 
 
 def hidden_layers(pdf: Any) -> frozenset[tuple[int, int]]:
@@ -94,16 +94,16 @@ def hidden_layers(pdf: Any) -> frozenset[tuple[int, int]]:
     return frozenset(every - on if default.get("/BaseState") == "/OFF" else off)
 
 
-def _keep(thing: Any, keys: frozenset[str]) -> None:
+def _keep_keys(thing: Any, keys: frozenset[str]) -> None:
     for key in [k for k in thing.keys() if k not in keys]:  # noqa: SIM118
         del thing[key]
 
 
-def _flatten(pdf: Any) -> None:
+def _flatten_forms(pdf: Any) -> None:
     """Fields and notes as they are shown become content of their page; links stay; all others go."""
     import pikepdf
 
-    kept: list[tuple[Any, list[Any]]] = []
+    kept_links: list[tuple[Any, list[Any]]] = []
     bare = False
     for page in pdf.pages:
         links, shown = [], []
@@ -116,7 +116,7 @@ def _flatten(pdf: Any) -> None:
                 shown.append(note)
                 bare = bare or (note.get("/Subtype") == "/Widget" and "/AP" not in note)
         page.obj.Annots = pikepdf.Array(shown)
-        kept.append((page, links))
+        kept_links.append((page, links))
     form = pdf.Root.get("/AcroForm")
     if form is not None:
         if bare:
@@ -124,12 +124,12 @@ def _flatten(pdf: Any) -> None:
         if form.get("/NeedAppearances", False) is True:
             pdf.generate_appearance_streams()
     pdf.flatten_annotations("screen")
-    for page, links in kept:
+    for page, links in kept_links:
         page.obj.Annots = pikepdf.Array(links)
-        _keep(page.obj, _PAGE)
+        _keep_keys(page.obj, _PAGE)
 
 
-def _destinations(pdf: Any) -> Callable[[Any], Any]:
+def _make_destination_finder(pdf: Any) -> Callable[[Any], Any]:
     """A function from a destination, perhaps a name, to the explicit array; None where there is none."""
     import pikepdf
 
@@ -137,55 +137,55 @@ def _destinations(pdf: Any) -> Callable[[Any], Any]:
     for key, value in (pdf.Root.get("/Dests") or {}).items():
         named[key[1:].encode("utf-8", "surrogateescape")] = value
     if "/Names" in pdf.Root and "/Dests" in pdf.Root.Names:
-        for key, value in _leaves(pdf.Root.Names.Dests, "/Names"):
+        for key, value in _list_leaves(pdf.Root.Names.Dests, "/Names"):
             named[bytes(key)] = value
 
-    def find(given: Any) -> Any:
-        if isinstance(given, pikepdf.Name):
-            given = named.get(str(given)[1:].encode("utf-8", "surrogateescape"))
-        elif isinstance(given, pikepdf.String):
-            given = named.get(bytes(given))
-        if isinstance(given, pikepdf.Dictionary):
-            given = given.get("/D")
-        if not isinstance(given, pikepdf.Array) or not len(given) or not isinstance(given[0], pikepdf.Dictionary):
+    def find_destination(target: Any) -> Any:
+        if isinstance(target, pikepdf.Name):
+            target = named.get(str(target)[1:].encode("utf-8", "surrogateescape"))
+        elif isinstance(target, pikepdf.String):
+            target = named.get(bytes(target))
+        if isinstance(target, pikepdf.Dictionary):
+            target = target.get("/D")
+        if not isinstance(target, pikepdf.Array) or not len(target) or not isinstance(target[0], pikepdf.Dictionary):
             return None
-        return pikepdf.Array([v for v in given if not isinstance(v, pikepdf.String)])
+        return pikepdf.Array([v for v in target if not isinstance(v, pikepdf.String)])
 
-    return find
+    return find_destination
 
 
-def _leaves(node: Any, name: str, depth: int = 0) -> Iterator[tuple[Any, Any]]:
+def _list_leaves(node: Any, name: str, depth: int = 0) -> Iterator[tuple[Any, Any]]:
     """The pairs of a name tree or number tree."""
     if depth > MAX_DEPTH:
         raise DataError("a tree of names in the PDF has no end")
     pairs = list(node.get(name, []))
     yield from zip(pairs[::2], pairs[1::2], strict=False)
     for kid in node.get("/Kids", []):
-        yield from _leaves(kid, name, depth + 1)
+        yield from _list_leaves(kid, name, depth + 1)
 
 
-def _target(thing: Any, find: Callable[[Any], Any]) -> Any:
+def _find_target(thing: Any, find: Callable[[Any], Any]) -> Any:
     """Where a link or bookmark goes within the file; None where it goes elsewhere."""
     action = thing.get("/A") or {}
     return find(thing.get("/Dest") if "/Dest" in thing else action.get("/D") if action.get("/S") == "/GoTo" else None)
 
 
-def _bookmarks(pdf: Any, find: Callable[[Any], Any]) -> Iterator[Slot]:
+def _list_bookmarks(pdf: Any, find: Callable[[Any], Any]) -> Iterator[Slot]:
     outlines = pdf.Root.get("/Outlines")
     if outlines is None:
         return
-    _keep(outlines, frozenset(("/Type", "/First", "/Last", "/Count")))
+    _keep_keys(outlines, frozenset(("/Type", "/First", "/Last", "/Count")))
     queue: list[Any] = [outlines.get("/First")]
-    seen: set[tuple[int, int]] = set()
+    visited: set[tuple[int, int]] = set()
     while queue:
         item = queue.pop()
         if item is None:
             continue
-        if key_of(item) in seen or len(seen) > MAX_BOOKMARKS:
+        if key_of(item) in visited or len(visited) > MAX_BOOKMARKS:
             raise DataError("the bookmarks of the PDF have no end")
-        seen.add(key_of(item))
-        target = _target(item, find)
-        _keep(item, _BOOKMARK)
+        visited.add(key_of(item))
+        target = _find_target(item, find)
+        _keep_keys(item, _BOOKMARK)
         if target is not None:
             item.Dest = target
         elif "/Dest" in item:
@@ -195,15 +195,15 @@ def _bookmarks(pdf: Any, find: Callable[[Any], Any]) -> Iterator[Slot]:
         queue += [item.get("/Next"), item.get("/First")]
 
 
-def _links(pdf: Any, find: Callable[[Any], Any]) -> Iterator[Slot]:
+def _list_links(pdf: Any, find: Callable[[Any], Any]) -> Iterator[Slot]:
     import pikepdf
 
     for page in pdf.pages:
         for link in page.obj.get("/Annots", []):
-            target = _target(link, find)
+            target = _find_target(link, find)
             action = link.get("/A") or {}
             uri = action.get("/URI") if action.get("/S") == "/URI" else None
-            _keep(link, _LINK)
+            _keep_keys(link, _LINK)
             for key in ("/A", "/Dest"):
                 if key in link:
                     del link[key]
@@ -217,57 +217,57 @@ def _links(pdf: Any, find: Callable[[Any], Any]) -> Iterator[Slot]:
 def _address_slot(action: Any) -> Slot:
     import pikepdf
 
-    def put(text: str) -> None:
+    def put_address(text: str) -> None:
         action.URI = pikepdf.String(quote(text, safe=":/?#[]@!$&'()*+,;=%~"))
 
-    def restore() -> None:
+    def restore_address() -> None:
         action.URI = pikepdf.String(before)
 
     before = bytes(action.URI)
-    return Slot(unquote(str(action.URI)), put, restore)
+    return Slot(unquote(str(action.URI)), put_address, restore_address)
 
 
 def _string_slot(thing: Any, key: str) -> Slot:
     import pikepdf
 
-    def put(text: str) -> None:
+    def put_string(text: str) -> None:
         thing[key] = pikepdf.String(text)
 
-    def restore() -> None:
+    def restore_string() -> None:
         thing[key] = pikepdf.String(before)
 
     before = bytes(thing[key])
-    return Slot(str(thing[key]), put, restore)
+    return Slot(str(thing[key]), put_string, restore_string)
 
 
-def _labels(root: Any) -> Iterator[Slot]:
+def _list_page_labels(root: Any) -> Iterator[Slot]:
     if "/PageLabels" in root:
-        for _, label in _leaves(root.PageLabels, "/Nums"):
-            _keep(label, frozenset(("/Type", "/S", "/P", "/St")))
+        for _, label in _list_leaves(root.PageLabels, "/Nums"):
+            _keep_keys(label, frozenset(("/Type", "/S", "/P", "/St")))
             if "/P" in label:
                 yield _string_slot(label, "/P")
 
 
-def _layers(root: Any) -> Iterator[Slot]:
+def _list_layers(root: Any) -> Iterator[Slot]:
     for group in (root.get("/OCProperties") or {}).get("/OCGs", []):
-        _keep(group, frozenset(("/Type", "/Name", "/Intent")))
+        _keep_keys(group, frozenset(("/Type", "/Name", "/Intent")))
         if "/Name" in group:
             yield _string_slot(group, "/Name")
 
 
-def _sweep(root: Any) -> None:
+def _remove_hidden_strings(root: Any) -> None:
     """Leave out the keys that are never kept, and empty the strings that nobody needs, in all that can be reached."""
     import pikepdf
 
-    seen: set[tuple[int, int]] = set()
+    visited: set[tuple[int, int]] = set()
     stack: list[Any] = [root]
     while stack:
         thing = stack.pop()
         key = key_of(thing)
         if key != (0, 0):
-            if key in seen:
+            if key in visited:
                 continue
-            seen.add(key)
+            visited.add(key)
         if isinstance(thing, pikepdf.Array):
             table = len(thing) == 4 and thing[0] == "/Indexed"
             for i, value in enumerate(thing):
@@ -284,7 +284,7 @@ def _sweep(root: Any) -> None:
                 _keep_layers(value)
                 stack.append(value)
             elif name in _KNOWN and isinstance(value, pikepdf.Dictionary):
-                _keep(value, _KNOWN[name])
+                _keep_keys(value, _KNOWN[name])
                 stack.append(value)
             elif isinstance(value, pikepdf.String):
                 if name not in _STRINGS and name != "/Length":

@@ -22,7 +22,7 @@ _PAINTING = frozenset(("f", "F", "f*", "B", "B*", "b", "b*", "S", "s"))
 _COLOURS = (1, 3, 4)
 
 
-def times(a: Matrix, b: Matrix) -> Matrix:
+def multiply_matrices(a: Matrix, b: Matrix) -> Matrix:
     """First ``a``, then ``b``."""
     return (
         a[0] * b[0] + a[1] * b[2],
@@ -163,9 +163,9 @@ class Content:
         self._drawn: set[Any] = set()
         self._beside: list[tuple[int, Any, Any]] = []
         for number, page in enumerate(pdf.pages):
-            self._guarded(number, self._read_page, page)
+            self._read_guarded(number, self._read_page, page)
         while self._beside:
-            self._guarded(*self._beside.pop())
+            self._read_guarded(*self._beside.pop())
 
     def _read_page(self, page: Any) -> None:
         key = ("page", self._page)
@@ -173,16 +173,16 @@ class Content:
         if resources is None:
             resources = page.resources
         self.sources[key] = Source(None, list(self._pike.parse_content_stream(page)), resources)
-        self._run(key, resources, _State(), "", ())
+        self._run_stream(key, resources, _State(), "", ())
         self._beside.append((self._page, self._read_beside, resources))
 
     def _read_beside(self, resources: Any) -> None:
         """Patterns, masks and forms that no operator names may hold text, too."""
         for thing in _off_page(self._pike, resources):
             if key_of(thing) not in self._drawn:
-                self._form(thing, resources, _State(), "invisible", ())
+                self._draw_form(thing, resources, _State(), "invisible", ())
 
-    def _guarded(self, number: int, read: Any, argument: Any) -> None:
+    def _read_guarded(self, number: int, read: Any, argument: Any) -> None:
         self._page = number
         try:
             read(argument)
@@ -195,13 +195,13 @@ class Content:
 
     # Running
 
-    def _run(self, key: Any, resources: Any, state: _State, plane: str, above: tuple[Any, ...]) -> None:
+    def _run_stream(self, key: Any, resources: Any, state: _State, plane: str, above: tuple[Any, ...]) -> None:
         stack: list[_State] = []
         marks: list[tuple[str, int]] = []
         tm = line = IDENTITY
         span = -1
         for index, instruction in enumerate(self.sources[key].ops):
-            self._count(1)
+            self._count_steps(1)
             if isinstance(instruction, self._pike.ContentStreamInlineImage):
                 self.pictures.append(Picture(self._page, state.ctm, key, index))
                 continue
@@ -212,11 +212,11 @@ class Content:
                 if stack:
                     state = stack.pop()
             elif op == "cm":
-                state.ctm = times(_matrix(args), state.ctm)
+                state.ctm = multiply_matrices(_read_matrix(args), state.ctm)
             elif op == "BT":
                 tm = line = IDENTITY
             elif op == "Tf":
-                state.font, state.size = self._font(args[0], resources), float(args[1])
+                state.font, state.size = self._load_font(args[0], resources), float(args[1])
                 state.name = str(args[0])
             elif op == "Tc":
                 state.char = float(args[0])
@@ -231,42 +231,42 @@ class Content:
             elif op == "Tr":
                 state.mode = int(args[0])
             elif op == "Tm":
-                tm = line = _matrix(args)
+                tm = line = _read_matrix(args)
             elif op in ("Td", "TD"):
                 if op == "TD":
                     state.leading = -float(args[1])
-                tm = line = times((1, 0, 0, 1, float(args[0]), float(args[1])), line)
+                tm = line = multiply_matrices((1, 0, 0, 1, float(args[0]), float(args[1])), line)
             elif op == "T*":
-                tm = line = times((1, 0, 0, 1, 0, -state.leading), line)
+                tm = line = multiply_matrices((1, 0, 0, 1, 0, -state.leading), line)
             elif op in SHOWING:
                 if op in ("'", '"'):
-                    tm = line = times((1, 0, 0, 1, 0, -state.leading), line)
+                    tm = line = multiply_matrices((1, 0, 0, 1, 0, -state.leading), line)
                     if op == '"':
                         state.word, state.char = float(args[0]), float(args[1])
-                tm = self._show(args[-1], (key, index), state, tm, plane, span)
+                tm = self._show_text(args[-1], (key, index), state, tm, plane, span)
             elif op == "gs":
-                self._graphics(args[0], resources, state)
+                self._set_graphics_state(args[0], resources, state)
             elif op in ("g", "rg", "k"):
                 state.colour = tuple(float(a) for a in args)
             elif op in ("cs", "sc", "scn"):
                 _set_colour(op, args, resources, state)
             elif op == "Do":
-                self._do(args[0], resources, state, plane, (key, index), above)
+                self._draw_object(args[0], resources, state, plane, (key, index), above)
             elif op in ("BDC", "BMC"):
                 marks.append((plane, span))
                 if op == "BDC":
-                    plane, span = self._mark(args, resources, plane, span)
+                    plane, span = self._begin_marked_content(args, resources, plane, span)
             elif op == "EMC" and marks:
                 plane, span = marks.pop()
             elif op in _PAINTING:
                 self.shapes[self._page] += 1
 
-    def _count(self, steps: int) -> None:
+    def _count_steps(self, steps: int) -> None:
         self._steps += steps
         if self._steps > MAX_STEPS:
             raise RefusedContent(f"the PDF runs more than {MAX_STEPS} operators and characters")
 
-    def _font(self, name: Any, resources: Any) -> Font:
+    def _load_font(self, name: Any, resources: Any) -> Font:
         return self._font_of(resources.Font[str(name)])
 
     def _font_of(self, spec: Any) -> Font:
@@ -289,26 +289,30 @@ class Content:
                             f"page {self._page + 1} uses a font whose characters are texts or pictures themselves"
                         )
 
-    def _graphics(self, name: Any, resources: Any, state: _State) -> None:
-        found = resources.ExtGState[str(name)]
-        if "/Font" in found:
-            state.font, state.size, state.name = self._font_of(found.Font[0]), float(found.Font[1]), ""
+    def _set_graphics_state(self, name: Any, resources: Any, state: _State) -> None:
+        graphics_state = resources.ExtGState[str(name)]
+        if "/Font" in graphics_state:
+            state.font, state.size, state.name = (
+                self._font_of(graphics_state.Font[0]),
+                float(graphics_state.Font[1]),
+                "",
+            )
 
-    def _do(
-        self, name: Any, resources: Any, state: _State, plane: str, at: tuple[Any, int], above: tuple[Any, ...]
+    def _draw_object(
+        self, name: Any, resources: Any, state: _State, plane: str, source: tuple[Any, int], above: tuple[Any, ...]
     ) -> None:
         thing = resources.get("/XObject", {}).get(str(name))
         if thing is None:
             return
         oc = thing.get("/OC")
         if oc is not None:
-            plane = self._layer(oc, plane)
+            plane = self._find_layer(oc, plane)
         if thing.get("/Subtype") == "/Image":
-            self.pictures.append(Picture(self._page, state.ctm, *at))
+            self.pictures.append(Picture(self._page, state.ctm, *source))
         elif thing.get("/Subtype") == "/Form":
-            self._form(thing, resources, state, plane, (*above, at[0]))
+            self._draw_form(thing, resources, state, plane, (*above, source[0]))
 
-    def _form(self, thing: Any, resources: Any, state: _State, plane: str, above: tuple[Any, ...]) -> None:
+    def _draw_form(self, thing: Any, resources: Any, state: _State, plane: str, above: tuple[Any, ...]) -> None:
         key = key_of(thing)
         if key in above or len(above) > MAX_DEPTH:
             raise RefusedContent(f"page {self._page + 1} has forms that lie in one another without end")
@@ -318,29 +322,29 @@ class Content:
             self.sources[key] = Source(thing, ops, thing.get("/Resources", resources))
         inner = replace(state, name="")
         if "/Matrix" in thing:
-            inner.ctm = times(_matrix(thing.Matrix), state.ctm)
-        self._run(key, thing.get("/Resources", resources), inner, plane, above)
+            inner.ctm = multiply_matrices(_read_matrix(thing.Matrix), state.ctm)
+        self._run_stream(key, thing.get("/Resources", resources), inner, plane, above)
         if "/Resources" in thing:
             self._beside.append((self._page, self._read_beside, thing.Resources))
 
     # Marked content and layers
 
-    def _mark(self, args: Sequence[Any], resources: Any, plane: str, span: int) -> tuple[str, int]:
-        given = args[1]
-        if isinstance(given, self._pike.Name):
-            given = resources.get("/Properties", {}).get(str(given))
-        if not isinstance(given, self._pike.Dictionary):
+    def _begin_marked_content(self, args: Sequence[Any], resources: Any, plane: str, span: int) -> tuple[str, int]:
+        properties = args[1]
+        if isinstance(properties, self._pike.Name):
+            properties = resources.get("/Properties", {}).get(str(properties))
+        if not isinstance(properties, self._pike.Dictionary):
             return plane, span
         if str(args[0]) == "/OC":
-            return self._layer(given, plane), span
+            return self._find_layer(properties, plane), span
         for name in ("/ActualText", "/Alt", "/E"):
-            if name in given:
-                self.spans.append(str(given[name]))
+            if name in properties:
+                self.spans.append(str(properties[name]))
                 # An inner text stands for less than an outer one, and both are read.
                 return plane, len(self.spans) - 1
         return plane, span
 
-    def _layer(self, group: Any, plane: str) -> str:
+    def _find_layer(self, group: Any, plane: str) -> str:
         groups = [group]
         if group.get("/Type") == "/OCMD":
             inside = group.get("/OCGs", [])
@@ -350,7 +354,9 @@ class Content:
 
     # Text
 
-    def _show(self, shown: Any, at: tuple[Any, int], state: _State, tm: Matrix, plane: str, span: int) -> Matrix:
+    def _show_text(
+        self, shown: Any, source: tuple[Any, int], state: _State, tm: Matrix, plane: str, span: int
+    ) -> Matrix:
         font = state.font
         if font is None:
             raise RefusedContent(f"page {self._page + 1} shows text without a font")
@@ -359,36 +365,36 @@ class Content:
         setting = None
         if state.name and size > 0 and scale > 0 and not font.vertical:
             setting = Setting(state.name, size, state.char, state.word, scale)
-        seen = "invisible" if state.mode in (3, 7) and not plane else plane
+        visible_plane = "invisible" if state.mode in (3, 7) and not plane else plane
         for item, piece in enumerate(items):
             if not isinstance(piece, self._pike.String):
-                tm = _moved(tm, -float(piece) / 1000 * size, scale, font.vertical)
+                tm = _advance_matrix(tm, -float(piece) / 1000 * size, scale, font.vertical)
                 continue
-            signs = font.signs(bytes(piece))
-            self._count(len(signs))
+            signs = font.decode_string(bytes(piece))
+            self._count_steps(len(signs))
             for sign in signs:
                 advance = sign.width * size + state.char + (state.word if sign.space else 0.0)
-                after = _moved(tm, advance, scale, font.vertical)
-                whole = times((1, 0, 0, 1, 0, state.rise), times(tm, state.ctm))
-                here = times((1, 0, 0, 1, 0, state.rise), times(after, state.ctm))
+                after = _advance_matrix(tm, advance, scale, font.vertical)
+                glyph_matrix = multiply_matrices((1, 0, 0, 1, 0, state.rise), multiply_matrices(tm, state.ctm))
+                here = multiply_matrices((1, 0, 0, 1, 0, state.rise), multiply_matrices(after, state.ctm))
                 self.glyphs.append(
                     Glyph(
-                        sign.text, at[0], at[1], item, sign.start, sign.end,
+                        sign.text, source[0], source[1], item, sign.start, sign.end,
                         -1000 * advance / size if size else 0.0,
-                        whole[4], whole[5], here[4] - whole[4], here[5] - whole[5],
-                        whole[2] * size, whole[3] * size,
-                        self._page, seen, font.style, state.colour, span, setting,
+                        glyph_matrix[4], glyph_matrix[5], here[4] - glyph_matrix[4], here[5] - glyph_matrix[5],
+                        glyph_matrix[2] * size, glyph_matrix[3] * size,
+                        self._page, visible_plane, font.style, state.colour, span, setting,
                     )
                 )  # fmt: skip
                 tm = after
         return tm
 
 
-def _moved(tm: Matrix, by: float, scale: float, vertical: bool) -> Matrix:
-    return times((1, 0, 0, 1, 0, by) if vertical else (1, 0, 0, 1, by * scale, 0), tm)
+def _advance_matrix(tm: Matrix, by: float, scale: float, vertical: bool) -> Matrix:
+    return multiply_matrices((1, 0, 0, 1, 0, by) if vertical else (1, 0, 0, 1, by * scale, 0), tm)
 
 
-def _matrix(args: Sequence[Any]) -> Matrix:
+def _read_matrix(args: Sequence[Any]) -> Matrix:
     a, b, c, d, e, f = (float(v) for v in args)
     return a, b, c, d, e, f
 
@@ -401,9 +407,9 @@ def _set_colour(op: str, args: Sequence[Any], resources: Any, state: _State) -> 
     numbers = tuple(float(a) for a in args if not str(a).startswith("/"))
     plain = state.space in ("/DeviceGray", "/DeviceRGB", "/DeviceCMYK")
     if not plain:
-        found = resources.get("/ColorSpace", {}).get(state.space)
+        colour_space = resources.get("/ColorSpace", {}).get(state.space)
         try:
-            plain = str(found[0]) in ("/ICCBased", "/CalRGB", "/CalGray")
+            plain = str(colour_space[0]) in ("/ICCBased", "/CalRGB", "/CalGray")
         except (TypeError, ValueError, LookupError):
             plain = False
     state.colour = numbers if plain and len(numbers) in _COLOURS and len(numbers) == len(args) else None

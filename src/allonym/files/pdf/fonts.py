@@ -47,29 +47,29 @@ class Font(ABC):
 
     def __init__(self, spec: Any) -> None:
         self.vertical = False
-        self.style = _style(spec)
+        self.style = _choose_standard_font(spec)
         self._map = _to_unicode(spec)
         self._cache: dict[bytes, list[Sign]] = {}
 
-    def signs(self, data: bytes) -> list[Sign]:
+    def decode_string(self, data: bytes) -> list[Sign]:
         """The characters of a string."""
-        found = self._cache.get(data)
-        if found is None:
-            found = self._signs(data)
+        signs = self._cache.get(data)
+        if signs is None:
+            signs = self._split_signs(data)
             if len(self._cache) < 10_000:
-                self._cache[data] = found
-        return found
+                self._cache[data] = signs
+        return signs
 
     @abstractmethod
-    def _signs(self, data: bytes) -> list[Sign]: ...
+    def _split_signs(self, data: bytes) -> list[Sign]: ...
 
-    def _text(self, code: int, other: str | None) -> str | None:
-        found = self._map.get(code)
-        if found is None or not found.strip("\x00"):
-            found = other
-        if found is None or not found:
+    def _text_of_code(self, code: int, other: str | None) -> str | None:
+        mapped = self._map.get(code)
+        if mapped is None or not mapped.strip("\x00"):
+            mapped = other
+        if mapped is None or not mapped:
             return None
-        return "".join(_LIGATURES.get(c, c) for c in found)
+        return "".join(_LIGATURES.get(c, c) for c in mapped)
 
 
 class SimpleFont(Font):
@@ -77,12 +77,18 @@ class SimpleFont(Font):
 
     def __init__(self, spec: Any) -> None:
         super().__init__(spec)
-        self._names = _encoding(spec)
-        self._widths, self._missing = _widths(spec, self._names)
+        self._names = _read_encoding(spec)
+        self._widths, self._missing = _read_widths(spec, self._names)
 
-    def _signs(self, data: bytes) -> list[Sign]:
+    def _split_signs(self, data: bytes) -> list[Sign]:
         return [
-            Sign(i, i + 1, self._text(code, self._names.get(code)), self._widths.get(code, self._missing), code == 32)
+            Sign(
+                i,
+                i + 1,
+                self._text_of_code(code, self._names.get(code)),
+                self._widths.get(code, self._missing),
+                code == 32,
+            )
             for i, code in enumerate(data)
         ]
 
@@ -101,7 +107,7 @@ class CidFont(Font):
         self.vertical = bool(self._inner.is_vertical())
         self._own = hasattr(encoding, "get_data")  # a CMap in the file, which pdfminer does not read
 
-    def _signs(self, data: bytes) -> list[Sign]:
+    def _split_signs(self, data: bytes) -> list[Sign]:
         from pdfminer.cmapdb import IdentityCMap
 
         out: list[Sign] = []
@@ -110,7 +116,7 @@ class CidFont(Font):
         if isinstance(self._inner.cmap, IdentityCMap):
             for i in range(0, len(data), 2):
                 code = int.from_bytes(data[i : i + 2], "big")
-                out.append(self._sign(i, min(i + 2, len(data)), code, code))
+                out.append(self._make_sign(i, min(i + 2, len(data)), code, code))
             return out
         table = self._inner.cmap.code2cid
         start, node = 0, table
@@ -119,21 +125,21 @@ class CidFont(Font):
             if isinstance(node, dict):
                 continue
             code = int.from_bytes(data[start : i + 1], "big")
-            out.append(self._sign(start, i + 1, code, node))
+            out.append(self._make_sign(start, i + 1, code, node))
             start, node = i + 1, table
         if start < len(data):
             out.append(Sign(start, len(data), None, 0.0))
         return out
 
-    def _sign(self, start: int, end: int, code: int, cid: int | None) -> Sign:
+    def _make_sign(self, start: int, end: int, code: int, cid: int | None) -> Sign:
         if cid is None:
             return Sign(start, end, None, 0.0)
         other: str | None = None
         if code not in self._map:
-            found = self._inner.unicode_map.cid2unichr.get(cid) if self._inner.unicode_map else None
-            other = found if isinstance(found, str) else None
+            text = self._inner.unicode_map.cid2unichr.get(cid) if self._inner.unicode_map else None
+            other = text if isinstance(text, str) else None
         width = float(self._inner.char_width(cid))
-        return Sign(start, end, self._text(code, other), width, end - start == 1 and code == 32)
+        return Sign(start, end, self._text_of_code(code, other), width, end - start == 1 and code == 32)
 
 
 def read_font(spec: Any) -> Font:
@@ -153,12 +159,12 @@ def _to_unicode(spec: Any) -> dict[int, str]:
     stream = spec.get("/ToUnicode")
     if not isinstance(stream, pikepdf.Stream):
         return {}
-    found = FileUnicodeMap()
-    CMapParser(found, io.BytesIO(stream.read_bytes())).run()
-    return {code: text for code, text in found.cid2unichr.items() if isinstance(text, str)}
+    unicode_map = FileUnicodeMap()
+    CMapParser(unicode_map, io.BytesIO(stream.read_bytes())).run()
+    return {code: text for code, text in unicode_map.cid2unichr.items() if isinstance(text, str)}
 
 
-def _encoding(spec: Any) -> dict[int, str]:
+def _read_encoding(spec: Any) -> dict[int, str]:
     """Code to text, as encoding, glyph names and, for a font with an encoding of its own, its program say."""
     import pikepdf
     from pdfminer.encodingdb import EncodingDB
@@ -201,17 +207,17 @@ def _built_in(spec: Any, descriptor: Any) -> dict[int, str]:
     if "/FontFile" in descriptor:
         stream = descriptor.FontFile
         head = stream.read_bytes()[: int(stream.get("/Length1", 0)) or None]
-        found = Type1FontHeaderParser(io.BytesIO(head)).get_encoding()
+        encoding = Type1FontHeaderParser(io.BytesIO(head)).get_encoding()
         # "/Encoding StandardEncoding def" lists no code.
-        return dict(found) if found else dict(EncodingDB.encodings["StandardEncoding"])
+        return dict(encoding) if encoding else dict(EncodingDB.encodings["StandardEncoding"])
     if "/FontFile3" in descriptor:
         program: Any = CFFFont(name, io.BytesIO(descriptor.FontFile3.read_bytes()))
-        found = {}
+        encoding = {}
         for code, glyph in program.code2gid.items():
             text = glyph_text(_as_text(program.gid2name.get(glyph)))
             if text is not None:
-                found[code] = text
-        return found or dict(EncodingDB.encodings["StandardEncoding"])
+                encoding[code] = text
+        return encoding or dict(EncodingDB.encodings["StandardEncoding"])
     if name in ("Symbol", "ZapfDingbats"):
         return _STANDARD_SIGNS
     if symbolic and "/FontFile2" in descriptor:
@@ -240,7 +246,7 @@ def glyph_text(name: str) -> str | None:
         return "\u25a1" if len(name) > 5 and name.isalpha() else None
 
 
-def _widths(spec: Any, names: Mapping[int, str]) -> tuple[dict[int, float], float]:
+def _read_widths(spec: Any, names: Mapping[int, str]) -> tuple[dict[int, float], float]:
     """Code to advance for size 1, and that of all other codes."""
     from pdfminer.fontmetrics import FONT_METRICS
 
@@ -273,7 +279,7 @@ def standard_name(base: str) -> str:
     return "Helvetica" + ("-" if bold or italic else "") + "Bold" * bold + "Oblique" * italic
 
 
-def _style(spec: Any) -> str:
+def _choose_standard_font(spec: Any) -> str:
     """The standard font (upright) that a replacement is painted in."""
     import pikepdf
 

@@ -83,15 +83,15 @@ def read_order(glyphs: Sequence[Glyph], spans: Sequence[str] = ()) -> tuple[list
     """
     planes: dict[tuple[int, bool, str, int], list[Glyph]] = defaultdict(list)
     twins: dict[int, list[Glyph]] = {}
-    glyphs, others = _told(glyphs, spans, twins)
-    for glyph in _single(glyphs, twins):
+    glyphs, others = _read_marked_text(glyphs, spans, twins)
+    for glyph in _drop_twins(glyphs, twins):
         tiny = glyph.size < 2
-        planes[glyph.page, glyph.plane != "", f"{glyph.plane} {tiny}", _angle(glyph)].append(glyph)
+        planes[glyph.page, glyph.plane != "", f"{glyph.plane} {tiny}", _angle_of(glyph)].append(glyph)
     weight = {key: sum(not (g.text or "").isspace() for g in some) for key, some in planes.items()}
     out: list[Unit] = []
     line = 0
     for key in sorted(planes, key=lambda k: (k[0], k[1], k[2], -weight[k], k[3])):
-        units, line = _plane(planes[key], twins, math.radians(key[3]), line)
+        units, line = _read_plane(planes[key], twins, math.radians(key[3]), line)
         if units and out:
             units[0].before = "\n\n"
         out += units
@@ -99,7 +99,7 @@ def read_order(glyphs: Sequence[Glyph], spans: Sequence[str] = ()) -> tuple[list
     return out, others
 
 
-def _told(
+def _read_marked_text(
     glyphs: Sequence[Glyph], spans: Sequence[str], twins: dict[int, list[Glyph]]
 ) -> tuple[Sequence[Glyph], list[Unit]]:
     """Replacement texts of marked content: read for characters that say nothing, else read beside them."""
@@ -110,82 +110,82 @@ def _told(
     others: list[Unit] = []
     gone: set[int] = set()
     for span, some in marked.items():
-        told, own = spans[span], "".join(g.text or "\ufffd" for g in some)
-        if _letters(told) == _letters(own) and not any(_obscure(c) for c in own):
+        actual_text, drawn_text = spans[span], "".join(g.text or "\ufffd" for g in some)
+        if _keep_letters(actual_text) == _keep_letters(drawn_text) and not any(_is_obscure(c) for c in drawn_text):
             continue
-        if any(_obscure(c) for c in own) and told.strip():
+        if any(_is_obscure(c) for c in drawn_text) and actual_text.strip():
             first, last = some[0], some[-1]
-            first.text = told
+            first.text = actual_text
             first.dx, first.dy = last.x + last.dx - first.x, last.y + last.dy - first.y
             twins[id(first)] = some[1:]
             gone.update(map(id, some[1:]))
-        elif _letters(told):
-            others.append(Unit(told, list(some), "\n"))
+        elif _keep_letters(actual_text):
+            others.append(Unit(actual_text, list(some), "\n"))
     return [g for g in glyphs if id(g) not in gone] if gone else glyphs, others
 
 
-def _letters(text: str) -> str:
+def _keep_letters(text: str) -> str:
     return "".join(c for c in unicodedata.normalize("NFKC", text) if c.isalnum())
 
 
-def _angle(glyph: Glyph) -> int:
+def _angle_of(glyph: Glyph) -> int:
     # Spaces of no width have no direction of their own; up is as good as along.
     if glyph.width > 1e-6:
         return round(math.degrees(math.atan2(glyph.dy, glyph.dx))) % 360
     return round(math.degrees(math.atan2(glyph.uy, glyph.ux)) - 90) % 360
 
 
-def _single(glyphs: Sequence[Glyph], twins: dict[int, list[Glyph]]) -> Iterator[Glyph]:
+def _drop_twins(glyphs: Sequence[Glyph], twins: dict[int, list[Glyph]]) -> Iterator[Glyph]:
     """The characters without those drawn twice at one place (bold, shadows), which vanish with the first."""
-    seen: dict[tuple[int, str, int, int], list[Glyph]] = {}
+    glyphs_by_place: dict[tuple[int, str, int, int], list[Glyph]] = {}
     for _, some in groupby(glyphs, key=lambda g: (g.page, g.stream, g.op)):
         shown = list(some)
-        found = [(g, _twin(g, seen)) for g in shown if g.text and not g.text.isspace()]
+        pairs = [(g, _find_twin(g, glyphs_by_place)) for g in shown if g.text and not g.text.isspace()]
         # Another text may well have the same letter at one place.
-        if found and all(twin is not None for _, twin in found):
-            for glyph, twin in found:
+        if pairs and all(twin is not None for _, twin in pairs):
+            for glyph, twin in pairs:
                 twins.setdefault(id(twin), []).append(glyph)
             yield from (g for g in shown if not g.text)
             continue
-        for glyph, _ in found:
+        for glyph, _ in pairs:
             step = max(glyph.size, 0.5)
             place = (glyph.page, glyph.text or "", math.floor(glyph.x / step), math.floor(glyph.y / step))
-            seen.setdefault(place, []).append(glyph)
+            glyphs_by_place.setdefault(place, []).append(glyph)
         yield from shown
 
 
-def _twin(glyph: Glyph, seen: dict[tuple[int, str, int, int], list[Glyph]]) -> Glyph | None:
+def _find_twin(glyph: Glyph, glyphs_by_place: dict[tuple[int, str, int, int], list[Glyph]]) -> Glyph | None:
     """The same character drawn before at the same place."""
     step = max(glyph.size, 0.5)
     cx, cy = math.floor(glyph.x / step), math.floor(glyph.y / step)
     for i in (cx - 1, cx, cx + 1):
         for j in (cy - 1, cy, cy + 1):
-            for other in seen.get((glyph.page, glyph.text or "", i, j), ()):
+            for other in glyphs_by_place.get((glyph.page, glyph.text or "", i, j), ()):
                 near = math.hypot(other.x - glyph.x, other.y - glyph.y) < 0.15 * step
                 if near and abs(other.size - glyph.size) < 0.2 * step:
                     return other
     return None
 
 
-def _plane(glyphs: list[Glyph], twins: dict[int, list[Glyph]], angle: float, line: int) -> tuple[list[Unit], int]:
+def _read_plane(glyphs: list[Glyph], twins: dict[int, list[Glyph]], angle: float, line: int) -> tuple[list[Unit], int]:
     cos, sin = math.cos(-angle), math.sin(-angle)
 
-    def turned(glyph: Glyph) -> tuple[float, float]:
+    def rotate_point(glyph: Glyph) -> tuple[float, float]:
         return glyph.x * cos - glyph.y * sin, glyph.x * sin + glyph.y * cos
 
-    runs = _runs(glyphs, twins, turned)
-    rows = _rows(runs)
-    segments = [segment for row in rows for segment in _segments(row)]
+    runs = _group_runs(glyphs, twins, rotate_point)
+    rows = _group_rows(runs)
+    segments = [segment for row in rows for segment in _join_segments(row)]
     out: list[Unit] = []
-    for region in _regions(segments, 0):
-        units, line = _text(region, line)
+    for region in _split_regions(segments, 0):
+        units, line = _read_region(region, line)
         if units and out:
             units[0].before = "\n"
         out += units
     return out, line
 
 
-def _runs(
+def _group_runs(
     glyphs: list[Glyph], twins: dict[int, list[Glyph]], turned: Callable[[Glyph], tuple[float, float]]
 ) -> list[_Run]:
     """Characters that are drawn one after the other, side by side."""
@@ -206,7 +206,7 @@ def _runs(
     return runs
 
 
-def _rows(runs: list[_Run]) -> list[list[_Run]]:
+def _group_rows(runs: list[_Run]) -> list[list[_Run]]:
     """Runs on one baseline, from top to bottom."""
     rows: list[list[_Run]] = []
     for run in sorted(runs, key=lambda r: (-r.y, r.x0)):
@@ -221,7 +221,7 @@ def _rows(runs: list[_Run]) -> list[list[_Run]]:
     return rows
 
 
-def _segments(row: list[_Run], gap: float = GUTTER) -> list[_Run]:
+def _join_segments(row: list[_Run], gap: float = GUTTER) -> list[_Run]:
     """A row's runs joined where no gap of so many font heights parts them."""
     out: list[_Run] = []
     for run in sorted(row, key=lambda r: (r.x0, r.x1)):
@@ -234,18 +234,18 @@ def _segments(row: list[_Run], gap: float = GUTTER) -> list[_Run]:
     return out
 
 
-def _regions(segments: list[_Run], depth: int) -> Iterator[list[_Run]]:
+def _split_regions(segments: list[_Run], depth: int) -> Iterator[list[_Run]]:
     """Parts of a page that are read one after the other: what is above columns, each column, what is below."""
-    found = _columns(segments) if depth < 8 else None
-    if found is None:
+    columns = _split_columns(segments) if depth < 8 else None
+    if columns is None:
         yield segments
         return
-    for part in found:
+    for part in columns:
         if part:
-            yield from _regions(part, depth + 1)
+            yield from _split_regions(part, depth + 1)
 
 
-def _columns(segments: list[_Run]) -> tuple[list[_Run], list[_Run], list[_Run], list[_Run]] | None:
+def _split_columns(segments: list[_Run]) -> tuple[list[_Run], list[_Run], list[_Run], list[_Run]] | None:
     """Above, left, right and below of the longest stretch of running text that a white gap parts."""
     if len(segments) < 6:
         return None
@@ -260,12 +260,12 @@ def _columns(segments: list[_Run]) -> tuple[list[_Run], list[_Run], list[_Run], 
                 continue
             band = ordered[start:end]
             start = end + 1
-            if len(band) >= 6 and (best is None or len(band) > best[0]) and _running(band, x):
+            if len(band) >= 6 and (best is None or len(band) > best[0]) and _is_running_text(band, x):
                 best = (len(band), x, band)
     if best is None:
         return None
     _, x, band = best
-    band = _trimmed(band, x)
+    band = _trim_band(band, x)
     top, bottom = band[0].y, band[-1].y
     inside = [s for s in ordered if bottom <= s.y <= top]
     return (
@@ -276,7 +276,7 @@ def _columns(segments: list[_Run]) -> tuple[list[_Run], list[_Run], list[_Run], 
     )
 
 
-def _running(band: list[_Run], x: float) -> bool:
+def _is_running_text(band: list[_Run], x: float) -> bool:
     """Whether both sides of ``x`` are lines of running text rather than cells of a table."""
     for side in ([s for s in band if s.x1 <= x], [s for s in band if s.x0 >= x]):
         rows: dict[int, list[_Run]] = defaultdict(list)
@@ -291,26 +291,26 @@ def _running(band: list[_Run], x: float) -> bool:
     return True
 
 
-def _trimmed(band: list[_Run], x: float) -> list[_Run]:
+def _trim_band(band: list[_Run], x: float) -> list[_Run]:
     """The band without what a gap on both sides parts from it at its ends, such as a page's head or a small table."""
     pieces: list[list[_Run]] = [[]]
     for segment in band:
         if pieces[-1] and pieces[-1][-1].y - segment.y > 1.8 * min(segment.size, pieces[-1][-1].size):
             pieces.append([])
         pieces[-1].append(segment)
-    widths = [_usual([s.x1 - s.x0 for s in band if (s.x0 >= x) == right]) for right in (False, True)]
+    widths = [_find_usual([s.x1 - s.x0 for s in band if (s.x0 >= x) == right]) for right in (False, True)]
 
-    def fits(piece: list[_Run]) -> bool:
-        return _running(piece, x) or all(s.x1 - s.x0 > 0.7 * widths[s.x0 >= x] for s in piece[:-1] or piece)
+    def fits_side(piece: list[_Run]) -> bool:
+        return _is_running_text(piece, x) or all(s.x1 - s.x0 > 0.7 * widths[s.x0 >= x] for s in piece[:-1] or piece)
 
-    while len(pieces) > 1 and not fits(pieces[-1]):
+    while len(pieces) > 1 and not fits_side(pieces[-1]):
         pieces.pop()
-    while len(pieces) > 1 and not fits(pieces[0]):
+    while len(pieces) > 1 and not fits_side(pieces[0]):
         pieces.pop(0)
     return [segment for piece in pieces for segment in piece]
 
 
-def _usual(numbers: list[float]) -> float:
+def _find_usual(numbers: list[float]) -> float:
     return sorted(numbers)[len(numbers) // 2] if numbers else 0.0
 
 
@@ -318,38 +318,40 @@ def _is_cell(left: _Run, right: _Run) -> bool:
     return right.x0 - left.x1 >= CELL * min(left.size, right.size)
 
 
-def _text(region: list[_Run], line: int) -> tuple[list[Unit], int]:
+def _read_region(region: list[_Run], line: int) -> tuple[list[Unit], int]:
     """The units of a region, row by row, each with what parts it from the one before."""
     out: list[Unit] = []
-    rows = [_segments(row, CELL) for row in _rows(region)]
+    rows = [_join_segments(row, CELL) for row in _group_rows(region)]
     right = max((s.x1 for row in rows for s in row), default=0.0)
     before: list[_Run] = []
     for row in rows:
-        for at, segment in enumerate(row):
-            units = _spaced(segment)
+        for index, segment in enumerate(row):
+            units = _split_words(segment)
             for unit in units:
                 unit.line = line
                 if len(rows) > 2:
                     # In the direction of the line, which may be turned.
-                    unit.right = right - segment.x0 - _from(segment.units[0].first, unit.first)
+                    unit.right = right - segment.x0 - _measure_distance(segment.units[0].first, unit.first)
             line += 1
             if out:
-                units[0].before = "\t" if at else _between(before, row, right if len(rows) > 2 else 0.0, out, units)
+                units[0].before = (
+                    "\t" if index else _choose_separator(before, row, right if len(rows) > 2 else 0.0, out, units)
+                )
             out += units
         before = row
     return out, line
 
 
-def _from(start: Glyph, glyph: Glyph) -> float:
+def _measure_distance(start: Glyph, glyph: Glyph) -> float:
     return math.hypot(glyph.x - start.x, glyph.y - start.y)
 
 
-def _between(above: list[_Run], row: list[_Run], right: float, out: list[Unit], units: list[Unit]) -> str:
+def _choose_separator(above: list[_Run], row: list[_Run], right: float, out: list[Unit], units: list[Unit]) -> str:
     """What parts a line from the one above: a space within a paragraph, nothing where a word is parted."""
     if len(above) != 1 or len(row) != 1:
         return "\n"
-    one, two = above[0], row[0]
-    near = one.y - two.y < 2.2 * max(one.size, two.size) and abs(one.size - two.size) < 0.3 * one.size
+    upper, two = above[0], row[0]
+    near = upper.y - two.y < 2.2 * max(upper.size, two.size) and abs(upper.size - two.size) < 0.3 * upper.size
     if not near:
         return "\n"
     last, first = out[-1], units[0]
@@ -360,25 +362,25 @@ def _between(above: list[_Run], row: list[_Run], right: float, out: list[Unit], 
             out.pop()
             out[-1].glyphs += last.glyphs
         return ""
-    if not right and len(one.units) < LONG and not first.text[0].islower():
+    if not right and len(upper.units) < LONG and not first.text[0].islower():
         return "\n"
     # A line that could have taken the next word ends on purpose.
     word = next((i for i, u in enumerate(units) if i and (u.before or u.text.isspace())), len(units))
     needed = sum(u.first.width for u in units[:word]) + 0.25 * two.size
-    return "\n" if right and one.x1 + needed <= right - 0.5 * two.size else " "
+    return "\n" if right and upper.x1 + needed <= right - 0.5 * two.size else " "
 
 
-def _spaced(segment: _Run) -> list[Unit]:
+def _split_words(segment: _Run) -> list[Unit]:
     """The units of a line; a gap that is wider than the others parts words."""
     units = segment.units
     if _on_grid(units):
         return units
     gaps: list[float] = []
     for a, b in pairwise(units):
-        one, two = a.glyphs[0], b.glyphs[0]
-        size = max(one.size, 0.1)
-        along = (two.x - one.x) * one.dx + (two.y - one.y) * one.dy
-        gaps.append((along / one.width - one.width) / size if one.width > 1e-6 else 0.0)
+        first_glyph, two = a.glyphs[0], b.glyphs[0]
+        size = max(first_glyph.size, 0.1)
+        along = (two.x - first_glyph.x) * first_glyph.dx + (two.y - first_glyph.y) * first_glyph.dy
+        gaps.append((along / first_glyph.width - first_glyph.width) / size if first_glyph.width > 1e-6 else 0.0)
     usual = max(0.0, sorted(gaps)[len(gaps) // 2]) if gaps else 0.0
     for gap, (a, b) in zip(gaps, pairwise(units), strict=True):
         if gap > usual + GAP and not a.text.isspace() and not b.text.isspace():
@@ -407,7 +409,7 @@ def _check_readable(units: Sequence[Unit]) -> None:
     """Refuse signs whose text cannot be told inside of words; one that stands alone is a bullet or an ornament."""
     for a, b in pairwise([*units, Unit(" ", [], " ")]):
         touching = not b.before and not b.text.isspace() and not a.text.isspace()
-        if touching and (_obscure(a.text) or _obscure(b.text)) and _wordlike(a.text) and _wordlike(b.text):
+        if touching and (_is_obscure(a.text) or _is_obscure(b.text)) and _is_wordlike(a.text) and _is_wordlike(b.text):
             page = a.first.page + 1
             raise RefusedContent(
                 f"page {page} has text in a font that does not tell its letters; recognise the text first "
@@ -415,9 +417,9 @@ def _check_readable(units: Sequence[Unit]) -> None:
             )
 
 
-def _obscure(text: str) -> bool:
+def _is_obscure(text: str) -> bool:
     return all(c == "\ufffd" or "\ue000" <= c <= "\uf8ff" or c < " " for c in text)
 
 
-def _wordlike(text: str) -> bool:
-    return _obscure(text) or text[-1].isalnum()
+def _is_wordlike(text: str) -> bool:
+    return _is_obscure(text) or text[-1].isalnum()

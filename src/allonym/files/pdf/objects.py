@@ -85,16 +85,16 @@ def unpacked_size(raw: bytes, names: Sequence[str]) -> int:
         DataError: more than ``MAX_WHOLE``.
     """
     most = len(raw)
-    for at, name in enumerate(names):
+    for index, name in enumerate(names):
         if name in ("/FlateDecode", "/Fl"):
-            raw = _inflated(raw)
+            raw = _inflate_data(raw)
         elif name in ("/ASCII85Decode", "/A85", "/ASCIIHexDecode", "/AHx"):
             raw = _from_ascii(raw, name)
         elif name in ("/RunLengthDecode", "/RL", "/LZWDecode", "/LZW"):
             most = max(most, 64 * len(raw) if name.startswith("/R") else max(_lzw_size(raw, e) for e in (0, 1)))
             if most > MAX_WHOLE:
                 raise DataError(f"a part of the PDF unpacks to more than {MAX_WHOLE} bytes")
-            if at + 1 < len(names):
+            if index + 1 < len(names):
                 raise RefusedContent(f"a part of the PDF is packed twice, with {name[1:]} first")
         else:
             break  # a picture's, and nothing here unpacks these
@@ -102,7 +102,7 @@ def unpacked_size(raw: bytes, names: Sequence[str]) -> int:
     return most
 
 
-def _inflated(raw: bytes) -> bytes:
+def _inflate_data(raw: bytes) -> bytes:
     """What zlib makes of the data, up to where they are damaged: qpdf reads as much."""
     unpacker = zlib.decompressobj()
     out = bytearray()
@@ -132,19 +132,19 @@ def _from_ascii(raw: bytes, name: str) -> bytes:
 def _lzw_size(raw: bytes, early: int) -> int:
     """Bytes that LZW data unpack to, with codes that grow so much early: the lengths of the table's entries tell."""
     lengths: list[int] = []
-    size = before = held = bits = 0
+    size = before = bit_buffer = bits = 0
     for byte in raw:
-        held, bits = held << 8 | byte, bits + 8
+        bit_buffer, bits = bit_buffer << 8 | byte, bits + 8
         width = min(12, (258 + early + len(lengths)).bit_length())
         if bits < width:
             continue
         bits -= width
-        code, held = held >> bits, held & ((1 << bits) - 1)
+        code, bit_buffer = bit_buffer >> bits, bit_buffer & ((1 << bits) - 1)
         if code == 256:
             lengths, before = [], 0
         elif code != 257:
-            known = code - 258
-            now = 1 if known < 0 else lengths[known] if known < len(lengths) else before + 1
+            entry = code - 258
+            now = 1 if entry < 0 else lengths[entry] if entry < len(lengths) else before + 1
             if before and len(lengths) < 4096:
                 lengths.append(before + 1)
             size, before = size + now, now
@@ -176,8 +176,8 @@ def to_miner(thing: Any, depth: int = 0) -> Any:
         attributes = {k[1:]: to_miner(v, depth + 1) for k, v in thing.items() if k not in skipped}
         return PDFStream(attributes, thing.read_bytes())
     if isinstance(thing, pikepdf.Dictionary):
-        left = ("/Parent", "/CharProcs", "/Resources")
-        return {k[1:]: to_miner(v, depth + 1) for k, v in thing.items() if k not in left}
+        skipped_keys = ("/Parent", "/CharProcs", "/Resources")
+        return {k[1:]: to_miner(v, depth + 1) for k, v in thing.items() if k not in skipped_keys}
     if thing is None or isinstance(thing, bool | int):
         return thing
     return float(thing)

@@ -39,7 +39,7 @@ class Patch:
     gaps: list[Gap]
 
 
-def patches(units: Sequence[Unit], parts: Sequence[str]) -> list[Patch]:
+def make_patches(units: Sequence[Unit], parts: Sequence[str]) -> list[Patch]:
     """What became of the units: one patch for each stretch that was replaced."""
     out: list[Patch] = []
     going = False
@@ -72,7 +72,7 @@ class Painter:
         fonts: stream, or page, to the standard fonts that it needs.
 
     Args:
-        kept: the characters that stay, which nothing may be painted over.
+        kept_glyphs: the characters that stay, which nothing may be painted over.
         boxes: left, bottom, right and top of each page.
         over: the pages that are only painted over.
         closed: the streams that nothing can be set into.
@@ -80,13 +80,13 @@ class Painter:
 
     def __init__(
         self,
-        kept: Sequence[Glyph],
+        kept_glyphs: Sequence[Glyph],
         boxes: Sequence[tuple[float, float, float, float]],
         over: Container[int],
         closed: Container[Any],
     ) -> None:
         self._kept: dict[int, list[Glyph]] = defaultdict(list)
-        for glyph in kept:
+        for glyph in kept_glyphs:
             if glyph.text and not glyph.text.isspace() and (not glyph.plane or glyph.page in over):
                 self._kept[glyph.page].append(glyph)
         self._boxes, self._over, self._closed = boxes, over, closed
@@ -94,15 +94,15 @@ class Painter:
         self.fonts: dict[Any, set[str]] = defaultdict(set)
         self.ops: dict[int, list[Any]] = defaultdict(list)
 
-    def paint_all(self, made: Sequence[Patch]) -> None:
+    def paint_all(self, patches_made: Sequence[Patch]) -> None:
         """Paint replacements, none over another."""
-        for patch in made:
+        for patch in patches_made:
             for gap in patch.gaps if patch.text else ():
                 self._kept[gap.first.page].append(gap.first)
-        for patch in made:
-            self._paint(patch)
+        for patch in patches_made:
+            self._paint_patch(patch)
 
-    def _paint(self, patch: Patch) -> None:
+    def _paint_patch(self, patch: Patch) -> None:
         """Paint a replacement into the first gap that takes it, else into the widest; a box where none does."""
         text = " ".join(patch.text.split())
         if not text or not patch.gaps:
@@ -114,7 +114,7 @@ class Painter:
             share = gap.width / (wide * gap.first.size) if wide and gap.first.size else 0.0
             room = gap.width
             if share < 0.8:
-                room = self._room(gap, wide * gap.first.size)
+                room = self._measure_room(gap, wide * gap.first.size)
                 share = room / (wide * gap.first.size) if wide and gap.first.size else 0.0
             if best is None or share > best[0]:
                 best = (share, gap, room)
@@ -127,11 +127,13 @@ class Painter:
         size = gap.first.size * (squeeze if share < 0.8 else 1.0)
         scale = room / (wide * size) if 0 < share < 1 else 1.0
         if wide <= 0 or size < LEAST_SIZE or scale < LEAST_SCALE or not 0.1 < gap.first.size < 1000:
-            self._box(gap)
-        elif gap.first.page in self._over or not self._set(gap.first, text, style, size, wide * size * min(1.0, scale)):
-            self._text(gap.first, text, style, size, min(1.0, scale))
+            self._add_box(gap)
+        elif gap.first.page in self._over or not self._set_text(
+            gap.first, text, style, size, wide * size * min(1.0, scale)
+        ):
+            self._add_text(gap.first, text, style, size, min(1.0, scale))
 
-    def _set(self, glyph: Glyph, text: str, style: str, size: float, width: float) -> bool:
+    def _set_text(self, glyph: Glyph, text: str, style: str, size: float, width: float) -> bool:
         """Set a text of this size and width into the stream; false where that cannot be done."""
         setting = glyph.setting
         if setting is None or glyph.stream in self._closed or abs(glyph.back) < 1e-6 or glyph.width < 1e-6:
@@ -145,13 +147,13 @@ class Painter:
         self.fonts[glyph.stream].add(style)
         return True
 
-    def _room(self, gap: Gap, wanted: float) -> float:
+    def _measure_room(self, gap: Gap, width_needed: float) -> float:
         """How far a text may go on behind its gap: to the next character on the line, or the page's margin."""
         first = gap.first
         if first.width <= 1e-6:
             return gap.width
         ex, ey = first.dx / first.width, first.dy / first.width
-        free = min(wanted, gap.right) if gap.right > 0 else wanted
+        free = min(width_needed, gap.right) if gap.right > 0 else width_needed
         for other in self._kept[first.page]:
             if other is first:
                 continue
@@ -160,55 +162,64 @@ class Painter:
             if along >= gap.width - 0.3 * first.size and -0.9 * other.size < across < 0.9 * first.size:
                 free = min(free, along - 0.3 * first.size)
         left, bottom, right, top = self._boxes[first.page]
-        for edge, at, step in ((right, first.x, ex), (left, first.x, ex), (top, first.y, ey), (bottom, first.y, ey)):
-            if abs(step) > 0.01 and (edge - at) / step > 0:
-                free = min(free, (edge - at) / step - 12)
+        for edge, position, step in (
+            (right, first.x, ex),
+            (left, first.x, ex),
+            (top, first.y, ey),
+            (bottom, first.y, ey),
+        ):
+            if abs(step) > 0.01 and (edge - position) / step > 0:
+                free = min(free, (edge - position) / step - 12)
         return max(gap.width, free)
 
-    def _hidden(self, glyph: Glyph) -> bool:
+    def _is_hidden(self, glyph: Glyph) -> bool:
         return bool(glyph.plane) and glyph.page not in self._over
 
-    def _turned(self, glyph: Glyph) -> tuple[float, float, float, float]:
+    def _find_rotation(self, glyph: Glyph) -> tuple[float, float, float, float]:
         along = math.atan2(glyph.dy, glyph.dx) if glyph.width > 1e-6 else math.atan2(glyph.uy, glyph.ux) - math.pi / 2
         cos, sin = math.cos(along), math.sin(along)
         return cos, sin, -sin, cos
 
-    def _text(self, glyph: Glyph, text: str, style: str, size: float, scale: float) -> None:
+    def _add_text(self, glyph: Glyph, text: str, style: str, size: float, scale: float) -> None:
         import pikepdf
 
-        if self._hidden(glyph):
+        if self._is_hidden(glyph):
             return
         self.fonts["page", glyph.page].add(style)
-        a, b, c, d = self._turned(glyph)
+        a, b, c, d = self._find_rotation(glyph)
         colour = glyph.colour or (0.0,)
-        self._add(glyph.page, [], "BT")
-        self._add(glyph.page, [_number(v) for v in colour], {1: "g", 3: "rg", 4: "k"}[len(colour)])
-        self._add(glyph.page, [pikepdf.Name(f"/Allonym{style}"), _number(size)], "Tf")
-        self._add(glyph.page, [_number(100 * scale)], "Tz")
-        self._add(glyph.page, [_number(v) for v in (a, b, c, d, glyph.x, glyph.y)], "Tm")
-        self._add(glyph.page, [pikepdf.String(text.encode("cp1252"))], "Tj")
-        self._add(glyph.page, [], "ET")
+        self._add_operation(glyph.page, [], "BT")
+        self._add_operation(glyph.page, [_format_number(v) for v in colour], {1: "g", 3: "rg", 4: "k"}[len(colour)])
+        self._add_operation(glyph.page, [pikepdf.Name(f"/Allonym{style}"), _format_number(size)], "Tf")
+        self._add_operation(glyph.page, [_format_number(100 * scale)], "Tz")
+        self._add_operation(glyph.page, [_format_number(v) for v in (a, b, c, d, glyph.x, glyph.y)], "Tm")
+        self._add_operation(glyph.page, [pikepdf.String(text.encode("cp1252"))], "Tj")
+        self._add_operation(glyph.page, [], "ET")
 
-    def _box(self, gap: Gap) -> None:
+    def _add_box(self, gap: Gap) -> None:
         first = gap.first
-        if self._hidden(first):
+        if self._is_hidden(first):
             return
-        a, b, c, d = self._turned(first)
-        self._add(first.page, [], "q")
-        self._add(first.page, [0], "g")
-        self._add(first.page, [_number(v) for v in (a, b, c, d, first.x, first.y)], "cm")
+        a, b, c, d = self._find_rotation(first)
+        self._add_operation(first.page, [], "q")
+        self._add_operation(first.page, [0], "g")
+        self._add_operation(first.page, [_format_number(v) for v in (a, b, c, d, first.x, first.y)], "cm")
         size = max(first.size, 0.1)
-        self._add(first.page, [0, _number(-0.2 * size), _number(max(gap.width, 0.5)), _number(0.95 * size)], "re")
-        self._add(first.page, [], "f")
-        self._add(first.page, [], "Q")
+        self._add_operation(
+            first.page,
+            [0, _format_number(-0.2 * size), _format_number(max(gap.width, 0.5)), _format_number(0.95 * size)],
+            "re",
+        )
+        self._add_operation(first.page, [], "f")
+        self._add_operation(first.page, [], "Q")
 
-    def _add(self, page: int, args: Sequence[Any], op: str) -> None:
+    def _add_operation(self, page: int, args: Sequence[Any], op: str) -> None:
         import pikepdf
 
         self.ops[page].append(pikepdf.ContentStreamInstruction(list(args), pikepdf.Operator(op)))
 
 
-def _number(value: float) -> Any:
+def _format_number(value: float) -> Any:
     from decimal import Decimal
 
     return Decimal(f"{value:.4f}")

@@ -46,7 +46,7 @@ class Insert:
     width: float
 
 
-def rewrite(source: Source, gone: Gone, inserts: Mapping[tuple[int, int, int], Insert], pictures: str) -> bytes:
+def rewrite_content(source: Source, gone: Gone, inserts: Mapping[tuple[int, int, int], Insert], pictures: str) -> bytes:
     """A content stream without the characters that go, without marks that hold text, and its states balanced.
 
     Args:
@@ -62,27 +62,27 @@ def rewrite(source: Source, gone: Gone, inserts: Mapping[tuple[int, int, int], I
     depth = 0
     marks: list[bool] = []
 
-    def add(args: Sequence[Any], op: str) -> None:
+    def add_operation(args: Sequence[Any], op: str) -> None:
         out.append(make(list(args), pikepdf.Operator(op)))
 
     for index, instruction in enumerate(source.ops):
         if isinstance(instruction, pikepdf.ContentStreamInlineImage):
-            _picture(instruction, pictures, out, add)
+            _replace_picture(instruction, pictures, out, add_operation)
             continue
         args, op = instruction.operands, str(instruction.operator)
         if op in SHOWING:
             if op == '"':
-                add([args[0]], "Tw")
-                add([args[1]], "Tc")
+                add_operation([args[0]], "Tw")
+                add_operation([args[1]], "Tc")
             if op in ("'", '"'):
-                add([], "T*")
+                add_operation([], "T*")
             shown = args[-1]
             if index in gone:
-                _without(shown, index, gone[index], inserts, add)
+                _remove_glyphs(shown, index, gone[index], inserts, add_operation)
             else:
-                add([shown], "TJ" if op == "TJ" else "Tj")
+                add_operation([shown], "TJ" if op == "TJ" else "Tj")
         elif op == "Do" and _is_image(args[0], source.resources):
-            _picture(instruction, pictures, out, add)
+            _replace_picture(instruction, pictures, out, add_operation)
         elif op in ("BMC", "BDC"):
             layer = op == "BDC" and str(args[0]) == "/OC" and isinstance(args[1], pikepdf.Name)
             marks.append(layer)
@@ -99,9 +99,9 @@ def rewrite(source: Source, gone: Gone, inserts: Mapping[tuple[int, int, int], I
             out.append(instruction)
     for layer in reversed(marks):
         if layer:
-            add([], "EMC")
+            add_operation([], "EMC")
     for _ in range(depth):
-        add([], "Q")
+        add_operation([], "Q")
     return bytes(pikepdf.unparse_content_stream(out))
 
 
@@ -120,7 +120,7 @@ def _is_image(name: Any, resources: Any) -> bool:
     return thing is None or thing.get("/Subtype") != "/Form"
 
 
-def _picture(instruction: Any, pictures: str, out: list[Any], add: Any) -> None:
+def _replace_picture(instruction: Any, pictures: str, out: list[Any], add: Any) -> None:
     if pictures == "keep":
         out.append(instruction)
     elif pictures == "box":
@@ -131,7 +131,7 @@ def _picture(instruction: Any, pictures: str, out: list[Any], add: Any) -> None:
         add([], "Q")
 
 
-def _without(
+def _remove_glyphs(
     shown: Any, op: int, gone: dict[int, list[Glyph]], inserts: Mapping[tuple[int, int, int], Insert], add: Any
 ) -> None:
     """Show a string or TJ array with gaps as wide as the characters that go, and what is set in them."""
@@ -141,18 +141,18 @@ def _without(
     out: list[Any] = []
     back = 0.0
 
-    def push(piece: bytes) -> None:
+    def push_piece(piece: bytes) -> None:
         nonlocal back
         if piece:
             if back:
-                out.append(_number(back))
+                out.append(_format_number(back))
                 back = 0.0
             out.append(pikepdf.String(piece))
 
-    def close() -> None:
+    def close_piece() -> None:
         nonlocal back
         if back:
-            out.append(_number(back))
+            out.append(_format_number(back))
             back = 0.0
         if out:
             add([pikepdf.Array(out)], "TJ")
@@ -162,34 +162,34 @@ def _without(
         if not isinstance(item, pikepdf.String):
             back += float(item)
             continue
-        data, at = bytes(item), 0
+        data, position = bytes(item), 0
         for glyph in sorted({g.start: g for g in gone.get(index, ())}.values(), key=lambda g: g.start):
-            push(data[at : glyph.start])
+            push_piece(data[position : glyph.start])
             insert = inserts.get((op, index, glyph.start))
             if insert is not None and glyph.setting is not None:
-                close()
-                back = _set(insert, glyph.setting, add)
+                close_piece()
+                back = _show_insert(insert, glyph.setting, add)
             back += glyph.back
-            at = glyph.end
-        push(data[at:])
-    close()
+            position = glyph.end
+        push_piece(data[position:])
+    close_piece()
 
 
-def _set(insert: Insert, setting: Setting, add: Any) -> float:
+def _show_insert(insert: Insert, setting: Setting, add: Any) -> float:
     """Show a replacement and set the text as before; returns what takes the place back in a TJ array."""
     import pikepdf
 
-    add([pikepdf.Name(insert.font), _number(insert.size)], "Tf")
+    add([pikepdf.Name(insert.font), _format_number(insert.size)], "Tf")
     for value, usual, op in ((insert.scale, setting.scale, "Tz"), (0.0, setting.char, "Tc"), (0.0, setting.word, "Tw")):
         if value != usual:
-            add([_number(value * (100 if op == "Tz" else 1))], op)
+            add([_format_number(value * (100 if op == "Tz" else 1))], op)
     add([pikepdf.String(insert.text)], "Tj")
-    add([pikepdf.Name(setting.font), _number(setting.size)], "Tf")
+    add([pikepdf.Name(setting.font), _format_number(setting.size)], "Tf")
     for value, usual, op in ((insert.scale, setting.scale, "Tz"), (0.0, setting.char, "Tc"), (0.0, setting.word, "Tw")):
         if value != usual:
-            add([_number(usual * (100 if op == "Tz" else 1))], op)
+            add([_format_number(usual * (100 if op == "Tz" else 1))], op)
     return 1000 * insert.width / (setting.size * setting.scale)
 
 
-def _number(value: float) -> Decimal:
+def _format_number(value: float) -> Decimal:
     return Decimal(f"{value:.4f}")

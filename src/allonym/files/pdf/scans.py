@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from allonym.errors import DataError, UsageError
-from allonym.files.pdf.content import Content, Glyph, Matrix, times
+from allonym.files.pdf.content import Content, Glyph, Matrix, multiply_matrices
 from allonym.files.pdf.layout import Unit
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ Reader = Callable[["Image"], Iterable[Word]]
 """Gives the words of a page in reading order. By name in :data:`allonym.registry.ocr`, the hook for other engines."""
 
 
-def tesseract(image: Image) -> Iterator[Word]:
+def run_tesseract(image: Image) -> Iterator[Word]:
     """The words that the command ``tesseract`` reads, in the languages it is set to by default.
 
     Raises:
@@ -63,11 +63,13 @@ def tesseract(image: Image) -> Iterator[Word]:
         raise UsageError("the OCR tesseract needs the command tesseract, which is not installed")
     data = io.BytesIO()
     image.save(data, "PNG", dpi=(DPI, DPI))
-    done = subprocess.run([command, "-", "-", "tsv"], input=data.getvalue(), capture_output=True, check=False)
-    if done.returncode:
-        raise DataError(f"tesseract failed with code {done.returncode}")
+    process = subprocess.run([command, "-", "-", "tsv"], input=data.getvalue(), capture_output=True, check=False)
+    if process.returncode:
+        raise DataError(f"tesseract failed with code {process.returncode}")
     lines: dict[tuple[str, ...], int] = {}
-    rows = csv.DictReader(io.StringIO(done.stdout.decode("utf-8", "replace")), delimiter="\t", quoting=csv.QUOTE_NONE)
+    rows = csv.DictReader(
+        io.StringIO(process.stdout.decode("utf-8", "replace")), delimiter="\t", quoting=csv.QUOTE_NONE
+    )
     for row in rows:
         text = (row.get("text") or "").strip()
         if row.get("level") == "5" and text:
@@ -102,8 +104,8 @@ def covered_share(pdf: Any, content: Content) -> dict[int, float]:
         left, bottom, right, top = page_box(pdf.pages[picture.page])
         a, b, c, d = picture.box()
         area = max(0.0, min(c, right) - max(a, left)) * max(0.0, min(d, top) - max(b, bottom))
-        whole = max(1e-6, (right - left) * (top - bottom))
-        out[picture.page] = out.get(picture.page, 0.0) + area / whole
+        page_area = max(1e-6, (right - left) * (top - bottom))
+        out[picture.page] = out.get(picture.page, 0.0) + area / page_area
     return out
 
 
@@ -159,9 +161,9 @@ def read_words(image: Image, reader: Reader, page: Any, number: int, line: int) 
             continue
         corner = (word.left * sx, height - (word.bottom - 0.2 * (word.bottom - word.top)) * sy)
         high = (word.bottom - word.top) * sy
-        x, y = _at(matrix, *corner)
-        dx, dy = _along(matrix, (word.right - word.left) * sx, 0)
-        ux, uy = _along(matrix, 0, high)
+        x, y = _transform_point(matrix, *corner)
+        dx, dy = _transform_direction(matrix, (word.right - word.left) * sx, 0)
+        ux, uy = _transform_direction(matrix, 0, high)
         glyph = Glyph(
             word.text, None, 0, 0, 0, 0, 0.0, x, y, dx, dy, ux, uy, number, "", "Helvetica", (0.0,), -1
         )  # fmt: skip
@@ -176,13 +178,13 @@ def painted_over(image: Image, glyphs: Sequence[Glyph], page: Any) -> Image:
     from PIL import ImageDraw
 
     matrix, width, height = shown_matrix(page)
-    back = _inverse(matrix)
+    back = _invert_matrix(matrix)
     sx, sy = image.width / width, image.height / height
     draw = ImageDraw.Draw(image)
     for g in glyphs:
         xs, ys = [], []
         for along, up in ((0.0, -0.3), (1.0, -0.3), (0.0, 1.0), (1.0, 1.0)):
-            x, y = _at(back, g.x + along * g.dx + up * g.ux, g.y + along * g.dy + up * g.uy)
+            x, y = _transform_point(back, g.x + along * g.dx + up * g.ux, g.y + along * g.dy + up * g.uy)
             xs.append(x * sx)
             ys.append((height - y) * sy)
         draw.rectangle((min(xs) - 2, min(ys) - 2, max(xs) + 2, max(ys) + 2), fill=(255, 255, 255))
@@ -200,18 +202,18 @@ def picture_stream(pdf: Any, image: Image, page: Any) -> tuple[Any, Matrix]:
     stream.Width, stream.Height, stream.BitsPerComponent = image.width, image.height, 8
     stream.ColorSpace, stream.Filter = pikepdf.Name.DeviceRGB, pikepdf.Name.DCTDecode
     matrix, width, height = shown_matrix(page)
-    return stream, times((width, 0, 0, height, 0, 0), matrix)
+    return stream, multiply_matrices((width, 0, 0, height, 0, 0), matrix)
 
 
-def _at(m: Matrix, x: float, y: float) -> tuple[float, float]:
+def _transform_point(m: Matrix, x: float, y: float) -> tuple[float, float]:
     return x * m[0] + y * m[2] + m[4], x * m[1] + y * m[3] + m[5]
 
 
-def _along(m: Matrix, x: float, y: float) -> tuple[float, float]:
+def _transform_direction(m: Matrix, x: float, y: float) -> tuple[float, float]:
     return x * m[0] + y * m[2], x * m[1] + y * m[3]
 
 
-def _inverse(m: Matrix) -> Matrix:
+def _invert_matrix(m: Matrix) -> Matrix:
     # Of a turn and a shift the inverse turns back.
     a, b, c, d, e, f = m
     return (a, c, b, d, -(a * e + b * f), -(c * e + d * f))

@@ -68,35 +68,35 @@ class _Squeezed:
     borders: list[int] = field(repr=False)
 
     @classmethod
-    def of(cls, text: str) -> _Squeezed:
+    def squeeze_text(cls, text: str) -> _Squeezed:
         text = _BROKEN.sub("", text)
         text = fold(text, Level.CASE)
         pieces: list[str] = []
         borders: list[int] = []
-        at = 0
+        position = 0
         for word in find_words(text.translate(dict.fromkeys(map(ord, _MARKS)))):
-            borders.append(at)
+            borders.append(position)
             pieces.append(word)
-            at += len(word)
-        return cls("".join(pieces), [*borders, at])
+            position += len(word)
+        return cls("".join(pieces), [*borders, position])
 
-    def count(self, wanted: str, *, loose: bool, tight: bool) -> int:
-        """How often the text holds ``wanted``: ``loose`` also inside of words, ``tight`` only in one piece."""
-        found = 0
-        at = self.text.find(wanted)
-        while at >= 0:
-            first = bisect_left(self.borders, at)
-            last = bisect_left(self.borders, at + len(wanted))
-            bounded = self.borders[first] == at and self.borders[last] == at + len(wanted)
+    def count_text(self, needle: str, *, loose: bool, tight: bool) -> int:
+        """How often the text holds ``needle``: ``loose`` also inside of words, ``tight`` only in one piece."""
+        count = 0
+        position = self.text.find(needle)
+        while position >= 0:
+            first = bisect_left(self.borders, position)
+            last = bisect_left(self.borders, position + len(needle))
+            bounded = self.borders[first] == position and self.borders[last] == position + len(needle)
             if loose or (bounded and (not tight or last == first + 1)):
-                found += 1
-                at = self.text.find(wanted, at + len(wanted))
+                count += 1
+                position = self.text.find(needle, position + len(needle))
             else:
-                at = self.text.find(wanted, at + 1)
-        return found
+                position = self.text.find(needle, position + 1)
+        return count
 
 
-def leftovers(texts: Iterable[tuple[str, str]], covered: Sequence[str], expected: str) -> list[Leftover]:
+def list_leftovers(texts: Iterable[tuple[str, str]], covered: Sequence[str], expected: str) -> list[Leftover]:
     """Which covered texts stand in the texts more often than in the expected one.
 
     Args:
@@ -107,29 +107,29 @@ def leftovers(texts: Iterable[tuple[str, str]], covered: Sequence[str], expected
     Returns:
         One for each covered text that can still be read, in their order.
     """
-    pages = [(place, _Squeezed.of(text)) for place, text in texts]
-    allowed = _Squeezed.of(expected)
-    wanted_all = {wanted for text in covered for wanted in _wanted(text)}
+    pages = [(place, _Squeezed.squeeze_text(text)) for place, text in texts]
+    allowed = _Squeezed.squeeze_text(expected)
+    wanted_all = {needle for text in covered for needle in _list_needles(text)}
     # most stand nowhere, which one look at all pages tells
-    seen: dict[str, tuple[tuple[str, ...], int]]
-    seen = dict.fromkeys(wanted_all - _standing(wanted_all, [page.text for _, page in pages]), ((), 0))
+    covered_pages: dict[str, tuple[tuple[str, ...], int]]
+    covered_pages = dict.fromkeys(wanted_all - _find_standing(wanted_all, [page.text for _, page in pages]), ((), 0))
     out: list[Leftover] = []
     for index, text in enumerate(covered):
-        for wanted in _wanted(text):
-            if wanted not in seen:
-                seen[wanted] = _excess(pages, wanted, allowed)
-            places, excess = seen[wanted]
+        for needle in _list_needles(text):
+            if needle not in covered_pages:
+                covered_pages[needle] = _count_excess(pages, needle, allowed)
+            places, excess = covered_pages[needle]
             if excess > 0:
                 out.append(Leftover(index, places, excess))
                 break
     return out
 
 
-def _standing(wanted: Iterable[str], pages: Sequence[str]) -> set[str]:
+def _find_standing(needles: Iterable[str], pages: Sequence[str]) -> set[str]:
     """Those of the wanted that stand in a page, in one pass over all pages; what is wanted is letters and digits."""
     import re2
 
-    listed = sorted(wanted)
+    listed = sorted(needles)
     options = re2.Options()
     options.max_mem, options.log_errors = 1 << 29, False
     words = re2.Set.SearchSet(options)
@@ -137,33 +137,35 @@ def _standing(wanted: Iterable[str], pages: Sequence[str]) -> set[str]:
         words.Add(word)
     words.Add("\n\n")
     words.Compile()
-    found = words.Match("\n".join(pages) + "\n\n") or []
-    if len(listed) not in found:  # not even the end was reached, for want of memory
+    matches = words.Match("\n".join(pages) + "\n\n") or []
+    if len(listed) not in matches:  # not even the end was reached, for want of memory
         return set(listed)
-    return {listed[n] for n in found if n < len(listed)}
+    return {listed[n] for n in matches if n < len(listed)}
 
 
-def _wanted(text: str) -> list[str]:
+def _list_needles(text: str) -> list[str]:
     """The text without spaces and signs, then its longer words."""
-    squeezed = _Squeezed.of(text)
+    squeezed = _Squeezed.squeeze_text(text)
     words = [squeezed.text[a:b] for a, b in pairwise(squeezed.borders)]
     return [w for w in dict.fromkeys((squeezed.text, *(w for w in words if len(w) >= LEAST_WORD))) if w]
 
 
-def _excess(pages: Sequence[tuple[str, _Squeezed]], wanted: str, allowed: _Squeezed) -> tuple[tuple[str, ...], int]:
+def _count_excess(
+    pages: Sequence[tuple[str, _Squeezed]], needle: str, allowed: _Squeezed
+) -> tuple[tuple[str, ...], int]:
     # Of few signs, two neighbours of a table make many ("4" and "1" are not 41).
-    ways = [{"loose": False, "tight": len(wanted) < LEAST_WORD}]
-    if len(wanted) >= LEAST_LOOSE:
+    ways = [{"loose": False, "tight": len(needle) < LEAST_WORD}]
+    if len(needle) >= LEAST_LOOSE:
         ways.append({"loose": True, "tight": False})
     for way in ways:
-        counts = {place: n for place, page in pages if (n := page.count(wanted, **way))}
-        excess = sum(counts.values()) - allowed.count(wanted, **way) if counts else 0
+        counts = {place: n for place, page in pages if (n := page.count_text(needle, **way))}
+        excess = sum(counts.values()) - allowed.count_text(needle, **way) if counts else 0
         if excess > 0:
             return tuple(counts), excess
     return (), 0
 
 
-def views(data: bytes, format: str) -> Iterator[list[tuple[str, str]]]:
+def read_views(data: bytes, format: str) -> Iterator[list[tuple[str, str]]]:
     """What each reader of a format reads in a file, as (place, text) pairs.
 
     Raises:
@@ -183,27 +185,28 @@ def views(data: bytes, format: str) -> Iterator[list[tuple[str, str]]]:
 
 
 def find_leftovers(data: bytes, format: str, covered: Sequence[str], expected: str) -> list[Leftover]:
-    """As :func:`leftovers`, of a file: what any of the format's readers can still read, each text once."""
-    found: dict[int, Leftover] = {}
-    for texts in views(data, format):
-        for one in leftovers(texts, covered, expected):
-            found.setdefault(one.index, one)
-    return [found[index] for index in sorted(found)]
+    """As :func:`list_leftovers`, of a file: what any of the format's readers can still read, each text once."""
+    leftovers_by_index: dict[int, Leftover] = {}
+    for texts in read_views(data, format):
+        for leftover in list_leftovers(texts, covered, expected):
+            leftovers_by_index.setdefault(leftover.index, leftover)
+    return [leftovers_by_index[index] for index in sorted(leftovers_by_index)]
 
 
-def check(data: bytes, format: str, covered: Sequence[str], expected: str) -> None:
+def check_result(data: bytes, format: str, covered: Sequence[str], expected: str) -> None:
     """See that a result holds none of the covered texts more often than it may.
 
     Raises:
         RefusedContent: it does; the message says how many and where, and quotes none.
     """
-    wanted = list(dict.fromkeys(covered))
-    if not wanted:
+    covered_texts = list(dict.fromkeys(covered))
+    if not covered_texts:
         return
-    found = find_leftovers(data, format, wanted, expected)
-    if found:
-        places = list(dict.fromkeys(place for one in found for place in one.places))
+    leftovers_found = find_leftovers(data, format, covered_texts, expected)
+    if leftovers_found:
+        places = list(dict.fromkeys(place for leftover in leftovers_found for place in leftover.places))
         more = f" and {len(places) - 5} more places" if len(places) > 5 else ""
         raise RefusedContent(
-            f"the result still holds {len(found)} of {len(wanted)} covered texts ({', '.join(places[:5])}{more})"
+            f"the result still holds {len(leftovers_found)} of {len(covered_texts)} covered texts "
+            f"({', '.join(places[:5])}{more})"
         )

@@ -55,52 +55,52 @@ def office_texts(data: bytes) -> Iterator[tuple[str, str]]:
     Raises:
         DataError: it is no package, or a part of it is not valid XML.
     """
-    return _package(data, "accepted", "", 0)
+    return _read_package(data, "accepted", "", 0)
 
 
 def rejected_texts(data: bytes) -> Iterator[tuple[str, str]]:
     """As :func:`office_texts`, tracked changes rejected."""
-    return _package(data, "rejected", "", 0)
+    return _read_package(data, "rejected", "", 0)
 
 
 def raw_texts(data: bytes) -> Iterator[tuple[str, str]]:
     """As :func:`office_texts`, inserted and deleted text side by side."""
-    return _package(data, "raw", "", 0)
+    return _read_package(data, "raw", "", 0)
 
 
-def _package(data: bytes, reading: str, where: str, depth: int) -> Iterator[tuple[str, str]]:
+def _read_package(data: bytes, reading: str, where: str, depth: int) -> Iterator[tuple[str, str]]:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             yield f"{where}zip", archive.comment.decode("latin-1")
             for number, info in enumerate(archive.infolist()):
-                strange = _unusual(info.filename)
+                strange = _list_unusual_words(info.filename)
                 place = where + (f"part {number}" if strange else info.filename)  # a place is told in errors
-                yield place, " ".join([strange, *_strings(info.comment + info.extra)])
-                yield from _part(info.filename, archive.read(info), reading, place, depth)
+                yield place, " ".join([strange, *_find_strings(info.comment + info.extra)])
+                yield from _read_part(info.filename, archive.read(info), reading, place, depth)
     except (zipfile.BadZipFile, EOFError, NotImplementedError) as error:
         raise DataError(f"the result is no office file ({type(error).__name__})") from None
 
 
-def _unusual(name: str) -> str:
+def _list_unusual_words(name: str) -> str:
     """The words of a part's name that are not those that every office file has."""
     stem = name.rpartition("/")[2].rpartition(".")[0]
     plain = re.sub(r"\d+$", "", re.sub(r"\.xml$", "", stem))
     return "" if plain in _USUAL or not plain else plain
 
 
-def _part(name: str, data: bytes, reading: str, place: str, depth: int) -> Iterator[tuple[str, str]]:
+def _read_part(name: str, data: bytes, reading: str, place: str, depth: int) -> Iterator[tuple[str, str]]:
     suffix = name.rpartition(".")[2].lower()
     if data.startswith(b"PK\x03\x04") and depth < _DEEPEST:
-        yield from _package(data, reading, f"{place}/", depth + 1)
+        yield from _read_package(data, reading, f"{place}/", depth + 1)
     elif reading != "accepted" and not _CHANGED.search(data):
         return  # it reads as it does with all accepted
     elif suffix in ("xml", "rels", "vml"):
-        yield place, "\n".join(_xml(data, reading, place))
+        yield place, "\n".join(_read_xml(data, reading, place))
     elif "/fonts/" not in name and "/theme/" not in name:
-        yield place, "\n".join(_strings(_told(data)))
+        yield place, "\n".join(_find_strings(_read_image_metadata(data)))
 
 
-def _xml(data: bytes, reading: str, place: str) -> Iterator[str]:
+def _read_xml(data: bytes, reading: str, place: str) -> Iterator[str]:
     from lxml import etree
 
     try:
@@ -118,20 +118,20 @@ def _xml(data: bytes, reading: str, place: str) -> Iterator[str]:
         if not isinstance(node.tag, str):
             loose.append(node.text or "")
             continue
-        local = _local(node)
-        loose += _attributes(node, local)
-        above = [_local(a) for a in node.iterancestors()]
+        local = _local_name(node)
+        loose += _read_attributes(node, local)
+        above = [_local_name(a) for a in node.iterancestors()]
         if local == "p":
             paragraphs[node] = []
         elif "p" in above and (local in ("t", "delText") or (local in _BREAKS and above[0] == "r")):
             if not any(a in _OUT[reading] for a in above):
-                owner = next(a for a in node.iterancestors() if _local(a) == "p")
+                owner = next(a for a in node.iterancestors() if _local_name(a) == "p")
                 paragraphs[owner].append(_BREAKS.get(local) or node.text or "")
         elif local in ("instrText", "delInstrText") and node.text:
             goes_on = loose and loose[-1].startswith("\0")
             loose.append("\0" + (loose.pop()[1:] if goes_on else "") + node.text)
         elif node.text and node.text.strip():
-            loose += _element(node, local)
+            loose += _read_element(node, local)
     out: list[str] = []
     goes_on = False
     for paragraph, texts in paragraphs.items():
@@ -140,12 +140,12 @@ def _xml(data: bytes, reading: str, place: str) -> Iterator[str]:
             out[-1] += text
         else:
             out.append(text)
-        goes_on = any(_local(e) in _OUT[reading] for e in paragraph.iterfind("{*}pPr/{*}rPr/*"))
+        goes_on = any(_local_name(e) in _OUT[reading] for e in paragraph.iterfind("{*}pPr/{*}rPr/*"))
     yield from out
     yield from (text.lstrip("\0") for text in loose)
 
 
-def _element(node: Any, local: str) -> Iterator[str]:
+def _read_element(node: Any, local: str) -> Iterator[str]:
     if local in _FORMULAS and "spreadsheetml" in str(node.tag):
         yield from re.findall(r'"([^"]*)"', node.text)
     elif local == "Application" and _PROGRAM.fullmatch(node.text):
@@ -154,11 +154,11 @@ def _element(node: Any, local: str) -> Iterator[str]:
         yield node.text
 
 
-def _attributes(node: Any, local: str) -> Iterator[str]:
+def _read_attributes(node: Any, local: str) -> Iterator[str]:
     parent = node.getparent()
     if local in _UNSAID:
         return
-    if local == "name" and parent is not None and _local(parent) == "style":
+    if local == "name" and parent is not None and _local_name(parent) == "style":
         if not any(str(a).endswith("customStyle") for a in parent.attrib):
             return
         yield from (str(value) for value in node.attrib.values() if not _COMMON.fullmatch(value))
@@ -172,33 +172,33 @@ def _attributes(node: Any, local: str) -> Iterator[str]:
             yield str(value)
 
 
-def _local(node: Any) -> str:
+def _local_name(node: Any) -> str:
     return str(node.tag).rpartition("}")[2]
 
 
-def _told(data: bytes) -> bytes:
+def _read_image_metadata(data: bytes) -> bytes:
     """Of a PNG or JPEG what is told beside its picture; other data whole."""
     if data.startswith(b"\x89PNG\r\n\x1a\n"):
-        out, at = b"", 8
-        while at + 8 <= len(data):
-            length = int.from_bytes(data[at : at + 4], "big")
-            if data[at + 4 : at + 8] not in (b"IDAT", b"IHDR", b"IEND", b"PLTE"):
-                out += b" " + data[at + 8 : at + 8 + length]
-            at += length + 12
-        return out + b" " + data[at:]
+        out, position = b"", 8
+        while position + 8 <= len(data):
+            length = int.from_bytes(data[position : position + 4], "big")
+            if data[position + 4 : position + 8] not in (b"IDAT", b"IHDR", b"IEND", b"PLTE"):
+                out += b" " + data[position + 8 : position + 8 + length]
+            position += length + 12
+        return out + b" " + data[position:]
     if data.startswith(b"\xff\xd8\xff"):
-        out, at = b"", 2
-        while at + 4 <= len(data) and data[at] == 0xFF and data[at + 1] != 0xDA:
-            length = int.from_bytes(data[at + 2 : at + 4], "big")
-            if data[at + 1] not in (0xDB, 0xC4):  # tables of numbers
-                out += b" " + data[at + 4 : at + 2 + length]
-            at += 2 + length
+        out, position = b"", 2
+        while position + 4 <= len(data) and data[position] == 0xFF and data[position + 1] != 0xDA:
+            length = int.from_bytes(data[position + 2 : position + 4], "big")
+            if data[position + 1] not in (0xDB, 0xC4):  # tables of numbers
+                out += b" " + data[position + 4 : position + 2 + length]
+            position += 2 + length
         return out
     return data
 
 
-def _strings(data: bytes) -> list[str]:
+def _find_strings(data: bytes) -> list[str]:
     """Runs of four and more letters, digits and signs, in ASCII, Latin-1 and UTF-16."""
-    found = [s.decode("latin-1") for s in re.findall(rb"[\x20-\x7e\xc0-\xff]{4,}", data)]
+    strings = [s.decode("latin-1") for s in re.findall(rb"[\x20-\x7e\xc0-\xff]{4,}", data)]
     wide = re.findall(rb"(?:[\x20-\x7e\xc0-\xff]\x00){4,}", data)
-    return found + [s.decode("utf-16-le") for s in wide]
+    return strings + [s.decode("utf-16-le") for s in wide]

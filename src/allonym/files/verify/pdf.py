@@ -80,22 +80,22 @@ def raw_texts(data: bytes) -> Iterator[tuple[str, str]]:
     Raises:
         DataError: the file cannot be opened.
     """
-    with _opened(data) as (pikepdf, pdf):
+    with _open_pdf(data) as (pikepdf, pdf):
         pages = {page.obj.Contents.objgen: n for n, page in enumerate(pdf.pages) if "/Contents" in page.obj}
         strings: list[str] = []
         for thing in pdf.objects:
             if not isinstance(thing, pikepdf.Stream):
-                _strings(pikepdf, thing, strings, 0)
+                _collect_strings(pikepdf, thing, strings, 0)
                 continue
-            _strings(pikepdf, thing.stream_dict, strings, 0)
+            _collect_strings(pikepdf, thing.stream_dict, strings, 0)
             if thing.objgen in pages:
-                yield f"content of page {pages[thing.objgen] + 1}", _content(pikepdf, thing)
+                yield f"content of page {pages[thing.objgen] + 1}", _read_content(pikepdf, thing)
             elif thing.get("/Subtype") == "/Form" or "/PatternType" in thing:
-                yield "content of a form", _content(pikepdf, thing)
+                yield "content of a form", _read_content(pikepdf, thing)
             elif _may_hold_text(thing):
-                for text in _stream(thing):
+                for text in _read_stream(thing):
                     yield "a stream", text
-        _strings(pikepdf, pdf.trailer, strings, 0)
+        _collect_strings(pikepdf, pdf.trailer, strings, 0)
         yield "objects", "\n".join(strings)
 
 
@@ -106,15 +106,15 @@ def byte_texts(data: bytes) -> Iterator[tuple[str, str]]:
         DataError: the file cannot be opened.
     """
     strings: list[str] = []
-    with _opened(data) as (pikepdf, pdf):
+    with _open_pdf(data) as (pikepdf, pdf):
         for thing in (*pdf.objects, pdf.trailer):
             inner = thing.stream_dict if isinstance(thing, pikepdf.Stream) else thing
-            _strings(pikepdf, inner, strings, 0, plain=True)
+            _collect_strings(pikepdf, inner, strings, 0, plain=True)
     yield "objects", "\n".join(strings)
 
 
 @contextmanager
-def _opened(data: bytes) -> Iterator[tuple[Any, Any]]:
+def _open_pdf(data: bytes) -> Iterator[tuple[Any, Any]]:
     """The module pikepdf and the file; what goes wrong there tells its kind alone."""
     try:
         import pikepdf
@@ -127,7 +127,7 @@ def _opened(data: bytes) -> Iterator[tuple[Any, Any]]:
         raise DataError(f"the PDF cannot be read back ({type(error).__name__})") from None
 
 
-def _content(pike: Any, stream: Any) -> str:
+def _read_content(pike: Any, stream: Any) -> str:
     lines: list[str] = []
     for instruction in pike.parse_content_stream(stream):
         words: list[str] = []
@@ -137,7 +137,7 @@ def _content(pike: Any, stream: Any) -> str:
                 if isinstance(item, pike.String):
                     words.append(bytes(item).decode("latin-1"))
                 elif isinstance(item, pike.Dictionary):
-                    _strings(pike, item, words, 0)
+                    _collect_strings(pike, item, words, 0)
                 elif words and not isinstance(item, pike.Object) and float(item) < WORD_GAP:
                     words.append(" ")
         if words:
@@ -145,7 +145,7 @@ def _content(pike: Any, stream: Any) -> str:
     return "\n".join(lines)
 
 
-def _strings(pike: Any, thing: Any, out: list[str], depth: int, plain: bool = False) -> None:
+def _collect_strings(pike: Any, thing: Any, out: list[str], depth: int, plain: bool = False) -> None:
     """The strings within an object, and the names that resources have; what it refers to is met by itself."""
     if depth > 50:
         raise ValueError("objects lie too deep in one another")
@@ -154,13 +154,13 @@ def _strings(pike: Any, thing: Any, out: list[str], depth: int, plain: bool = Fa
     elif isinstance(thing, pike.Array):
         for item in thing:
             if not getattr(item, "is_indirect", False):
-                _strings(pike, item, out, depth + 1, plain)
+                _collect_strings(pike, item, out, depth + 1, plain)
     elif isinstance(thing, pike.Dictionary):
         for key, value in thing.items():
             if key in _RESOURCES and isinstance(value, pike.Dictionary):
                 out += [name[1:] for name in value.keys()]  # noqa: SIM118
             if not getattr(value, "is_indirect", False):
-                _strings(pike, value, out, depth + 1, plain)
+                _collect_strings(pike, value, out, depth + 1, plain)
 
 
 def _may_hold_text(stream: Any) -> bool:
@@ -169,7 +169,7 @@ def _may_hold_text(stream: Any) -> bool:
     return not {"/Length1", "/Length2", "/Alternate"} & set(stream.keys())
 
 
-def _stream(stream: Any) -> Iterator[str]:
+def _read_stream(stream: Any) -> Iterator[str]:
     """What a stream of another kind says: marked-up text as it is; else its strings, each by itself.
 
     A map of characters has a string for each of them, and these in a row are no text.
@@ -178,11 +178,11 @@ def _stream(stream: Any) -> Iterator[str]:
     if data.lstrip()[:1] == b"<" and b"</" in data:
         yield data.decode("utf-8", "replace")
         return
-    for found in set(_HEX.findall(data)):
-        digits = found.translate(None, b" \t\r\n\f").decode("ascii")
-        whole = bytes.fromhex(digits[: len(digits) // 2 * 2])
-        for text in (whole.decode("utf-16-be", "ignore"), whole.decode("latin-1")):
+    for hex_match in set(_HEX.findall(data)):
+        digits = hex_match.translate(None, b" \t\r\n\f").decode("ascii")
+        decoded = bytes.fromhex(digits[: len(digits) // 2 * 2])
+        for text in (decoded.decode("utf-16-be", "ignore"), decoded.decode("latin-1")):
             if len(text) > 2:
                 yield text
-    for found in _LITERAL.findall(data):
-        yield found.decode("latin-1")
+    for hex_match in _LITERAL.findall(data):
+        yield hex_match.decode("latin-1")

@@ -16,7 +16,7 @@ from allonym.document import Span, merge, subtract
 from allonym.errors import DataError, UnknownNameError
 from allonym.evaluate.marking import Mark, Marked
 from allonym.labels import TAXONOMY
-from allonym.train.records import outermost
+from allonym.train.records import keep_outermost
 
 SOURCE = "review"
 _SPEAKER = "_SPEAKER"
@@ -140,7 +140,7 @@ def apply_reading(reading: Reading, text: str, findings: Sequence[Span]) -> tupl
             else:
                 family.add(mark)
         spans = sorted(span for family in families.values() for span in family.spans)
-    return tuple(outermost([*spans, *(mark for _, mark in marks[last:])]))
+    return tuple(keep_outermost([*spans, *(mark for _, mark in marks[last:])]))
 
 
 def to_marked(reading: Reading, id: str, text: str) -> Marked:
