@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import re
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+
+import phonenumbers
+from phonenumbers import PhoneNumber, PhoneNumberType
 
 from allonym.replace.digits import read_code
 from allonym.replace.shapes import ANY, Draws, draw_shape
 from allonym.replace.tables import read_tsv
-
-if TYPE_CHECKING:
-    from phonenumbers import PhoneNumber
 
 RESERVED_TRIES = 40
 """Attempts out of the reserved numbers; after them a merely valid number has to do."""
@@ -70,8 +70,6 @@ def read_phone(text: str, label: str, language: str) -> Phone | None:
         label: of the finding; some name their country.
         language: ISO 639-1, for numbers without country code.
     """
-    import phonenumbers
-
     digits = read_code(text).characters
     if not digits.isdigit() or len(digits) < 6:
         return None
@@ -99,8 +97,6 @@ def _remove_trunk(text: str, digits: str) -> str:
 
 
 def _parse_phone(text: str, region: str | None) -> Phone | None:
-    import phonenumbers
-
     try:
         number = phonenumbers.parse(text, region)
     except phonenumbers.NumberParseException:
@@ -113,10 +109,8 @@ def _parse_phone(text: str, region: str | None) -> Phone | None:
 
 
 def _to_number(phone: Phone) -> PhoneNumber:
-    import phonenumbers
-
     zeros = len(phone.digits) - len(phone.digits.lstrip("0"))
-    return phonenumbers.PhoneNumber(
+    return PhoneNumber(
         country_code=phone.country,
         national_number=int(phone.digits),
         italian_leading_zero=zeros > 0 or None,
@@ -147,9 +141,7 @@ def _draw_film_number(draws: Draws) -> str:
 
 
 def _find_kind(phone: Phone) -> str:
-    import phonenumbers
-
-    kinds = phonenumbers.PhoneNumberType
+    kinds = PhoneNumberType
     names = {kinds.MOBILE: "mobile", kinds.FIXED_LINE_OR_MOBILE: "mobile", kinds.TOLL_FREE: "free", kinds.UAN: "other"}
     return names.get(phonenumbers.number_type(_to_number(phone)), "fixed")
 
@@ -157,14 +149,10 @@ def _find_kind(phone: Phone) -> str:
 @lru_cache(maxsize=256)
 def _get_area_size(country: int, digits: str) -> int:
     """Return how many digits are the area's; groups that are written stay right where this stays the same."""
-    import phonenumbers
-
     return phonenumbers.length_of_geographical_area_code(_to_number(Phone(country, digits, "")))
 
 
 def _draw_north_american(phone: Phone, draws: Draws) -> str:
-    import phonenumbers
-
     ending = _draw_film_number(draws)
     area = phone.digits[:3]
     for _ in range(0 if area in _TOLL_FREE else 400):
@@ -177,8 +165,6 @@ def _draw_north_american(phone: Phone, draws: Draws) -> str:
 
 
 def _draw_valid(phone: Phone, kind: str, draws: Draws) -> str | None:
-    import phonenumbers
-
     for size in range(1, min(6, len(phone.digits))):
         for _ in range(60):
             digits = phone.digits[:size] + draws.digits(len(phone.digits) - size)
