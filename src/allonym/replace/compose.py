@@ -317,7 +317,7 @@ def _call_safely(call: Callable[[], T], operator: str, place: str) -> T:
         return call()
     except AllonymError:
         raise
-    except Exception as error:
+    except Exception as error:  # whatever an operator raises may quote the text
         failure = type(error).__name__
     raise DataError(f"operator {operator} failed with {failure} {place}")
 
