@@ -1,4 +1,4 @@
-"""A function for ``datasets.map`` of Hugging Face Datasets: whole columns anonymised, on any number of processes."""
+"""A function for ``datasets.map`` of Hugging Face Datasets that anonymises columns on any number of processes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from allonym.policy import Policy
 
 
 class Mapper:
-    """What :func:`mapper` returns: a function over batches. Its ``repr`` shows no key."""
+    """A function over batches, from :func:`mapper`. Its ``repr`` shows no key."""
 
     def __init__(
         self,
@@ -35,14 +35,14 @@ class Mapper:
         return f"Mapper({', '.join(self._columns)})"
 
     def __reduce__(self) -> tuple[object, ...]:
-        # Datasets names its cache after a hash of this: all that decides the result is in it, and nothing else.
+        # Datasets names its cache after a hash of this, so it holds what decides the result and nothing else.
         return (
             Mapper,
             (self._policy, self._columns, self._id_column, self._key, *self._added, self._version),
         )
 
     def __call__(self, batch: Any) -> Any:
-        """The batch with its text columns anonymised.
+        """Anonymise the text columns of a batch.
 
         Args:
             batch: column name to a list of texts (None where a row has none), as Datasets gives it with
@@ -52,8 +52,8 @@ class Mapper:
             The changed and added columns; a table for a table, with all its columns.
 
         Raises:
-            UnknownNameError: no such column.
-            UsageError: a column to treat holds something else than texts, an added column exists already, or the
+            UnknownNameError: there is no such column.
+            UsageError: a column to anonymise holds other values than texts, an added column exists already, or the
                 function is called without ``batched=True``.
         """
         arrow = import_arrow()
@@ -115,9 +115,9 @@ def mapper(
     plan_column: str | None = None,
     error_column: str = "allonym_error",
 ) -> Mapper:
-    """A function for ``dataset.map(function, batched=True, num_proc=2)`` that anonymises text columns.
+    """Make a function for ``dataset.map(function, batched=True, num_proc=2)`` that anonymises text columns.
 
-    The text columns of one row form one document, and rows share nothing: the result depends neither on the size of
+    The text columns of one row form one document, and rows share nothing, so the result depends neither on the size of
     batches nor on the number of processes. A row that fails has None in its text columns and a reason in the error
     column, which is empty for the others.
 
@@ -126,7 +126,7 @@ def mapper(
 
     Args:
         policy: a preset's name, a TOML file's path, or a :class:`Policy`. It is read now.
-        columns: the columns to treat.
+        columns: the columns to anonymise.
         id_column: the column whose values name the documents.
         key: secret of the keyed operators, at least 16 bytes.
         plan_column: name of an added column with plans as JSON, without originals; None: no such column.
@@ -145,7 +145,7 @@ def mapper(
 
     named = (columns,) if isinstance(columns, str) else tuple(columns)
     if not named:
-        raise UsageError("the mapper needs the names of the columns to treat")
+        raise UsageError("the mapper needs the names of the columns to anonymise")
     return Mapper(Policy.load(policy), named, id_column, key, plan_column, error_column, __version__)
 
 

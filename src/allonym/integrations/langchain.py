@@ -1,4 +1,4 @@
-"""LangChain: a step that anonymises what goes to a model, and one that brings the originals back into its answer.
+"""LangChain: a step that anonymises the input of a model, and one that restores the originals in its answer.
 
 ::
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 Scope = str | Callable[[RunnableConfig], str]
 Change = Callable[[str, str], str]
-"""Makes a new text of a text and the name of the field in which it stands, empty where it stands in none."""
+"""From a text and the name of its field, empty where it has none, to a new text."""
 
 
 def pair(
@@ -45,22 +45,21 @@ def pair(
     vault: Vault | None = None,
     scope: Scope = "",
 ) -> tuple[Anonymizer, RestoringStep]:
-    """Two steps of one chain: what stands between them sees no originals.
+    """Make two steps of one chain; the steps between them see no originals.
 
     The anonymizer takes a text, a message, a list of messages, a prompt's value, or a dictionary or list of texts and
-    messages; all texts of one call are one document, so that a name is replaced alike in all of them. The restorer
-    takes a text, a message, or plain values with texts in them, whole or as a stream.
+    messages. All texts of one call are one document, so a name has one replacement in all of them. The restorer takes a
+    text, a message, or plain values that hold texts, whole or as a stream.
 
-    What was replaced is kept in memory from the one step to the other, for each run of the chain by itself, and goes
-    with the run where that fails or is given up. The two steps find each other by the run that both are steps of, so
-    they have to stand in the same sequence. Elsewhere only a vault knows what to restore. Nothing of one run, and
-    nothing of another scope, comes into another's answer.
+    The originals are kept in memory between the two steps, separately for each run of the chain, and are dropped with
+    the run where it fails. The two steps find each other by their run, so they must be steps of the same sequence.
+    Elsewhere only a vault knows what to restore. Nothing of one run or scope reaches the answer of another.
 
     Args:
         policy: a preset's name, a TOML file's path, or a :class:`Policy`.
         key: secret of the keyed operators, at least 16 bytes; by default the vault's own.
-        vault: keeps what stands for what, so that a person is called alike in all runs of a scope.
-        scope: names the project or the client, or is a function of the run's configuration that tells it, such as
+        vault: stores originals and replacements, so that a person has one replacement in all runs of a scope.
+        scope: name of the project or client, or a function that returns it for a run's configuration, such as
             ``lambda config: config["configurable"]["client"]``.
 
     Raises:
@@ -72,7 +71,7 @@ def pair(
 
 
 class Anonymizer(Runnable[Any, Any]):
-    """The step before the model; made by :func:`pair`. It calls no callbacks, so that no tracer gets its input."""
+    """The step before the model, from :func:`pair`. It calls no callbacks, so that no tracer receives its input."""
 
     def __init__(self, policy: Policy, key: bytes | str | None, vault: Vault | None, scope: Scope, runs: _Runs) -> None:
         self._policy, self._key, self._vault, self._scope, self._runs = policy, key, vault, scope, runs
@@ -81,11 +80,11 @@ class Anonymizer(Runnable[Any, Any]):
         return "Anonymizer()"
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        """The input with what identifies replaced.
+        """Anonymise the input.
 
         Raises:
-            RefusedContent: it holds what cannot be read: pictures, sounds, files, other objects.
-            AllonymError: it cannot be anonymised; then nothing goes on.
+            RefusedContent: it holds pictures, sounds, files or other objects that cannot be read.
+            AllonymError: it cannot be anonymised; then nothing is passed on.
         """
         texts: list[tuple[str, str, str]] = []
 
@@ -108,7 +107,7 @@ class Anonymizer(Runnable[Any, Any]):
 
 
 class RestoringStep(Runnable[Any, Any]):
-    """The step after the model; made by :func:`pair`. It calls no callbacks, so that no tracer gets its output."""
+    """The step after the model, from :func:`pair`. It calls no callbacks, so that no tracer receives its output."""
 
     def __init__(self, vault: Vault | None, scope: Scope, runs: _Runs) -> None:
         self._vault, self._scope, self._runs = vault, scope, runs
@@ -117,10 +116,10 @@ class RestoringStep(Runnable[Any, Any]):
         return "RestoringStep()"
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        """The input with the originals in it again.
+        """Restore the originals in the input.
 
         Raises:
-            RestoreError: the anonymizer is no step of the same sequence, and there is no vault.
+            RestoreError: the anonymizer is not in the same sequence, and there is no vault.
         """
         answer = _Answer(self._make_restorer(config))
         out = answer.restore_value(input)
@@ -132,7 +131,7 @@ class RestoringStep(Runnable[Any, Any]):
         return await run_in_executor(config, self.invoke, input, config)
 
     def transform(self, input: Iterator[Any], config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:
-        """As :meth:`invoke`, piece by piece; only an end is held back that may still be part of a replacement.
+        """Run :meth:`invoke` piece by piece; only an end that may be part of a replacement is held back.
 
         Arguments of tool calls come whole, at the end.
         """
@@ -182,9 +181,9 @@ class RestoringStep(Runnable[Any, Any]):
 
 
 class _Runs:
-    """Plans between the two steps, by the run that both are steps of. Safe for threads.
+    """The plans on their way between the two steps, by run. Thread-safe.
 
-    The run holds its own id, so a plan goes with it, also where no answer ever comes.
+    The run holds the id, so a plan is dropped with its run, even where no answer ever comes.
     """
 
     def __init__(self) -> None:
@@ -203,7 +202,7 @@ class _Runs:
 
 
 def _find_run(config: RunnableConfig | None) -> UUID | None:
-    """What names the sequence that a step belongs to: its run is the parent of all its steps."""
+    """The id of the sequence that a step belongs to: the parent run of all its steps."""
     run = getattr((config or {}).get("callbacks"), "parent_run_id", None)
     if run is not None and not isinstance(run, UUID):
         raise UsageError(f"the id of a run has to be a UUID, not {type(run).__name__}")
@@ -223,7 +222,7 @@ def _read_scope(scope: Scope, config: RunnableConfig | None) -> str:
 
 
 def _change_texts(value: Any, change: Change) -> Any:
-    """A copy of an input with every text changed, in reading order. What cannot be read is refused."""
+    """Copy an input with every text changed, in reading order. Input that cannot be read is refused."""
     if isinstance(value, BaseMessage):
         return _change_message(value, change)
     if isinstance(value, ChatPromptValue):
@@ -299,7 +298,7 @@ def _change_block(block: Any, change: Change) -> Any:
 
 
 class _Answer:
-    """An answer, whole or in pieces, with the originals put into it."""
+    """An answer, whole or in pieces, in which the originals are restored."""
 
     def __init__(self, restorer: Restorer) -> None:
         self._restorer = restorer
@@ -309,7 +308,7 @@ class _Answer:
         self.counts = {"restored": 0, "unknown": 0}
 
     def restore_value(self, value: Any) -> Any:
-        """A text, a message or plain values, restored."""
+        """Restore a text, a message or plain values."""
         if isinstance(value, str):
             restored = self._restorer.restore(value)
             self.counts = {k: v + getattr(restored, k) for k, v in self.counts.items()}
@@ -328,7 +327,7 @@ class _Answer:
         return value
 
     def feed(self, piece: Any) -> Iterator[Any]:
-        """What is decided with the next piece."""
+        """Yield what the next piece decides."""
         if isinstance(piece, str):
             self._last = piece
             if out := self._arriving.feed(piece):
@@ -340,7 +339,7 @@ class _Answer:
             yield self.restore_value(piece)
 
     def end(self) -> Iterator[Any]:
-        """What was held back."""
+        """Yield what was held back."""
         rest = self._arriving.end()
         self.counts = {k: v + getattr(self._arriving, k) for k, v in self.counts.items()}
         if isinstance(self._last, str):
@@ -385,7 +384,7 @@ class _Answer:
         )
 
     def _make_closing_chunk(self, piece: Any, rest: str) -> Any:
-        """The last chunk: with what was held back, and the calls of tools with the originals among their arguments."""
+        """The last chunk, with the text that was held back, and tool calls with restored arguments."""
         content = rest if isinstance(piece.content, str) else [{"type": "text", "text": rest, "index": 0}] * bool(rest)
         new: dict[str, Any] = {"content": content}
         if self._calls is None:

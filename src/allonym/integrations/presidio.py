@@ -1,4 +1,4 @@
-"""Findings to and from Microsoft Presidio, and its names for our labels."""
+"""Conversion of findings to and from Microsoft Presidio, with its names for labels."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ANYWHERE = {
     "BANK_ACCOUNT": "US_BANK_NUMBER",
     "NATIONAL_ID": "ID",
 }
-"""Presidio's names for what was found without its country; its English recognizers call it so."""
+"""Presidio's names for labels without a country, as its English recognizers use them."""
 
 
 @lru_cache(maxsize=4096)
@@ -37,14 +37,14 @@ def entity_type(label: str, policy: Policy) -> str:
 
 
 def to_presidio(spans: Iterable[Span], policy: AnyPolicy = "default") -> list[RecognizerResult]:
-    """Spans as Presidio's analyzer gives them, so that its anonymizer, or a program around it, can go on from there.
+    """Convert spans to results of Presidio's analyzer, which its anonymizer takes.
 
     Offsets and scores stay. Labels become entity types by :func:`entity_type`; a label that Presidio does not know
     keeps its name. The recognizer's name is ``Span.source``.
 
     Args:
-        spans: what :func:`allonym.detect` found.
-        policy: whose labels they are.
+        spans: findings of :func:`allonym.detect`.
+        policy: the policy of their labels.
 
     Raises:
         MissingExtra: presidio-analyzer is not installed.
@@ -67,20 +67,20 @@ def to_presidio(spans: Iterable[Span], policy: AnyPolicy = "default") -> list[Re
 def from_presidio(
     results: Iterable[Any], policy: AnyPolicy = "default", *, labels: Mapping[str, str] = _NONE
 ) -> tuple[Span, ...]:
-    """What Presidio found, as spans in reading order; they may overlap, as Presidio's may.
+    """Convert Presidio's findings to spans in reading order; they may overlap, as Presidio's do.
 
-    An entity type that stands for several labels becomes what all of them have above them. One that the taxonomy does
-    not know is an error, since a finding that is dropped is text left open.
+    An entity type that stands for several labels becomes their nearest common ancestor. An unknown entity type is an
+    error, since dropping a finding would leave text uncovered.
 
     Args:
         results: ``RecognizerResult`` objects, or the dictionaries of Presidio's REST API.
-        policy: whose labels they become.
+        policy: the policy whose labels they get.
         labels: entity types to labels, for those that the taxonomy does not know; ``""`` leaves one out.
 
     Raises:
-        PolicyError: an entity type that nothing maps.
-        UnknownNameError: no such label.
-        DataError: a result without start, end or entity type.
+        PolicyError: an entity type has no mapping.
+        UnknownNameError: a label is not known.
+        DataError: a result lacks start, end or entity type.
     """
     find = LabelMap(Policy.load(policy), SCHEME, (SCHEME,), extra=labels)
     spans = []
@@ -99,9 +99,9 @@ def from_presidio(
 
 
 def to_engine_result(made: Anonymized, policy: AnyPolicy = "default") -> EngineResult:
-    """What :func:`allonym.anonymize` made as the result of Presidio's anonymizer: the text, and where what was put.
+    """Convert the result of :func:`allonym.anonymize` to one of Presidio's anonymizer: the text and its replacements.
 
-    Items stand in reading order with offsets of the anonymised text; ``operator`` is allonym's, such as ``tag``.
+    Items are in reading order with offsets of the anonymised text; ``operator`` is allonym's, such as ``tag``.
     Presidio cannot undo it; :func:`allonym.restore` can.
 
     Raises:

@@ -1,4 +1,4 @@
-"""spaCy's ``Doc``: from it and to it. The pipeline component is in :mod:`.spacy_pipe`."""
+"""Conversion from and to spaCy's ``Doc``. The pipeline component is in :mod:`.spacy_pipe`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _NONE: Mapping[str, str] = MappingProxyType({})
 GROUP = "allonym"
-"""The span group that holds every finding, also those that overlap, with what spaCy's spans have no place for."""
+"""The span group of all findings, overlapping ones included, with attributes that spaCy's spans cannot hold."""
 
 
 def to_spacy(
@@ -29,20 +29,20 @@ def to_spacy(
     scheme: str = "",
     policy: AnyPolicy = "default",
 ) -> Doc:
-    """A ``Doc`` of the text with the spans as its entities.
+    """Make a ``Doc`` of a text with the spans as its entities.
 
-    spaCy's spans are whole tokens, so a span that begins or ends inside one is widened to it. Entities cannot overlap:
-    of those that do after that, the longest is in ``doc.ents``. All are in ``doc.spans["allonym"]``, whose ``attrs``
-    hold scores, sources and the exact places; :func:`from_spacy` reads them back without a loss.
+    spaCy's spans are whole tokens, so a span that begins or ends inside a token is widened. Entities cannot overlap: of
+    those that then do, the longest is in ``doc.ents``. All are in ``doc.spans["allonym"]``, whose ``attrs`` hold
+    scores, sources and exact offsets; :func:`from_spacy` reads them back without loss.
 
     Args:
         document: a text or a :class:`allonym.Document`.
-        spans: what was found in it.
+        spans: findings in it.
         nlp: the pipeline whose tokenizer and vocabulary are used; its components are not run. By default a blank one
             of the policy's language.
-        scheme: labels are written as ``allonym.labels.SCHEMES`` has them there, e.g. ``spacy`` (OntoNotes: PERSON,
-            ORG, GPE); one that has no name there keeps its own. By default they are allonym's.
-        policy: whose labels they are.
+        scheme: one of ``allonym.labels.SCHEMES`` for the names of labels, e.g. ``spacy`` (OntoNotes: PERSON, ORG, GPE);
+            a label without a name there keeps its own. By default allonym's names are used.
+        policy: the policy of the labels.
 
     Raises:
         MissingExtra: spaCy is not installed.
@@ -66,23 +66,23 @@ def to_spacy(
 def from_spacy(
     doc: Doc, policy: AnyPolicy = "default", *, group: str = "", labels: Mapping[str, str] = _NONE, id: str = ""
 ) -> tuple[Document, tuple[Span, ...]]:
-    """The text of a ``Doc`` and what is marked in it, as a document and spans in reading order.
+    """Convert a ``Doc`` to a document and spans in reading order.
 
-    What :func:`to_spacy` or the component wrote is read exactly as it was. Of any other ``Doc`` the entities are read,
-    or a span group. Labels are mapped as the detector ``spacy`` does it: by name, or as OntoNotes and CoNLL have them.
+    A ``Doc`` of :func:`to_spacy` or of the component is read without loss. Of any other ``Doc`` the entities or a span
+    group are read. Labels are mapped as the detector ``spacy`` maps them: by name, or by OntoNotes and CoNLL.
 
     Args:
         doc: any ``Doc``.
-        policy: whose labels they become.
+        policy: the policy whose labels they get.
         group: the span group to read; by default allonym's own where there is one, else the entities.
-        labels: spaCy's labels to ours, for those that nothing maps; ``""`` leaves one out.
+        labels: spaCy's labels to allonym's, for those without a mapping; ``""`` leaves one out.
         id: names the document.
 
     Raises:
         MissingExtra: spaCy is not installed.
         UsageError: there is no such span group.
-        PolicyError: a label that nothing maps.
-        UnknownNameError: no such label.
+        PolicyError: a label has no mapping.
+        UnknownNameError: a label is not known.
     """
     _import_spacy()
     if group and group not in doc.spans:
@@ -102,7 +102,7 @@ def from_spacy(
 
 
 def mark_spans(doc: Doc, spans: Sequence[Span], labels: Sequence[str] = (), *, ents: bool = True) -> Doc:
-    """Put spans into a ``Doc`` of the same text, as :func:`to_spacy` does; ``labels`` are their names there."""
+    """Mark spans in a ``Doc`` of the same text, as :func:`to_spacy` does; ``labels`` are their names there."""
     from spacy.tokens import SpanGroup
     from spacy.util import filter_spans
 
@@ -130,7 +130,7 @@ def _name_label(label: str, scheme: str, policy: Policy) -> str:
 
 
 def _read_list(attrs: Any, name: str, count: int) -> list[Any]:
-    """What a group says of each of its spans; empty where it does not, or was changed since."""
+    """A group's attribute with one value for each span; empty where there is none, or the group was changed since."""
     values = attrs.get(name)
     return list(values) if isinstance(values, (list, tuple)) and len(values) == count else []
 

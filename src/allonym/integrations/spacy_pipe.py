@@ -21,10 +21,10 @@ except ImportError:
 
 @Language.factory("allonym", default_config={"policy": "default", "ents": True}, assigns=["doc.ents"])
 def component(nlp: Language, name: str, policy: str, ents: bool) -> Callable[[Doc], Doc]:
-    """Marks what :func:`allonym.detect` finds, as :func:`allonym.integrations.spacy.to_spacy` does.
+    """Make the component, which marks the findings of :func:`allonym.detect` as ``to_spacy`` does.
 
     Args:
-        nlp, name: spaCy gives them.
+        nlp, name: passed by spaCy.
         policy: a preset's name or a TOML file's path.
         ents: whether the findings replace ``doc.ents``; else only ``doc.spans["allonym"]`` is written.
 
@@ -41,5 +41,5 @@ class _Finder:
         self._policy, self._ents = policy, ents
 
     def __call__(self, doc: Doc) -> Doc:
-        """The ``Doc`` with what was found marked in it."""
+        """Mark the findings in a ``Doc`` and return it."""
         return mark_spans(doc, detect(Document("", doc.text), self._policy), ents=self._ents)
