@@ -149,7 +149,7 @@ def __dir__() -> list[str]:
 
 
 class _Package(ModuleType):
-    """Keeps functions such as ``detection`` reachable although submodules have the same names."""
+    """Keep functions such as ``detection`` reachable although submodules have the same names."""
 
     def __setattr__(self, name: str, value: object) -> None:
         if not (name in _HOME_OF and isinstance(value, ModuleType)):

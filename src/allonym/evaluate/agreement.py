@@ -24,7 +24,7 @@ __all__ = ["Agreement", "agreement", "compute_alpha", "compute_kappa", "count_co
 
 @dataclass(frozen=True, slots=True)
 class Agreement(Serialisable):
-    """How far annotators agree, 1: always; kappa and alpha are 0 for chance, and below for less.
+    """Agreement of annotators: 1 is full agreement; kappa and alpha are 0 for chance agreement, and negative below it.
 
     Attributes:
         annotators: how many there are; documents: how many of them have more than one.
@@ -44,7 +44,8 @@ class Agreement(Serialisable):
 
 
 def count_coincidences(units: Sequence[Sequence[int]], classes: int) -> Any:
-    """Krippendorff's coincidence matrix: each unit holds the values that it got; units with fewer than two add nothing.
+    """Return Krippendorff's coincidence matrix of units, each with the values that it received; units with fewer than
+    two values add nothing.
 
     Args:
         units: the values, from 0 to ``classes - 1``, of each unit.
@@ -59,7 +60,7 @@ def count_coincidences(units: Sequence[Sequence[int]], classes: int) -> Any:
 
 
 def compute_alpha(table: Any) -> Any:
-    """Krippendorff's alpha of coincidence matrices ``(..., c, c)``; NaN where only one value was ever given."""
+    """Return Krippendorff's alpha of coincidence matrices ``(..., c, c)``; NaN where only one value occurs."""
     table = np.asarray(table, float)
     agreeing = np.trace(table, axis1=-2, axis2=-1)
     totals = table.sum(axis=-1)
@@ -70,12 +71,12 @@ def compute_alpha(table: Any) -> Any:
 
 
 def compute_kappa(table: Any) -> Any:
-    """Cohen's kappa of tables ``(..., c, c)`` of two raters' values; NaN where chance alone agrees always."""
+    """Return Cohen's kappa of tables ``(..., c, c)`` of two raters' values; NaN where chance agreement is complete."""
     return _compute_kappa(_sum_margins(np.asarray(table, float)))
 
 
 def _sum_margins(table: Any) -> Any:
-    """What kappa needs of a table: the sum of the diagonal, of each row, of each column."""
+    """Return the sums that kappa needs of a table: of the diagonal, of each row, of each column."""
     diagonal = np.trace(table, axis1=-2, axis2=-1)[..., None]
     return np.concatenate([diagonal, table.sum(axis=-1), table.sum(axis=-2)], axis=-1)
 
@@ -97,7 +98,7 @@ def agreement(
     draws: int = 1000,
     seed: int = 0,
 ) -> Agreement | None:
-    """How far the annotators agree; None where no text has two.
+    """Measure the agreement of annotators; None where no text has two.
 
     Args:
         texts: the texts.
@@ -155,7 +156,7 @@ def agreement(
 
 
 def _count_shared_spans(first: Sequence[Mention], second: Sequence[Mention]) -> tuple[int, int, int]:
-    """Spans of both, and how many of both the other has too, strictly and by overlap. F1 is their ratio."""
+    """Count the spans of both, and those that the other has too, strictly and by overlap; F1 is their ratio."""
     as_found = [Found(m.start, m.end, m.name) for m in second]
     exact = {(m.start, m.end, m.name) for m in first} & {(m.start, m.end, m.name) for m in second}
     same = [(i, k) for i, k, _ in list_overlaps(first, as_found) if first[i].name == second[k].name]

@@ -1,4 +1,5 @@
-"""Files of annotated conversations: read in P2's notations or with marks beside the text, and written either way."""
+"""Files of annotated conversations, read in P2's notations or with marks beside the text, and written in either
+form."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ _APART = ("text", "marks", "id")
 def read_annotated(
     source: str | Path, *, field: Fields = None, format: str | None = None, metadata: str | Path | None = None
 ) -> tuple[Marked, ...]:
-    """The conversations of a file or folder with what was missed in them.
+    """Read the conversations of a file or folder with the marks of what was missed in them.
 
     A record with a list ``marks`` has its marks there (see :func:`allonym.evaluate.marking.marks_from`) and its text
     without tags; any other text is read in P2's notations.
@@ -41,7 +42,7 @@ def read_annotated(
 
 
 def write_annotated_lines(conversations: Iterable[Marked], *, notation: bool = False) -> list[str]:
-    """A JSON object for each conversation: id, text, metadata, and its marks.
+    """Write a JSON object for each conversation: id, text, metadata, and its marks.
 
     Args:
         conversations: with their marks.
@@ -66,7 +67,7 @@ def write_annotated_lines(conversations: Iterable[Marked], *, notation: bool = F
 
 
 def list_surfaces(marked: Marked, tags: Sequence[str] | None = None) -> list[str]:
-    """What was missed, as it stands in the text: each form once, in reading order.
+    """List the surfaces of what was missed: each form once, in reading order.
 
     Args:
         tags: only marks with one of these, without ``MISSED_``; None: all that were not rejected.

@@ -1,4 +1,4 @@
-"""Two plans one after the other as one: from the original text to what the second makes of the first's result."""
+"""Two plans as one: from the original text to the result of the second plan."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["chain_plans"]
 
 
 def chain_plans(text: str, first: Plan, second: Plan) -> Plan:
-    """The plan that does what both do, the second after the first; it can undo itself to ``text``.
+    """Return the plan that has the effect of both, one after the other; it can be undone to ``text``.
 
     Edits that touch each other become one, which keeps the label and the entity of the first plan's, and the second's
     operator.

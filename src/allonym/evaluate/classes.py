@@ -1,4 +1,4 @@
-"""By which labels findings are judged: those of the gold, and what each foreign or own label means among them.
+"""The labels by which findings are judged: those of the gold, and the meaning of any other label among them.
 
 A label means labels of the taxonomy: by a table of the user's, by its name there, by the table of the tagger's training
 (:mod:`allonym.train.labelmap`), by a foreign scheme, or by its name without separators. What means none of them keeps
@@ -27,7 +27,7 @@ NAME_PARTS = frozenset({"PERSON_FIRSTNAME", "PERSON_LASTNAME"})
 
 @lru_cache(maxsize=65536)
 def find_meanings(label: str, source: str = "") -> frozenset[str]:
-    """The labels of the taxonomy that a label may stand for; empty where nobody knows.
+    """Return the labels of the taxonomy that a label may stand for; empty where it is not known.
 
     >>> sorted(meaning("EMAIL")), meaning("PERSON"), meaning("zork")
     (['EMAIL_ADDRESS'], frozenset({'PERSON'}), frozenset())
@@ -50,7 +50,8 @@ def _bare_names() -> dict[str, tuple[str, ...]]:
 
 
 def _find_by_beginning(bare: str) -> tuple[str, ...]:
-    """``EMAIL`` for EMAIL_ADDRESS: a name that only one label begins with, at a border of its parts."""
+    """Return the only label that begins with this name at a border of its parts, such as EMAIL_ADDRESS for
+    ``EMAIL``."""
     matches = [
         label.name for label in TAXONOMY if any(_strip_separators(head) == bare for head in _list_heads(label.name))
     ]
@@ -67,12 +68,13 @@ def _strip_separators(name: str) -> str:
 
 
 def find_group(label: str) -> str:
-    """The top of the taxonomy above a label."""
+    """Return the label at the top of the taxonomy above a label."""
     return TAXONOMY.lineage(label)[-1]
 
 
 def read_label_map(path: Path | str) -> dict[str, tuple[str, ...]]:
-    """A TOML file ``NAME = ["LABEL", ...]`` that says what labels of a corpus mean in the taxonomy; ``[]``: leave out.
+    """Read a TOML file ``NAME = ["LABEL", ...]`` that maps labels of a corpus to the taxonomy; ``[]`` leaves a label
+    out.
 
     Raises:
         DataError: it is no such table.
@@ -133,7 +135,7 @@ class Classes:
         return self._map[label] if label in self._map else find_meanings(label, source)
 
     def find_kind(self, label: str, source: str = "") -> str:
-        """Whether what a label means identifies ``direct``-ly, as ``quasi`` identifier, or not (``none``).
+        """Return the kind of identifier that a label means: ``direct``, ``quasi`` or ``none``.
 
         Where it may mean several things, what most of them are counts; where nobody knows, quasi.
         """
@@ -141,7 +143,7 @@ class Classes:
         return max(("direct", "quasi", "none"), key=lambda kind: kinds[kind]) if kinds else "quasi"
 
     def map_gold(self, label: str, source: str = "") -> str:
-        """The class of a gold label; empty where it is left out."""
+        """Return the class of a gold label; empty where it is left out."""
         meant = self._find_meanings(label, source)
         if label in self._map and not meant:
             return ""
@@ -151,7 +153,8 @@ class Classes:
         return label
 
     def map_finding(self, label: str, source: str = "") -> tuple[str, ...]:
-        """The classes that a finding's label may belong to, likeliest first; empty where the gold has none such."""
+        """Return the classes that a finding's label may belong to, likeliest first; empty where the gold has none of
+        them."""
         key = label, source
         if key not in self._of:
             self._of[key] = self._rank_classes(label, source)
@@ -179,14 +182,14 @@ class Classes:
         return tuple(name for _, _, name in sorted(ranked))
 
     def name_beyond(self, label: str) -> str:
-        """What a finding's label is called that no class of the gold fits."""
+        """Return the name of a finding's class where no class of the gold fits."""
         if self.compare == "group":
             groups = {find_group(meaning) for meaning in self._find_meanings(label, "")}
             return groups.pop() if len(groups) == 1 else label
         return label
 
     def joins_name_parts(self, name: str) -> bool:
-        """Whether first and last names that stand side by side are one mention of this class."""
+        """Whether adjacent first and last names are one mention of this class."""
         return name not in NAME_PARTS and any(find_group(m) == "PERSON" for m in self._meant.get(name, ()))
 
 
@@ -194,7 +197,7 @@ _FAR = 50
 
 
 def _count_steps(low: str, high: str) -> int:
-    """Steps from a label up to one above it; far where it is not above."""
+    """Count the steps from a label up to one above it; a large number where it is not above."""
     line = TAXONOMY.lineage(low)
     return line.index(high) if high in line else _FAR
 

@@ -1,4 +1,4 @@
-"""Utility loss: how much worse a classifier does on anonymised texts than on originals (P3 3.1.2.1).
+"""Utility loss: how much worse a classifier performs on anonymised texts than on originals (P3 3.1.2.1).
 
 Both versions are learnt and judged apart, on the same splits: trained on originals and tested on originals, trained on
 anonymised and tested on anonymised. What a model that learnt from anonymised texts is worth on originals is another
@@ -87,7 +87,7 @@ def utility_loss(
     seed: int = 0,
     advance: Callable[[int, int], None] | None = None,
 ) -> Utility:
-    """Accuracy of a classifier before and after, on the same random splits.
+    """Measure the accuracy of a classifier before and after, on the same random splits.
 
     Args:
         original, anonymised: the same texts in the same order.
@@ -152,7 +152,7 @@ def utility_loss(
 
 
 def _split_groups(y: Ints, owners: Ints, test: float, rng: np.random.Generator) -> tuple[Ints, Ints]:
-    """Indices to learn from and to test on, by whole groups, with two classes at least to learn from."""
+    """Return indices to learn from and to test on, by whole groups, with at least two classes to learn from."""
     groups = int(owners.max()) + 1
     count = min(groups - 1, max(1, round(test * groups)))
     for _ in range(100):

@@ -26,11 +26,11 @@ class Learner(Protocol):
     """Features of all texts of all versions, computed once; a fresh model for each split."""
 
     def predict(self, train: Ints, y: Ints, test: Ints, version: int = 0) -> Ints:
-        """Learn texts of a version, of classes ``y``, and predict the classes of texts of the first version."""
+        """Learn texts of a version with classes ``y``, and predict the classes of texts of the first version."""
 
 
 def open_learner(model: str, versions: Sequence[Sequence[str]], training: Training | None, seed: int) -> Learner:
-    """The learner of a model of :data:`MODELS` or ``finetune:FOLDER``; versions hold the same texts."""
+    """Open the learner of a model of :data:`MODELS` or ``finetune:FOLDER``; all versions hold the same texts."""
     if model.startswith(CLASSIFIER):
         return _NetworkLearner(Classifier(model, training), versions, seed)
     return _WordLearner(versions) if model == "linear" else _VectorLearner(versions)
@@ -93,12 +93,12 @@ class _NetworkLearner:
 
 
 def most_frequent(y: Ints) -> int:
-    """The class that most texts have, the first of several."""
+    """Return the most frequent class, the first of several."""
     return int(Counter(y.tolist()).most_common(1)[0][0])
 
 
 def find_obstacle(sizes: Counter[Any]) -> str:
-    """Why classes of these sizes cannot be learnt and tested; empty where they can."""
+    """Return why classes of these sizes cannot be learnt and tested; empty where they can."""
     if not sizes:
         return "no text has a label"
     if len(sizes) < 2:
@@ -107,7 +107,7 @@ def find_obstacle(sizes: Counter[Any]) -> str:
 
 
 def split_stratified(y: Ints, test: float, rng: np.random.Generator) -> tuple[Ints, Ints]:
-    """Indices to learn from and to test on: the same share of each class, and at least one on each side."""
+    """Return indices to learn from and to test on: the same share of each class, and at least one on each side."""
     tested = np.zeros(len(y), bool)
     for label in np.unique(y):
         members = np.flatnonzero(y == label)
@@ -116,7 +116,7 @@ def split_stratified(y: Ints, test: float, rng: np.random.Generator) -> tuple[In
 
 
 def measure_macro_f1(truth: Ints, predicted: Ints) -> float:
-    """Mean F1 over the classes that occur in the truth."""
+    """Return the mean F1 over the classes that occur in the truth."""
     scores = []
     for label in np.unique(truth).tolist():
         right = int(((truth == label) & (predicted == label)).sum())
@@ -125,7 +125,7 @@ def measure_macro_f1(truth: Ints, predicted: Ints) -> float:
 
 
 def average_splits(values: Any, ratio: float, level: float = 0.95) -> Estimate:
-    """The mean over random splits, with the interval that allows for their overlap.
+    """Return the mean over random splits, with an interval that allows for their overlap.
 
     Splits share texts, so their plain standard error is far too small: the variance is multiplied by 1 / k + test /
     train in place of 1 / k (Nadeau and Bengio 2003, doi:10.1023/A:1024068626366).

@@ -1,4 +1,4 @@
-"""How well identifiers were found, against what people marked: precision, recall, F1, leaks (P3, P4 4.2, P5, TAB).
+"""Detection measured against annotations by people: precision, recall, F1, leaks (P3, P4 4.2, P5, TAB).
 
 Counts are taken once per document and add up over documents and annotators, so every interval comes from one set of
 bootstrap draws over documents. Where the texts are repeated or cut into passages, documents are what ``doc_id`` says.
@@ -79,7 +79,8 @@ class Level(Serialisable):
 
 @dataclass(frozen=True, slots=True)
 class Confusion(Serialisable):
-    """What was taken for what: counts, gold in ``rows``, findings in ``columns``; ``none`` is last in both.
+    """Counts of gold labels by the labels that were found, gold in ``rows``, findings in ``columns``; ``none`` is last
+    in both.
 
     Of spans, each gold one counts for the finding with which it shares most; findings that touch no gold are in the
     last row.
@@ -92,7 +93,7 @@ class Confusion(Serialisable):
 
 @dataclass(frozen=True, slots=True)
 class Detection(Serialisable):
-    """What :func:`detection` tells.
+    """The result of :func:`detection`.
 
     Attributes:
         texts, documents: how many there are.
@@ -237,7 +238,7 @@ def detection(
 
 
 class _Gold:
-    """The gold in its classes: per text and annotator all mentions, and those that count for what was found."""
+    """The gold in its classes: all mentions per text and annotator, and those that count as findings to be made."""
 
     def __init__(self, gold: Sequence[Record], compare: Compare, label_map: Map | None) -> None:
         self.sources = [str(record["meta"].get("source", "")) for record in gold]
@@ -289,13 +290,13 @@ def _name_source(from_gold: Sequence[bool], otherwise: str) -> str:
 
 
 def _number_documents(gold: Sequence[Record]) -> tuple[list[int], int]:
-    """The number of each text's document, and how many there are."""
+    """Return the number of each text's document, and the count of documents."""
     numbers: dict[str, int] = {}
     return [numbers.setdefault(record["doc_id"], len(numbers)) for record in gold], len(numbers)
 
 
 def _make_confusion(table: Any, names: Names) -> Confusion:
-    """Rows of the gold's classes and none, columns of all classes and none."""
+    """Return the confusion of the gold's classes and none (rows) with all classes and none (columns)."""
     rows = [*range(len(names.gold)), names.any]
     counts = tuple(tuple(int(v) for v in table[row]) for row in rows)
     return Confusion((*names.gold, NONE), (*names.gold, *names.beyond, NONE), counts)
@@ -345,7 +346,7 @@ def _score_level(table: Any, drawn: Draws, names: Names, typed: bool, count_beyo
 
 
 def _compute_ratios(table: Any) -> Ratios:
-    """Precision, recall and F1 of counts ``(..., 4)``; NaN where there is nothing to divide by."""
+    """Return precision, recall and F1 of counts ``(..., 4)``; NaN where there is nothing to divide by."""
     gold, findings = table[..., GOLD], table[..., FOUND]
     with np.errstate(invalid="ignore", divide="ignore"):
         precision, recall = table[..., FOUND_HIT] / findings, table[..., GOLD_HIT] / gold
@@ -355,7 +356,7 @@ def _compute_ratios(table: Any) -> Ratios:
 
 
 def _average_classes(values: Any, weights: Any) -> Any:
-    """Weighted mean over the classes, ``(draws, classes)``, of those that have a value."""
+    """Return the weighted mean over the classes, ``(draws, classes)``, that have a value."""
     there = ~np.isnan(values)
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(there, values * weights, 0).sum(axis=1) / np.where(there, weights, 0).sum(axis=1)

@@ -1,4 +1,5 @@
-"""Document risk before release: the chance that an intruder finds whose a document is, from what is left in it.
+"""Document risk before release: the probability that an intruder finds whom a document is about, from what is left in
+it.
 
 P3 (5.4) names such an a priori score as missing. A logistic model learns from :mod:`.leftovers` which documents the
 offline intruder of :mod:`.intruder` has found; a second step sets its probabilities right (Platt 1999, or isotonic
@@ -69,7 +70,7 @@ class Bin:
 
 @dataclass(frozen=True, slots=True)
 class Review(Serialisable):
-    """Documents that go to a person.
+    """Documents that a person must review.
 
     Attributes:
         above: the limit; places: numbers of the documents from 0, the riskiest first.
@@ -94,7 +95,7 @@ class Review(Serialisable):
 
 @dataclass(frozen=True, slots=True)
 class DocumentRisk(Serialisable):
-    """The risk of every document, and how far it is to be believed.
+    """The risk of every document, and how reliable it is.
 
     Attributes:
         calibrated: whether ``risks`` are probabilities; else they are ranks among the documents, 0 to 1.
@@ -156,7 +157,7 @@ def document_risk(
     seed: int = 0,
     advance: Callable[[int, int], None] | None = None,
 ) -> DocumentRisk:
-    """The probability that an intruder identifies each document.
+    """Estimate the probability that an intruder identifies each document.
 
     Args:
         original, anonymised: the same texts before and after, in the same order.
@@ -229,7 +230,7 @@ def document_risk(
 
 
 class _Model:
-    """Logistic regression on traits, and what sets right its log-odds for folds that it was not fitted to."""
+    """A logistic regression on traits, and a calibration of its log-odds by folds that it was not fitted to."""
 
     def __init__(self, traits: Floats, y: NDArray[np.int64], home: NDArray[np.int64], calibration: Calibration) -> None:
         odds = np.zeros(len(y))
@@ -260,7 +261,7 @@ class _Model:
 
 
 class _Logistic:
-    """Logistic regression on standardised traits; called, it gives log-odds."""
+    """A logistic regression on standardised traits; calling it returns log-odds."""
 
     def __init__(self, traits: Floats, y: NDArray[np.int64]) -> None:
         self._scaler = StandardScaler().fit(traits)
@@ -272,7 +273,7 @@ class _Logistic:
 
 
 def _find_obstacle(intruder: Reidentification | None, y: NDArray[np.int64]) -> str:
-    """Why nothing can be calibrated; empty where it can."""
+    """Return why nothing can be calibrated; empty where it can."""
     if intruder is None:
         return "no subjects are known, so no intruder can be asked; documents are only ranked"
     if not len(y):
@@ -286,7 +287,7 @@ def _find_obstacle(intruder: Reidentification | None, y: NDArray[np.int64]) -> s
 
 
 def _assign_folds(texts: Sequence[str], y: NDArray[np.int64], judged: NDArray[np.int64], folds: int, seed: int) -> Any:
-    """The fold of each judged document; copies share one, and found ones are spread evenly."""
+    """Assign the judged documents to folds; copies share one, and identified documents are spread evenly."""
     items = [Item(fold_surface(texts[i], Level.CASE)) for i in judged.tolist()]
     return assign_folds(items, y.tolist(), folds, seed)
 
@@ -294,8 +295,8 @@ def _assign_folds(texts: Sequence[str], y: NDArray[np.int64], judged: NDArray[np
 def _cross_fit(
     traits: Floats, judged: NDArray[np.int64], y: NDArray[np.int64], home: Any, calibration: Calibration, seed: int
 ) -> tuple[Floats, _Model]:
-    """The probability of each document by a model that knows neither it nor how it was judged; and the model of all
-    judged documents, which those that were not judged get theirs from."""
+    """Return the probability of each document by a model that was fitted without it, and the model of all judged
+    documents, which gives the others theirs."""
     out = np.zeros(len(traits))
     rng = np.random.default_rng(seed)
     for fold in np.unique(home):
@@ -310,7 +311,7 @@ def _cross_fit(
 
 
 def _assign_inner_folds(y: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-    """Inner folds, with as many found documents in each."""
+    """Assign documents to inner folds, with equally many identified ones in each."""
     out = np.zeros(len(y), np.int64)
     for kind in (0, 1):
         members = rng.permutation(np.flatnonzero(y == kind))
@@ -319,7 +320,7 @@ def _assign_inner_folds(y: NDArray[np.int64], rng: np.random.Generator) -> NDArr
 
 
 def _rank_documents(traits: Floats) -> Floats:
-    """What stands in for a risk where nothing was learnt: the place by the traits' mean place, 0 to 1."""
+    """Return a substitute for risks where nothing was learnt: the rank by the mean rank of the traits, 0 to 1."""
     n = len(traits)
     if n < 2:
         return np.full(n, 0.5 if n else 0.0)
@@ -328,7 +329,7 @@ def _rank_documents(traits: Floats) -> Floats:
 
 
 def _rank_values(values: Floats) -> Floats:
-    """Places from 1, lowest first; ties share their mean place."""
+    """Return ranks from 1, lowest first; ties share their mean rank."""
     _, which, often = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(often)
     out: Floats = ((2 * last - often + 1) / 2)[which]
@@ -336,7 +337,7 @@ def _rank_values(values: Floats) -> Floats:
 
 
 def _compute_auc(risks: Floats, y: NDArray[np.int64]) -> float:
-    """The Mann-Whitney statistic as a share; NaN of one class."""
+    """Return the Mann-Whitney statistic as a share; NaN of one class."""
     n, hits = len(y), int(y.sum())
     if not 0 < hits < n:
         return math.nan
@@ -350,7 +351,7 @@ def _estimate_auc(risks: Floats, y: NDArray[np.int64], seed: int) -> Estimate:
 
 
 def _split_bins(risks: Floats) -> list[NDArray[np.int64]]:
-    """About ten bins of equally many documents; equal risks share one."""
+    """Split documents into about ten bins of equal size; equal risks share one."""
     order = np.argsort(risks, kind="stable")
     ordered = risks[order]
     ends = {int(np.searchsorted(ordered, ordered[cut - 1], side="right")) for k in range(1, _BINS)
@@ -359,7 +360,8 @@ def _split_bins(risks: Floats) -> list[NDArray[np.int64]]:
 
 
 def _compute_calibration_error(risks: Floats, y: NDArray[np.int64]) -> float:
-    """Expected calibration error (Naeini et al. 2015): mean distance of bins' predicted and observed rates."""
+    """Return the expected calibration error (Naeini et al. 2015): the mean distance of bins' predicted and observed
+    rates."""
     parts = _split_bins(risks)
     return float(sum(len(p) * abs(risks[p].mean() - y[p].mean()) for p in parts) / len(y))
 

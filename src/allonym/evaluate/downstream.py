@@ -1,4 +1,5 @@
-"""Downstream use: what a model that learns from anonymised texts is worth on original ones (P4 section 4.1, Table 3).
+"""Downstream use: the performance of a model that learnt from anonymised texts on original ones (P4 section 4.1, Table
+3).
 
 Two models of one kind learn from the same texts, one from the originals and one from their anonymised version; both
 are judged on the same other texts, which are originals. Labelled fields are classified (F1), written ones summarised
@@ -87,7 +88,8 @@ class Task(Serialisable):
 
 @dataclass(frozen=True, slots=True)
 class Downstream(Serialisable):
-    """All tasks, by their field's name, and the kind of model; a fine-tuned one with how, without its folder's path."""
+    """All tasks by the name of their field, and the model; of a fine-tuned one its training, without the path of its
+    folder."""
 
     model: str
     tasks: Mapping[str, Task]
@@ -107,7 +109,7 @@ def downstream(
     seed: int = 0,
     advance: Callable[[int, int], None] | None = None,
 ) -> Downstream:
-    """Train on anonymised texts and test on originals, against training on originals.
+    """Compare training on anonymised texts with training on originals, tested on originals.
 
     Args:
         original, anonymised: the same texts in the same order.
@@ -181,7 +183,7 @@ def _read_targets(values: Sequence[Target], kind: str, name: str) -> list[tuple[
 
 
 def _read_target(value: object, kind: str, name: str, number: int) -> tuple[str, ...]:
-    """A label or references; empty where there is none."""
+    """Return a label or references; empty where there is none."""
     if value is None or value == "" or (isinstance(value, float) and value != value):
         return ()
     if kind == "classify":
@@ -208,7 +210,7 @@ class _Experiment:
     report: Callable[[int], None]
 
     def classify(self) -> Task:
-        """Classifiers that learnt each version, judged on the originals of the test side."""
+        """Judge classifiers that learnt each version on the originals of the test side."""
         labels = [target[0] for target in self.targets[0]]
         sizes = Counter(labels)
         if reason := find_obstacle(sizes):
@@ -230,7 +232,7 @@ class _Experiment:
         return Task("classify", len(y), len(sizes), self.repeats, _estimate_scores(scores, names, ratio), floors, {})
 
     def summarise(self) -> Task:
-        """Summaries by models that learnt each version, judged on the originals of the test side."""
+        """Judge summaries by models that learnt each version on the originals of the test side."""
         from allonym.evaluate.summarising import Summariser, average_length, measure_rouge
 
         originals, references = self.texts[0], self.targets[0]
@@ -308,17 +310,17 @@ class _ExtractedSummaries:
         return [model.summarise(self.texts[i]) for i in tested]
 
     def extract_best(self, i: int) -> str:
-        """The sentences of an original that together are most like its references."""
+        """Return the sentences of an original that together are most like its references."""
         return " ".join(self.texts[i].sentences[k] for k in sorted(self._best[0][i]))
 
 
 def _judge_classes(truth: Any, predicted: Any) -> tuple[float, float]:
-    """Mean F1 over the classes that occur, and the share that is right."""
+    """Return the mean F1 over the classes that occur, and the share that is right."""
     return measure_macro_f1(truth, predicted), float((truth == predicted).mean())
 
 
 def _estimate_scores(scores: Any, names: Sequence[str], ratio: float) -> dict[str, Score]:
-    """Scores from an array (repeats, version, measure)."""
+    """Return scores from an array (repeats, version, measure)."""
     columns = ((name, scores[:, 0, i], scores[:, 1, i]) for i, name in enumerate(names))
     return {
         name: Score(*(average_splits(values, ratio) for values in (old, new, new - old))) for name, old, new in columns

@@ -35,7 +35,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """How a network is fine-tuned. The defaults are P4's (section 4.1): AdamW, three epochs.
+    """The settings of fine-tuning. The defaults are P4's (section 4.1): AdamW, three epochs.
 
     Attributes:
         epochs: passes over the texts that are learnt from, 1 and more.
@@ -65,7 +65,7 @@ class Training:
 
 
 def check_model(model: str, names: Sequence[str], prefixes: Sequence[str], where: str) -> None:
-    """Whether there is such a model: one of ``names``, or a prefix with a folder, and what that needs.
+    """Check that a model is one of ``names`` or a prefix with a folder, and that what it needs is installed.
 
     Raises:
         UnknownNameError: neither.
@@ -85,7 +85,7 @@ def check_model(model: str, names: Sequence[str], prefixes: Sequence[str], where
 
 
 def describe_model(model: str, training: Training | None) -> str:
-    """How results name a model: without the way to its folder."""
+    """Return the name of a model for results, without the path of its folder."""
     prefix = _find_prefix(model)
     if not prefix:
         return model
@@ -95,7 +95,7 @@ def describe_model(model: str, training: Training | None) -> str:
 
 
 def derive_seed(seed: int, train: Sequence[int] | Ints) -> int:
-    """The seed of one split, the same for both versions of its texts."""
+    """Return the seed of one split, the same for both versions of its texts."""
     return int(np.random.SeedSequence([seed, *map(int, train)]).generate_state(1)[0] >> 1)
 
 
@@ -118,12 +118,12 @@ class Classifier:
         self._room = _limit_tokens(self._tokenizer, network, self._training.tokens)
 
     def read(self, texts: Sequence[str]) -> list[list[int]]:
-        """The tokens of each text, cut to what the network takes."""
+        """Return the tokens of each text, cut to what the network takes."""
         with _seed_quietly(CLASSIFIER, 0):
             return [_encode_text(self._tokenizer, text, self._room) for text in texts]
 
     def predict(self, learnt: Sequence[list[int]], y: Ints, judged: Sequence[list[int]], seed: int) -> Ints:
-        """Fine-tune on texts of two classes at least, then classify others.
+        """Fine-tune on texts of at least two classes, then classify others.
 
         Args:
             learnt, judged: tokens of texts, see :meth:`read`.
@@ -168,7 +168,7 @@ class Writer:
     def write_summaries(
         self, learnt: Sequence[str], references: Sequence[Sequence[str]], judged: Sequence[str], seed: int
     ) -> list[str]:
-        """Fine-tune on texts with their references, each of several for itself, then summarise others.
+        """Fine-tune on texts with their references, one example for each, then summarise others.
 
         The most likely words are written, nothing is drawn at random; no summary is longer than the longest that was
         learnt from.
@@ -215,7 +215,7 @@ def _import_libraries(what: str) -> tuple[Any, Any]:
 
 @contextmanager
 def _seed_quietly(prefix: str, seed: int) -> Iterator[Any]:
-    """torch, seeded; its state, warnings and what transformers tells are as before afterwards."""
+    """Yield torch with a seed; its state, warnings and the messages of transformers are restored afterwards."""
     torch, hub = _import_libraries(_KINDS[prefix][1])
     log = hub.utils.logging
     level, bars = log.get_verbosity(), log.is_progress_bar_enabled()
@@ -233,7 +233,7 @@ def _seed_quietly(prefix: str, seed: int) -> Iterator[Any]:
 
 
 def _open_network(folder: Path, prefix: str, **settings: Any) -> tuple[Any, Any]:
-    """Tokenizer and network of a folder; no code of the folder is run, and no hub is asked.
+    """Open the tokenizer and network of a folder; no code of the folder is run, and no hub is asked.
 
     Raises:
         DataError: it does not hold such a network.
@@ -258,7 +258,8 @@ def _open_network(folder: Path, prefix: str, **settings: Any) -> tuple[Any, Any]
 
 
 def _limit_tokens(tokenizer: Any, network: Any, most: int) -> int:
-    """Tokens of a text: what is asked for, what the tokenizer says and what the network has places for."""
+    """Return the tokens that a text may have: the least of the setting, the tokenizer's limit and the network's
+    positions."""
     room = min(most, int(tokenizer.model_max_length))
     if places := getattr(network.config, "max_position_embeddings", None):
         room = min(room, int(places))
@@ -275,7 +276,7 @@ def _encode_text(tokenizer: Any, text: str, room: int) -> list[int]:
 def _fine_tune(
     tokenizer: Any, network: Any, examples: Sequence[tuple[list[int], list[int]]], how: Training, seed: int
 ) -> None:
-    """Change a network by what it is given and what it is to say, and leave it ready to be asked."""
+    """Train a network on inputs and expected outputs, and leave it ready for prediction."""
     from allonym.replace.rewriter import Rewriter
     from allonym.train.seq2seq import Options, make_batches, make_optimiser, take_step
 
@@ -291,7 +292,7 @@ def _fine_tune(
 def _pad_batches(
     torch: Any, rows: Sequence[list[int]], pad: int, batch: int
 ) -> Iterator[tuple[list[int], dict[str, Any]]]:
-    """Which texts, and the batch of them; those of one length are together."""
+    """Yield the indices of texts and their batch; texts of equal length are together."""
     order = sorted(range(len(rows)), key=lambda i: len(rows[i]))
     for start in range(0, len(order), batch):
         chosen = order[start : start + batch]

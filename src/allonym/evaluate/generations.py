@@ -1,4 +1,4 @@
-"""Originals in what a model has written, found by keyed digests alone: whoever checks needs no plain text.
+"""Originals in the outputs of a model, found by keyed digests alone, so that no plain text is needed.
 
 P2 (5.3) had people read 400 outputs and found no personal information in any. Here every stretch of words of an output
 is digested with the key that came with the digests (see :mod:`allonym.vault.digests`) and looked up: originals in any
@@ -55,7 +55,7 @@ _RANK = {kind: i for i, kind in enumerate(KINDS)}
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where an original stands in an output: half-open code points of it, and no text.
+    """The position of an original in an output, as half-open code points, without text.
 
     Attributes:
         output: id of the output, or its number from 1.
@@ -73,7 +73,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class LabelLeaks(Serialisable):
-    """The originals of one label, or of several, in the outputs.
+    """The originals of one or several labels in the outputs.
 
     Common words and initials alone are in no number but those that bear their name.
 
@@ -109,13 +109,13 @@ class LabelLeaks(Serialisable):
 
     @property
     def occurrences(self) -> int:
-        """How often one stands there."""
+        """Number of occurrences."""
         return sum(self.kinds.values())
 
 
 @dataclass(frozen=True, slots=True)
 class GenerationLeaks(Serialisable):
-    """What of the originals is in the outputs. It holds no text.
+    """The originals that occur in the outputs. It holds no text.
 
     Attributes:
         outputs, words: how many there are.
@@ -154,7 +154,7 @@ def generations(
     language: str = "en",
     advance: Callable[[int], None] | None = None,
 ) -> GenerationLeaks:
-    """Look for originals in what a model has written. Outputs are read one by one.
+    """Search the outputs of a model for originals. Outputs are read one by one.
 
     Args:
         outputs: id and text of each; an empty id becomes its number.
@@ -219,7 +219,7 @@ def _list_labels_below(name: str, digests: Digests) -> Iterable[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Match:
-    """Words ``first`` to ``last`` (half open) are an original's, or several originals'."""
+    """Words ``first`` to ``last`` (half open) that match one or several originals."""
 
     first: int
     last: int
@@ -232,12 +232,12 @@ class _Match:
 
     @property
     def order(self) -> tuple[int, int, int]:
-        """Of which of two that overlap counts: the one of more words, then the stronger sign."""
+        """Sort key for overlapping matches: more words first, then the stronger kind."""
         return -self.size, _RANK[self.kind], self.first
 
 
 class _Finder:
-    """Looks up the stretches of words of a text."""
+    """Looks up runs of words of a text."""
 
     def __init__(
         self, digests: Digests, is_searched: list[bool], frequency: Callable[[str], float], common: float
@@ -251,7 +251,7 @@ class _Finder:
         self._edited = lru_cache(1 << 16)(digests.edited)
 
     def find_originals(self, text: str, words: list[Word]) -> list[_Match]:
-        """What stands in a text, without overlaps, in its order."""
+        """Return the matches in a text in order, without overlaps."""
         matches = [match for first in range(len(words)) for match in self._match_from(text, words, first)]
         disjoint: list[_Match] = []
         used: set[int] = set()
@@ -295,7 +295,7 @@ class _Finder:
     def _match_words(
         self, first: int, last: int, words: list[str], hits: list[tuple[str, int]], expected: float
     ) -> list[_Match]:
-        """The strongest of what was found in one place; of several labels, that of the first original."""
+        """Return the strongest matches of a run of words; of several labels, that of the first original."""
         hits = [(kind, number) for kind, number in hits if self._kept[number]]
         if not hits:
             return []
@@ -309,7 +309,7 @@ class _Finder:
 
 
 def _are_capitals(text: str, words: list[Word]) -> bool:
-    """Whether words are initials as they are written: one word in capitals, or single capitals."""
+    """Whether words are written as initials: one word in capitals, or single capitals."""
     surfaces = [text[w.start : w.end] for w in words]
     return all(s.isupper() for s in surfaces) and (len(surfaces) == 1 or all(len(s) == 1 for s in surfaces))
 
@@ -329,7 +329,7 @@ class _Count:
         self._chance: dict[tuple[str, frozenset[int], float], float] = {}
 
     def count_text(self, text: str) -> list[tuple[int, int, _Match]]:
-        """Count one text; the places of what stands in it."""
+        """Count the matches of one text, and return their positions."""
         words = words_of(text)
         self.texts += 1
         self.words += len(words)
@@ -352,11 +352,11 @@ class _Count:
         return out
 
     def share_holding(self, labels: set[str]) -> Estimate:
-        """Share of the texts that hold one of these labels."""
+        """Return the share of the texts that hold one of these labels."""
         return share(sum(n for some, n in self._holding.items() if some & labels), self.texts)
 
     def make_row(self, name: str, originals: int, labels: set[str], other: _Count) -> LabelLeaks:
-        """What was counted of some labels."""
+        """Return the counts of some labels."""
         labels_of = self._finder.digests.labels
         outputs = self.share_holding(labels)
         base = other.share_holding(labels) if other.texts else none("no baseline")
@@ -384,7 +384,7 @@ def _estimate_excess(rate: Estimate, base: Estimate) -> Estimate:
 
 
 def _load_frequencies(language: str) -> Callable[[str], float]:
-    """A word to how often it stands among all words, 0 to 1."""
+    """Return a function from a word to its share of all words, 0 to 1."""
     try:
         import wordfreq
     except ImportError:

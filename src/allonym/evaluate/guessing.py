@@ -1,4 +1,4 @@
-"""What a language model makes of texts: whom they are about, and which attributes it infers (P3; Staab et al. 2023).
+"""Guesses of a language model: whom texts are about, and which attributes it infers (P3; Staab et al. 2023).
 
 Strictly opt-in: anonymised texts go to the endpoint that the settings name, original ones only where asked for.
 """
@@ -67,7 +67,7 @@ def person_guesses(
     seed: int = 0,
     advance: Advance | None = None,
 ) -> PersonGuesses:
-    """Let a language model do P3's judging task, one judgement a text.
+    """Let a language model do P3's judging task, with one judgement for each text.
 
     Args:
         original, anonymised: the same texts before and after, in the same order.

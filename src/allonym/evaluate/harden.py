@@ -1,4 +1,4 @@
-"""Hardening: as long as an intruder still finds whom an anonymised text is about, generalise what gives it away.
+"""Hardening: generalise what gives a subject away until an intruder no longer finds whom the text is about.
 
 The intruder links each text to original texts about the same subjects by linear models of words, of pairs of words and
 of long parts of words (:mod:`allonym.intruder.linkage`), learnt without the text itself. What adds most to the
@@ -70,7 +70,7 @@ class Level(Serialisable):
 
 @dataclass(frozen=True, slots=True)
 class Hardened:
-    """One text.
+    """A hardened text.
 
     Attributes:
         text: as hardened. Hidden from ``repr``.
@@ -92,7 +92,7 @@ class Hardened:
 
 @dataclass(frozen=True, slots=True)
 class Hardening(Serialisable):
-    """What :func:`harden` did.
+    """The result of :func:`harden`.
 
     Attributes:
         rank: a subject's rank must be worse than this.
@@ -121,12 +121,12 @@ class Hardening(Serialisable):
 
     @property
     def generalised(self) -> int:
-        """How many words became general ones."""
+        """Number of words replaced by general ones."""
         return sum(text.generalised for text in self.texts)
 
     @property
     def suppressed(self) -> int:
-        """How many words were removed."""
+        """Number of words removed."""
         return sum(text.suppressed for text in self.texts)
 
     @property
@@ -140,7 +140,8 @@ class Hardening(Serialisable):
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """A text on its way: the subject's rank and lead, the shares gone, and the edits of the anonymised text."""
+    """A step of hardening: the subject's rank and lead, the shares of words gone, and the edits of the anonymised
+    text."""
 
     rank: int
     lead: float
@@ -229,7 +230,7 @@ def harden(
 
 
 def _read_originals(plan: Plan) -> dict[int, str]:
-    """Where each replacement of a plan begins in the text that it makes, to what it stands for."""
+    """Map the start of each replacement, in the text that a plan makes, to its original."""
     out, shift = {}, 0
     for edit in plan.edits:
         if edit.original is not None:
@@ -247,7 +248,7 @@ def _harden_text(
     most_removed: float | None,
     originals_at: Mapping[int, str],
 ) -> list[_Step]:
-    """The steps from the text with its placeholders softened to one whose lead is at most ``lead``."""
+    """Return the steps from the text with softened placeholders to one whose lead is at most ``lead``."""
     words = words_of(text)
     soft = soften_words(words, originals_at)
     agreed = frozenset(i for i in soft if words[i].label is None)
@@ -305,7 +306,8 @@ def _estimate_gains(
     subject: int,
     rival: int,
 ) -> list[tuple[float, list[int]]]:
-    """What the lead loses by each word that can still change, all its mentions at once; the most for its cost first."""
+    """Estimate by how much each word that can still change lowers the lead, with all its mentions; best for its cost
+    first."""
     adds: dict[int, float] = {}
     for judge in judges:
         pairs = zip(judge.judge.contributions(shown, subject), judge.judge.contributions(shown, rival), strict=True)
@@ -336,7 +338,7 @@ def _estimate_gains(
 
 
 def _share_gone(total: int, hardened: str, edits: Sequence[Edit]) -> tuple[float, float]:
-    """The two shares of words gone; NaN for an original without words."""
+    """Return the two shares of words gone; NaN for an original without words."""
     if not total:
         return float("nan"), float("nan")
     removed = 1 - len(counted(hardened)) / total
@@ -344,20 +346,20 @@ def _share_gone(total: int, hardened: str, edits: Sequence[Edit]) -> tuple[float
 
 
 def _count_general(edits: Sequence[Edit]) -> int:
-    """How many words stand there that are general ones."""
+    """Count the words that are general ones."""
     generalised = (e for e in edits if e.operator == GENERALISE)
     return sum(min(len(counted(e.replacement)), max(1, len(counted(e.original or "")))) for e in generalised)
 
 
 def _find_step(way: Sequence[_Step], lead: float) -> int:
-    """The first step whose lead is at most that, else the one with the least."""
+    """Return the first step whose lead is at most this, else the one with the least."""
     return next((k for k, s in enumerate(way) if s.lead <= lead), min(range(len(way)), key=lambda k: way[k].lead))
 
 
 def _similar_enough(
     original: Sequence[str], ways: Sequence[Sequence[_Step]], stops: Sequence[int], least: float
 ) -> list[int]:
-    """For each text the last step up to its stop that is similar enough; the first one where none is."""
+    """Return for each text the last step up to its stop that is similar enough; the first one where none is."""
     out = list(stops)
     open_ = [i for i, k in enumerate(out) if k]
     while open_:
@@ -385,7 +387,7 @@ def _make_hardened(original: str, anonymised: str, step: _Step, first: Plan | No
 
 
 class _Measures:
-    """Levels of one hardening."""
+    """Measures the levels of one hardening."""
 
     def __init__(self, original: Sequence[str], judges: Sequence[Knowing], rank: int) -> None:
         self._original = original
@@ -405,7 +407,7 @@ class _Measures:
         only: str | None = None,
         within: Sequence[str] = (),
     ) -> Level:
-        """The level at which these steps stand; of ``texts`` instead of theirs, and of one group only, where given."""
+        """Measure the level of these steps, or of ``texts`` in place of theirs, in one group only where given."""
         mine = [i for i in range(len(steps)) if only is None or within[i] == only]
         versions = [steps[i].text if texts is None else texts[i] for i in mine]
         judged = [self._rank_of(i, text) for i, text in zip(mine, versions, strict=True)]
@@ -429,7 +431,7 @@ class _Measures:
     def estimate_released(
         self, texts: Sequence[str], subjects: Sequence[str], within: Sequence[str], seed: int
     ) -> Estimate:
-        """How often one who has learnt from such texts of others finds the subjects."""
+        """Estimate how often an intruder finds the subjects who has learnt from such texts of others."""
         judges = train_intruders(texts, subjects, within, Linkage("both", tags=True), seed=seed)
         return self._share_identified(rank_subjects(texts, judges))
 

@@ -1,4 +1,4 @@
-"""The numbers that stand for an evaluation: few of each measure, with what they mean for risk and for utility."""
+"""The numbers that summarise an evaluation: a few of each measure, with their meaning for risk and utility."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ HEADLINES: tuple[Headline, ...] = (
 
 
 def list_headlines(measures: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The numbers that a set of measures has, as plain values in the order of :data:`HEADLINES`.
+    """List the headlines that a set of measures has, as plain values in the order of :data:`HEADLINES`.
 
     Args:
         measures: name to plain values.
@@ -156,7 +156,7 @@ def list_headlines(measures: Mapping[str, Mapping[str, Any]]) -> list[dict[str, 
 
 
 def read_path(values: object, path: str) -> Any:
-    """What lies at a path of keys with dots; None where there is nothing."""
+    """Return the value at a path of keys with dots; None where there is nothing."""
     for key in path.split("."):
         values = values.get(key) if isinstance(values, Mapping) else None
     return values

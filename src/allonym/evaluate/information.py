@@ -1,4 +1,4 @@
-"""Information loss as a whole: what anonymisation cost in usefulness (P3 3.1.2, 4.1.3)."""
+"""Information loss as a whole: the cost of anonymisation in usefulness (P3 3.1.2, 4.1.3)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _STEPS = 1000  # of progress, shared among the measures
 
 @dataclass(frozen=True, slots=True)
 class Information(Serialisable):
-    """What :func:`information_loss` measures. A part that was not asked for is None.
+    """The result of :func:`information_loss`. A part that was not measured is None.
 
     Attributes:
         texts: pairs.
@@ -74,7 +74,7 @@ def information_loss(
     seed: int = 0,
     advance: Callable[[int, int], None] | None = None,
 ) -> Information:
-    """Every measure of information loss that the inputs allow.
+    """Measure every kind of information loss that the inputs allow.
 
     Args:
         original, anonymised: the same texts in the same order.
@@ -153,7 +153,7 @@ _TABLE_9 = (
 def _share_progress(
     advance: Callable[[int, int], None] | None, number: int, parts: int
 ) -> Callable[[int, int], None] | None:
-    """Progress of one of several measures, as progress of the whole."""
+    """Report the progress of one of several measures as progress of the whole."""
     if advance is None:
         return None
     return lambda count, total: advance(int(_STEPS * (number + count / max(1, total)) / parts), _STEPS)

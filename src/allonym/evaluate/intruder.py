@@ -1,4 +1,4 @@
-"""The offline intruder before and after: how often record linkage finds whose a text is (P3 3.2.3; TRIR's attack).
+"""The offline intruder before and after: how often record linkage finds whom a text is about (P3 3.2.3; TRIR's attack).
 
 The intruder knows texts about the same subjects that others wrote: texts of the same corpus that it does not judge
 (folds), or a background of its own. It never learns from a text that it judges, before or after, nor from a copy.
@@ -43,7 +43,7 @@ class CurvePoint(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Linked(Serialisable):
-    """What the intruder found in one group, or in all.
+    """The result of the intruder in one group, or in all.
 
     Attributes:
         name: of the group; empty: all texts.
@@ -75,7 +75,7 @@ class Linked(Serialisable):
 
 @dataclass(frozen=True, slots=True)
 class SubjectTerms:
-    """What spoke for a subject in its anonymised texts, the strongest first (as P3 Tables 5, 6 and 8). Hidden.
+    """The terms that pointed to a subject in its anonymised texts, the strongest first (P3 Tables 5, 6 and 8). Hidden.
 
     Attributes:
         subject, group: whom it is about.
@@ -91,7 +91,7 @@ class SubjectTerms:
 
 @dataclass(frozen=True, slots=True)
 class Reidentification(Serialisable):
-    """What an offline intruder finds before and after anonymisation.
+    """The result of an offline intruder before and after anonymisation.
 
     Attributes:
         features: what it looked at; knows: which texts of others it learnt from; folds: parts of the corpus, 0: it
@@ -123,7 +123,7 @@ class Reidentification(Serialisable):
 
     @property
     def found(self) -> tuple[bool | None, ...]:
-        """Per text whether its subject comes first after anonymisation; None: not judged."""
+        """For each text, whether its subject comes first after anonymisation; None: not judged."""
         return tuple(after == 1 if after else None for _, after in self.ranks)
 
 
@@ -142,7 +142,7 @@ def reidentification(
     seed: int = 0,
     advance: Callable[[int, int], None] | None = None,
 ) -> Reidentification:
-    """Let the offline intruder guess whose each text is, before and after anonymisation.
+    """Let the offline intruder guess whom each text is about, before and after anonymisation.
 
     Args:
         original, anonymised: the same texts before and after, in the same order.
@@ -218,7 +218,7 @@ def reidentification(
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Texts that are judged together, and what the judge may learn from: numbers of texts, or a background."""
+    """Texts that are judged together, and what the intruder may learn from: numbers of texts, or a background."""
 
     group: str
     judged: list[int]
@@ -227,7 +227,7 @@ class _Part:
 
 
 class _Run:
-    """Judges parts, and keeps what came out, text by text."""
+    """Judges parts, and keeps the results text by text."""
 
     def __init__(
         self, intruder: Linkage, original: Sequence[str], anonymised: Sequence[str], knows: Knows, n: int
@@ -281,7 +281,7 @@ class _Run:
                 weights[term] = weights.get(term, 0.0) + weight
 
     def list_terms(self, most: int) -> tuple[SubjectTerms, ...]:
-        """The strongest terms of each subject."""
+        """Return the strongest terms of each subject."""
         return tuple(
             SubjectTerms(name, group, _select_strongest(identified, most), _select_strongest(missed, most))
             for (group, name), (identified, missed) in sorted(self._terms.items(), key=lambda pair: pair[0])
@@ -297,7 +297,8 @@ class _Run:
 def _make_parts(
     group: str, members: Sequence[int], original: Sequence[str], subjects: Sequence[str], folds: int, seed: int
 ) -> list[_Part]:
-    """The parts of a group, each judged by what learns from the others; texts that nobody can link are in none."""
+    """Return the parts of a group, each judged by what learnt from the others; texts that nobody can link are in
+    none."""
     texts: dict[str, set[str]] = {}
     for i in members:
         texts.setdefault(subjects[i], set()).add(fold_surface(original[i], Level.CASE))

@@ -1,4 +1,4 @@
-"""Intruders who know other texts about the same subjects, each text judged by one that never learnt from it."""
+"""Intruders who know other texts about the same subjects; each text is judged by one that never learnt from it."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ FOLDS = 5
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Knowing:
-    """Who judges one text: an intruder that has learnt, and the number of the text's subject among its classes."""
+    """The judge of one text: a trained intruder, and the number of the text's subject among its classes."""
 
     judge: LinkageJudge
     subject: int
 
     def score_text(self, text: str) -> NDArray[np.float64]:
-        """What speaks for each subject: float ``(C,)``; -inf for subjects it has no text about."""
+        """Return the score of each subject: float ``(C,)``; -inf for subjects without a text to learn from."""
         scores: NDArray[np.float64] = self.judge.scores([Target(Item(text))])[0]
         return scores
 
@@ -42,7 +42,7 @@ def train_intruders(
     seed: int = 0,
     advance: Callable[[int, int], None] | None = None,
 ) -> list[Knowing]:
-    """For each text who has learnt from the others: those of the same group, which are in other folds.
+    """Train a judge for each text on the other texts of its group, which are in other folds.
 
     Args:
         originals: what is learnt from.

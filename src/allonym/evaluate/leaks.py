@@ -1,4 +1,4 @@
-"""What of each type was missed: the false negative rate of P4 (4.2, Table 4), by places and by what still stands.
+"""Leaks by type: the false negative rate of P4 (4.2, Table 4), by position and by what is left in the text.
 
 By places, a gold mention leaks where some letter or digit of it is in no finding, of whatever type. By text, the
 surface of a mention leaks where it still stands in the anonymised text as a whole word, in any case; each surface
@@ -57,7 +57,7 @@ class Leaks(Serialisable):
 def counts(
     text: str, gold: Sequence[Mention], findings: Sequence[Found], number: Mapping[str, int], after: str | None
 ) -> Any:
-    """What one text adds, ``(classes, 5)``: mentions, those that leak, those untouched, surfaces, those that stand."""
+    """Count one text, ``(classes, 5)``: mentions, those that leak, those untouched, surfaces, those that are left."""
     table = np.zeros((len(number), _WIDTH), np.int64)
     cover = merge((f.start, f.end) for f in findings)
     surfaces: dict[tuple[str, str], tuple[str, ...]] = {}
@@ -82,7 +82,7 @@ def _spell_surface(text: str) -> tuple[str, ...]:
 
 
 def contains_surface(surface: str, text: str) -> bool:
-    """Whether a surface stands in a text as whole words; both folded.
+    """Whether a surface occurs in a text as whole words; both are folded.
 
     >>> stands("ann", "anna met ann."), stands("ann", "anna")
     (True, False)
@@ -93,7 +93,7 @@ def contains_surface(surface: str, text: str) -> bool:
 
 
 def estimate_leaks(table: Any, draws: Draws, names: Sequence[str], *, after: bool) -> Leaks:
-    """Leak rates from :func:`counts` of all texts, ``(n, classes, 5)``."""
+    """Estimate leak rates from :func:`counts` of all texts, ``(n, classes, 5)``."""
     sums = draws.sums(table)[:, : len(names)]
 
     def estimate_leak(part: Any) -> Leak:
@@ -108,7 +108,7 @@ def estimate_leaks(table: Any, draws: Draws, names: Sequence[str], *, after: boo
 
 
 def _estimate_rate(draws: Draws, part: Any, hits: int, total: int, reason: str) -> Estimate:
-    """The mean of the rates of the types that have any."""
+    """Estimate the mean of the rates of the types that have any."""
     n = int(part[0, :, total].sum())
     with np.errstate(invalid="ignore", divide="ignore"):
         each = part[:, :, hits] / part[:, :, total]

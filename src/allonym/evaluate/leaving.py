@@ -1,4 +1,4 @@
-"""What sets identified texts apart from those that stayed anonymous (P3 4.2.3 and Table 9)."""
+"""Differences between identified texts and those that stayed anonymous (P3 4.2.3 and Table 9)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Contrast", "contrasts"]
 
 @dataclass(frozen=True, slots=True)
 class Contrast(Serialisable):
-    """One variable of the texts that were not identified, and of those that were.
+    """One variable of the texts that were not identified and of those that were.
 
     Attributes:
         name: of the variable.

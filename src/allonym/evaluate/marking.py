@@ -28,7 +28,7 @@ _NO_META: Mapping[str, object] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True, order=True)
 class Mark:
-    """A stretch of an anonymised text that should not have stayed. It holds no text.
+    """A span of an anonymised text that should have been replaced. It holds no text.
 
     Attributes:
         start, end: half-open code points of the text without tags.
@@ -62,7 +62,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Marked:
-    """An anonymised conversation with what was missed in it.
+    """An anonymised conversation with marks of what was missed.
 
     Attributes:
         id: names it in reports.
@@ -81,7 +81,8 @@ class Marked:
 
 
 def tag_of(label: str, *, partial: bool = False) -> str:
-    """The tag of a label without ``MISSED_``: as in P2's Table 6 where it has the type itself, else our own label.
+    """Return the tag of a label without ``MISSED_``: as in P2's Table 6 where it has the type itself, else our own
+    label.
 
     A given name or a family name alone is a part of a name (P2, 4.2).
 
@@ -96,7 +97,7 @@ def tag_of(label: str, *, partial: bool = False) -> str:
 
 
 def label_of(tag: str) -> tuple[str, bool]:
-    """The label that a tag without ``MISSED_`` stands for, and whether it ends in ``_PARTIAL``.
+    """Return the label of a tag without ``MISSED_``, and whether the tag ends in ``_PARTIAL``.
 
     >>> label_of("ORGANIZATION_NAME_SPEAKER"), label_of("EMAIL_PARTIAL")
     (('ORGANIZATION_SPEAKER', False), ('EMAIL_ADDRESS', True))
@@ -115,7 +116,7 @@ def label_of(tag: str) -> tuple[str, bool]:
 
 
 def read_marks(text: str, where: str = "", meta: Mapping[str, object] = _NO_META) -> Marked:
-    """A conversation from its annotated text.
+    """Read a conversation from its annotated text.
 
     >>> read_marks("this is (Green)[MISSED_PERSON_NAME_PARTIAL] speaking").marks
     (Mark(start=8, end=13, label='PERSON', partial=True, confirmed=True, score=1.0, source=''),)
@@ -155,7 +156,7 @@ def read_marks(text: str, where: str = "", meta: Mapping[str, object] = _NO_META
 
 
 def write_marks(marked: Marked) -> str:
-    """The text with its marks as ``(text)[MISSED_X]``; :func:`read_marks` reads the same text and marks again.
+    """Write the text with its marks as ``(text)[MISSED_X]``; :func:`read_marks` reads the same text and marks again.
 
     What a person has rejected is not written. Whether a mark is confirmed, its score and its item cannot be said in
     this notation: JSON Lines hold them.
@@ -185,8 +186,8 @@ def write_marks(marked: Marked) -> str:
 
 
 def marks_from(rows: object, text: str, where: str = "") -> tuple[Mark, ...]:
-    """Marks from the plain values of a record: a list of objects with ``start``, ``end``, ``tag`` (or ``label``), and
-    if wanted ``item``, ``confirmed`` (true, false, null), ``score`` and ``source``.
+    """Read marks from the plain values of a record: a list of objects with ``start``, ``end``, ``tag`` (or ``label``),
+    and optionally ``item``, ``confirmed`` (true, false, null), ``score`` and ``source``.
 
     Raises:
         DataError: something else, offsets outside of the text, overlapping marks, a type that is not known.
@@ -224,7 +225,7 @@ def marks_from(rows: object, text: str, where: str = "") -> tuple[Mark, ...]:
 
 
 def marks_to(marks: Sequence[Mark]) -> list[dict[str, object]]:
-    """Plain values that :func:`marks_from` reads."""
+    """Return plain values that :func:`marks_from` reads."""
     out = []
     for mark in marks:
         row: dict[str, object] = {"start": mark.start, "end": mark.end, "tag": mark.tag, "confirmed": mark.confirmed}
@@ -235,7 +236,8 @@ def marks_to(marks: Sequence[Mark]) -> list[dict[str, object]]:
 
 
 def _find_opening(text: str, end: int, least: int, where: str, tag: int) -> int:
-    """Where the bracket opens that closes right before ``end``; not before ``least``, where the last mark ends."""
+    """Return the offset of the bracket that closes right before ``end``, not before ``least``, where the last mark
+    ends."""
     if end == 0 or text[end - 1] != ")" or end - 1 < least:
         raise DataError(
             f"{_describe_place(where, text, tag)}: a tag stands behind (text) in brackets; there is none before it"
@@ -251,7 +253,7 @@ def _find_opening(text: str, end: int, least: int, where: str, tag: int) -> int:
 
 
 def _check_tags(text: str, where: str) -> None:
-    """Raises where something begins like a tag and is none."""
+    """Raise an error where something begins like a tag and is none."""
     tag_ends = {tag.end() for tag in _TAG.finditer(text)}
     starts = [tag.start() for tag in _TAGLIKE.finditer(text)]
     for start in starts:
@@ -277,7 +279,7 @@ def _describe_place(where: str, text: str, offset: int) -> str:
 
 
 def _describe_unknown(name: str, error: UnknownNameError) -> str:
-    """The error's message where the name is a plain one: a name in small letters may be text."""
+    """Return the error's message if the name is in capitals; a name in small letters may be text."""
     if re.fullmatch(r"[A-Z][A-Z0-9_]{0,40}", name):
         return str(error)
     return "unknown type of missed text; see: allonym labels --scheme p2"

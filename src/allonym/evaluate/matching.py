@@ -1,4 +1,4 @@
-"""Findings against the gold, one text at a time: counts that add up over texts and annotators.
+"""Findings compared with the gold, one text at a time: counts that add up over texts and annotators.
 
 Both sides are made disjoint first: of spans that overlap the longest counts. Marks of punctuation are no tokens, and
 whether they are covered does not matter.
@@ -34,7 +34,7 @@ NONE = "none"
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A gold span: where, its class, its referent (an id, else its folded text), and what kind of identifier it is."""
+    """A gold span: its position, class, referent (an id, else its folded text), and kind of identifier."""
 
     start: int
     end: int
@@ -45,8 +45,8 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A finding and its class among those of the gold; ``beyond`` where the gold has none such, without a name where
-    its type is not known."""
+    """A finding and its class among those of the gold; ``beyond`` where the gold has no such class; without a name
+    where its type is not known."""
 
     start: int
     end: int
@@ -63,22 +63,22 @@ class Names:
 
     @property
     def number(self) -> Mapping[str, int]:
-        """Class to number."""
+        """Class to its number."""
         return {name: i for i, name in enumerate((*self.gold, *self.beyond))}
 
     @property
     def any(self) -> int:
-        """The number of the row for any type; also that of no span in the confusion matrix."""
+        """The number of the row for any type, and of no span in the confusion matrix."""
         return len(self.gold) + len(self.beyond)
 
 
 def list_tokens(text: str) -> list[Interval]:
-    """The words of a text; marks are left out."""
+    """List the words of a text, without punctuation marks."""
     return [(a, b) for a, b in words(text) if text[a].isalnum()]
 
 
 def assign_spans(places: Sequence[Interval], spans: Sequence[Mention | Found]) -> list[int]:
-    """For each word the number of the span that shares a character with it, the first one; -1 for none.
+    """Return for each word the index of the first span that shares a character with it; -1 for none.
 
     Args:
         places: words, in order.
@@ -94,7 +94,7 @@ def assign_spans(places: Sequence[Interval], spans: Sequence[Mention | Found]) -
 
 
 def list_overlaps(gold: Sequence[Mention], findings: Sequence[Found]) -> list[tuple[int, int, int]]:
-    """(mention, finding, characters that they share), for all that share any; both sorted and disjoint."""
+    """List (mention, finding, shared characters) of all that share any; both are sorted and disjoint."""
     out = []
     first = 0
     for i, mention in enumerate(gold):
@@ -110,7 +110,7 @@ def list_overlaps(gold: Sequence[Mention], findings: Sequence[Found]) -> list[tu
 def classify_findings(
     text: str, findings: Iterable[Span], gold: Sequence[Mention], classes: Classes, source: str = ""
 ) -> list[Found]:
-    """Findings in the classes of the gold.
+    """Return findings in the classes of the gold.
 
     One that may belong to several classes, or that tells no type, takes that of the mention with which it shares
     most, if it may; first and last names side by side become one where the gold does not part them.
@@ -142,7 +142,7 @@ def classify_findings(
 
 
 def select_disjoint(mentions: Iterable[Mention]) -> list[Mention]:
-    """Of mentions that overlap the longest, then the first."""
+    """Select the longest of mentions that overlap, then the first."""
     selected: list[Mention] = []
     for mention in sorted(mentions, key=lambda m: (m.start - m.end, m.start, m.name)):
         index = bisect_left(selected, mention.start, key=lambda m: m.start)
@@ -153,13 +153,13 @@ def select_disjoint(mentions: Iterable[Mention]) -> list[Mention]:
 
 
 def select_touching(place: Interval, cover: Sequence[Interval]) -> Sequence[Interval]:
-    """Those of ``cover``, which is sorted and disjoint, that share a character with a place."""
+    """Select those of ``cover``, which is sorted and disjoint, that share a character with a span."""
     first = bisect_right(cover, place[0], key=lambda c: c[1])
     return cover[first : bisect_left(cover, place[1], first, key=lambda c: c[0])]
 
 
 def has_uncovered(text: str, places: Iterable[Interval], cover: Sequence[Interval]) -> bool:
-    """Whether a letter or digit of any of the places is not covered; ``cover`` is sorted and disjoint."""
+    """Whether a letter or digit of any of the spans is not covered; ``cover`` is sorted and disjoint."""
     return any(
         text[i].isalnum()
         for place in places
@@ -178,7 +178,7 @@ class Tally:
 
     @classmethod
     def empty(cls, names: Names) -> Tally:
-        """No counts."""
+        """Return a tally without counts."""
         size = names.any + 1
         return cls(
             {level: np.zeros((size, 4), np.int64) for level in LEVELS},
@@ -308,7 +308,7 @@ def _count_entities(
 
 
 def group_referents(text: str, gold: Iterable[Mention]) -> dict[tuple[str, str], list[Mention]]:
-    """The mentions of each referent: by its id, else by class and folded text."""
+    """Group mentions by referent: by its id, else by class and folded text."""
     out: dict[tuple[str, str], list[Mention]] = {}
     for mention in gold:
         key = (

@@ -1,4 +1,4 @@
-"""The measures that a whole evaluation runs, in one table: what each needs, and how it is called."""
+"""The measures of a whole evaluation in one table: what each needs, and how it is called."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NEEDS: Mapping[str, str] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """What measures are taken of; what is not at hand is None.
+    """The inputs of measures; those that are missing are None.
 
     Attributes:
         pairs: the texts before and after.
@@ -193,7 +193,7 @@ MEASURES: Mapping[str, Measure] = MappingProxyType(
 
 
 def match_gold(pairs: Pairs, records: Iterable[Record]) -> tuple[Record, ...]:
-    """The record of each original text, found by the text itself.
+    """Return the record of each original, matched by the text itself.
 
     Raises:
         DataError: an original has no record.

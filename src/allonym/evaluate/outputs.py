@@ -1,4 +1,4 @@
-"""What of the originals' direct identifiers shows up in what a model has written (P2 section 5.3).
+"""Direct identifiers of the originals that occur in the outputs of a model (P2 section 5.3).
 
 P2 had people read 400 outputs of its model and found none. Here the identifiers of the originals are found by a policy,
 or given as plans or lists, and looked for in the outputs.
@@ -34,7 +34,7 @@ Named = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """An identifier that stands in an output: the output's number from 0, its label, and its surface, hidden."""
+    """An identifier that occurs in an output: the output's number from 0, its label, and its surface, hidden."""
 
     output: int
     label: str
@@ -43,7 +43,7 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class OutputLeaks(Serialisable):
-    """How much of what identifies is in the outputs; 0 is wanted.
+    """The share of outputs and identifiers that leak; 0 is best.
 
     Attributes:
         outputs: share of the outputs that hold a direct identifier; Wilson's interval.
@@ -71,7 +71,7 @@ def output_leaks(
     seed: int = 0,
     advance: Callable[[int, int], None] | None = None,
 ) -> OutputLeaks:
-    """Look for the originals' direct identifiers in a model's outputs.
+    """Search the outputs of a model for direct identifiers of the originals.
 
     An identifier shows up where its surface stands in an output as whole words, with the same capitals where it has
     any. Of a person, so does each part of the name of three letters or more that stands beside no name in the original.
@@ -130,7 +130,7 @@ def output_leaks(
 def _find_direct(
     text: str, placed: Sequence[Span] | None, names: Sequence[Named] | None, policy: str | Policy
 ) -> dict[Named, tuple[str, ...]]:
-    """Direct identifiers of a text: to the forms by which each of them is known."""
+    """Map the direct identifiers of a text to the forms of each."""
     taxonomy: Taxonomy = TAXONOMY
     if names is not None:
         spans = [(label, surface) for label, surface in names if surface.strip()]
@@ -165,7 +165,7 @@ def _contains_form(forms: Sequence[str], output: str) -> bool:
 
 
 def _estimate_rate(cells: Any, seed: int) -> Estimate:
-    """Share of identifiers that show up, from (texts, 2): how many there were, and how many of them did."""
+    """Estimate the share of identifiers that occur, from (texts, 2): their number, and the number that occur."""
     if not cells.size or not cells[:, 0].sum():
         return none("no direct identifier")
 

@@ -1,4 +1,4 @@
-"""What people make of anonymised texts: P3's motivated intruder test (3.1.3.2, 3.2.3, Tables 3 to 8), analysed.
+"""Judgements of anonymised texts by people: P3's motivated intruder test (3.1.3.2, 3.2.3, Tables 3 to 8).
 
 Judgements by a language model that was given the same task go the same way.
 """
@@ -27,7 +27,8 @@ __all__ = ["CUT", "Judgement", "PeopleStudy", "Truth", "people_study", "read_des
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """Whom a text is about: its id, the name (hidden from ``repr``) and the fame class (empty: none)."""
+    """The true subject of a text: the text's id, the subject's name (hidden from ``repr``) and fame class (empty:
+    none)."""
 
     text: str
     subject: str = field(repr=False)
@@ -36,7 +37,7 @@ class Truth:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What one judge said about one text."""
+    """The answer of one judge about one text."""
 
     text: str
     judge: str
@@ -45,7 +46,7 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class PeopleStudy(Serialisable):
-    """The outcome of a judging task.
+    """The result of a judging task.
 
     Attributes:
         results: the table of all intruders; a text's similarity is the mean over its judgements, cut afterwards (P3).
@@ -94,7 +95,7 @@ class PeopleStudy(Serialisable):
 
     @property
     def terms(self) -> dict[str, object]:
-        """All n-grams, which are words of people."""
+        """All n-grams; they are words that people wrote."""
         return {name: getattr(self, name) for name in ("revealed", "kept", "revealed_all", "kept_all")}
 
 
@@ -108,7 +109,7 @@ def people_study(
     intruder: str = "people",
     seed: int = 0,
 ) -> PeopleStudy:
-    """Rates, agreement and reasons of judgements.
+    """Compute rates, agreement and reasons of judgements.
 
     A judgement's similarity is that of its first guess with the true name; without a guess it is 0. A text's is the
     mean over its judgements, and the text counts as identified where that reaches ``cut``. Whether a single judgement
@@ -193,7 +194,7 @@ def people_study(
 
 
 def read_judgements(sheets: Sheets, answers: Sequence[Given]) -> tuple[list[Truth], list[Judgement]]:
-    """The truths of a judging study, and its answers as judgements.
+    """Return the truths of a judging study, and its answers as judgements.
 
     Raises:
         DataError: the study has another task.
@@ -210,7 +211,7 @@ def read_judgements(sheets: Sheets, answers: Sequence[Given]) -> tuple[list[Trut
 
 
 def read_descriptions(sheets: Sheets, answers: Sequence[Given], *, least: int = 0) -> list[dict[str, object]]:
-    """The descriptions of a collection as records of a corpus: id, text, subject, group.
+    """Return the descriptions of a collection as records of a corpus: id, text, subject, group.
 
     Args:
         sheets: the study.
@@ -240,7 +241,7 @@ def _read_first(values: Sequence[float]) -> float:
 
 
 def _read_knowledge(judgement: Judgement) -> str:
-    """What a judge who did not find the person learnt all the same."""
+    """Return what a judge learnt who did not find the person."""
     return judgement.answer.knowledge or judgement.answer.reason
 
 

@@ -1,4 +1,4 @@
-"""Findings and anonymised texts from files, brought to the texts of a gold standard: by id, or else by order."""
+"""Findings and anonymised texts from files, matched with the texts of a gold standard by id, or else by order."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["read_anonymised", "read_findings", "read_plans"]
 
 
 def read_findings(path: Path | str, gold: Sequence[Record], format: str | None = None) -> list[list[Span]]:
-    """The spans of a second annotated file of the same texts, or the masked places of TAB's own output.
+    """Read the spans of a second annotated file of the same texts, or the masked spans of TAB's own output.
 
     Args:
         path: a corpus that :func:`allonym.train.records.read_records` reads; or JSON ``{id: [[start, end], ...]}``, as
@@ -45,7 +45,7 @@ def read_findings(path: Path | str, gold: Sequence[Record], format: str | None =
 def read_anonymised(
     path: Path | str, gold: Sequence[Record], fields: Sequence[str] = (), format: str | None = None
 ) -> list[str]:
-    """The anonymised texts of a file or folder of any format that allonym reads.
+    """Read the anonymised texts of a file or folder of any format that allonym reads.
 
     Args:
         path: the file or folder.
@@ -66,7 +66,7 @@ def read_anonymised(
 
 
 def read_plans(path: Path | str, texts: Sequence[str]) -> list[list[Span]]:
-    """What the plans of a JSON lines file (``allonym anonymize --plans``, ``allonym swap --plan``) replace.
+    """Read what the plans of a JSON lines file (``allonym anonymize --plans``, ``allonym swap --plan``) replace.
 
     A plan is bound to a digest of its text, so that neither order nor ids matter.
 
@@ -108,7 +108,7 @@ def _place_masks(masks: Mapping[str, list[Any]], gold: Sequence[Record], path: P
 
 
 def _match_order(ids: Sequence[str], names: Sequence[str], where: str) -> list[int]:
-    """Where the partner of each wanted record is: by id where all ids are there and differ, else by order."""
+    """Return the index of each record's partner: by id where all ids exist and differ, else by order."""
     index_of = {id: i for i, id in enumerate(names)}
     if len(index_of) == len(names) and len(set(ids)) == len(ids) and all(id in index_of for id in ids):
         return [index_of[id] for id in ids]

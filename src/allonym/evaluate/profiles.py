@@ -1,4 +1,4 @@
-"""What people are asked to describe (P3 3.1.3.1): pools of named people, and profiles of people who do not exist."""
+"""Subjects for descriptions (P3 3.1.3.1): pools of named people, and profiles of fictitious ones."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Subject:
 def fictitious_people(
     n: int, *, seed: int = 0, origin: str = "english", knowledge: KnowledgeBase | None = None
 ) -> list[Subject]:
-    """Profiles of people who do not exist: full name, relationship, job, age and country of residence, as in P3.
+    """Make profiles of fictitious people: full name, relationship, job, age and country of residence, as in P3.
 
     Args:
         n: how many; no two share a first or a family name.
@@ -80,7 +80,7 @@ def fictitious_people(
 
 
 def read_subjects(path: Path) -> list[Subject]:
-    """A pool of people from a CSV file: columns ``group`` and ``name``, maybe ``link``; others are facts.
+    """Read a pool of people from a CSV file: columns ``group`` and ``name``, optionally ``link``; others are facts.
 
     Raises:
         UsageError: the file cannot be read.
@@ -111,7 +111,7 @@ def read_subjects(path: Path) -> list[Subject]:
 
 
 def deal_items(items: int, sizes: Sequence[int], rng: Random) -> list[list[int]]:
-    """Hands of different items each, so that no item is dealt more than once more often than any other.
+    """Deal hands of different items, so that no item is dealt more than once more often than any other.
 
     Args:
         items: how many there are.

@@ -1,4 +1,4 @@
-"""Reading an original corpus and an anonymised version of it, document by document.
+"""Reads an original corpus and an anonymised version of it, document by document.
 
 Documents of files go together by the id of their records, else by their place; documents of folders by their file's
 relative path. Nothing is guessed: what has no partner is an error that says where.
@@ -46,7 +46,7 @@ class Pairs:
         return f"Pairs({len(self)})"
 
     def labels(self, key: str) -> list[str]:
-        """Each pair's value of a metadata field, by its name, as ``lower_case_words``, or as a dotted path.
+        """Return each pair's value of a metadata field, by its name, as ``lower_case_words``, or by a dotted path.
 
         Raises:
             UsageError: no record has this field; the message says the nearest.
@@ -76,7 +76,7 @@ def read_pairs(
     format: str | None = None,
     metadata: str | Path | None = None,
 ) -> Pairs:
-    """An original corpus and an anonymised version of it.
+    """Read an original corpus and an anonymised version of it.
 
     Args:
         original: a file or folder of any format that allonym reads.
@@ -112,7 +112,7 @@ def read_pairs(
 
 
 def value_of(meta: Mapping[str, object], key: str) -> str:
-    """A record's metadata, by key as it is, as ``lower_case_words``, or as a dotted path; empty where it has none."""
+    """Return a record's metadata by its key, as ``lower_case_words``, or by a dotted path; empty where it has none."""
     value = find_field(meta, key)
     if value is None and "." in key:
         value = meta.get(key.rpartition(".")[2])
@@ -128,12 +128,12 @@ def _list_fields(fields: Fields) -> tuple[str, ...]:
 
 
 def _join_text(document: Document) -> str:
-    """All parts of a document as lines, without the names of fields in front of them."""
+    """Return all parts of a document as lines, without names of fields in front of them."""
     return document.text if document.turns else "\n".join(document.part_texts())
 
 
 def _read_documents(source: str | Path, fields: tuple[str, ...], format: str | None) -> dict[str, Document]:
-    """The documents by what names them, in their order."""
+    """Return the documents by their names, in order."""
     items, folder = list_items(source, _NOWHERE if Path(source).is_dir() else "-", format)
     documents: dict[str, Document] = {}
     for item in items:
@@ -153,7 +153,7 @@ def _read_documents(source: str | Path, fields: tuple[str, ...], format: str | N
 
 
 def _read_file(path: Path, fields: tuple[str, ...], format: str | None, name: str) -> Iterator[tuple[str, Document]]:
-    """The documents of a file with their id or number; without a name where the file is one document."""
+    """Yield the documents of a file with their id or number; without a name where the file is one document."""
     documents = list(read_documents(path, fields=fields, format=format, named=False))
     if not fields and documents and all(isinstance(d.meta.get(_TEXT), str) for d in documents):
         documents = [_with_text(d, str(d.meta[_TEXT])) for d in documents]
@@ -172,7 +172,7 @@ def _read_file(path: Path, fields: tuple[str, ...], format: str | None, name: st
 
 
 def _read_field_beside(documents: Mapping[str, Document], fields: tuple[str, ...]) -> dict[str, Document] | None:
-    """The same records with the text of another field, where that is one plain field that all of them have."""
+    """Return the same records with the text of another field, if that is one plain field that all of them have."""
     texts = [d.meta.get(fields[0]) for d in documents.values()] if len(fields) == 1 else []
     strings = [text for text in texts if isinstance(text, str)]
     if len(strings) < len(documents) or not any(text.strip() for text in strings):
@@ -185,7 +185,7 @@ def _with_text(document: Document, text: str) -> Document:
 
 
 def _find_repeated(values: Sequence[str]) -> list[int]:
-    """The numbers, from 1, of values that stood there before."""
+    """Return the numbers, from 1, of values that occur earlier."""
     earlier: set[str] = set()
     out = []
     for i, value in enumerate(values, 1):
@@ -198,7 +198,7 @@ def _find_repeated(values: Sequence[str]) -> list[int]:
 def _pair_documents(
     first: Mapping[str, Document], second: Mapping[str, Document], first_name: str, second_name: str
 ) -> list[Document]:
-    """The second documents in the order of the first.
+    """Return the second documents in the order of the first.
 
     Raises:
         DataError: some have no partner.

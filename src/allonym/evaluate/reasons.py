@@ -1,4 +1,4 @@
-"""What people said gave a person away: the most frequent 1- to 3-grams of their reasons (P3 Tables 5, 6 and 8).
+"""Reasons that people gave for an identification: their most frequent 1- to 3-grams (P3 Tables 5, 6 and 8).
 
 As P3 has it: stop words are taken out before n-grams are formed, so that "in line to the throne" gives ``line_throne``;
 small letters, no apostrophes (``womens_rights``), nothing is stemmed. P3 does not name its list of stop words; this is
@@ -33,13 +33,13 @@ Terms = tuple[tuple[str, int], ...]
 
 
 def list_words(text: str) -> list[str]:
-    """The words of a reason in small letters, without apostrophes and stop words."""
+    """List the words of a reason in small letters, without apostrophes and stop words."""
     flat = text.casefold().replace("'", "").replace("’", "")
     return [w for w in _WORD.findall(flat) if w not in STOP_WORDS]
 
 
 def select_top_terms(texts: Iterable[str], top: int = 10) -> Terms:
-    """The most frequent n-grams of 1 to 3 words; of equal ones the shorter, then the first by the alphabet.
+    """Select the most frequent n-grams of 1 to 3 words; of equal ones the shorter, then the first by the alphabet.
 
     Args:
         texts: reasons; n-grams do not reach from one into the next.

@@ -64,7 +64,7 @@ class Form:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What one reviewer found in one conversation.
+    """The findings of one reviewer in one conversation.
 
     Attributes:
         id, stratum: the conversation's.
@@ -87,7 +87,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Stratum(Serialisable):
-    """What the red team found in the conversations of a stratum; shares with Wilson's interval.
+    """The findings of the red team in the conversations of a stratum; shares with Wilson's interval.
 
     Attributes:
         name: the stratum; ``Total`` for all.
@@ -140,7 +140,7 @@ class RedTeam(Serialisable):
 
 
 def red_team_sample(conversations: Sequence[Marked], n: int = 200, *, by: str = "", seed: int = 0) -> tuple[Form, ...]:
-    """A sample for the red team: ``n`` conversations, of each stratum as many as its share (largest remainder).
+    """Draw a sample for the red team: ``n`` conversations, proportional to the strata (largest remainder).
 
     Each stratum gets one at least where ``n`` allows that. The order is drawn, too, so that reviewers who stop early
     leave a sample of all strata.
@@ -176,7 +176,7 @@ def red_team_sample(conversations: Sequence[Marked], n: int = 200, *, by: str = 
 
 
 def write_forms(forms: Sequence[Form], kind: str = "md") -> str:
-    """Forms to fill in: one Markdown document, or JSON Lines or CSV with a record for each.
+    """Write forms to fill in: one Markdown document, or JSON Lines or CSV with a record for each.
 
     Raises:
         UnknownNameError: no such kind.
@@ -209,7 +209,7 @@ def write_forms(forms: Sequence[Form], kind: str = "md") -> str:
 
 
 def read_forms(data: str, kind: str = "md", where: str = "") -> tuple[Finding, ...]:
-    """The findings in filled forms. Several reviewers' forms may stand behind each other.
+    """Read the findings in filled forms. Forms of several reviewers may follow one another.
 
     Args:
         data: what :func:`write_forms` wrote, filled in.
@@ -229,7 +229,8 @@ def read_forms(data: str, kind: str = "md", where: str = "") -> tuple[Finding, .
 
 
 def red_team_summary(findings: Sequence[Finding]) -> RedTeam:
-    """What the red team found: P2's 181 of 200 and 0 identified, with Wilson's intervals, and by stratum.
+    """Summarise the red team's findings with Wilson's intervals, in all and by stratum (P2: 181 of 200 clean, 0
+    identified).
 
     A conversation with several reviewers counts with the worst that any of them found. Those that nobody has filled in
     do not count; they are told.
@@ -280,7 +281,7 @@ def _summarise_stratum(name: str, conversations: Sequence[Sequence[Finding]]) ->
 
 
 def _allocate_sample(sizes: Mapping[str, int], n: int) -> dict[str, int]:
-    """Of each stratum its share of ``n``, by largest remainder, and one at least where possible."""
+    """Allocate ``n`` to the strata in proportion, by largest remainder, with at least one each where possible."""
     total = sum(sizes.values())
     exact = {name: n * size / total for name, size in sizes.items()}
     out = {name: int(value) for name, value in exact.items()}

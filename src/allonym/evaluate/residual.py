@@ -1,4 +1,4 @@
-"""Residual risk of a corpus (P2, sections 4.3 and 4.4): Table 4, its criterion, and whether its assumption holds.
+"""Residual risk of a corpus (P2, sections 4.3 and 4.4): Table 4, its criterion, and a test of its assumption.
 
 P2 calls anonymisation successful where mean + SD of the conversations' scores is below 5, and reads that as a share of
 at most 16 % above 5, for it takes the scores to be normal. They are counts with many zeros, so that is tested here, and
@@ -86,7 +86,7 @@ class Row(Serialisable):
 
 @dataclass(frozen=True, slots=True)
 class Missed(Serialisable):
-    """How often a type was missed: things, their mentions, conversations with it, and what it adds to all scores."""
+    """How often a type was missed: items, their mentions, conversations with it, and its contribution to all scores."""
 
     tag: str
     items: int
@@ -171,7 +171,7 @@ def residual_risk(
     seed: int = 0,
     advance: Callable[[int, int], None] | None = None,
 ) -> ResidualRisk:
-    """Score annotated conversations and sum them up as P2's Table 4 does.
+    """Score annotated conversations and summarise them as P2's Table 4 does.
 
     Args:
         conversations: anonymised, with marks of what was missed; those without marks count with 0.
@@ -206,7 +206,7 @@ def residual_risk(
 
 
 def read_groups(conversations: Sequence[Marked], by: str) -> list[str]:
-    """The group of each conversation: its value of a metadata field, as text.
+    """Return the group of each conversation: its value of a metadata field, as text.
 
     Raises:
         UnknownNameError: ``by`` is not empty, and no conversation has the field.
@@ -246,7 +246,7 @@ def _make_row(name: str, scored: Sequence[Scored], limit: float, seed: int) -> R
 
 
 def measure_normality(values: Sequence[float], limit: float = LIMIT) -> Normality:
-    """Whether values can be normally distributed, and what share above ``limit`` that would imply.
+    """Test whether values can be normally distributed, and compute the share above ``limit`` that this would imply.
 
     Shapiro and Wilk 1965 (doi:10.1093/biomet/52.3-4.591) up to 5,000 values; D'Agostino and Pearson 1973
     (doi:10.1093/biomet/60.3.613) above.
@@ -288,7 +288,7 @@ def _count_types(scored: Sequence[Scored]) -> tuple[Missed, ...]:
 def _score_other_reading(
     conversations: Sequence[Marked], scored: Sequence[Scored], scoring: Scoring, proposals: str, seed: int
 ) -> tuple[str, Estimate] | None:
-    """The criterion by the other reading of a partly missed e-mail address, where any score changes by it."""
+    """Return the criterion by the other reading of a partly missed e-mail address, if any score changes by it."""
     name = next(n for n in EMAIL_PARTIAL if n != scoring.email_partial)
     reading = Scoring(name, scoring.own)
     again = [
@@ -304,7 +304,7 @@ def _score_other_reading(
 
 
 def _compute_sd(values: NDArray[np.float64]) -> float:
-    """The standard deviation with n - 1; 0 where all are the same, without what rounding leaves."""
+    """Return the standard deviation with n - 1; exactly 0 where all values are equal."""
     return 0.0 if values.min() == values.max() else math.sqrt(float(values.var(ddof=1)))
 
 

@@ -1,4 +1,4 @@
-"""Writing a text with some of its words generalised or gone, so that it still reads as sentences.
+"""Rewrites a text with some of its words generalised or removed, so that it still reads as sentences.
 
 Neighbours that were changed become one edit; what says the same twice says it once; a word that goes takes its space
 with it, and an article before it follows the next word. A placeholder for a pronoun becomes ``they``, ``them`` or
@@ -37,7 +37,8 @@ _INSIDE = frozenset({"NOUN", "PROPN", "ADJ", "NUM"})
 
 
 def soften_words(words: Sequence[Word], originals_at: Mapping[int, str] = _NOTHING) -> dict[int, str]:
-    """Word to what stands for it: pronouns' placeholders as forms of ``they``, and the verbs that follow them.
+    """Map words to their replacements: placeholders of pronouns become forms of ``they``, and the verbs after them
+    agree.
 
     Args:
         words: of the anonymised text.
@@ -65,7 +66,8 @@ def soften_words(words: Sequence[Word], originals_at: Mapping[int, str] = _NOTHI
 
 
 def _name_plainly(words: Sequence[Word], i: int, original: str) -> str | None:
-    """A general word for a placeholder that says no more: ``a professional``, ``a person``, ``several children``."""
+    """Return a general word for a placeholder that adds nothing: ``a professional``, ``a person``, ``several
+    children``."""
     word = words[i]
     after = words[i + 1] if i + 1 < len(words) else None
     head = after is None or (after.label is None and after.part not in _NOMINAL)
@@ -144,7 +146,7 @@ def _starts_sentence(words: Sequence[Word], i: int) -> bool:
 
 
 def make_edits(text: str, words: Sequence[Word], new_words: Mapping[int, str], agreed: frozenset[int]) -> list[Edit]:
-    """The edits that put ``new_words`` in place of words; empty strings remove them.
+    """Return the edits that replace words by ``new_words``; empty strings remove them.
 
     Args:
         text: what the words stand in.
@@ -197,7 +199,7 @@ def make_edits(text: str, words: Sequence[Word], new_words: Mapping[int, str], a
 
 
 def _fit_article(text: str, start: int, low: int, new: str) -> list[Edit]:
-    """The edit that makes an indefinite article before ``start`` fit; none where it does."""
+    """Return the edit that makes an indefinite article before ``start`` fit; none if it fits."""
     place = article(text, start, low)
     if place is None:
         return []
@@ -211,7 +213,7 @@ def _is_single(run: Sequence[int], words: Sequence[Word], agreed: frozenset[int]
 
 
 def _join_once(words: Sequence[str]) -> str:
-    """What is left to say, each thing once."""
+    """Join words, each once."""
     out = [word for word in dict.fromkeys(words) if word]
     if len(out) > 1 and out[-1] in ("thing", "things", "person", "people"):
         return " ".join([*out[:-2], out[-1]]) if out[-2] in ("thing", "things") else " ".join(out)
@@ -219,7 +221,7 @@ def _join_once(words: Sequence[str]) -> str:
 
 
 def _remove_run(text: str, words: Sequence[Word], run: Sequence[int], low: int, high: int) -> tuple[int, int, str]:
-    """Where what is removed begins and ends, and what takes its place: the next word, where an article waits for it."""
+    """Return the start and end of a removal, and its replacement: the next word, if an article must fit it."""
     start, end = words[run[0]].start, words[run[-1]].end
     after = words[run[-1] + 1] if run[-1] + 1 < len(words) else None
     if (

@@ -1,4 +1,4 @@
-"""Residual risk of one conversation (P2, section 4.2): what was missed, each thing once, and the sum of its scores.
+"""Residual risk of one conversation (P2, section 4.2): the items that were missed, and the sum of their scores.
 
 How halves are rounded, and where P2 says two things:
 
@@ -39,7 +39,7 @@ _LEAST_ALIKE = 6  # letters from which on two spellings that sound the same are 
 
 @dataclass(frozen=True, slots=True)
 class Scoring(Serialisable):
-    """How much each type counts.
+    """The score of each type.
 
     Attributes:
         email_partial: ``text`` or ``table``, see the module.
@@ -65,7 +65,7 @@ class Scoring(Serialisable):
         object.__setattr__(self, "own", MappingProxyType(dict(sorted(canonical.items()))))
 
     def of(self, tag: str) -> int:
-        """The score of a tag without ``MISSED_``, 0 to 5.
+        """Return the score of a tag without ``MISSED_``, 0 to 5.
 
         >>> [Scoring().of(t) for t in ("PERSON_NAME", "PERSON_NAME_PARTIAL", "EMAIL", "EMAIL_PARTIAL", "PRODUCT")]
         [5, 3, 4, 1, 0]
@@ -84,7 +84,7 @@ class Scoring(Serialisable):
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One thing that was missed, with all its mentions.
+    """One item that was missed, with all its mentions.
 
     Attributes:
         tag: of the mention with the highest score, without ``MISSED_``.
@@ -126,7 +126,7 @@ class Scored(Serialisable):
 
     @property
     def mentions(self) -> int:
-        """How many mentions its items have."""
+        """Number of mentions of all items."""
         return sum(len(item.marks) for item in self.items)
 
     @property
@@ -135,7 +135,7 @@ class Scored(Serialisable):
 
 
 def score_conversation(marked: Marked, scoring: Scoring | None = None, *, proposals: str = "refuse") -> Scored:
-    """The residual risk of a conversation: scores of the things that were missed, each thing once.
+    """Return the residual risk of a conversation: the scores of the items that were missed, each once.
 
     Marks are one thing where annotators gave them one ``item``, or where :mod:`allonym.link` takes them for one
     referent: case, titles, possessives, name parts, letters spelled one by one and spellings that sound the same do not
@@ -174,7 +174,7 @@ def score_conversation(marked: Marked, scoring: Scoring | None = None, *, propos
 
 
 def _group_things(marked: Marked, marks: Sequence[Mark]) -> list[list[Mark]]:
-    """The marks of each thing."""
+    """Group marks by the item that they are mentions of."""
     if not marks:
         return []
     spans = [Span(m.start, m.end, m.label) for m in marks]
@@ -198,7 +198,8 @@ def _group_things(marked: Marked, marks: Sequence[Mark]) -> list[list[Mark]]:
 
 
 def _apply_items(groups: list[list[Mark]]) -> list[list[Mark]]:
-    """With what annotators said: marks with one item are one thing, and those with another are another."""
+    """Apply the items that annotators gave: marks with the same item belong together, those with different items do
+    not."""
     named: dict[str, list[Mark]] = {}
     rest = []
     for group in groups:
@@ -215,7 +216,7 @@ def _apply_items(groups: list[list[Mark]]) -> list[list[Mark]]:
 
 
 def _are_alike(first: str, second: str) -> bool:
-    """Whether two plain names differ in blanks and signs only, or in one letter that does not change the sound."""
+    """Whether two plain names differ only in spaces and signs, or in one letter that does not change the sound."""
     a, b = characters(first), characters(second)
     if a == b:
         return True

@@ -1,4 +1,4 @@
-"""The two tasks that people do in a study (P3 3.1.3.1 and 3.1.3.2): who gets what, the key that stays at home, answers.
+"""The two tasks of a study (P3 3.1.3.1 and 3.1.3.2): the assignment of items, the key, which stays secret, and answers.
 
 A page names texts and people by tokens only. What a token stands for is in the study's key, which no page holds.
 """
@@ -31,7 +31,7 @@ _SAID = {"yes": True, "no": False}
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What a token stands for.
+    """The meaning of a token.
 
     Attributes:
         token: its name on pages.
@@ -53,7 +53,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Sheets:
-    """A study: its pages, and what their tokens stand for.
+    """A study: its pages, and the meaning of their tokens.
 
     Attributes:
         task: ``collect`` or ``judge``.
@@ -68,7 +68,7 @@ class Sheets:
     pages: tuple[tuple[str, ...], ...]
 
     def to_key(self) -> str:
-        """The key as JSON: all but the texts. Whoever has it knows the truth: keep it from judges."""
+        """Return the key as JSON: everything but the texts. It reveals the truth: keep it from judges."""
         entries = [
             {"token": e.token, "id": e.id, "subject": e.subject, "group": e.group, "facts": dict(e.facts)}
             for e in self.entries.values()
@@ -79,7 +79,7 @@ class Sheets:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """One answer: whose, about what, and what was said. Hidden from ``repr`` but for the token."""
+    """One answer: its author, its item, and its content. Hidden from ``repr`` but for the token."""
 
     token: str
     page: int
@@ -182,7 +182,7 @@ def make_collection_sheets(subjects: Sequence[Subject], writers: int, *, each: i
 
 
 def read_key(path: Path) -> Sheets:
-    """A study's key.
+    """Read the key of a study.
 
     Raises:
         UsageError: the file cannot be read.
@@ -205,7 +205,7 @@ def read_key(path: Path) -> Sheets:
 
 
 def read_answers(paths: Iterable[Path], sheets: Sheets) -> list[Given]:
-    """The answers that pages saved, as JSON or as CSV; what was left empty is left out.
+    """Read the answers that pages saved, as JSON or CSV; empty ones are left out.
 
     Args:
         paths: files, one or more answers each.

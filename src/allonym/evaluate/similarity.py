@@ -1,4 +1,4 @@
-"""How much of the meaning is left: cosine similarity of a text's vectors before and after."""
+"""Semantic similarity: cosine similarity of a text's vectors before and after."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ def measure_similarities(
     threads: int = 1,
     advance: Callable[[int, int], None] | None = None,
 ) -> tuple[list[float], list[float]]:
-    """Per text the cosine with its own anonymised version, and with that of the next text; NaN without words.
+    """Return for each text the cosine with its own anonymised version and with that of the next text; NaN without
+    words.
 
     Args:
         original, anonymised: the same texts in the same order.
@@ -84,14 +85,15 @@ def similarity(
     threads: int = 1,
     advance: Callable[[int, int], None] | None = None,
 ) -> Similarity:
-    """Semantic similarity of texts and their anonymised versions; arguments as of :func:`measure_similarities`."""
+    """Measure the semantic similarity of texts and their anonymised versions; arguments as of
+    :func:`measure_similarities`."""
     return summarise_similarities(
         *measure_similarities(original, anonymised, encode=encode, threads=threads, advance=advance)
     )
 
 
 def summarise_similarities(similar: Sequence[float], unrelated: Sequence[float]) -> Similarity:
-    """The means of :func:`measure_similarities`."""
+    """Return the means of :func:`measure_similarities`."""
     return Similarity(*(average(numbers) if (numbers := [v for v in values if v == v]) else
                         none("no text has words" if values is similar else "no other text", len(values))
                         for values in (similar, unrelated)))  # fmt: skip

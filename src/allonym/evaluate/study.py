@@ -1,4 +1,4 @@
-"""A whole evaluation: every measure that the inputs allow, and several anonymised versions side by side.
+"""A whole evaluation: every measure that the inputs allow, of one or several anonymised versions.
 
 A measure that cannot be taken is left out with its reason, and never becomes a number. Finished measures can be kept in
 a folder, so that an interrupted evaluation goes on; the folder holds numbers, never texts.
@@ -28,7 +28,7 @@ Key = str | Sequence[str]
 
 @dataclass(frozen=True, slots=True)
 class Evaluation(Serialisable):
-    """What :func:`evaluate` measures.
+    """The result of :func:`evaluate`.
 
     Attributes:
         texts: pairs.
@@ -48,7 +48,7 @@ class Evaluation(Serialisable):
 
     @property
     def headlines(self) -> list[dict[str, Any]]:
-        """The few numbers that stand for all, see :data:`allonym.evaluate.headlines.HEADLINES`."""
+        """The headlines of the measures, see :data:`allonym.evaluate.headlines.HEADLINES`."""
         return list_headlines(self.measures)
 
     @property
@@ -60,7 +60,7 @@ class Evaluation(Serialisable):
 
 @dataclass(frozen=True, slots=True)
 class Comparison(Serialisable):
-    """What :func:`compare` measures: an evaluation of each version, by the version's name.
+    """The result of :func:`compare`: an evaluation of each version, by the version's name.
 
     Attributes:
         versions: in the order given.

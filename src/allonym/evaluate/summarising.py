@@ -1,4 +1,4 @@
-"""An extractive summariser that learns which sentences to take, and how far its summaries are like the references.
+"""An extractive summariser that learns which sentences to select, and the similarity of summaries to references.
 
 Sentences are learnt from that raise ROUGE-1 + ROUGE-2 of a summary most (the greedy choice of Nallapati et al. 2017,
 arXiv:1611.04230, section 3); a logistic regression on words and place of a sentence, or on its vector of the embedded
@@ -42,7 +42,7 @@ _Counts = Counter[Any]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Read:
-    """A text in sentences, with what each of them is known by.
+    """A text in sentences, with the features of each.
 
     Attributes:
         sentences: those of four words or more, in order.
@@ -62,7 +62,7 @@ class Read:
 
 
 def read_text(text: str, *, model: str = "linear") -> Read:
-    """A text cut into sentences; at line ends too, since a turn of a conversation is one.
+    """Split a text into sentences, and at line ends, since a turn of a conversation is a sentence.
 
     >>> read("Ann will write to the board. No. Then we shall all meet again.")
     Read(2 sentences)
@@ -105,7 +105,7 @@ def _describe_sentences(sentences: Sequence[str], words: Sequence[tuple[str, ...
 
 
 class Summariser:
-    """What picks sentences after having seen texts with summaries.
+    """Selects sentences after learning from texts with summaries.
 
     Args:
         model: ``linear`` (words and place) or ``encoder`` (vectors and place).
@@ -121,7 +121,7 @@ class Summariser:
         """Words of a summary: the mean of the references' first ones."""
 
     def fit(self, texts: Sequence[Read], best: Sequence[Sequence[int]], length: int) -> Summariser:
-        """Learn from texts and the sentences to take of each (see :func:`select_best_sentences`)."""
+        """Learn from texts and the sentences to select of each (see :func:`select_best_sentences`)."""
         self.length = length
         rng = np.random.default_rng(self._seed)
         chosen: list[list[int]] = []
@@ -136,8 +136,8 @@ class Summariser:
         return self
 
     def summarise(self, text: Read) -> str:
-        """The best sentences, as many as make a summary, in the order of the text; the first ones where nothing was
-        learnt."""
+        """Return the best sentences, as many as make a summary, in the order of the text; the first ones where
+        nothing was learnt."""
         n = len(text.sentences)
         if not n:
             return ""
@@ -160,7 +160,8 @@ class Summariser:
 
 
 def select_best_sentences(text: Read, references: Sequence[str], length: int) -> list[int]:
-    """The sentences that greedily raise ROUGE-1 + ROUGE-2 most, until none does or a summary is long enough."""
+    """Select the sentences that greedily raise ROUGE-1 + ROUGE-2 most, until none does or the summary is long
+    enough."""
     reference_grams = [_count_grams(tuple(IDENTIFIER.findall(r.lower()))) for r in references]
     if not text.sentences or not any(words for words, _ in reference_grams):
         return []
@@ -181,7 +182,7 @@ def _count_grams(words: Sequence[str]) -> tuple[_Counts, _Counts]:
 def _select_greedily(
     grams: Sequence[tuple[_Counts, _Counts]], reference: tuple[_Counts, _Counts], length: int
 ) -> tuple[list[int], float]:
-    """Places taken, and the sum of the two F1."""
+    """Return the selected indices, and the sum of the two F1."""
     sizes = [tuple(g.total() for g in covered) for covered in grams]
     totals = tuple(w.total() for w in reference)
     selected: list[int] = []
@@ -189,12 +190,12 @@ def _select_greedily(
     both, size, score = [0, 0], [0, 0], 0.0
 
     def count_gain(i: int, k: int) -> int:
-        """What a sentence adds to the words, or pairs, that are in summary and reference."""
+        """Count what a sentence adds to the words, or pairs, that summary and reference share."""
         have, target = covered[k], reference[k]
         return sum(min(have[g] + c, target[g]) - min(have[g], target[g]) for g, c in grams[i][k].items() if g in target)
 
     def score_with(i: int) -> float:
-        """The score with one more sentence."""
+        """Return the score with one more sentence."""
         return sum(
             2 * (both[k] + count_gain(i, k)) / total if (total := size[k] + sizes[i][k] + totals[k]) else 0.0
             for k in (0, 1)
@@ -216,7 +217,7 @@ def _select_greedily(
 
 
 def _select_best(text: Read, scores: Any, length: int) -> list[int]:
-    """Places of the sentences to take, none much like another."""
+    """Return the indices of the best sentences, none of them similar to another."""
     selected: list[int] = []
     word_sets: list[set[str]] = []
     size = 0
@@ -233,12 +234,12 @@ def _select_best(text: Read, scores: Any, length: int) -> list[int]:
 
 
 def average_length(references: Sequence[Sequence[str]]) -> int:
-    """How long a summary is: the mean number of words of the first references."""
+    """Return the length of a summary: the mean number of words of the first references."""
     return max(1, round(average([len(IDENTIFIER.findall(r[0])) for r in references if r] or [1]).value))
 
 
 def measure_rouge(summary: str, references: Sequence[str]) -> tuple[float, float, float]:
-    """ROUGE-1, ROUGE-2 and ROUGE-L (F1, 0 to 1, with stems), each of the reference that it is best for."""
+    """Return ROUGE-1, ROUGE-2 and ROUGE-L (F1, 0 to 1, with stems), each the best over the references."""
     scored = [_load_scorer().score(reference, summary) for reference in references]
     rouge_1, rouge_2, rouge_l = (max((s[name].fmeasure for s in scored), default=0.0) for name in ROUGE)
     return rouge_1, rouge_2, rouge_l

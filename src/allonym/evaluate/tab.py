@@ -45,7 +45,7 @@ _SKIPPED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkRecall:
-    """Shares that are masked of what must be, 0 to 1: of entities, of their mentions, of their words."""
+    """Shares masked of what must be masked, 0 to 1: of entities, of their mentions, of their words."""
 
     entity: Estimate
     mention: Estimate
@@ -54,7 +54,7 @@ class BenchmarkRecall:
 
 @dataclass(frozen=True, slots=True)
 class TabScores(Serialisable):
-    """What the benchmark tells.
+    """The scores of the benchmark.
 
     Attributes:
         recall: ``direct``, ``quasi`` and ``all`` to the shares that are masked.
@@ -75,7 +75,7 @@ class TabScores(Serialisable):
 
 
 def unigram_bits(language: str = "en") -> Weights:
-    """Weights without a model: the bits of surprise of each word by its frequency, -log2 p (wordfreq).
+    """Return weights without a model: the surprisal of each word by its frequency, -log2 p (wordfreq), in bits.
 
     The benchmark takes -log p of a word that BERT predicts where it is masked, so it knows the context; this does not.
 
@@ -98,7 +98,7 @@ def unigram_bits(language: str = "en") -> Weights:
 
 
 def is_masked(text: str, place: Interval, cover: Sequence[Interval]) -> bool:
-    """Whether a mention is masked wholly but for what may be skipped; ``cover`` is sorted and disjoint."""
+    """Whether a mention is masked completely but for words that may be skipped; ``cover`` is sorted and disjoint."""
     gaps = list(subtract(place, select_touching(place, cover)))
     if not gaps:
         return True
@@ -113,7 +113,7 @@ def count_masked(
     findings: Iterable[Interval],
     weights: Weights,
 ) -> Any:
-    """What one text adds, ``(3 kinds, 3 units, 2)`` of masked and all, then masked words in four more columns.
+    """Count one text, ``(3 kinds, 3 units, 2)`` of masked and all, then masked words in four more columns.
 
     Returns:
         A flat array: the table, then for precision right and all, plain and weighted; ``(22,)``.
@@ -150,7 +150,7 @@ def count_masked(
 
 
 def _lie_within(places: Sequence[Interval], marked: Sequence[Interval]) -> Any:
-    """Which places lie wholly in one of the marked ones, which may overlap: bool ``(len(places),)``."""
+    """Return which spans lie completely in one of the marked ones, which may overlap: bool ``(len(places),)``."""
     order = sorted(marked)
     starts = [a for a, _ in order]
     furthest = np.maximum.accumulate([0, *(b for _, b in order)])
@@ -158,7 +158,7 @@ def _lie_within(places: Sequence[Interval], marked: Sequence[Interval]) -> Any:
 
 
 def estimate_scores(table: Any, draws: Draws, *, weights: str, kinds: str, entities: str) -> TabScores:
-    """The benchmark's figures from :func:`count_masked` of all texts, ``(n, 22)``."""
+    """Return the benchmark's scores from :func:`count_masked` of all texts, ``(n, 22)``."""
     sums = draws.sums(table)
     cells = sums[:, :18].reshape(-1, 3, 3, 2)
 
