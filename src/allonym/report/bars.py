@@ -15,7 +15,7 @@ _BAR, _GAP, _NAME, _BETWEEN = 17, 5, 24, 16
 
 
 def draw_bars(bars: Bars, ident: str) -> str:
-    """The picture of grouped bars; bars start at zero."""
+    """Draw grouped bars, which start at zero."""
     height = sum(_NAME + len(g.bars) * (_BAR + _GAP) + _BETWEEN for g in bars.groups)
     frame = Frame(640, height + 58, 6, 540, 6, 6 + height)
     values = [0.0, *(read_middle(b.value) for g in bars.groups for b in g.bars)]
@@ -53,7 +53,7 @@ def draw_bars(bars: Bars, ident: str) -> str:
 
 
 def describe_bars(bars: Bars) -> str:
-    """A sentence for readers who do not see the bars."""
+    """Describe the bars for readers who do not see them."""
     names = ", ".join(g.name for g in bars.groups)
     return f"{bars.description} Bars of {bars.axis.name} for {names}.".strip()
 

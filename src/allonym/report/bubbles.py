@@ -17,12 +17,12 @@ Box = tuple[float, float, float, float]
 
 
 def find_step(level: float) -> int:
-    """The step of darkness, 1 to 7, of a level between 0 and 1."""
+    """Return the step of darkness, 1 to 7, of a level between 0 and 1."""
     return 1 + min(LEVELS - 1, max(0, int(level * LEVELS))) if level == level else 1
 
 
 def draw_bubbles(bubbles: Bubbles, ident: str) -> str:
-    """The picture of a map. One scale serves both directions, so that distances compare."""
+    """Draw a map. One scale serves both directions, so that distances compare."""
     shown = [b for b in bubbles.bubbles if math.isfinite(b.x) and math.isfinite(b.y)]
     placed = _place_bubbles(shown)
     body = [

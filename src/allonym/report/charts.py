@@ -15,7 +15,7 @@ from allonym.stats import Estimate
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A picture's size, and where in it the plot lies."""
+    """The size of a picture, and the position of the plot in it."""
 
     width: int
     height: int
@@ -39,7 +39,7 @@ _ARROWS = {
 
 
 def draw_chart(chart: Chart, ident: str) -> str:
-    """The picture of a chart; ``ident`` is unique on the page and names its parts."""
+    """Draw a chart; ``ident`` is unique on the page and names its parts."""
     frame = SMALL if chart.size == "small" else WIDE
     x = fit_scale(chart.x, _list_values(chart, 0), frame.left, frame.right, 4 if chart.size == "small" else 6)
     y = fit_scale(chart.y, _list_values(chart, 1), frame.bottom, frame.top, 5 if chart.size == "small" else 6)
@@ -69,7 +69,7 @@ def draw_chart(chart: Chart, ident: str) -> str:
 
 
 def wrap_picture(frame: Frame, ident: str, body: str, class_: str = "plot") -> str:
-    """The ``svg`` element around a drawing whose title and description are named after ``ident``."""
+    """Return the ``svg`` element around a drawing whose title and description are named after ``ident``."""
     return draw_tag(
         "svg",
         body,
@@ -82,19 +82,19 @@ def wrap_picture(frame: Frame, ident: str, body: str, class_: str = "plot") -> s
 
 
 def escape_text(content: str) -> str:
-    """A text escaped for the inside of an element, never empty."""
+    """Escape a text for the inside of an element; the result is never empty."""
     return content.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;") or " "
 
 
 def describe_chart(chart: Chart) -> str:
-    """A sentence or two for readers who do not see the chart."""
+    """Describe the chart in a sentence or two for readers who do not see it."""
     count = sum(len(s.points) for s in chart.series)
     names = ", ".join(s.name for s in chart.series if s.name)
     return f"{chart.description} {count:,} points; {chart.y.name} against {chart.x.name}. Series: {names}.".strip()
 
 
 def draw_grid(frame: Frame, x: Scale, y: Scale | None, x_axis: Axis, y_axis: Axis | None) -> str:
-    """Axes: lines and names of ticks. Every other tick may be hidden where there is little room."""
+    """Draw the axes: lines and names of ticks. Every other tick may be hidden where there is little room."""
     out = []
     for i, (value, name) in enumerate(x.ticks):
         position = x(value)
@@ -187,7 +187,7 @@ def _draw_chosen_name(chosen: list[Point], frame: Frame, x: Scale, y: Scale) -> 
 
 
 def read_middle(value: float | Estimate) -> float:
-    """The value itself, of an estimate too."""
+    """Return a value itself, also that of an estimate."""
     return value.value if isinstance(value, Estimate) else float(value)
 
 

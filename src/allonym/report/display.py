@@ -1,4 +1,4 @@
-"""A document to look at: what was found in it, or what a plan makes of it, as HTML that somebody asked for.
+"""A document as HTML: its findings, or the edits of a plan. It is made only on request.
 
 No other object of the package shows text in a notebook. The HTML holds its own style, no script, and asks nobody for
 anything; everything that comes from the document is escaped.
@@ -37,7 +37,7 @@ _SEEN |= dict.fromkeys(range(0xD800, 0xE000), 0xFFFD)
 
 @dataclass(frozen=True, slots=True)
 class _Mark:
-    """A stretch that is set off; ``label`` is the label behind the words, ``hint`` what it says when pointed at."""
+    """A marked span; ``label`` follows the words, ``hint`` shows when it is pointed at."""
 
     start: int
     end: int
@@ -48,7 +48,7 @@ class _Mark:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Display:
-    """What :func:`display` returns. Its ``repr`` shows no text; a notebook shows the HTML, which holds the text.
+    """The result of :func:`display`. Its ``repr`` shows no text; a notebook shows the HTML, which holds the text.
 
     Attributes:
         document: what is shown.
@@ -83,7 +83,7 @@ class Display:
 
     @property
     def title(self) -> str:
-        """What is shown, and the document's id where it has one."""
+        """What is shown, and the id of the document if it has one."""
         return f"{'Findings' if self.plan is None else 'Before and after'}: {self.document.id}".rstrip(": ")
 
     def _draw_view(self) -> str:
@@ -188,7 +188,7 @@ def display(
     *,
     policy: AnyPolicy = "default",
 ) -> Display:
-    """Look at a document: what was found in it, or with a plan what it was and what it becomes.
+    """Show a document: its findings, or with a plan the text before and after.
 
     In a notebook the result shows itself; :attr:`Display.html` and :meth:`Display.save` make a page that stands alone.
     Both hold the text, and a notebook that is saved keeps them. Its ``repr`` holds none.
@@ -224,7 +224,7 @@ def display(
 
 
 def draw_page(views: Sequence[Display], title: str = "") -> str:
-    """One page of several documents, as :attr:`Display.html` is of one; ``title`` is by default the first one's."""
+    """Draw one page of several documents, as :attr:`Display.html` is of one; ``title`` defaults to the first one's."""
     style = read_resource(_STYLE)
     title = _escape_text(title or next((view.title for view in views), "Findings"))
     parts = [
@@ -266,7 +266,7 @@ def save_page(views: Sequence[Display], path: str | Path, title: str = "") -> No
 
 
 def check_name(path: Path) -> None:
-    """Refuse a name that is none of a page."""
+    """Raise an error unless a path ends like a page."""
     if path.suffix.lower() not in (".html", ".htm"):
         raise UsageError(f"page {path.name}: must end in .html, got {path.suffix or 'no ending'}")
 
@@ -282,7 +282,7 @@ _CHOICE = (
 
 
 def _split_rows(document: Document) -> list[Interval]:
-    """Where the text is cut into rows: before each turn, or after each line."""
+    """Split the text into rows: before each turn, or after each line."""
     text = document.text
     if document.turns:
         cuts = sorted({0, *(t.speaker[0] if t.speaker else t.start for t in document.turns), len(text)})
@@ -291,13 +291,13 @@ def _split_rows(document: Document) -> list[Interval]:
 
 
 def _find_speakers(document: Document, rows: list[Interval]) -> list[Interval]:
-    """Where each row's speaker stands; nowhere: (0, 0)."""
+    """Return the span of each row's speaker; (0, 0) for none."""
     speaker_at = {turn.speaker[0]: turn.speaker for turn in document.turns if turn.speaker}
     return [speaker_at.get(start, (0, 0)) for start, _ in rows]
 
 
 def _draw_before(text: str, rows: list[Interval], marks: list[_Mark], speakers: list[Interval]) -> Iterator[str]:
-    """The rows' HTML with the marks in it, which are sorted and disjoint."""
+    """Draw the rows with the marks in them, which are sorted and disjoint."""
     i = 0
     for (start, end), speaker in zip(rows, speakers, strict=True):
         pieces, position = [], start

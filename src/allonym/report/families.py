@@ -1,4 +1,4 @@
-"""Families of labels: which of them share a colour, and a label's name to read instead of capitals.
+"""Families of labels that share a colour, and labels in words.
 
 The workbench has the same families and colours (``server/static/js/families.js``, ``server/static/css/base.css``); a
 test compares them.
@@ -39,7 +39,7 @@ _SHORT = frozenset("ID IP URL IBAN SSN VIN UUID US UK DE API MAC IMEI IMSI PIN C
 
 
 def find_family(label: str, taxonomy: Taxonomy = TAXONOMY) -> str:
-    """The family of a label; ``other`` for one that is not known.
+    """Return the family of a label; ``other`` for an unknown one.
 
     >>> family("US_SSN")
     'official'
@@ -48,7 +48,7 @@ def find_family(label: str, taxonomy: Taxonomy = TAXONOMY) -> str:
 
 
 def format_label(label: str) -> str:
-    """A label for people.
+    """Return the name of a label for people.
 
     >>> readable("EMAIL_ADDRESS"), readable("US_SSN")
     ('Email address', 'US SSN')

@@ -1,4 +1,4 @@
-"""A page as one HTML file that asks nobody for anything: styles, script and pictures are inside.
+"""A page as one HTML file that loads nothing: styles, script and pictures are inside.
 
 Everything that comes from data is escaped by the templates. A content security policy allows the page's own style and
 script by their digests and nothing else, so that not even a slip could run or load what somebody put into a text.
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def html(page: Page) -> str:
-    """The page as HTML. The same page gives the same bytes.
+    """Draw the page as HTML. The same page gives the same bytes.
 
     Raises:
         MissingExtra: Jinja2 is not installed.
@@ -52,7 +52,7 @@ def html(page: Page) -> str:
 
 
 def split_passage(text: str, marks: Sequence[Mark]) -> Iterator[tuple[str, Mark | None]]:
-    """A passage cut at its marks; marks that reach beyond the text or into one another are cut short."""
+    """Yield a passage split at its marks; marks that reach beyond the text or into one another are cut short."""
     position = 0
     for mark in sorted(marks, key=lambda m: (m.start, m.end)):
         start, end = max(position, min(mark.start, len(text))), min(mark.end, len(text))
@@ -67,13 +67,13 @@ def split_passage(text: str, marks: Sequence[Mark]) -> Iterator[tuple[str, Mark 
 
 
 def list_series(charts: Sequence[Chart]) -> list[Key]:
-    """The series of charts, each once, in the order of their slots."""
+    """List the series of charts, each once, in the order of their slots."""
     keys = {(s.slot, s.name): Key(s.name, s.slot) for c in charts for s in c.series if s.name}
     return [keys[k] for k in sorted(keys)]
 
 
 def list_filters(reader: Reader) -> list[tuple[str, list[str]]]:
-    """The reader's filters: trait to its values, numbers by size, values that do not choose left out."""
+    """List the reader's filters: trait to its values, numbers by size; traits with one value are left out."""
     out: dict[str, dict[str, None]] = {}
     for passage in reader.passages:
         for name, value in passage.traits.items():
@@ -82,7 +82,7 @@ def list_filters(reader: Reader) -> list[tuple[str, list[str]]]:
 
 
 def list_orders(reader: Reader) -> list[str]:
-    """What the reader's passages can be sorted by."""
+    """List what the reader's passages can be sorted by."""
     return list(dict.fromkeys(name for p in reader.passages for name in p.orders))
 
 

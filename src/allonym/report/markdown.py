@@ -1,4 +1,4 @@
-"""A page as Markdown, for terminals and pull requests: headings, tables, and what charts show in a few numbers."""
+"""A page as Markdown, for terminals and pull requests: headings, tables, and charts in a few numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a report writes numbers: digits, percent, powers of ten, and intervals beside their estimate."""
+"""Numbers in reports: digits, percent, powers of ten, and intervals beside their estimate."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 class Shown(NamedTuple):
-    """A value as text, its interval as text (empty where it has none), how both came about, and what to sort by."""
+    """A value as text, its interval as text (empty where it has none), their method, and a sort key."""
 
     text: str
     interval: str = ""
@@ -29,7 +29,7 @@ class Shown(NamedTuple):
 
 
 def format_cell(value: Cell, kind: Kind = "number", digits: int | None = None) -> Shown:
-    """A value of a table, an axis or a key figure as a report shows it.
+    """Format a value of a table, an axis or a key figure.
 
     Args:
         value: None and NaN become a dash.
@@ -50,7 +50,7 @@ def format_cell(value: Cell, kind: Kind = "number", digits: int | None = None) -
 
 
 def list_digits(table: Table) -> list[int | None]:
-    """The decimals of each column: its own, else what its numbers need in common."""
+    """List the decimals of each column: its own, else those that its numbers need in common."""
     return [
         c.digits
         if c.digits is not None or c.number != "number"
@@ -60,7 +60,7 @@ def list_digits(table: Table) -> list[int | None]:
 
 
 def list_methods(table: Table) -> list[str]:
-    """Per column, how its estimates came about where all say the same, else nothing: each cell says it then."""
+    """List for each column the method that all its estimates share, else an empty text: each cell has its own then."""
     out = []
     for i, column in enumerate(table.columns):
         hints = {format_cell(r.cells[i], column.number).hint for r in table.rows if isinstance(r.cells[i], Estimate)}
@@ -69,7 +69,7 @@ def list_methods(table: Table) -> list[str]:
 
 
 def format_number(value: float, kind: Kind = "number", digits: int | None = None) -> str:
-    """A bare number as text."""
+    """Format a bare number."""
     if value != value:
         return NOTHING
     if math.isinf(value):
@@ -179,7 +179,7 @@ def _format_p(value: float) -> str:
 
 
 def _split_scientific(value: float) -> tuple[str, int]:
-    """Three significant digits, and the power of ten."""
+    """Return three significant digits, and the power of ten."""
     digits, exponent = f"{value:.2e}".split("e")
     return f"{float(digits):g}".replace("-", "−"), int(exponent)
 

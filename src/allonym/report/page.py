@@ -1,4 +1,4 @@
-"""What a report is made of: a page of sections of immutable blocks, drawn as HTML, as Markdown or as JSON.
+"""The parts of a report: a page of sections of immutable blocks, drawn as HTML, as Markdown or as JSON.
 
 A new kind of block is a dataclass here, a macro of its ``kind`` in ``templates/blocks.html`` and a function in
 :mod:`allonym.report.markdown`. Blocks hold plain values; how numbers are written is settled in one place,
@@ -84,7 +84,7 @@ class Text(Block):
 
 @dataclass(frozen=True, slots=True)
 class Notice(Block):
-    """Something the reader must not miss, with a list of particulars where there are any."""
+    """A notice that the reader must not miss, with a list of particulars where there are any."""
 
     kind: ClassVar[str] = "notice"
     text: str
@@ -94,7 +94,7 @@ class Notice(Block):
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One key figure: what it is, its value, and a line that says how to read it.
+    """One key figure: its name, its value, and a line on how to read it.
 
     ``before`` is shown in front of the value, with an arrow, where a figure has changed.
     """

@@ -1,4 +1,4 @@
-"""From values to places on paper: linear and logarithmic scales with round ticks."""
+"""Scales from values to positions: linear and logarithmic, with round ticks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Scale:
     ticks: tuple[tuple[float, str], ...]
 
     def __call__(self, value: float) -> float:
-        """Where a value lies; one beyond the limits lies beyond the ends."""
+        """Return the position of a value; one beyond the limits lies beyond the ends."""
         a, b, v = (
             (math.log10(self.low), math.log10(self.high), math.log10(max(value, 1e-300)))
             if self.log
@@ -37,7 +37,7 @@ class Scale:
 
 
 def fit_scale(axis: Axis, values: Iterable[float], start: float, end: float, count: int) -> Scale:
-    """The scale of an axis over finite ``values``, with about ``count`` ticks and a little air at the ends."""
+    """Return the scale of an axis over finite ``values``, with about ``count`` ticks and some margin."""
     shown = [v for v in values if math.isfinite(v) and (v > 0 or not axis.log)]
     low = axis.low if axis.low is not None else min(shown, default=0.0)
     high = axis.high if axis.high is not None else max(shown, default=1.0)

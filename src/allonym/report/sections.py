@@ -61,7 +61,7 @@ class Field:
 
 
 def parse_fields(table: str) -> tuple[Field, ...]:
-    """Fields from their lines.
+    """Parse the fields of a table.
 
     Raises:
         ValueError: if a line has no source, more than five cells, or an unknown kind.
@@ -78,7 +78,7 @@ def _parse_field(line: str) -> Field:
 
 
 def select_fields(table: str, result: Plain, texts: bool = False) -> tuple[Field, ...]:
-    """The fields that have something to show."""
+    """Select the fields that have something to show."""
 
     def is_shown(condition: str) -> bool:
         path = condition.removeprefix("texts ")
@@ -274,7 +274,7 @@ class SectionSpec:
 
 
 def draw_parts(parts: Parts, result: Plain, *, texts: bool = False) -> Iterator[Block]:
-    """The blocks of parts that have something to show."""
+    """Yield the blocks of parts that have something to show."""
     for part in parts:
         if not isinstance(part, Part):
             yield from part(result)

@@ -1,4 +1,4 @@
-"""Pieces of SVG: elements with escaped attributes, marks of eight shapes, and what a mark says when pointed at."""
+"""Parts of SVG: elements with escaped attributes, marks of eight shapes, and titles of marks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ COLOURS = 8
 
 
 def draw_tag(name: str, body: str = "", **attributes: object) -> str:
-    """An element. ``class_`` and ``stroke_width`` become ``class`` and ``stroke-width``; what is None is left out."""
+    """Return an element. ``class_`` and ``stroke_width`` become ``class`` and ``stroke-width``; attributes that are
+    None are left out."""
     text_of_attributes = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{escape(_format_value(value))}"'
         for key, value in attributes.items()
@@ -23,35 +24,35 @@ def draw_tag(name: str, body: str = "", **attributes: object) -> str:
 
 
 def draw_text(content: str, x: float, y: float, class_: str, anchor: str = "start", **more: object) -> str:
-    """A line of text."""
+    """Return a line of text."""
     return draw_tag(
         "text", escape(content), x=x, y=y, class_=class_, text_anchor=None if anchor == "start" else anchor, **more
     )
 
 
 def name_colour(slot: int) -> str:
-    """The class of a series' colour."""
+    """Return the class of a series' colour."""
     return f"s{slot % COLOURS}"
 
 
 def draw_shape(slot: int, x: float, y: float, r: float) -> str:
-    """The outline of a series' mark around (x, y): from the ninth series on, colours come with other shapes."""
+    """Return the outline of a series' mark around (x, y): from the ninth series on, colours come with other shapes."""
     return _SHAPES[(slot + slot // COLOURS) % len(_SHAPES)](x, y, r)
 
 
 def draw_title(label: str, facts: Facts) -> str:
-    """What a mark says: a ``title`` of one line per fact, which the page's script turns into its tooltip."""
+    """Return a ``title`` with a line per fact, which the page's script turns into a tooltip."""
     lines = [label, *(f"{name}: {format_cell(value).line}" for name, value in facts)]
     return draw_tag("title", escape("\n".join(line for line in lines if line)))
 
 
 def format_coordinate(value: float) -> str:
-    """A coordinate with one decimal at most."""
+    """Format a coordinate with one decimal at most."""
     return f"{value:.1f}".removesuffix(".0") if value else "0"
 
 
 def draw_path(points: list[tuple[float, float]]) -> str:
-    """A line through points, as the ``d`` of a path."""
+    """Return a line through points, as the ``d`` of a path."""
     return "M" + "L".join(f"{format_coordinate(x)} {format_coordinate(y)}" for x, y in points)
 
 

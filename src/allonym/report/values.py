@@ -25,7 +25,7 @@ _FORMS = {"s": ("", "s"), "was": ("was", "were")}
 
 
 def read_path(result: Any, source: Source) -> Any:
-    """The value at a source; None where any part of the path is missing. Digits in a path index sequences."""
+    """Return the value at a source; None where any part of the path is missing. Digits in a path index sequences."""
     if not isinstance(source, str):
         return source(result)
     for name in source.split("."):
@@ -39,8 +39,8 @@ def read_path(result: Any, source: Source) -> Any:
 
 
 def read_rows(result: Any, source: Source) -> list[Any]:
-    """A list of rows. Of a mapping, a row is made of each item: its key as ``name``, with the members of its value, or
-    with a value that has none as ``value``."""
+    """Return a list of rows. For a mapping, each item is a row: its key as ``name``, with the members of its value,
+    or with a value that has none as ``value``."""
     value = read_path(result, source)
     if isinstance(value, Mapping):
         return [{"name": key, **(item if _has_members(item) else {"value": item})} for key, item in value.items()]
@@ -48,7 +48,7 @@ def read_rows(result: Any, source: Source) -> list[Any]:
 
 
 def read_cell(result: Any, source: Source) -> Cell:
-    """A value as a table or key figure shows it; a mapping is an estimate."""
+    """Return a value as a table or key figure shows it; a mapping is an estimate."""
     value = read_path(result, source)
     if isinstance(value, Mapping):
         return read_estimate(value)
@@ -64,18 +64,18 @@ def has_value(result: Any, source: Source) -> bool:
 
 
 def list_rows(result: Plain, name: str) -> list[Plain]:
-    """A list of mappings; empty where it is missing."""
+    """Return a list of mappings; empty where it is missing."""
     return [row for row in result.get(name) or () if isinstance(row, Mapping)]
 
 
 def read_part(result: Plain, path: str) -> Plain:
-    """A mapping; empty where it is missing."""
+    """Return a mapping; empty where it is missing."""
     value = read_path(result, path)
     return value if isinstance(value, Mapping) else {}
 
 
 def read_estimate(value: object) -> Estimate:
-    """An estimate from its dictionary; a bare number is exact; anything else has no value."""
+    """Return an estimate from its dictionary; a bare number is exact; anything else has no value."""
     if isinstance(value, Estimate):
         return value
     if isinstance(value, Mapping):
@@ -93,7 +93,7 @@ def has_estimate(value: object) -> bool:
 
 
 def missing_reason(value: object) -> str:
-    """Why an estimate has no value, as its method says."""
+    """Return why an estimate has no value, as its method says."""
     return read_estimate(value).method.removeprefix("none: ")
 
 
@@ -120,12 +120,12 @@ class _Filler(Formatter):
 
 
 def flatten_settings(value: object) -> Facts:
-    """Nested plain values as names with dots and texts."""
+    """Return nested plain values as names with dots and texts."""
     return tuple(_flatten_values("", value))
 
 
 def format_setting(value: object) -> str:
-    """A plain value as a setting is written."""
+    """Format a plain value as settings are written."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if value is None or value in ("", [], (), {}):

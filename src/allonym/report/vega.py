@@ -1,4 +1,5 @@
-"""The plots of a report as Vega-Lite, for notebooks: plain dictionaries of numbers and labels, without any text.
+"""The plots of a report as Vega-Lite, for notebooks: plain dictionaries of numbers and labels, without any text of
+documents.
 
 A notebook draws a :class:`Plot` by itself; ``altair.Chart.from_dict(plot)`` makes it a chart to change further.
 """
@@ -49,7 +50,7 @@ _EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 
 class Result(Protocol):
-    """Whatever gives plain values: a search for a release, an evaluation, a comparison."""
+    """A result with plain values: a search for a release, an evaluation, a comparison."""
 
     def to_dict(self) -> Mapping[str, Any]:
         """The plain values."""
@@ -83,7 +84,7 @@ class Plot(dict[str, Any]):
 
 
 def vega(result: Result | Plain | Page) -> dict[str, Plot]:
-    """The plots of a swap, an evaluation or a comparison by name.
+    """Return the plots of a swap, an evaluation or a comparison by name.
 
     A swap has ``plane``: risk against utility with the frontier, at the population size of the choice, and at the
     others as ``plane N = 10⁶``; ``intruders``: accuracy before and after; ``grid``. An evaluation has, as far as it was
@@ -144,7 +145,8 @@ def _name_plots(page: Page) -> Iterator[tuple[str, Plot]]:
 
 
 def _list_pictures(block: Block, label: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Title, label of the tab unless it is the chosen one, and specification of each picture, in reading order."""
+    """Yield title, label of the tab unless it is the chosen one, and specification of each picture, in reading
+    order."""
     if isinstance(block, Chart):
         yield block.title, label, _specify_chart(block)
     elif isinstance(block, Bars):
@@ -274,7 +276,7 @@ def _specify_bars(bars: Bars) -> dict[str, Any]:
 
 
 def _make_recall_bars(detection: Plain) -> Bars | None:
-    """Entities found, by label, the most frequent first."""
+    """Return bars of the entities found, by label, the most frequent first."""
     labels = read_part(read_part(read_part(detection, "levels"), "entity"), "labels")
     scored = [
         (n, s) for n, s in labels.items() if isinstance(s, Mapping) and has_estimate(s.get("recall")) and s.get("gold")
@@ -303,7 +305,7 @@ _FORMS: Mapping[Kind, str] = {"share": ".0%", "count": ",.0f", "power": "~e", "p
 
 
 def _specify_series(series: list[tuple[str, int]]) -> dict[str, Any]:
-    """Colour and, so that nobody needs to tell colours, shape of each series."""
+    """Specify the colour of each series and, so that nobody needs to tell colours, its shape."""
     names = list(dict.fromkeys(name for name, _ in series))
     slots = dict(reversed(series))
     legend: dict[str, Any] = {"legend": None} if len(names) < 2 else {"title": None}

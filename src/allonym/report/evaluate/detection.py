@@ -1,4 +1,4 @@
-"""How well identifiers were found: scores per label, confusion of labels, leaks, agreement of annotators."""
+"""Detection in a report: scores per label, confusion of labels, leaks, agreement of annotators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The risk of documents: how far the probabilities hold, how they are spread, and what goes to review."""
+"""Document risk in a report: reliability of the probabilities, their distribution, and what goes to review."""
 
 from __future__ import annotations
 

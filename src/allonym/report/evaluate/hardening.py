@@ -1,4 +1,4 @@
-"""Hardening in a report: what it brought, and the curve of risk against what it takes away."""
+"""Hardening in a report: its effect, and the curve of risk against what it removes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What anonymisation cost in usefulness: accuracy of a classifier, parts of speech, meaning, wording (P3)."""
+"""Information loss in a report: accuracy of a classifier, parts of speech, meaning, wording (P3)."""
 
 from __future__ import annotations
 

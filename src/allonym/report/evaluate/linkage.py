@@ -1,4 +1,4 @@
-"""What the offline intruder finds, before and after: rates per group, rank curve, terms that gave subjects away."""
+"""The offline intruder in a report, before and after: rates per group, rank curve, terms that gave subjects away."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people, or a language model in their place, made of anonymised texts (P3 3.2.3, Tables 3 to 8)."""
+"""Judgements by people, or by a language model in their place, in a report (P3 3.2.3, Tables 3 to 8)."""
 
 from __future__ import annotations
 

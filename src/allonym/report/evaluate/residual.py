@@ -1,4 +1,4 @@
-"""Residual risk in a report: P2's Table 4 with its criterion, how scores are spread, what was missed, what to read."""
+"""Residual risk in a report: P2's Table 4 with its criterion, the distribution of scores, and the review queue."""
 
 from __future__ import annotations
 

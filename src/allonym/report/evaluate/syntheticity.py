@@ -1,4 +1,4 @@
-"""Syntheticity in a report: P4's Table 5 for one corpus, and what tells the versions apart."""
+"""Syntheticity in a report: P4's Table 5 for one corpus, and the features that distinguish the versions."""
 
 from __future__ import annotations
 

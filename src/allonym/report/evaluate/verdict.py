@@ -1,4 +1,4 @@
-"""The first screen of an evaluation: is it safe to share, is it still useful, and what nobody has looked at."""
+"""The first screen of an evaluation: is it safe to share, is it still useful, and what was not examined."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def verdict(result: Plain) -> Iterator[Block]:
 
 
 def choose_tone(row: Plain, result: Plain) -> Tone:
-    """The colour of a number, by chance or by its own criterion; none where there is neither."""
+    """Choose the colour of a number, by chance or by its own criterion; none where there is neither."""
     value, chance = read_estimate(row.get("value")), read_estimate(row.get("chance"))
     if row.get("measure") == "residual":
         passes = read_path(result, "measures.residual.total.passes")
@@ -52,12 +52,12 @@ def choose_tone(row: Plain, result: Plain) -> Tone:
 
 
 def limits_section() -> Section:
-    """What no evaluation covers."""
+    """The section on what no evaluation covers."""
     return Section("What this does not cover", (Text(LIMITS),), "limits")
 
 
 def skipped_section(result: Plain) -> Section | None:
-    """What was not measured, and why."""
+    """The section on what was not measured, and why."""
     items = tuple(f"{row.get('title')}: {row.get('reason')}" for row in list_rows(result, "skipped"))
     if not items:
         return None
@@ -65,12 +65,12 @@ def skipped_section(result: Plain) -> Section | None:
 
 
 def lower_first(name: object) -> str:
-    """A name as it is written within a sentence."""
+    """Return a name as it is written within a sentence."""
     return str(name)[:1].lower() + str(name)[1:]
 
 
 def choose_kind(row: Plain) -> Kind:
-    """How a headline is written."""
+    """Choose how a headline is written."""
     return "share" if row.get("kind") == "share" else "number"
 
 
@@ -79,7 +79,7 @@ def _list_measured(result: Plain) -> list[Plain]:
 
 
 def _find_exposed_groups(row: Plain, result: Plain) -> list[str]:
-    """Groups whose subjects the row's intruder finds more often than by guessing, however small they are.
+    """Return groups whose subjects the row's intruder finds more often than by guessing, however small they are.
 
     Intervals are widened by the number of groups (Bonferroni), or one of many would be called exposed by chance.
     """

@@ -1,4 +1,4 @@
-"""Pages of an intruder study: one HTML file per judge or writer, which sends nothing, and saves its answers as a file.
+"""Pages of an intruder study: one HTML file per judge or writer, which sends nothing and saves its answers as a file.
 
 A judge's page holds anonymised texts under tokens, never whom they are about; a writer's page holds the people to be
 described. Styles and script are inside; a content security policy allows these and nothing else.

@@ -1,4 +1,4 @@
-"""The report of a search for a release: what was done, what it costs, what is left, and what to look at."""
+"""The report of a search for a release: its settings, cost and residual risk, and what to examine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What intruders made of the changed chunks: accuracy (P1 Table 2), McNemar (Table 3), the stages of 3.2.3."""
+"""Intruders on the changed chunks: accuracy (P1 Table 2), McNemar (Table 3), the stages of 3.2.3."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def _draw_attacks(result: Plain, words: bool) -> Iterator[Block]:
 
 
 def intruders_section(result: Plain, *, texts: bool = True) -> Section | None:
-    """One part per intruder; the terms that gave a class away are text of the corpus, and may be left out."""
+    """The section of all intruders; terms that gave a class away are text of the corpus, and may be left out."""
     if not list_rows(result, "attacks"):
         return None
     lead = Paragraph(_LEAD).draw({"class": read_part(result, "corpus").get("protect") or "class"})

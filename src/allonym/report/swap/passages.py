@@ -1,4 +1,4 @@
-"""The chosen release, chunk by chunk: texts before and after, with what was put in."""
+"""The chosen release, chunk by chunk: texts before and after, with the replacements marked."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OTHER_SLOT = 7
 
 
 def passages_section(result: Plain, *, most: int = 400) -> Section | None:
-    """Up to ``most`` passages; where there are more, those that are still recognised come first."""
+    """The section of up to ``most`` passages; where there are more, those that are still recognised come first."""
     outcomes = [outcome for outcome in list_rows(result, "outcomes") if "before" in outcome and "after" in outcome]
     if not outcomes:
         return None

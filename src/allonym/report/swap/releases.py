@@ -101,7 +101,7 @@ def _find_tab(sizes: list[float], result: Plain) -> int:
 
 
 def draw_plane(result: Plain, size: float) -> Chart:
-    """The risk-utility plot at one population size: a series per set of categories."""
+    """Draw the risk-utility plot at one population size: a series per set of categories."""
     slots, frontier, chosen = assign_slots(result), find_frontier(result, size), find_chosen(result)
     shown = [
         (release, read_risks(release, result)[size])
@@ -188,7 +188,7 @@ def _draw_frontier(result: Plain, size: float) -> Table:
 
 
 def _list_releases(result: Plain, size: float | None) -> list[Plain]:
-    """The releases with what the tables show at a population size."""
+    """List the releases with the values that the tables show at a population size."""
     slots, chosen, sizes = assign_slots(result), find_chosen(result), list_populations(result)
     frontier = find_frontier(result, size) if size is not None else set()
     lines: list[Plain] = []

@@ -1,4 +1,4 @@
-"""The first screen: what was protected, how much changed, what it costs, in sentences and key figures."""
+"""The first screen: what was protected, how much changed, and the cost, in sentences and key figures."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from allonym.stats import Estimate
 
 
 def draw_summary(result: Plain) -> Iterator[Block]:
-    """A paragraph and key figures."""
+    """Yield a paragraph and key figures."""
     attacks = [
         a for a in list_rows(result, "attacks") if has_estimate(a.get("before")) and has_estimate(a.get("after"))
     ][:3]

@@ -15,14 +15,14 @@ Categories = tuple[str, ...]
 
 
 def by_population(value: object) -> dict[float, Estimate]:
-    """Population size to estimate, sizes ascending; JSON has the sizes as strings."""
+    """Map population sizes to estimates, sizes ascending; JSON has the sizes as strings."""
     if not isinstance(value, Mapping):
         return {}
     return {size: read_estimate(risk) for size, risk in sorted((float(k), v) for k, v in value.items())}
 
 
 def list_populations(result: Plain) -> list[float]:
-    """The population sizes of a search, ascending."""
+    """List the population sizes of a search, ascending."""
     sizes = {float(n) for n in result.get("populations") or ()}
     for release in list_rows(result, "releases"):
         sizes |= set(by_population(release.get("risk")))
@@ -30,17 +30,17 @@ def list_populations(result: Plain) -> list[float]:
 
 
 def read_categories(row: Plain, name: str = "categories") -> Categories:
-    """The categories of a release, a table or a setting."""
+    """Return the categories of a release, a table or a setting."""
     return tuple(str(c) for c in row.get(name) or ())
 
 
 def name_categories(categories: Sequence[str]) -> str:
-    """A set of categories as text."""
+    """Return a set of categories as text."""
     return " + ".join(categories) or "none"
 
 
 def assign_slots(result: Plain) -> dict[Categories, int]:
-    """Which colour and mark each set of categories has, the same in every chart and table of the page."""
+    """Assign a colour and mark to each set of categories, the same in every chart and table of the page."""
     slots: dict[Categories, int] = {}
     for row in (*list_rows(result, "releases"), *list_rows(result, "tables"), *list_rows(result, "grid")):
         if categories := read_categories(row):
@@ -51,14 +51,14 @@ def assign_slots(result: Plain) -> dict[Categories, int]:
 
 
 def mark_categories(categories: Sequence[str], slots: Mapping[Categories, int]) -> Key | str:
-    """A set of categories with its mark, where it has one."""
+    """Return a set of categories with its mark, if it has one."""
     slot = slots.get(tuple(categories))
     name = name_categories(categories)
     return name if slot is None else Key(name, slot)
 
 
 def name_risk(result: Plain) -> str:
-    """Which risk the releases are judged by: ``risk`` with p of (2.15), or ``bounded`` with p*."""
+    """Return the key of the risk that releases are judged by: ``risk`` with p of (2.15), or ``bounded`` with p*."""
     return "bounded" if read_path(result, "settings.search.risk") == "bounded" else "risk"
 
 
@@ -68,12 +68,12 @@ def is_asymptotic(result: Plain) -> bool:
 
 
 def read_risks(release: Plain, result: Plain) -> dict[float, Estimate]:
-    """Population size to the risk that a release is judged by."""
+    """Map population sizes to the risk that a release is judged by."""
     return by_population(release.get(name_risk(result))) or by_population(release.get("risk"))
 
 
 def find_chosen(result: Plain) -> Plain | None:
-    """The chosen release."""
+    """Return the chosen release."""
     index = result.get("chosen")
     if index is None:
         return None
@@ -81,7 +81,7 @@ def find_chosen(result: Plain) -> Plain | None:
 
 
 def find_population(result: Plain) -> float | None:
-    """The population size of the choice; else the middle one."""
+    """Return the population size of the choice; else the middle one."""
     size, sizes = result.get("population"), list_populations(result)
     if isinstance(size, (int, float)):
         return float(size)
@@ -89,7 +89,7 @@ def find_population(result: Plain) -> float | None:
 
 
 def find_frontier(result: Plain, size: float) -> set[int]:
-    """The numbers of the releases on the frontier at a population size."""
+    """Return the numbers of the releases on the frontier at a population size."""
     frontier = result.get("frontier")
     if not isinstance(frontier, Mapping):
         return set()
@@ -97,5 +97,5 @@ def find_frontier(result: Plain, size: float) -> set[int]:
 
 
 def shorten_powers(sentence: object) -> str:
-    """A sentence with its round population sizes as powers of ten: 1e+06 becomes 10⁶."""
+    """Write round population sizes in a sentence as powers of ten: 1e+06 becomes 10⁶."""
     return re.sub(r"\b\d(?:\.\d+)?e\+\d+\b", lambda m: format_power(float(m[0])), str(sentence))

@@ -1,4 +1,4 @@
-"""The release as it was written: what moved per category, what fell back to another way, and what stays."""
+"""The release as it was written: what was exchanged per category, what was replaced otherwise, and what is left."""
 
 from __future__ import annotations
 
