@@ -27,22 +27,10 @@ from allonym.document import Document, Entity, Span
 from allonym.errors import AllonymError, DataError
 from allonym.keys import require_key
 from allonym.plan import Edit, Plan, apply_edits, digest
+from allonym.replace import mention as protocol
 from allonym.replace.context import article, attached, core, grown, removed, with_article
 from allonym.replace.keyed import LOOSE_TOKEN, seal
-from allonym.replace.mention import (
-    PLAIN,
-    Book,
-    BookView,
-    Mention,
-    Operator,
-    Setting,
-    Traits,
-    Wanted,
-    check_options,
-    get_operator,
-    tag_form,
-    traits_of,
-)
+from allonym.replace.mention import PLAIN, Book, BookView, Mention, Operator, Setting, Traits, Wanted
 from allonym.replace.older_keys import with_older_keys
 from allonym.text.words import find_words
 
@@ -101,10 +89,10 @@ class _Treatment:
 @lru_cache(maxsize=4096)
 def _get_treatment(policy: Policy, label: str) -> _Treatment:
     rule = policy.rule(label)
-    check_options(rule.operator, rule.options, f"policy {policy.name}: rule for {label}")
-    operator = get_operator(rule.operator)
-    declared = traits_of(operator)
-    name, style = tag_form(policy, label)
+    protocol.check_options(rule.operator, rule.options, f"policy {policy.name}: rule for {label}")
+    operator = protocol.get_operator(rule.operator)
+    declared = protocol.traits_of(operator)
+    name, style = protocol.tag_form(policy, label)
     shape = style.format(label=name, n=0)
     numbered = shape != style.format(label=name, n=1)
     prefix = style.partition("{n")[0].format(label=name).lower() if numbered else None
@@ -118,7 +106,7 @@ def _get_treatment(policy: Policy, label: str) -> _Treatment:
 def _find_needs(policy: Policy) -> tuple[str, bool]:
     """Return the keyed operator that the policy uses (empty: none), and whether any of its operators is exact."""
     used = {policy.rule(label.name).operator for label in policy.taxonomy if policy.looks_for(label.name)}
-    traits = {name: traits_of(get_operator(name)) for name in sorted(used)}
+    traits = {name: protocol.traits_of(protocol.get_operator(name)) for name in sorted(used)}
     return next((n for n, t in traits.items() if t.keyed), ""), any(t.exact for t in traits.values())
 
 
@@ -304,7 +292,7 @@ def _prepare_operators(text: str, slots: Sequence[_Slot], setting: Setting, rema
             if s.entity is not None and s.treatment is not None
         ]
         operator = name.partition("@")[0]
-        prepare = traits_of(get_operator(operator)).prepare
+        prepare = protocol.traits_of(protocol.get_operator(operator)).prepare
         assert prepare is not None
         call = partial(prepare, targets, setting, remarks)
         prepared[operator] = _call_safely(call, name, "while it prepared the document")
@@ -333,13 +321,11 @@ def _make_slots(
     slots: list[_Slot] = []
     for serial, entity in enumerate(sorted(entities, key=lambda e: e.spans[0].start), 1):
         treatment = _get_treatment(policy, entity.label)
-        spans = entity.spans
-        if decided:
-            for span in spans:
-                if span in decided:
-                    decision = _make_decided_treatment(treatment, *decided[span])
-                    slots.append(_Slot(span.start, span.end, serial, span, entity, decision))
-            spans = tuple(s for s in spans if s not in decided)
+        for span in entity.spans if decided else ():
+            if span in decided:
+                decision = _make_decided_treatment(treatment, *decided[span])
+                slots.append(_Slot(span.start, span.end, serial, span, entity, decision))
+        spans = [span for span in entity.spans if span not in decided] if decided else entity.spans
         if treatment.traits.keeps or not spans:
             continue
         if late and treatment.traits.prepare is not None:

@@ -182,7 +182,8 @@ class _Asker:
     def _ask_model(self, prompt: str, again: bool, queries: Mapping[str, Query], **slots: str) -> None:
         language = self.setting.policy.language
         content = messages(prompt, self.client.prompts, again=again, language=language, **slots)
-        reply = self.client.ask(Request(content, _make_schema(queries), "entities"))
+        entities = _make_schema({code: {"type": "string"} for code in queries})
+        reply = self.client.ask(Request(content, _make_schema({"entities": entities}), "entities"))
         self.counts.update(requests=1, prompt_tokens=reply.prompt_tokens, completion_tokens=reply.completion_tokens)
         answer = mended(reply.content)
         values = answer.get("entities", answer) if answer is not None else None
@@ -206,15 +207,10 @@ class _Asker:
                 self.values[query.code] = chosen
 
 
-def _make_schema(codes: Iterable[str]) -> Mapping[str, object]:
-    inner: dict[str, object] = {"type": "object", "properties": {code: {"type": "string"} for code in codes}}
-    inner |= {"required": list(codes), "additionalProperties": False}
-    return {
-        "type": "object",
-        "properties": {"entities": inner},
-        "required": ["entities"],
-        "additionalProperties": False,
-    }
+def _make_schema(properties: Mapping[str, object]) -> dict[str, object]:
+    """Return the schema of an object with exactly these properties."""
+    required = list(properties)
+    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 
 def _make_windows(setting: Setting, queries: Sequence[Query]) -> Iterable[tuple[str, list[str]]]:

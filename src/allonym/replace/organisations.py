@@ -39,8 +39,7 @@ _RUDE = re.compile(
 )
 _SYLLABLE = re.compile(r"([A-Z][a-z]*?(?<=[aeiouyAEIOU])[^\W\daeiouy]?)([^\W\daeiouyA-Z][aeiouy][a-z]*)")
 _TICKER = re.compile(r"(\$|(?:[A-Za-z]+ ?: ?))?([A-Za-z]{1,6})((?:[.\-][A-Za-z]{1,3})?)")
-_MOST_WORDS = 24
-"""Words of a name; what is longer is a sentence, or a list."""
+_MOST_WORDS = 24  # words of a name; what is longer is a sentence, or a list
 _LETTERS = "ABCDEFGHIKLMNOPRSTVWXZ"
 _SMALL = frozenset("of and the for in on de & der die und für du la le des".split())
 

@@ -17,10 +17,8 @@ if TYPE_CHECKING:
 
 _KIND_OF_LABEL = {"COUNTRY": "country", "CITY": "city", "REGION": "region", "US_STATE": "region"}
 _KIND_OF_LABEL["FACILITY"] = "facility"
-_MOST_WORDS = 12
-"""Words of a name that is looked at closer."""
-_LONGEST = 300
-"""Characters of a surface that is read at all."""
+_MOST_WORDS = 12  # words of a name that is looked at closer
+_LONGEST = 300  # characters of a surface that is read at all
 _BETWEEN = re.compile(r"(\s*[,;\n/()]+\s*|\s+[-–—]\s+)")
 _CODE = re.compile(r"[A-Za-z]{2,3}\.?|[A-Z]\.[A-Z]\.")
 _SPACE = re.compile(r"\s+")

@@ -40,12 +40,9 @@ _COUNTRY_OF_LABEL = {"UK_POSTCODE": "GB", "DE_PLZ": "DE", "US_ZIP_CODE": "US", "
 _ROAD_SIGNS = {"DE": "D", "FR": "F", "AT": "A", "BE": "B", "IT": "I", "ES": "E", "SE": "S", "PT": "P", "FI": "FIN"}
 _LETTERS = {"CA": "ABCEGHJKLMNPRSTVXY", "GB": "ABDEFGHJLNPQRSTUWXYZ", "": "ABCDEGHJKLMNPRTVWXZ"}
 """Letters of postal codes by country; empty: of the others."""
-_LONGEST = 300
-"""Characters of an address."""
-_FIRST_NAMES = 24
-"""Choices of a street's name before longer ones are made."""
-_HOMES = {"fr": "FR", "es": "ES", "it": "IT", "pt": "PT"}
-"""Where the cities lie that give streets their names."""
+_LONGEST = 300  # characters of an address
+_FIRST_NAMES = 24  # choices of a street's name before longer ones are made
+_HOMES = {"fr": "FR", "es": "ES", "it": "IT", "pt": "PT"}  # where the cities lie that give streets their names
 _NUMBERED = re.compile(
     r"(?:highway|hwy|route|rte|interstate|autobahn|road)[ -]?\d+[a-z]?"
     r"|(?:psc|cmr|unit) \d+,? box \d+,? (?:apo|fpo|dpo),? a[aep],? \d{5}(?:-\d{4})?",

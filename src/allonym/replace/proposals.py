@@ -21,8 +21,7 @@ from allonym.replace.wording import match_case
 from allonym.text.names import plain, singular
 from allonym.text.words import find_words
 
-_LONGEST = 80
-"""Characters of a value."""
+_LONGEST = 80  # characters of a value
 
 
 @cache
