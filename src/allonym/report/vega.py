@@ -7,7 +7,6 @@ A notebook draws a :class:`Plot` by itself; ``altair.Chart.from_dict(plot)`` mak
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -21,6 +20,7 @@ from allonym.report.page import Block, Facts, Kind, Page, Tabs
 from allonym.report.plots import Axis, Bar, Bars, Chart, Group, Multiples, Point, Series
 from allonym.report.swap import swap_page
 from allonym.report.values import Plain, has_estimate, read_estimate, read_part
+from allonym.serial import to_plain
 from allonym.stats import Estimate
 
 MIME = "application/vnd.vegalite.v5+json"
@@ -46,6 +46,9 @@ _COLOURS = ("#0b62b8", "#c94f06", "#08835e", "#a83f87", "#a87400", "#2b86bd", "#
 _SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-right", "triangle-left")
 _INK, _LIMIT = "#1b1d22", "#b3261e"
 _DASHES = {"frontier": [1, 0], "limit": [7, 5], "reference": [2, 4]}
+_CHOSEN = "datum.mark === 'chosen'"
+_DATA = {"content": "data"}
+Layer = dict[str, Any]
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -166,124 +169,98 @@ def _list_pictures(block: Block, label: str) -> Iterator[tuple[str, str, dict[st
 
 
 def _make_plot(spec: dict[str, Any], title: str) -> Plot:
-    return Plot({"$schema": SCHEMA, "title": title, **spec})
+    return Plot(to_plain({"$schema": SCHEMA, "title": title, **spec}))
+
+
+def _layer(mark: dict[str, Any], encoding: dict[str, Any], where: object = None, values: object = None) -> Layer:
+    """A layer of a chart: its mark and encoding, the rows that it shows, or values of its own."""
+    chosen = {"transform": [{"filter": where}]} if where else {}
+    return ({"data": {"values": values}} if values else {}) | chosen | {"mark": mark, "encoding": encoding}
 
 
 def _specify_chart(chart: Chart) -> dict[str, Any]:
     small = chart.size == "small"
-    named = tuple(s for s in chart.series if s.points)
-    colours = _specify_series([(s.name, s.slot) for s in named])
+    series = tuple(s for s in chart.series if s.points)
+    points = [(s, number, p) for s in series for number, p in enumerate(s.points)]
+    marks = {p.mark for _, _, p in points}
+    colours = _specify_series([(s.name, s.slot) for s in series])
     both = {"x": _specify_channel("x", chart.x), "y": _specify_channel("y", chart.y)}
-    layers: list[dict[str, Any]] = []
+    layers: list[Layer] = []
     for guide in chart.guides:
-        values = [{"x": _read_finite(x), "y": _read_finite(y), "guide": guide.name} for x, y in guide.points]
         colour = _LIMIT if guide.style == "limit" else _INK
         mark = {"type": "line", "color": colour, "strokeDash": _DASHES[guide.style], "opacity": 0.8, "tooltip": True}
-        layers.append({"data": {"values": values}, "mark": mark, "encoding": both | {"tooltip": {"field": "guide"}}})
-    for series in named:
-        if series.line:
-            dash = {"strokeDash": [6, 4]} if series.line == "dashed" else {}
-            thin = series.line == "thin"
-            mark = {"type": "line", "strokeWidth": 1 if thin else 2, "opacity": 0.45 if thin else 0.9, **dash}
-            layers.append({
-                "transform": [{"filter": {"field": "series", "equal": series.name}}],
-                "mark": mark,
-                "encoding": both | {"order": {"field": "order", "type": "quantitative"}, "color": colours["color"]},
-            })  # fmt: skip
-    for end, across in (("x", True), ("y", False)):
-        if any(isinstance(p.x if across else p.y, Estimate) and p.mark == "chosen" for s in named for p in s.points):
-            other = "y" if across else "x"
+        values = [{"x": x, "y": y, "guide": guide.name} for x, y in guide.points]
+        layers.append(_layer(mark, both | {"tooltip": {"field": "guide"}}, values=values))
+    line = both | {"order": {"field": "order", "type": "quantitative"}, "color": colours["color"]}
+    for s in series:
+        if s.line:
+            width, opacity = (1, 0.45) if s.line == "thin" else (2, 0.9)
+            dash = {"strokeDash": [6, 4]} if s.line == "dashed" else {}
+            mark = {"type": "line", "strokeWidth": width, "opacity": opacity, **dash}
+            layers.append(_layer(mark, line, {"field": "series", "equal": s.name}))
+    for end, other in (("x", "y"), ("y", "x")):
+        if any(isinstance(getattr(p, end), Estimate) and p.mark == "chosen" for _, _, p in points):
             ends = {end: _specify_channel(f"{end}_low", getattr(chart, end)), f"{end}2": {"field": f"{end}_high"}}
-            layers.append({
-                "transform": [{"filter": "datum.mark === 'chosen'"}],
-                "mark": {"type": "rule", "color": _INK, "opacity": 0.75},
-                "encoding": ends | {other: both[other]},
-            })  # fmt: skip
+            layers.append(
+                _layer({"type": "rule", "color": _INK, "opacity": 0.75}, ends | {other: both[other]}, _CHOSEN)
+            )
     larger = [{"test": f"datum.mark === '{mark}'", "value": size} for mark, size in (("chosen", 190), ("frontier", 70))]
-    size = {"condition": larger, "value": 38}
-    marks = [p.mark for s in named for p in s.points]
-    for hollow in (False, True):
+    encoding = both | colours | {"size": {"condition": larger, "value": 38}}
+    for hollow, where in ((False, "datum.mark !== 'hollow'"), (True, "datum.mark === 'hollow'")):
         if any((mark == "hollow") == hollow for mark in marks):
-            layers.append({
-                "transform": [{"filter": f"datum.mark {'=' if hollow else '!'}== 'hollow'"}],
-                "mark": {"type": "point", "filled": not hollow, "opacity": 0.85, "tooltip": {"content": "data"}},
-                "encoding": both | colours | {"size": size},
-            })  # fmt: skip
+            mark = {"type": "point", "filled": not hollow, "opacity": 0.85, "tooltip": _DATA}
+            layers.append(_layer(mark, encoding, where))
     if "chosen" in marks:
-        layers.append(
-            {
-                "transform": [{"filter": "datum.mark === 'chosen'"}],
-                "mark": {"type": "point", "size": 420, "color": _INK, "strokeWidth": 1.6},
-                "encoding": both,
-            }
-        )
-    rows = [_make_row(series, point, number) for series in named for number, point in enumerate(series.points)]
-    return {
-        "width": 260 if small else 560,
-        "height": 190 if small else 340,
-        "data": {"values": rows},
-        "layer": layers or [{"mark": "point", "encoding": both}],
-    }
+        layers.append(_layer({"type": "point", "size": 420, "color": _INK, "strokeWidth": 1.6}, both, _CHOSEN))
+    rows = [_make_row(*point) for point in points]
+    width, height = (260, 190) if small else (560, 340)
+    layer = layers or [{"mark": "point", "encoding": both}]
+    return {"width": width, "height": height, "data": {"values": rows}, "layer": layer}
 
 
-def _make_row(series: Series, point: Point, number: int) -> dict[str, Any]:
+def _make_row(series: Series, number: int, point: Point) -> dict[str, Any]:
     row: dict[str, Any] = {"series": series.name, "order": number, "mark": point.mark}
     for name, value in (("x", point.x), ("y", point.y)):
-        row[name] = _read_finite(read_middle(value))
+        row[name] = read_middle(value)
         if isinstance(value, Estimate):
-            row |= {f"{name}_low": _read_finite(value.low), f"{name}_high": _read_finite(value.high)}
-    if point.label:
-        row["label"] = point.label
-    return row | _list_facts(point.facts)
+            row |= {f"{name}_low": value.low, f"{name}_high": value.high}
+    return row | ({"label": point.label} if point.label else {}) | _list_facts(point.facts)
 
 
 def _specify_bars(bars: Bars) -> dict[str, Any]:
     rows = []
-    for group in bars.groups:
-        for bar in group.bars:
-            value = {"group": group.name, "series": bar.series, "value": _read_finite(read_middle(bar.value))}
-            if isinstance(bar.value, Estimate):
-                value |= {"low": _read_finite(bar.value.low), "high": _read_finite(bar.value.high)}
-            rows.append(value | _list_facts(bar.facts))
-    pairs = dict.fromkeys((b.series, b.slot) for g in bars.groups for b in g.bars)
-    beside = {} if all(len(g.bars) < 2 for g in bars.groups) else {"yOffset": {"field": "series", "sort": None}}
-    across = _specify_channel("value", bars.axis) | {"stack": None}
+    for name, bar in ((group.name, bar) for group in bars.groups for bar in group.bars):
+        row = {"group": name, "series": bar.series, "value": read_middle(bar.value)}
+        ends = {"low": bar.value.low, "high": bar.value.high} if isinstance(bar.value, Estimate) else {}
+        rows.append(row | ends | _list_facts(bar.facts))
+    pairs = dict.fromkeys((bar.series, bar.slot) for group in bars.groups for bar in group.bars)
     place = {"y": {"field": "group", "type": "nominal", "sort": None, "title": None, "axis": {"labelLimit": 260}}}
-    layers: list[dict[str, Any]] = [{
-        "mark": {"type": "bar", "tooltip": {"content": "data"}},
-        "encoding": place | beside | {"x": across, "color": _specify_series(list(pairs))["color"]},
-    }]  # fmt: skip
+    beside = {} if all(len(g.bars) < 2 for g in bars.groups) else {"yOffset": {"field": "series", "sort": None}}
+    across = _specify_channel("value", bars.axis)
+    colour = _specify_series(list(pairs))["color"]
+    encoding = place | beside | {"x": across | {"stack": None}, "color": colour}
+    layers = [_layer({"type": "bar", "tooltip": _DATA}, encoding)]
     if any(row.get("low") != row.get("high") for row in rows):
-        ends = {"x": _specify_channel("low", bars.axis), "x2": {"field": "high"}}
-        layers.append({"mark": {"type": "rule", "color": _INK}, "encoding": place | beside | ends})
-    known_references = [
-        {"group": g.name, "value": _read_finite(g.reference), bars.reference or "reference": _read_finite(g.reference)}
-        for g in bars.groups
-        if g.reference is not None
-    ]
-    if known_references:
-        mark = {"type": "tick", "color": _INK, "thickness": 2, "tooltip": {"content": "data"}}
-        data = {"values": known_references}
-        layers.append({"data": data, "mark": mark, "encoding": place | {"x": _specify_channel("value", bars.axis)}})
-    for name, position in bars.guides:
-        mark = {"type": "rule", "color": _INK, "strokeDash": _DASHES["reference"], "tooltip": {"content": "data"}}
-        layers.append({
-            "data": {"values": [{"value": _read_finite(position), "guide": name}]},
-            "mark": mark,
-            "encoding": {"x": _specify_channel("value", bars.axis)},
-        })  # fmt: skip
+        limits = {"x": _specify_channel("low", bars.axis), "x2": {"field": "high"}}
+        layers.append(_layer({"type": "rule", "color": _INK}, place | beside | limits))
+    name = bars.reference or "reference"
+    ticks = [(group.name, group.reference) for group in bars.groups if group.reference is not None]
+    if values := [{"group": group, "value": value, name: value} for group, value in ticks]:
+        mark = {"type": "tick", "color": _INK, "thickness": 2, "tooltip": _DATA}
+        layers.append(_layer(mark, place | {"x": across}, values=values))
+    for guide, value in bars.guides:
+        mark = {"type": "rule", "color": _INK, "strokeDash": _DASHES["reference"], "tooltip": _DATA}
+        layers.append(_layer(mark, {"x": across}, values=[{"value": value, "guide": guide}]))
     return {"width": 480, "data": {"values": rows}, "layer": layers}
 
 
 def _make_recall_bars(detection: Plain) -> Bars | None:
     """Return bars of the entities found, by label, the most frequent first."""
-    labels = read_part(read_part(read_part(detection, "levels"), "entity"), "labels")
-    scored = [
-        (n, s) for n, s in labels.items() if isinstance(s, Mapping) and has_estimate(s.get("recall")) and s.get("gold")
-    ]
+    labels = read_part(detection, "levels.entity.labels")
+    scored = [(name, s) for name, s in labels.items() if has_estimate(s.get("recall")) and s.get("gold")]
     if not scored:
         return None
-    scored.sort(key=lambda scored_label: (-int(scored_label[1]["gold"]), scored_label[0]))
+    scored.sort(key=lambda pair: (-int(pair[1]["gold"]), pair[0]))
     groups = tuple(
         Group(name, (Bar("entities found", read_estimate(s["recall"]), 0, (("gold", int(s["gold"])),)),))
         for name, s in scored
@@ -323,7 +300,3 @@ def _list_facts(facts: Facts) -> dict[str, Any]:
 
 
 _PATH = str.maketrans(".[]\\'\"", "      ")
-
-
-def _read_finite(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
