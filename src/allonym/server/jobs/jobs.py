@@ -84,12 +84,7 @@ class Jobs:
         self._policies, self._keep = policies, settings.keep_results_hours * 3600
         self._queue = JobQueue(database, sealing, _name_folder(folder))
         self._runner = Runner(
-            folder,
-            self._queue,
-            vault,
-            workers=settings.job_workers,
-            keep=self._keep,
-            report_counts=metrics.set_jobs,
+            folder, self._queue, vault, workers=settings.job_workers, keep=self._keep, report_counts=metrics.set_jobs
         )
 
     def __repr__(self) -> str:

@@ -121,11 +121,7 @@ class ReviewQueue:
                 states[project][state] = count
         return [
             _make_project(
-                r.name,
-                self._sealing.unseal_json(r.sealed, f"project {r.name}"),
-                r.owner,
-                r.created,
-                states[r.number],
+                r.name, self._sealing.unseal_json(r.sealed, f"project {r.name}"), r.owner, r.created, states[r.number]
             )
             for r in rows
         ]

@@ -56,9 +56,7 @@ async def read_file(request: Request, caller: Detecting, services: AnyServices) 
 def _describe_text(text: files.Text) -> wire.FileText:
     turns = [
         wire.FileTurn(
-            start=turn.start,
-            end=turn.end,
-            speaker=turn.speaker and Place(start=turn.speaker[0], end=turn.speaker[1]),
+            start=turn.start, end=turn.end, speaker=turn.speaker and Place(start=turn.speaker[0], end=turn.speaker[1])
         )
         for turn in text.turns
     ]
