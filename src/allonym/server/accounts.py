@@ -266,17 +266,8 @@ class Accounts:
         query = sa.select(db.keys, db.users.c.name.label("owner")).join(db.users, db.users.c.id == db.keys.c.user)
         if not caller.has_permission("admin"):
             query = query.where(db.keys.c.user == caller.id)
-        return [
-            wire.KeyOut(
-                name=r.name,
-                owner=r.owner,
-                permissions=r.permissions.split(),
-                created=r.created,
-                expires=r.expires,
-                used=r.used,
-            )
-            for r in self._database.fetch_rows(query.order_by("owner", db.keys.c.name))
-        ]
+        rows = self._database.fetch_rows(query.order_by("owner", db.keys.c.name))
+        return [wire.KeyOut.from_values({**row._mapping, "permissions": row.permissions.split()}) for row in rows]
 
     def remove_key(self, caller: Caller, name: str, owner: str | None = None) -> None:
         """Remove a key. Only admins may name another owner than themselves.
@@ -343,10 +334,8 @@ class Accounts:
         query = sa.select(db.audit).order_by(db.audit.c.number.desc()).limit(limit)
         if before is not None:
             query = query.where(db.audit.c.number < before)
-        return [
-            wire.AuditLine(number=r.number, time=r.time, actor=r.actor, action=r.action, counts=json.loads(r.counts))
-            for r in self._database.fetch_rows(query)
-        ]
+        rows = self._database.fetch_rows(query)
+        return [wire.AuditLine.from_values({**row._mapping, "counts": json.loads(row.counts)}) for row in rows]
 
     def _verify_password(self, hashed: str, password: str) -> bool:
         try:

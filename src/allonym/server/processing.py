@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, TypeVar
 
 from starlette.concurrency import run_in_threadpool
@@ -111,17 +112,8 @@ def detect_entities(document: Document, source: str, key: bytes | None) -> tuple
 
 def explain_findings(document: Document, source: str) -> list[wire.Decided]:
     """Return every candidate and its outcome. Runs in a worker."""
-    return [
-        wire.Decided(
-            start=d.span.start,
-            end=d.span.end,
-            label=d.span.label,
-            score=d.span.score,
-            source=d.span.source,
-            outcome=d.outcome,
-        )
-        for d in explain(document, load_policy(source))
-    ]
+    decisions = explain(document, load_policy(source))
+    return [wire.Decided(**asdict(decision.span), outcome=decision.outcome) for decision in decisions]
 
 
 async def anonymize_text(body: wire.Anonymize, services: Services, *, dry: bool = False) -> wire.Anonymized:
@@ -227,7 +219,7 @@ def restore_text(body: wire.Restore, services: Services, caller: Caller) -> wire
     services.metrics.count_restored(result.restored)
     counts = {"restored": result.restored, "unknown": result.unknown}
     services.accounts.record_action(caller, "restore", counts)
-    mentions = [wire.FoundOut(start=f.start, end=f.end, rule=f.rule, label=f.label) for f in result.found]
+    mentions = [wire.FoundOut.from_object(mention) for mention in result.found]
     return wire.Restored(text=result.text, **counts, notes=list(result.notes), found=mentions)
 
 

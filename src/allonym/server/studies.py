@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import sqlalchemy as sa
@@ -97,20 +97,7 @@ class Studies:
                 invitations[invitation.study].append(invitation)
         if number is not None and not rows:
             raise _not_found(number)
-        return [
-            wire.StudyOut(
-                id=row.number,
-                name=row.name,
-                owner=row.owner,
-                created=row.created,
-                texts=row.texts,
-                pages=row.pages,
-                invited=sum(bool(i.opened) or i.expires > now() for i in invitations[row.number]),
-                begun=sum(bool(i.opened) for i in invitations[row.number]),
-                finished=sum(bool(i.done) for i in invitations[row.number]),
-            )
-            for row in rows
-        ]
+        return [_describe_study(row, invitations[row.number]) for row in rows]
 
     def remove_study(self, number: int) -> None:
         """Remove a study with its invitations and answers.
@@ -307,6 +294,15 @@ class Studies:
         query = sa.select(db.answers).where(db.answers.c.study == study, db.answers.c.page == page)
         rows = connection.execute(query.order_by(db.answers.c.item)).all()
         return {r.item: self._sealing.unseal_json(r.sealed, f"answer {study} {page} {r.item}") for r in rows}
+
+
+def _describe_study(row: Any, invitations: Sequence[Any]) -> wire.StudyOut:
+    counts = {
+        "invited": sum(bool(i.opened) or i.expires > now() for i in invitations),
+        "begun": sum(bool(i.opened) for i in invitations),
+        "finished": sum(bool(i.done) for i in invitations),
+    }
+    return wire.StudyOut.from_values({**row._mapping, "id": row.number, **counts})
 
 
 def _get_state(row: Any) -> Literal["invited", "begun", "finished", "expired"]:

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import httpx
 from anyio import CancelScope
@@ -32,6 +32,7 @@ from allonym.server.gateway.upstream import KEYS, Upstream, get_media_type, get_
 if TYPE_CHECKING:
     from allonym.vault import Vault
 
+T = TypeVar("T")
 _CONVERSATION = re.compile(r"[A-Za-z0-9_.:\-]{1,128}")
 _VERSION = re.compile(r"[A-Za-z0-9.\-]{1,32}")
 _LOCAL = ("localhost", "127.0.0.1", "::1")
@@ -130,8 +131,7 @@ class Gateway:
         line.policy = policy.name
         version, scope = _version(request), self._get_scope(request, client)
         raw = await self._read_body(request)
-        loop = asyncio.get_running_loop()
-        prepared = await loop.run_in_executor(self._pool, self._preparer.prepare_request, endpoint, raw, policy, scope)
+        prepared = await self._run_in_pool(self._preparer.prepare_request, endpoint, raw, policy, scope)
         line.set_protected(prepared.protected.labels, prepared.milliseconds)
         headers = self._upstream.make_headers(_lower_headers(request), client, stream=prepared.stream)
         answer = await self._upstream.send("POST", endpoint.path, prepared.body, headers, version)
@@ -150,8 +150,7 @@ class Gateway:
             await answer.aclose()
             raise Unanswered("the upstream answered in events, which were not asked for")
         data = await self._upstream.read_all(answer)
-        loop = asyncio.get_running_loop()
-        content = await loop.run_in_executor(self._pool, restore_answer, prepared, data, answer.status_code)
+        content = await self._run_in_pool(restore_answer, prepared, data, answer.status_code)
         await self._record_restore(prepared, scope, line)
         line.set_restored(prepared.restoring)
         line.write(answer.status_code)
@@ -182,9 +181,10 @@ class Gateway:
         vault, actor = self._vault, line.client or "gateway"
         if scope and vault is not None:
             counts = {"restored": prepared.restoring.restored, "unknown": prepared.restoring.unknown}
-            await asyncio.get_running_loop().run_in_executor(
-                self._pool, lambda: vault.record("restore", scope=scope, actor=actor, counts=counts)
-            )
+            await self._run_in_pool(lambda: vault.record("restore", scope=scope, actor=actor, counts=counts))
+
+    async def _run_in_pool(self, function: Callable[..., T], *args: Any) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._pool, function, *args)
 
     async def _read_body(self, request: Request) -> bytes:
         most, seconds = int(self._settings.max_body_mb * (1 << 20)), self._settings.body_timeout
