@@ -19,8 +19,10 @@ from typing import TYPE_CHECKING
 
 from allonym.kb import ORGANISATIONS
 from allonym.replace import trade_names
+from allonym.replace.attributes import choose_nationality
 from allonym.replace.cast import Cast, Renderer
 from allonym.replace.mention import Wanted
+from allonym.replace.people import choose_family_name
 from allonym.replace.place_map import PlaceMap, walk_pools
 from allonym.replace.place_names import find_known_place
 from allonym.replace.places import render_place
@@ -175,7 +177,7 @@ class _Chooser:
         if key not in self._words:
             new = None
             if part.sort == "family":
-                new = _choose_family_name(self._places, core)
+                new = choose_family_name(self._places.cast, core)
             elif part.sort == "saint" or key in _read_swaps():
                 new = self._swap_word(core)
             elif part.sort == "acronym":
@@ -198,8 +200,6 @@ class _Chooser:
         places = self._places
         item = trade_names.find_nationality(places, text)
         if item is not None:
-            from allonym.replace.attributes import choose_nationality
-
             return text if places.keeps_kind("country") else choose_nationality(places, item, text)
         place = find_known_place(places, text)
         if place is not None and place.kind in ("country", "region") and not places.is_replaced(place):
@@ -359,12 +359,6 @@ class _Chooser:
         if match is None or letters is None:
             return None
         return (match[1] or "") + (letters.lower() if match[2].islower() else letters) + match[3]
-
-
-def _choose_family_name(places: PlaceMap, text: str) -> str | None:
-    from allonym.replace.people import choose_family_name
-
-    return choose_family_name(places.cast, text)
 
 
 @cache

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from allonym.replace import coordinates, postal
 from allonym.replace.cast import Cast, Renderer
 from allonym.replace.mention import Wanted
+from allonym.replace.people import choose_family_name
 from allonym.replace.place_map import CODED, PlaceMap, get_distinctive_name
 from allonym.replace.place_names import Piece, Reading, find_place, read_aliases, read_places
 from allonym.replace.tables import list_words, read_toml, word_set
@@ -237,8 +238,6 @@ def _choose_family_name(places: PlaceMap, text: str) -> str | None:
     """Return the pseudonym of a family's name in a place's: ``Johnson`` of ``Johnson Bridge``."""
     if " " in text or not any(f.part == "last" and f.weight >= 20 for f in places.kb.name_facts(text)):
         return None
-    from allonym.replace.people import choose_family_name
-
     return choose_family_name(places.cast, text)
 
 
