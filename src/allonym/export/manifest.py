@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from allonym.serial import Serialisable
+
 SCHEMA = 1
 FILE = "manifest.json"
 _NONE: Mapping[str, Any] = MappingProxyType({})
@@ -20,7 +22,7 @@ CHECK = (
 
 
 @dataclass(frozen=True, slots=True)
-class Manifest:
+class Manifest(Serialisable):
     """The content of ``manifest.json``.
 
     Attributes:
@@ -49,11 +51,9 @@ class Manifest:
     prompts: Mapping[str, Any]
     risk: Mapping[str, Any] = field(default_factory=lambda: _NONE)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self, texts: bool = False) -> dict[str, Any]:
         """Plain values for JSON."""
-        values = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        plain = {name: dict(value) if isinstance(value, Mapping) else value for name, value in values.items()}
-        return {"schema": SCHEMA, **plain, "check": list(CHECK)}
+        return {"schema": SCHEMA, **Serialisable.to_dict(self), "check": list(CHECK)}
 
     def to_json(self) -> str:
         """:meth:`to_dict` as indented JSON with a final line end."""

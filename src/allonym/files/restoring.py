@@ -14,6 +14,7 @@ from allonym.files.items import check_free, check_separate, list_items
 from allonym.files.output import PartFile
 from allonym.plan import Plan, read_plan_rows
 from allonym.restore import Restorer
+from allonym.serial import Serialisable
 
 if TYPE_CHECKING:
     from allonym.vault import Vault
@@ -23,7 +24,7 @@ PLAIN = ("txt", "md", "srt", "vtt")
 
 
 @dataclass(frozen=True, slots=True)
-class RestoredFiles:
+class RestoredFiles(Serialisable):
     """What became of some files.
 
     Attributes:
@@ -32,14 +33,12 @@ class RestoredFiles:
         notes: what one should know, each once.
     """
 
+    KEYS = ("files", "restored", "unknown")
+
     files: int
     restored: int
     unknown: int
     notes: tuple[str, ...] = field(default=(), repr=False)
-
-    def to_dict(self) -> dict[str, int]:
-        """The counts."""
-        return {"files": self.files, "restored": self.restored, "unknown": self.unknown}
 
 
 def files_to_restore(source: str | Path, target: str | Path, *, overwrite: bool = False) -> list[tuple[Path, Path]]:

@@ -8,9 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from types import MappingProxyType
+from typing import Any
 
 from allonym.files.record import Tally
 from allonym.policy import Policy
+from allonym.serial import Serialisable
 
 SCHEMA = 1
 _DEPENDENCIES = ("google-re2", "phonenumbers", "python-stdnum", "cryptography", "lxml", "pyarrow")
@@ -19,7 +21,7 @@ _NONE: Mapping[str, int] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
-class RunReport:
+class RunReport(Serialisable):
     """What a run did.
 
     Attributes:
@@ -58,15 +60,11 @@ class RunReport:
         """0 where all was written, 1 where a record or a file was left out."""
         return int(bool(self.quarantined or self.refused))
 
-    def to_dict(self) -> dict[str, object]:
+    def to_dict(self, texts: bool = False) -> dict[str, Any]:
         """A plain dictionary for JSON."""
-        out: dict[str, object] = {"schema": SCHEMA}
-        for name in self.__dataclass_fields__:
-            value = getattr(self, name)
-            out[name] = dict(value) if isinstance(value, Mapping) else value
-        out["refused"] = [{"file": name, "reason": why} for name, why in self.refused]
-        out["seconds"] = round(self.seconds, 3)
-        return out
+        refused = [{"file": name, "reason": reason} for name, reason in self.refused]
+        values = Serialisable.to_dict(self) | {"refused": refused, "seconds": round(self.seconds, 3)}
+        return {"schema": SCHEMA, **values}
 
     def to_json(self) -> str:
         """:meth:`to_dict` as indented JSON with a final line end."""

@@ -10,6 +10,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from allonym.errors import UnknownNameError, UsageError
+from allonym.serial import Serialisable
 from allonym.swap.corpus import ignore_progress
 from allonym.swap.density import FAMILIES
 from allonym.swap.mixture import SphericalMixture, compute_criteria, run_starts
@@ -23,7 +24,7 @@ PER_CLUSTER = 25
 
 
 @dataclass(frozen=True, slots=True)
-class Fit:
+class Fit(Serialisable):
     """A fitted candidate: what was asked for, and the result.
 
     Attributes:
@@ -32,6 +33,8 @@ class Fit:
         converged: whether the gain fell below the tolerance; degenerate: components at the cap of concentration.
         iterations: of the best run.
     """
+
+    KEYS = ("family", "clusters", "left", "log_likelihood", "bic", "icl", "converged", "degenerate", "iterations")
 
     family: str
     clusters: int
@@ -48,10 +51,6 @@ class Fit:
     def usable(self) -> bool:
         """Whether it converged to a mixture of finite likelihood without a component at the cap."""
         return self.converged and not self.degenerate and isfinite(self.log_likelihood)
-
-    def to_dict(self) -> dict[str, object]:
-        """Return plain values for JSON."""
-        return {name: getattr(self, name) for name in self.__slots__ if name != "mixture"}
 
 
 def list_cluster_counts(n: int) -> tuple[int, ...]:
