@@ -52,7 +52,7 @@ def test_kernel_gives_parts_plan_and_counts():
     (result,) = run_records(documents(1), POLICY)
     assert result.parts == (MAIL, "x", f"{MAIL} [EMAIL_ADDRESS_2]")
     assert result.report.labels == {"EMAIL_ADDRESS": 3} and result.report.operators == {"tag": 3}
-    assert result.id == "d0" and result.plan.covered == tuple((s.start, s.end) for s in result.spans)
+    assert result.id == "d0" and result.plan.covered_intervals == tuple((s.start, s.end) for s in result.spans)
     assert apply_parts(documents(1)[0], Plan.from_dict(result.plan.to_dict())) == result.parts
     assert "example" not in repr(result) and pickle.loads(pickle.dumps(result)) == result
 

@@ -70,7 +70,7 @@ class Plan:
             end = edit.end
 
     @property
-    def covered(self) -> tuple[Interval, ...]:
+    def covered_intervals(self) -> tuple[Interval, ...]:
         """The intervals of the original text that are replaced, as half-open code points; insertions cover nothing."""
         return tuple((edit.start, edit.end) for edit in self.edits if edit.start < edit.end)
 

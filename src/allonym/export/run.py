@@ -120,7 +120,7 @@ def _shape_document(job: Job, source: Source, document: Document, outcome: Anony
         examples=tuple((task, json.dumps(example, ensure_ascii=False)) for task, example in examples),
         report=result.report if result else Report(),
         texts=("\n".join(originals) if result else "", "\n".join(parts)),
-        unit=source.group or _outline_text(source.document.text, result.plan.covered if result else ()),
+        unit=source.group or _outline_text(source.document.text, result.plan.covered_intervals if result else ()),
     )
 
 

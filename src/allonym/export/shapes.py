@@ -67,10 +67,10 @@ class Roles:
     """The roles of speakers, whose names are compared without case.
 
     Attributes:
-        roles: speaker to role, or to ``-`` where the speaker's turns are left out.
+        by_speaker: speaker to role, or to ``-`` where the speaker's turns are left out.
     """
 
-    given: Mapping[str, str] = field(default_factory=dict, repr=False)
+    by_speaker: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @classmethod
     def from_names(cls, roles: Mapping[str, str]) -> Roles:
@@ -87,14 +87,14 @@ class Roles:
     def assign_roles(self, speakers: Sequence[str]) -> list[str]:
         """The role of each turn.
 
-        Of two speakers without a given role, the one with a name such as Agent is the assistant, or the other one is
-        where one has a name such as Customer; else the second to speak.
+        Of two speakers without a role, the one with a name such as Agent is the assistant. Where one has a name such as
+        Customer, the other is the assistant; else the second to speak is.
 
         Raises:
-            DataError: a speaker has no role; the message tells which by number alone, for it may be a name.
+            DataError: a speaker has no role; the message gives a number, since the speaker may be a name.
         """
         names = [name.strip().casefold() for name in speakers]
-        roles = {name: self.given[name] for name in names if name in self.given}
+        roles = {name: self.by_speaker[name] for name in names if name in self.by_speaker}
         unassigned = [name for name in dict.fromkeys(names) if name not in roles]
         roles |= {name: name for name in unassigned if name in ROLES}
         unassigned = [name for name in unassigned if name not in roles]
@@ -118,8 +118,7 @@ def _guess_roles(names: Sequence[str], taken_roles: set[str]) -> dict[str, str]:
     if len(names) == 2 and len(usual) == 2:
         return usual if len(set(usual.values())) == 2 else {}
     if len(present) == 1:
-        (one,) = present
-        other = "user" if one == "assistant" else "assistant"
+        other = "user" if "assistant" in present else "assistant"
         return usual | {name: other for name in names if name not in usual}
     if len(names) == 2 and not present:
         return dict(zip(names, ("user", "assistant"), strict=True))

@@ -178,7 +178,7 @@ def anonymize_chunk(parsed: Parsed, job: Job, findings: Sequence[Findings] | Non
         outcome = next(outcomes)
         if isinstance(outcome, Anonymized):
             try:
-                written[-1] = render_draft(piece, outcome.parts, outcome.plan.covered)
+                written[-1] = render_draft(piece, outcome.parts, outcome.plan.covered_intervals)
             except RECORD_ERRORS as error:
                 outcome = Failure(outcome.id, piece.line, describe_failure(error))
         if isinstance(outcome, Failure):

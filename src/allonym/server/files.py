@@ -175,7 +175,7 @@ def _write_chunk(parsed: Parsed, ids: Iterator[str], plans: Mapping[str, Plan]) 
             document = piece.document
             if piece.counted:
                 plan = plans[next(ids)]
-                written.append(render_draft(piece, apply_parts(document, plan), plan.covered))
+                written.append(render_draft(piece, apply_parts(document, plan), plan.covered_intervals))
             else:
                 written.append(piece.render(document.part_texts()))
         elif isinstance(piece, bytes):
