@@ -19,20 +19,31 @@ from typing import TYPE_CHECKING
 from allonym.errors import MissingExtra
 
 if TYPE_CHECKING:
-    from allonym.swap.corpus import Chunk, Corpus, Slot, Value
-    from allonym.swap.embedding import Embedder, open_embedder
-    from allonym.swap.grid import grid
-    from allonym.swap.making import Made, make
-    from allonym.swap.mixture import SphericalMixture
-    from allonym.swap.reading import load
-    from allonym.swap.recoding import recoding
-    from allonym.swap.releases import Releases
-    from allonym.swap.results import Attack, Cluster, Outcome, Release, TableFit
-    from allonym.swap.run import Run
-    from allonym.swap.search import search
-    from allonym.swap.settings import Settings, presets
-    from allonym.swap.table import tabulate
-    from allonym.swap.utility import Task, task_utility
+    from allonym.swap.corpus import Chunk as Chunk
+    from allonym.swap.corpus import Corpus as Corpus
+    from allonym.swap.corpus import Slot as Slot
+    from allonym.swap.corpus import Value as Value
+    from allonym.swap.embedding import Embedder as Embedder
+    from allonym.swap.embedding import open_embedder as open_embedder
+    from allonym.swap.grid import grid as grid
+    from allonym.swap.making import Made as Made
+    from allonym.swap.making import make as make
+    from allonym.swap.mixture import SphericalMixture as SphericalMixture
+    from allonym.swap.reading import load as load
+    from allonym.swap.recoding import recoding as recoding
+    from allonym.swap.releases import Releases as Releases
+    from allonym.swap.results import Attack as Attack
+    from allonym.swap.results import Cluster as Cluster
+    from allonym.swap.results import Outcome as Outcome
+    from allonym.swap.results import Release as Release
+    from allonym.swap.results import TableFit as TableFit
+    from allonym.swap.run import Run as Run
+    from allonym.swap.search import search as search
+    from allonym.swap.settings import Settings as Settings
+    from allonym.swap.settings import presets as presets
+    from allonym.swap.table import tabulate as tabulate
+    from allonym.swap.utility import Task as Task
+    from allonym.swap.utility import task_utility as task_utility
 
 _HOMES = {
     "corpus": ("Chunk", "Corpus", "Slot", "Value"),
@@ -53,33 +64,7 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 _REQUIRED = ("scipy", "sklearn", "jinja2")
 
-__all__ = [
-    "Attack",
-    "Chunk",
-    "Cluster",
-    "Corpus",
-    "Embedder",
-    "Made",
-    "Outcome",
-    "Release",
-    "Releases",
-    "Run",
-    "Settings",
-    "Slot",
-    "SphericalMixture",
-    "TableFit",
-    "Task",
-    "Value",
-    "grid",
-    "load",
-    "make",
-    "open_embedder",
-    "presets",
-    "recoding",
-    "search",
-    "tabulate",
-    "task_utility",
-]
+__all__ = sorted(_HOME_OF)
 
 
 def __getattr__(name: str) -> object:

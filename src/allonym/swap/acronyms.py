@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, insort
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 
@@ -37,23 +37,6 @@ _NEVER = frozenset(
     "GOVERNMENT_ID FINANCIAL_ID SECRET SPELLED_WORD PRONOUN".split()
 )
 """Families whose initials mean nothing, or that are linked elsewhere."""
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Joined:
-    """The entities of a corpus with their acronyms.
-
-    Attributes:
-        entities: per document; an acronym and its long form are one entity, with one key in all documents, and with
-            the mentions that were added.
-        added: per document, those mentions: acronyms, and long forms before one, that no detector had found.
-    """
-
-    entities: tuple[tuple[Entity, ...], ...]
-    added: tuple[tuple[Span, ...], ...]
-
-    def __repr__(self) -> str:
-        return f"Joined({len(self.entities)} documents, {sum(map(len, self.added))} mentions added)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +88,7 @@ def is_spelled_out(acronym: str, long: str) -> bool:
 
 def join_acronyms(
     documents: Sequence[Document], entities: Sequence[Sequence[Entity]], taxonomy: Taxonomy = TAXONOMY
-) -> Joined:
+) -> tuple[tuple[Entity, ...], ...]:
     """Link acronyms with their long forms in all documents of a corpus.
 
     Args:
@@ -114,21 +97,18 @@ def join_acronyms(
         taxonomy: gives the labels' families; names of people, dates, numbers and identifiers are left as they are.
 
     Returns:
-        The entities with keys that hold for the corpus, and with added mentions that detectors missed.
+        The entities per document. An acronym and its long form are one entity, with one key in all documents, and with
+        mentions that detectors missed (source :data:`SOURCE`): acronyms, and long forms before one.
     """
     joiner = _Joiner(taxonomy)
     complete = [joiner.complete(document, some) for document, some in zip(documents, entities, strict=True)]
     defined = [joiner.find_definitions(document, some) for document, some in zip(documents, complete, strict=True)]
     agreed = {acronym: long for acronym, long in _find_agreed(defined).items() if len(acronym) > 2}
-    by_initials = joiner.match_initials(documents, complete)
-    out, added = [], []
-    for i, document in enumerate(documents):
-        meant = by_initials[i] | agreed | {acronym: longs[0] for acronym, longs in defined[i].items()}
-        joined = joiner.join(document, complete[i], meant)
-        before = {span for entity in entities[i] for span in entity.spans}
-        out.append(tuple(joined))
-        added.append(tuple(sorted(s for entity in joined for s in entity.spans if s not in before)))
-    return Joined(tuple(out), tuple(added))
+    meanings = [
+        initials | agreed | {acronym: longs[0] for acronym, longs in definitions.items()}
+        for initials, definitions in zip(joiner.match_initials(documents, complete), defined, strict=True)
+    ]
+    return tuple(map(joiner.join, documents, complete, meanings))
 
 
 def _find_agreed(defined: Iterable[dict[str, list[_LongForm]]]) -> dict[str, _LongForm]:
@@ -249,7 +229,9 @@ class _Joiner:
             out.append(meant)
         return out
 
-    def join(self, document: Document, entities: Sequence[Entity], meant: dict[str, _LongForm]) -> list[Entity]:
+    def join(
+        self, document: Document, entities: Sequence[Entity], meant: Mapping[str, _LongForm]
+    ) -> tuple[Entity, ...]:
         """Return the entities of a document, acronyms united with the long forms that they mean."""
         text = document.text
         groups: dict[str, tuple[str, list[Span]]] = {}
@@ -269,8 +251,8 @@ class _Joiner:
             if long is not None and _is_free(covered, match.start(), match.end()):
                 span = Span(match.start(), match.end(), long.label, _SCORE, SOURCE)
                 groups.setdefault(long.key, (long.label, []))[1].append(span)
-        out = [Entity(key, label, tuple(sorted(spans))) for key, (label, spans) in groups.items()]
-        return sorted(out, key=lambda entity: entity.spans[0])
+        out = (Entity(key, label, tuple(sorted(spans))) for key, (label, spans) in groups.items())
+        return tuple(sorted(out, key=lambda entity: entity.spans[0]))
 
 
 def _is_free(covered: Sequence[tuple[int, int]], start: int, end: int) -> bool:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from allonym.swap.corpus import Corpus
+from allonym.swap.mixture import SphericalMixture
 from allonym.swap.results import Cluster
 from allonym.text.placeholders import remove_placeholders
 from allonym.text.words import compile_words
@@ -17,15 +18,6 @@ WORDS = 6
 
 _WORD = compile_words(digits=False, least=3)
 _CLEAR = 1.5  # least log odds ratio, in standard errors
-
-
-class Fitted(Protocol):
-    """A fitted mixture; shapes (K,), (K, d), (K,), (K,)."""
-
-    weights_: Any
-    means_: Any
-    rhos_: Any
-    degenerate_: Any
 
 
 def project_means(means: Any, weights: Any) -> Any:
@@ -46,7 +38,7 @@ def project_means(means: Any, weights: Any) -> Any:
     return points * np.where(largest < 0, -1.0, 1.0)
 
 
-def summarise_clusters(corpus: Corpus, mixture: Fitted, labels: Any) -> tuple[Cluster, ...]:
+def summarise_clusters(corpus: Corpus, mixture: SphericalMixture, labels: Any) -> tuple[Cluster, ...]:
     """Return one :class:`Cluster` per component, in the mixture's order.
 
     Args:

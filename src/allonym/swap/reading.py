@@ -319,7 +319,7 @@ def _link_corpus(
     """Return the entities of each document, terms among them, and warnings."""
     taxonomy = job.policy.taxonomy
     linked = [link(d, r.spans, taxonomy).entities for d, r in zip(documents, results, strict=True)]
-    entities = join_acronyms(documents, linked, taxonomy).entities
+    entities = join_acronyms(documents, linked, taxonomy)
     phrases = [r.phrases for r in results if r.phrases is not None]
     if len(phrases) < len(results):
         return entities, ()

@@ -1,10 +1,10 @@
 """Rows of unit vectors in fixed shards, and sums over them in a fixed order: the same bits for any number of workers.
 
 Rounding makes sums depend on the order in which they are added. So sums over many rows are computed for each shard
-separately, and the shards' sums are added along a tree: pairwise by the shards' numbers, then
-the pairs pairwise, and so on; what has no neighbour goes up as it is. The number of rows and the size of a shard fix
-all of that. Who works on which shard, and when, does not matter. Within a shard a matrix product must not be cut up by
-the number of threads either: see :func:`one_thread`.
+separately, and the shards' sums are added along a tree: pairwise by the shards' numbers, then the pairs pairwise, and
+so on; a sum without a neighbour goes up as it is. The number of rows and the size of a shard fix all of that. Who works
+on which shard, and when, does not matter. Within a shard a matrix product must not be cut up by the number of threads
+either: see :func:`one_thread`.
 """
 
 from __future__ import annotations

@@ -121,15 +121,11 @@ class Run:
         gc.freeze()  # it stays to the end, and may be millions of objects to pass over each time
         if label:
             list_task_labels(corpus, label)
-        return search(
-            corpus,
-            self.settings,
-            seed=self.seed,
-            progress=advance,
-            state=state,
-            workers=self.workers,
-            spread=self.spread,
-        )
+        return search(corpus, self.settings, **self._search_options(state, advance))
+
+    def _search_options(self, state: Path | None, advance: Advance | None) -> dict[str, Any]:
+        workers = {"workers": self.workers, "spread": self.spread}
+        return {"seed": self.seed, "progress": advance, "state": state, **workers}
 
     def best(self, releases: Releases) -> tuple[Release, str]:
         """Return the release that the rule chooses, and why."""
@@ -178,11 +174,7 @@ class Run:
             points = search_grid(
                 lambda t: self.load(self.settings.with_({"read.threshold": t})),
                 self.settings,
-                seed=self.seed,
-                progress=advance,
-                state=state,
-                workers=self.workers,
-                spread=self.spread,
+                **self._search_options(state, advance),
             )
         values = releases.to_dict(
             made,

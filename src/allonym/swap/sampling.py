@@ -6,16 +6,17 @@ prefixes is embedded once.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from allonym.swap.corpus import Corpus, Slot
 from allonym.swap.exchange import Ground, Rules, exchange
 from allonym.swap.exchange import Sequence as Swaps
+from allonym.swap.mixture import SphericalMixture
 from allonym.swap.rows import Spread, one_thread
 from allonym.swap.utility import Utility, compute_utility
 from allonym.swap.writing import write_chunk
@@ -24,30 +25,14 @@ Texts = Mapping[int, str]
 """Chunk to its text."""
 
 
-class Vectors(Protocol):
-    """Texts of chunks to vectors."""
-
-    def __call__(self, texts: Sequence[str], chunks: Sequence[int]) -> tuple[Any, Any]:
-        """Return two float arrays (len(texts), d) of unit rows: as the embedder gives them, and as the mixture takes
-        them; ``chunks`` are the chunks that the texts belong to."""
-        ...
-
-
-class Densities(Protocol):
-    """The part of a fitted mixture that is needed."""
-
-    def component_log_density(self, X: Any, labels: Any) -> Any:
-        """Return (n,) log f(x_i; theta_{l_i}), nats, with respect to the uniform measure."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Space:
     """The space in which every sequence is drawn and measured.
 
     Attributes:
         raw: (n, d) pre-swap vectors, unit rows; vectors: the same without covariates, to which the mixture was fitted.
-        embed: computes the vectors of further texts.
+        embed: computes the vectors of further texts of chunks (texts, chunks): two float arrays (len(texts), d) of unit
+            rows, as the embedder gives them, and as the mixture takes them.
         labels: (n,) components; before: (n,) log f(x_i; theta_{l_i}); total: their sum, l(x|l).
         rules: of the exchange; its categories are replaced by those of each sequence. ground: facts about the corpus.
         groups: per chunk the group of its donors; None: no restriction.
@@ -57,8 +42,8 @@ class Space:
     corpus: Corpus
     raw: Any = field(repr=False)
     vectors: Any = field(repr=False)
-    embed: Vectors = field(repr=False)
-    mixture: Densities = field(repr=False)
+    embed: Callable[[Sequence[str], Sequence[int]], tuple[Any, Any]] = field(repr=False)
+    mixture: SphericalMixture = field(repr=False)
     labels: Any = field(repr=False)
     before: Any = field(repr=False)
     total: float

@@ -11,10 +11,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import log
-from typing import Protocol
 
 from allonym.errors import EndpointError
-from allonym.llm.client import Reply, Request
+from allonym.llm.client import Client, Reply, Request
 from allonym.llm.templates import messages
 from allonym.text.names import plain
 from allonym.text.words import compile_words, find_words
@@ -83,16 +82,7 @@ class Passage:
     banned: frozenset[str] = field(repr=False)
 
 
-class Asker(Protocol):
-    """The part of :class:`allonym.llm.Client` that is needed."""
-
-    @property
-    def prompts(self) -> object: ...
-
-    def ask_all(self, requests: Sequence[Request]) -> Sequence[Reply | EndpointError]: ...
-
-
-def request_summaries(client: Asker, passages: Sequence[Passage], language: str = "en") -> list[str | None]:
+def request_summaries(client: Client, passages: Sequence[Passage], language: str = "en") -> list[str | None]:
     """Return a summary of each passage by a language model; None if there is no usable one after two tries."""
     out: list[str | None] = [None] * len(passages)
     for again in (False, True):
