@@ -8,7 +8,7 @@ from tests.swap.invented import lifted
 from allonym.swap import cluster_exchange
 from allonym.swap.cluster_exchange import Matcher
 from allonym.swap.corpus import Slot
-from allonym.swap.entity_fit import EntityFit
+from allonym.swap.partners import Frame
 from allonym.swap.validity import Ground, Rules
 
 
@@ -16,9 +16,7 @@ def pairs(rules: Rules, seed: int = 0, vectors: np.ndarray | None = None) -> tup
     corpus = corpora.corpus(4, 1)
     ground = Ground.of(corpus)
     counts = np.array([len(c.values) for c in corpus.chunks])
-    likeness: EntityFit = ground.entity_fit()
-    generator = np.random.default_rng(seed)
-    matcher = Matcher(rules, vectors, likeness, [ground.classes], counts, generator)
+    matcher = Matcher(Frame(ground, rules, 0, vectors, (ground.classes,), counts), np.random.default_rng(seed))
     slots = [Slot(i, v) for i, places in enumerate(ground.slots["Person"]) for v in places]
     return slots, list(matcher.pairs(slots))
 

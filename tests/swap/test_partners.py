@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -93,7 +94,9 @@ def nearest(n: int = 400, weighted: bool = True, **more: float) -> tuple[Candida
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     how = {"temperature": 0.05, "min_cosine": -1.0, "count_penalty": 0.0} | more
     rules = Rules(("Person",), weights="cosine" if weighted else "uniform", **how)
-    return Candidates(list(range(n)), rules, rows, np.arange(n) % 3, np.arange(n) % 5, rng), rows
+    ground = SimpleNamespace(classes=np.arange(n) % 3)
+    frame = SimpleNamespace(rules=rules, vectors=rows, counts=np.arange(n) % 5, ground=ground)
+    return Candidates(frame, list(range(n)), rng), rows
 
 
 def test_candidates_are_of_other_classes_and_mostly_near() -> None:

@@ -11,69 +11,22 @@ sample in proportion to exp(score). Pairs are taken from the best on, each slot 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from allonym.swap.corpus import Slot
-from allonym.swap.entity_fit import EntityFit
-from allonym.swap.partners import Candidates, Dice, Pool
-from allonym.swap.validity import GRAMMAR, Ground, Rules, list_differing_codes
+from allonym.swap.partners import Candidates, Dice, Frame, Free, Pool
+from allonym.swap.validity import GRAMMAR
 
 Step = list[tuple[Slot, ...]]
 """An unfinished swap: cycles of slots, each slot taking from the next, the last from the first."""
-Free = dict[int, dict[str, list[int]]]
-"""Per chunk and category, the values that have not moved."""
 BLOCK = 1536
 """Slots that are weighed against each other at once."""
 CANDIDATES = 48
 """Partners that are kept of each slot in a block."""
-
-
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """The data that all clusters of an exchange share.
-
-    Attributes:
-        vectors: (n, d) unit rows; None where cosines do not count.
-        codes: (n,) each; partners must differ in all of them.
-        counts: (n,) entities that each chunk could trade at the beginning.
-    """
-
-    ground: Ground
-    rules: Rules
-    seed: int
-    vectors: Any = field(repr=False)
-    codes: tuple[Any, ...] = field(repr=False)
-    counts: Any = field(repr=False)
-
-    @classmethod
-    def of(cls, ground: Ground, rules: Rules, seed: int, vectors: Any) -> Frame:
-        """Return the frame of an exchange by these rules."""
-        if rules.matches_slots:
-            ground.entity_fit()  # computed once, here, for all processes
-        counts = sum(
-            (np.array([len(s) for s in ground.slots[c]], np.int64) for c in rules.categories),
-            np.zeros(len(ground.keys), np.int64),
-        )
-        vectors = vectors if rules.uses_vectors else None
-        return cls(ground, rules, seed, vectors, tuple(list_differing_codes(ground, rules)), counts)
-
-    def list_free(self, chunks: Iterable[int]) -> Free:
-        """Return the values that may move in these chunks at the beginning: all."""
-        slots = [(c, self.ground.slots[c]) for c in self.rules.categories]
-        return {i: {c: list(s[i]) for c, s in slots if s[i]} for i in chunks}
-
-    def without_texts(self) -> Frame:
-        """Return the same frame without texts and offsets, which :func:`trade_within` does not need, to be sent."""
-        empty = replace(self.ground.corpus, documents=(), sections=(), chunks=(), entities=(), plans=())
-        return replace(self, ground=replace(self.ground, corpus=empty))
-
-    def generator(self, *task: int) -> np.random.Generator:
-        """Return the random numbers of a task; without one, those of the exchange."""
-        return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=task))
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,8 +147,7 @@ class Standing:
 
     def candidates(self, bucket: Sequence[int]) -> Candidates:
         """Return the candidates of the chunks of a bucket."""
-        frame = self.frame
-        return Candidates(bucket, self.rules, frame.vectors, self.ground.classes, frame.counts, self.generator)
+        return Candidates(self.frame, bucket, self.generator)
 
 
 class _ClusterExchange(Standing):
@@ -286,9 +238,7 @@ class _ClusterExchange(Standing):
 
         All that a chunk trades in a round is one step, its own or that of the partner whose turn came before.
         """
-        assert self._fit is not None
-        frame = self.frame
-        matcher = Matcher(self.rules, frame.vectors, self._fit, frame.codes, frame.counts, self.generator)
+        matcher = Matcher(self.frame, self.generator)
         out: list[list[Step]] = []
         while len(out) < self.rounds and (steps := self._match_slots(matcher)):
             out.append(steps)
@@ -328,26 +278,15 @@ class Matcher:
     """Weighs slots against each other.
 
     Args:
-        rules: ``weights``, ``temperature``, ``fit``, ``min_fit``, ``min_cosine`` and ``count_penalty`` count.
-        vectors: (n, d) unit rows of all chunks; None: all chunks are alike.
-        fit: how well the corpus's entities fit each other's places.
-        codes: (n,) each; partners must differ in all of them.
-        counts: (n,) entities of each chunk.
+        frame: of the exchange; its rules ``weights``, ``temperature``, ``fit``, ``min_fit``, ``min_cosine`` and
+            ``count_penalty`` count.
         generator: deals, and draws the random part.
     """
 
-    def __init__(
-        self,
-        rules: Rules,
-        vectors: Any,
-        fit: EntityFit,
-        codes: Sequence[Any],
-        counts: Any,
-        generator: np.random.Generator,
-    ) -> None:
-        self._rules, self._vectors, self._fit, self._codes = rules, vectors, fit, codes
-        self._counts = counts.astype(np.float64)
-        self._generator = generator
+    def __init__(self, frame: Frame, generator: np.random.Generator) -> None:
+        self._frame, self._generator = frame, generator
+        self._fit = frame.ground.entity_fit()
+        self._counts = frame.counts.astype(np.float64)
 
     def pairs(self, slots: Sequence[Slot]) -> Iterator[tuple[int, int]]:
         """Yield pairs of slots, as indices into ``slots``, in the order in which to try them."""
@@ -361,12 +300,12 @@ class Matcher:
 
     def _rank_pairs(self, chunks: Any, looks: Any) -> list[tuple[int, int]]:
         """Return each slot's best partners in a block, as indices into it, the best pairs first."""
-        rules, n = self._rules, len(chunks)
+        rules, vectors, n = self._frame.rules, self._frame.vectors, len(chunks)
         # in float64: the order must not depend on how the machine sums
         fits = self._fit.compute_fits(looks, looks)
         scores = fits * rules.fit
-        if self._vectors is not None:
-            rows = np.asarray(self._vectors[chunks], np.float64)
+        if vectors is not None:
+            rows = np.asarray(vectors[chunks], np.float64)
             cosines = rows @ rows.T
             if rules.weights == "cosine":
                 scores += cosines
@@ -379,7 +318,7 @@ class Matcher:
             counts = self._counts[chunks]
             scores -= rules.count_penalty * np.abs(counts[:, None] - counts[None])
         scores += self._generator.gumbel(size=(n, n))
-        for code in self._codes:
+        for code in self._frame.codes:
             block_codes = code[chunks]
             scores[block_codes[:, None] == block_codes[None]] = -np.inf
         upper = np.triu(scores, 1)

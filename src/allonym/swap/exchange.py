@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from allonym.errors import UsageError
-from allonym.swap.cluster_exchange import Frame, Standing, Step, Task, trade_within
+from allonym.swap.cluster_exchange import Standing, Step, Task, trade_within
 from allonym.swap.corpus import Corpus, Slot
-from allonym.swap.partners import TRIES, Candidates, Pairs
+from allonym.swap.partners import TRIES, Candidates, Frame, Pairs
 from allonym.swap.rows import Spread, ThisProcess
 from allonym.swap.validity import (
     Ground,

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import accumulate, combinations
 from typing import Any
 
 import numpy as np
 
-from allonym.swap.validity import Rules, combine_codes
+from allonym.swap.validity import Ground, Rules, combine_codes, list_differing_codes
 
 MISSES = 48
 """Draws in a bucket without a valid pair after which it is counted exactly."""
@@ -22,6 +23,52 @@ SAMPLE = 2048
 """Most candidates that are weighed for one chunk; of more, this many are drawn."""
 TRIES = 64
 """Most candidates that are tried for a chunk, best first."""
+Free = dict[int, dict[str, list[int]]]
+"""Per chunk and category, the values that have not moved."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The data that all clusters of an exchange share.
+
+    Attributes:
+        vectors: (n, d) unit rows; None where cosines do not count.
+        codes: (n,) each; partners must differ in all of them.
+        counts: (n,) entities that each chunk could trade at the beginning.
+    """
+
+    ground: Ground
+    rules: Rules
+    seed: int
+    vectors: Any = field(repr=False)
+    codes: tuple[Any, ...] = field(repr=False)
+    counts: Any = field(repr=False)
+
+    @classmethod
+    def of(cls, ground: Ground, rules: Rules, seed: int, vectors: Any) -> Frame:
+        """Return the frame of an exchange by these rules."""
+        if rules.matches_slots:
+            ground.entity_fit()  # computed once, here, for all processes
+        counts = sum(
+            (np.array([len(s) for s in ground.slots[c]], np.int64) for c in rules.categories),
+            np.zeros(len(ground.keys), np.int64),
+        )
+        vectors = vectors if rules.uses_vectors else None
+        return cls(ground, rules, seed, vectors, tuple(list_differing_codes(ground, rules)), counts)
+
+    def list_free(self, chunks: Iterable[int]) -> Free:
+        """Return the values that may move in these chunks at the beginning: all."""
+        slots = [(c, self.ground.slots[c]) for c in self.rules.categories]
+        return {i: {c: list(s[i]) for c, s in slots if s[i]} for i in chunks}
+
+    def without_texts(self) -> Frame:
+        """Return the same frame without texts and offsets, which no worker needs, to be sent."""
+        empty = replace(self.ground.corpus, documents=(), sections=(), chunks=(), entities=(), plans=())
+        return replace(self, ground=replace(self.ground, corpus=empty))
+
+    def generator(self, *task: int) -> np.random.Generator:
+        """Return the random numbers of a task; without one, those of the exchange."""
+        return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=task))
 
 
 class Dice:
@@ -247,30 +294,19 @@ class Candidates:
     """The candidates of one chunk after the other, inside one bucket: random, or drawn by similarity.
 
     Args:
-        members: chunks of the bucket.
-        rules: ``weights``, ``temperature``, ``min_cosine`` and ``count_penalty`` count.
-        vectors: (n, d) unit rows of all chunks; None: all candidates weigh the same.
-        classes: (n,) protected values; a chunk is no candidate of its own class.
-        counts: (n,) entities of each chunk.
+        frame: of the exchange; its rules ``weights``, ``temperature``, ``min_cosine`` and ``count_penalty`` count.
+        members: chunks of the bucket. A chunk is no candidate of its own class.
         generator: draws.
     """
 
-    def __init__(
-        self,
-        members: Sequence[int],
-        rules: Rules,
-        vectors: Any,
-        classes: Any,
-        counts: Any,
-        generator: np.random.Generator,
-    ) -> None:
+    def __init__(self, frame: Frame, members: Sequence[int], generator: np.random.Generator) -> None:
         self._members = np.array(members, np.int64)
         self._position = {m: n for n, m in enumerate(members)}
-        self._classes = classes[self._members]
+        self._classes = frame.ground.classes[self._members]
         self._class_of = dict(zip(members, self._classes.tolist(), strict=True))
-        self._counts = counts[self._members].astype(np.float64)
-        self._rows: Any = None if vectors is None else np.ascontiguousarray(vectors[self._members])
-        self._rules = rules
+        self._counts = frame.counts[self._members].astype(np.float64)
+        self._rows: Any = None if frame.vectors is None else np.ascontiguousarray(frame.vectors[self._members])
+        self._rules = frame.rules
         self._generator = generator
         self._cached: tuple[int, Any] = (-1, None)  # a chunk and its cosines with all members
 
