@@ -6,7 +6,6 @@ The steps of P1 3.1: a section is chosen and cut into chunks, direct identifiers
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, pairwise
@@ -97,6 +96,16 @@ class _Result:
     phrases: Phrases | None = None
 
 
+@dataclass(frozen=True, slots=True, repr=False)
+class _Document:
+    """A document with its protected value, the result of reading it, and the borders of its chunks."""
+
+    document: Document
+    class_: str
+    result: _Result
+    bounds: tuple[Interval, ...]
+
+
 def load(
     source: str | Path,
     protect: str = "company",
@@ -185,15 +194,14 @@ def load(
     ):
         results.append(result)
         advance("read", len(results), len(items))
-    bounds = [
-        _split_document(d.text, r, embedder.encode, job) if r.chunks is None else r.chunks
-        for d, r in zip(documents, results, strict=True)
+    read_documents = [
+        _Document(d, c, r, _split_document(d.text, r, embedder.encode, job) if r.chunks is None else r.chunks)
+        for d, c, r in zip(documents, classes, results, strict=True)
     ]
-    terms = terms or TermOptions(share=read.terms)
-    entities, term_warnings = _link_corpus(documents, classes, job, results, bounds, terms)
-    chunks, plans = _make_chunks(documents, entities, job, results, bounds)
+    entities, term_warnings = _link_corpus(read_documents, job, terms or TermOptions(share=read.terms))
+    chunks, plans = _make_chunks(read_documents, entities, job)
     missing = [i for i, s in enumerate(sections, 1) if s is None]
-    warnings = [*_list_warnings(documents, classes, job, results, missing), *term_warnings]
+    warnings = [*_list_warnings(read_documents, job, missing), *term_warnings]
     about: dict[str, object] = {
         "protect": protect,
         "label": label,
@@ -309,23 +317,17 @@ def _split_document(
 
 
 def _link_corpus(
-    documents: Sequence[Document],
-    classes: Sequence[str],
-    job: _Job,
-    results: Sequence[_Result],
-    bounds: Sequence[Sequence[Interval]],
-    terms: TermOptions,
+    documents: Sequence[_Document], job: _Job, terms: TermOptions
 ) -> tuple[tuple[tuple[Entity, ...], ...], tuple[str, ...]]:
     """Return the entities of each document, terms among them, and warnings."""
-    taxonomy = job.policy.taxonomy
-    linked = [link(d, r.spans, taxonomy).entities for d, r in zip(documents, results, strict=True)]
-    entities = join_acronyms(documents, linked, taxonomy)
-    phrases = [r.phrases for r in results if r.phrases is not None]
-    if len(phrases) < len(results):
+    taxonomy, texts = job.policy.taxonomy, [d.document for d in documents]
+    entities = join_acronyms(texts, [link(d.document, d.result.spans, taxonomy).entities for d in documents], taxonomy)
+    phrases = [d.result.phrases for d in documents if d.result.phrases is not None]
+    if len(phrases) < len(documents):
         return entities, ()
-    chosen = choose_terms(phrases, classes, bounds, terms)
+    chosen = choose_terms(phrases, [d.class_ for d in documents], [d.bounds for d in documents], terms)
     out = []
-    for document, linked_entities, spans in zip(documents, entities, chosen.spans, strict=True):
+    for document, linked_entities, spans in zip(texts, entities, chosen.spans, strict=True):
         covered = merge((s.start, s.end) for e in linked_entities for s in e.spans)
         more = link(document, [s for s in spans if not _touches(covered, s)], taxonomy).entities
         out.append(tuple(sorted((*linked_entities, *more), key=lambda e: e.spans[0])))
@@ -333,24 +335,21 @@ def _link_corpus(
 
 
 def _make_chunks(
-    documents: Sequence[Document],
-    entities: Sequence[Sequence[Entity]],
-    job: _Job,
-    results: Sequence[_Result],
-    bounds: Sequence[Sequence[Interval]],
+    documents: Sequence[_Document], entities: Sequence[Sequence[Entity]], job: _Job
 ) -> tuple[list[Chunk], tuple[Plan, ...]]:
     """Return the chunks of all documents, and per document the plan of the edits that are made in any case."""
     counted = [c for c, state in job.states.items() if state != "change"]
     chunks: list[Chunk] = []
     plans: list[Plan] = []
-    for i, (document, linked, result) in enumerate(zip(documents, entities, results, strict=True)):
-        plan = _make_base_plan(document, linked, result.section, job)
+    for i, (read, linked) in enumerate(zip(documents, entities, strict=True)):
+        document, section = read.document, read.result.section
+        plan = _make_base_plan(document, linked, section, job)
         edits = plan.edits
         covered = [(s.start, s.end) for e in linked for s in e.spans] + [(e.start, e.end) for e in edits]
         tiles = [
             tile
-            for start, end in result.section
-            for tile in _move_borders([b for b in bounds[i] if start <= b[0] and b[1] <= end], covered)
+            for start, end in section
+            for tile in _move_borders([b for b in read.bounds if start <= b[0] and b[1] <= end], covered)
         ]
         quasi = [e for e in linked if not job.is_direct(e.label)]
         values = group_values(document, quasi, tiles, counted, job.policy.taxonomy)
@@ -401,14 +400,8 @@ def _touches(intervals: Sequence[Interval], span: Span) -> bool:
     return i >= 0 and intervals[i][1] > span.start
 
 
-def _list_warnings(
-    documents: Sequence[Document],
-    classes: Sequence[str],
-    job: _Job,
-    results: Sequence[_Result],
-    missing: Sequence[int],
-) -> Iterator[str]:
-    count, protect = len(documents), job.protect
+def _list_warnings(documents: Sequence[_Document], job: _Job, missing: Sequence[int]) -> Iterator[str]:
+    count, protect, results = len(documents), job.protect, [d.result for d in documents]
     if missing:
         yield (
             f"the section was not found in {len(missing)} of {count} documents, of which all text is taken; "
@@ -419,16 +412,16 @@ def _list_warnings(
     if silent := sum(not any(s.label == job.label and _touches(merge(r.section), s) for s in r.spans) for r in results):
         yield f"{silent} of {count} documents never name their {protect}, as far as it was recognised"
     telling = 0
-    for document, class_ in zip(documents, classes, strict=True):
-        names = (class_, *list_aliases(document, class_, job.kind, {}))
-        id_words = split_field_name(document.id)
+    for d in documents:
+        names = (d.class_, *list_aliases(d.document, d.class_, job.kind, {}))
+        id_words = split_field_name(d.document.id)
         telling += any(word in id_words for name in names for word in split_field_name(name).split() if len(word) > 3)
     if telling:
         yield (
             f"{telling} of {count} documents have an id that holds a word of their {protect}; "
             "rename them before they are released"
         )
-    if max(Counter(classes).values()) == 1 and job.kind == "OTHER_IDENTIFYING_ATTRIBUTE":
+    if len({d.class_ for d in documents}) == count and job.kind == "OTHER_IDENTIFYING_ATTRIBUTE":
         yield f"every document has its own {protect}: is it a value, or an id?"
 
 
