@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from allonym.errors import PlanMismatch
-from allonym.evaluate.chain import chain_plans
 from allonym.evaluate.generalising import list_choices, words_of
+from allonym.evaluate.plan_chain import chain_plans
 from allonym.evaluate.rewording import make_edits, soften_words
 from allonym.plan import Edit, Plan, apply, apply_edits, digest, invert_plan
 

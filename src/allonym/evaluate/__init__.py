@@ -22,16 +22,19 @@ if TYPE_CHECKING:
     from allonym.evaluate.classification import utility_loss as utility_loss
     from allonym.evaluate.construct import Construct as Construct
     from allonym.evaluate.construct import construct_loss as construct_loss
+    from allonym.evaluate.contrast import Contrast as Contrast
+    from allonym.evaluate.contrast import contrasts as contrasts
     from allonym.evaluate.detection import Detection as Detection
     from allonym.evaluate.detection import detection as detection
     from allonym.evaluate.document_risk import DocumentRisk as DocumentRisk
     from allonym.evaluate.document_risk import document_risk as document_risk
     from allonym.evaluate.downstream import Downstream as Downstream
     from allonym.evaluate.downstream import downstream as downstream
+    from allonym.evaluate.finding_files import read_findings as read_findings
+    from allonym.evaluate.findings import found_between as found_between
+    from allonym.evaluate.findings import found_by as found_by
+    from allonym.evaluate.findings import found_in_plans as found_in_plans
     from allonym.evaluate.finetuned import Training as Training
-    from allonym.evaluate.found import found_between as found_between
-    from allonym.evaluate.found import found_by as found_by
-    from allonym.evaluate.found import found_in_plans as found_in_plans
     from allonym.evaluate.generations import GenerationLeaks as GenerationLeaks
     from allonym.evaluate.generations import generations as generations
     from allonym.evaluate.guessing import AttributeGuesses as AttributeGuesses
@@ -46,8 +49,6 @@ if TYPE_CHECKING:
     from allonym.evaluate.information import information_loss as information_loss
     from allonym.evaluate.intruder import Reidentification as Reidentification
     from allonym.evaluate.intruder import reidentification as reidentification
-    from allonym.evaluate.leaving import Contrast as Contrast
-    from allonym.evaluate.leaving import contrasts as contrasts
     from allonym.evaluate.leftovers import leftovers as leftovers
     from allonym.evaluate.marking import Mark as Mark
     from allonym.evaluate.marking import Marked as Marked
@@ -60,7 +61,6 @@ if TYPE_CHECKING:
     from allonym.evaluate.people import Truth as Truth
     from allonym.evaluate.people import people_study as people_study
     from allonym.evaluate.perplexity import perplexity as perplexity
-    from allonym.evaluate.predicted import read_findings as read_findings
     from allonym.evaluate.profiles import Subject as Subject
     from allonym.evaluate.profiles import fictitious_people as fictitious_people
     from allonym.evaluate.reading import Pairs as Pairs
@@ -99,19 +99,19 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "document_risk": ("DocumentRisk", "document_risk"),
     "downstream": ("Downstream", "downstream"),
     "finetuned": ("Training",),
-    "found": ("found_between", "found_by", "found_in_plans"),
+    "findings": ("found_between", "found_by", "found_in_plans"),
     "generations": ("GenerationLeaks", "generations"),
     "guessing": ("AttributeGuesses", "PersonGuesses", "attribute_guesses", "person_guesses"),
     "harden": ("Hardened", "Hardening", "Level", "harden"),
     "information": ("Information", "information_loss"),
     "intruder": ("Reidentification", "reidentification"),
-    "leaving": ("Contrast", "contrasts"),
+    "contrast": ("Contrast", "contrasts"),
     "leftovers": ("leftovers",),
     "marking": ("Mark", "Marked", "read_marks", "write_marks"),
     "outputs": ("OutputLeaks", "output_leaks"),
     "people": ("Judgement", "PeopleStudy", "Truth", "people_study"),
     "perplexity": ("perplexity",),
-    "predicted": ("read_findings",),
+    "finding_files": ("read_findings",),
     "profiles": ("Subject", "fictitious_people"),
     "reading": ("Pairs", "read_pairs"),
     "red_team": ("RedTeam", "read_forms", "red_team_sample", "red_team_summary", "write_forms"),

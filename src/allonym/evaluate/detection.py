@@ -19,7 +19,7 @@ from allonym.evaluate import leaks as leaking
 from allonym.evaluate import tab as benchmark
 from allonym.evaluate.agreement import Agreement, agreement
 from allonym.evaluate.classes import Classes, Compare, Map
-from allonym.evaluate.found import found_between
+from allonym.evaluate.findings import found_between
 from allonym.evaluate.leaks import Leaks
 from allonym.evaluate.matching import (
     FOUND,
@@ -151,7 +151,7 @@ def detection(
     Args:
         original: the texts that the gold was marked in.
         anonymised: what became of them; without ``predicted`` the findings are told from it by alignment
-            (:func:`allonym.evaluate.found.found_between`), with it only the leaks by text are.
+            (:func:`allonym.evaluate.findings.found_between`), with it only the leaks by text are.
         gold: the record of each text, as :func:`allonym.train.records.read_records` reads it; a record's
             ``annotations`` are averaged micro.
         predicted: the findings in each text, with labels of the taxonomy or of any scheme.

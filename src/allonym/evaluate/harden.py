@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 
 from allonym.errors import UsageError
-from allonym.evaluate.chain import chain_plans
 from allonym.evaluate.generalising import Word, list_choices, words_of
 from allonym.evaluate.known_subjects import Knowing, rank_subjects, train_intruders
 from allonym.evaluate.pairs import check_pairs
+from allonym.evaluate.plan_chain import chain_plans
 from allonym.evaluate.rewording import GENERALISE, make_edits, soften_words
 from allonym.evaluate.similarity import measure_similarities
 from allonym.evaluate.surface import list_words as counted

@@ -9,8 +9,8 @@ from pathlib import Path
 from allonym.errors import UnknownNameError
 from allonym.evaluate.classification import REPEATS, Utility, utility_loss
 from allonym.evaluate.construct import Construct, Tagger, construct_loss
+from allonym.evaluate.contrast import Contrast, contrasts
 from allonym.evaluate.finetuned import Training
-from allonym.evaluate.leaving import Contrast, contrasts
 from allonym.evaluate.pairs import check_pairs
 from allonym.evaluate.perplexity import measure_perplexities
 from allonym.evaluate.similarity import Similarity, measure_similarities, summarise_similarities

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from allonym.document import Span
-from allonym.evaluate.found import found_in_plans
+from allonym.evaluate.findings import found_in_plans
 from allonym.evaluate.pairs import check_pairs
 from allonym.labels import TAXONOMY, Taxonomy
 from allonym.plan import Plan

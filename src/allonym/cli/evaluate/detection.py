@@ -91,7 +91,7 @@ def detection(
     output.check(path for path in (gold, predicted, plans, anonymised, label_map) if path is not None)
     from allonym.evaluate.classes import read_label_map
     from allonym.evaluate.detection import detection as measure
-    from allonym.evaluate.predicted import read_anonymised
+    from allonym.evaluate.finding_files import read_anonymised
     from allonym.train.records import read_records
 
     names = read_label_map(label_map) if label_map else None
@@ -132,8 +132,8 @@ def _read_predicted_spans(
     records: list[Record], predicted: Path | None, plans: Path | None, policy: str | None, format: str | None,
     output: Output,
 ) -> list[list[Span]]:  # fmt: skip
-    from allonym.evaluate.found import found_by
-    from allonym.evaluate.predicted import read_findings, read_plans
+    from allonym.evaluate.finding_files import read_findings, read_plans
+    from allonym.evaluate.findings import found_by
 
     texts = [record["text"] for record in records]
     if predicted is not None:

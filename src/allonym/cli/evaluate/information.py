@@ -23,9 +23,9 @@ from allonym.errors import DataError, UnknownNameError
 
 if TYPE_CHECKING:
     from allonym.evaluate.construct import Construct
+    from allonym.evaluate.contrast import Contrast
     from allonym.evaluate.finetuned import Training
     from allonym.evaluate.information import Information
-    from allonym.evaluate.leaving import Contrast
     from allonym.evaluate.reading import Pairs
 
 _YES = frozenset({"1", "true", "yes", "y"})

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from allonym.errors import DataError
-from allonym.evaluate.predicted import read_anonymised, read_findings, read_plans
+from allonym.evaluate.finding_files import read_anonymised, read_findings, read_plans
 from allonym.pipeline import anonymize
 from allonym.train.records import make_record, write_jsonl
 

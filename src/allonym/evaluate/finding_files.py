@@ -9,7 +9,7 @@ from typing import Any
 
 from allonym.document import Span
 from allonym.errors import DataError
-from allonym.evaluate.found import found_in_plans
+from allonym.evaluate.findings import found_in_plans
 from allonym.evaluate.reading import read_pairs
 from allonym.plan import digest, read_plan_rows
 from allonym.train.records import Record, read_records, spans_of, text_of
