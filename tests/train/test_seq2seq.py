@@ -78,7 +78,9 @@ def training():
 
 
 def start(training, pairs, causal=False):
-    return training.begun("tiny", [t for p in pairs for t in (p.source, p.target)], causal=causal, seed=1, tokens=32)
+    return training.begin_model(
+        "tiny", [t for p in pairs for t in (p.source, p.target)], causal=causal, seed=1, tokens=32
+    )
 
 
 def options(training, **more):
@@ -163,7 +165,7 @@ def test_nothing_to_learn_is_an_error(training, tmp_path):
     with pytest.raises(DataError, match="changes no passage"):
         training.fit(start(training, corpus(4, 1)), same, [], tmp_path, options=options(training))
     with pytest.raises(UsageError, match="tiny, small, base"):
-        training.begun("huge", [], causal=False, seed=1)
+        training.begin_model("huge", [], causal=False, seed=1)
 
 
 def test_a_missing_model_is_told_plainly(training, tmp_path):

@@ -106,7 +106,7 @@ def test_the_same_seed_gives_the_same_texts():
 
 @pytest.mark.parametrize("hash_seed", ["1", "2"])
 def test_the_texts_do_not_depend_on_the_hash_seed(hash_seed):
-    code = "import json; from allonym.train.synthetic import generate; print(json.dumps(list(generate(60, seed=3))))"
+    code = "import json; from allonym.train.synthetic import generate_texts; print(json.dumps(list(generate_texts(60, seed=3))))"
     env = os.environ | {"PYTHONHASHSEED": hash_seed}
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
     assert json.loads(done.stdout) == list(generate_texts(60, seed=3))

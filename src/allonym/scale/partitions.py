@@ -187,7 +187,7 @@ class Worker:
     def do_step(self, step: Step) -> Outcome:
         """Do a step. What goes wrong comes back as an error that quotes no document."""
         try:
-            return cast(Outcome, getattr(self, f"_{step.kind}")(step))
+            return cast(Outcome, getattr(self, f"_do_{step.kind}")(step))
         except AllonymError as error:
             return Outcome(error=error)
         except OSError as error:
@@ -208,7 +208,7 @@ class Worker:
                     run.close(keep=False)
         return Outcome(is_done=True)
 
-    def _cut_file(self, step: Step) -> Outcome:
+    def _do_cut(self, step: Step) -> Outcome:
         if not step.start and self._is_intact(step):
             return Outcome(is_done=True)
         slices: list[Slice] = []
@@ -250,7 +250,7 @@ class Worker:
             self.storage.put(part_file, path)
         return Outcome()
 
-    def _join_slices(self, step: Step) -> Outcome:
+    def _do_join(self, step: Step) -> Outcome:
         if not self._is_intact(step):
             with self.storage.scratch(self.state) as scratch:
                 run = self._make_run(step.items, scratch)
