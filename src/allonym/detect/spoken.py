@@ -42,16 +42,7 @@ _ALPHABET_WORDS = word_list("spelling_alphabet")
 _ACRONYMS = word_list("acronyms")
 _NO_HOST = word_list("no_host")
 _NO_MAILBOX = _NO_HOST | word_list("no_mailbox")
-_JOINTS = {
-    "dot": ".",
-    "period": ".",
-    "point": ".",
-    "underscore": "_",
-    "dash": "-",
-    "hyphen": "-",
-    "minus": "-",
-    "plus": "+",
-}
+_JOINTS = frozenset("dot period point underscore dash hyphen minus plus".split())
 
 _SURE_TOP = word_list("sure_top_domains")
 _TOP = "|".join(sorted(_SURE_TOP))
@@ -215,19 +206,7 @@ def _is_counting(digits: str) -> bool:
     return steps in ({1}, {0})
 
 
-_PHONE_WORDS = (
-    "call",
-    "phone",
-    "dial",
-    "reach",
-    "cell",
-    "mobile",
-    "fax",
-    "text me",
-    "telephone",
-    "extension",
-    "number",
-)
+_PHONE_WORDS = "call|phone|dial|reach|cell|mobile|fax|text me|telephone|extension|number".split("|")
 
 
 def _classify_number(text: str, start: int, end: int, digits: str) -> Span:
