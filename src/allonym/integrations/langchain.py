@@ -70,14 +70,22 @@ def pair(
     return Anonymizer(loaded, key, vault, scope, runs), RestoringStep(vault, scope, runs)
 
 
-class Anonymizer(Runnable[Any, Any]):
+class _Step(Runnable[Any, Any]):
+    """A step of a chain whose ``repr`` shows none of its settings."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """Run :meth:`invoke` in a thread."""
+        return await run_in_executor(config, self.invoke, input, config)
+
+
+class Anonymizer(_Step):
     """The step before the model, from :func:`pair`. It calls no callbacks, so that no tracer receives its input."""
 
     def __init__(self, policy: Policy, key: bytes | str | None, vault: Vault | None, scope: Scope, runs: _Runs) -> None:
         self._policy, self._key, self._vault, self._scope, self._runs = policy, key, vault, scope, runs
-
-    def __repr__(self) -> str:
-        return "Anonymizer()"
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """Anonymise the input.
@@ -101,19 +109,12 @@ class Anonymizer(Runnable[Any, Any]):
         self._runs.put(_find_run(config), result.plan)
         return out
 
-    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        """As :meth:`invoke`, in a thread."""
-        return await run_in_executor(config, self.invoke, input, config)
 
-
-class RestoringStep(Runnable[Any, Any]):
+class RestoringStep(_Step):
     """The step after the model, from :func:`pair`. It calls no callbacks, so that no tracer receives its output."""
 
     def __init__(self, vault: Vault | None, scope: Scope, runs: _Runs) -> None:
         self._vault, self._scope, self._runs = vault, scope, runs
-
-    def __repr__(self) -> str:
-        return "RestoringStep()"
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """Restore the originals in the input.
@@ -125,10 +126,6 @@ class RestoringStep(Runnable[Any, Any]):
         out = answer.restore_value(input)
         self._log_counts(answer, config)
         return out
-
-    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        """As :meth:`invoke`, in a thread."""
-        return await run_in_executor(config, self.invoke, input, config)
 
     def transform(self, input: Iterator[Any], config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:
         """Run :meth:`invoke` piece by piece; only an end that may be part of a replacement is held back.
