@@ -16,7 +16,7 @@ from sklearn.metrics import cohen_kappa_score, confusion_matrix, precision_recal
 from allonym.document import Span, merge
 from allonym.errors import DataError, PlanMismatch, UnknownNameError, UsageError
 from allonym.evaluate import detection, found_between, found_in_plans, unigram_bits
-from allonym.evaluate.agreement import agreement, compute_alpha, compute_kappa, count_coincidences
+from allonym.evaluate.agreement import compute_alpha, compute_kappa, count_coincidences, measure_agreement
 from allonym.evaluate.classes import Classes, find_meanings
 from allonym.evaluate.leaks import contains_surface
 from allonym.evaluate.matching import Mention, select_disjoint, select_touching
@@ -380,7 +380,7 @@ def test_agreement_of_annotators():
     assert told.kappa.value == pytest.approx(cohen_kappa_score(*tags))
     assert one([]).agreement is None
     same = {who: [Mention(0, 3, "PER")] for who in "xy"}
-    full = agreement([TEXT], [same])
+    full = measure_agreement([TEXT], [same])
     assert full is not None
     assert full.alpha.value == full.kappa.value == full.strict.value == 1
 

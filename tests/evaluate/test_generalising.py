@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from allonym.errors import PlanMismatch
-from allonym.evaluate.generalising import list_choices, words_of
+from allonym.evaluate.generalising import list_choices, split_words
 from allonym.evaluate.plan_chain import chain_plans
 from allonym.evaluate.rewording import make_edits, soften_words
 from allonym.plan import Edit, Plan, apply, apply_edits, digest, invert_plan
@@ -15,13 +15,13 @@ from allonym.plan import Edit, Plan, apply, apply_edits, digest, invert_plan
 
 def changed(text, *wanted, last=False):
     """The text with these words changed to their first or last choice."""
-    words = words_of(text)
+    words = split_words(text)
     told = {i: c[-1 if last else 0] for i, w in enumerate(words) if w.low in wanted and (c := list_choices(words, i))}
     return apply_edits(text, make_edits(text, words, told, frozenset()))
 
 
 def soft(text):
-    words = words_of(text)
+    words = split_words(text)
     told = soften_words(words)
     return apply_edits(text, make_edits(text, words, told, frozenset(i for i in told if words[i].label is None)))
 
@@ -48,7 +48,7 @@ def test_the_second_choice_is_more_general():
 
 
 def test_what_a_placeholder_stands_for_settles_its_form():
-    words = words_of("I told PRONOUN garden stories and PRONOUN hurt PRONOUN.")
+    words = split_words("I told PRONOUN garden stories and PRONOUN hurt PRONOUN.")
     places = [w.start for w in words if w.label == "PRONOUN"]
     told = soften_words(words, dict(zip(places, ("him", "she", "herself"), strict=True)))
     assert list(told.values()) == ["them", "they", "themselves"]
@@ -63,7 +63,7 @@ def test_placeholders_that_say_no_more_than_a_word():
 
 
 def test_what_stood_there_settles_number_and_kind():
-    words = words_of("The OCCUPATION_1 met an OTHER_IDENTIFYING_ATTRIBUTE_1 and OTHER_IDENTIFYING_ATTRIBUTE_2.")
+    words = split_words("The OCCUPATION_1 met an OTHER_IDENTIFYING_ATTRIBUTE_1 and OTHER_IDENTIFYING_ATTRIBUTE_2.")
     places = [w.start for w in words if w.label is not None]
     told = soften_words(words, dict(zip(places, ("Nurses", "lady", "dimples"), strict=True)))
     assert list(told.values()) == ["professionals", "person"]
@@ -71,7 +71,7 @@ def test_what_stood_there_settles_number_and_kind():
 
 def test_function_words_and_placeholders_have_no_choice():
     text = "PERSON_FIRSTNAME_1 is not the one who was there with [ORGANIZATION_2]."
-    words = words_of(text)
+    words = split_words(text)
     assert [w.text for w in words if w.label is not None] == ["PERSON_FIRSTNAME_1", "[ORGANIZATION_2]"]
     assert not any(
         list_choices(words, i) for i, w in enumerate(words) if w.label is not None or w.low in ("not", "the", "was")
@@ -99,7 +99,7 @@ WORDS = "a an the ginger hair guitar singer has plays PRONOUN PERSON_1 and , . v
 @given(st.lists(st.sampled_from(WORDS.split(" ")), max_size=25), st.randoms(use_true_random=False))
 def test_edits_are_disjoint_keep_placeholders_and_undo(pieces, random):
     text = " ".join(pieces)
-    words = words_of(text)
+    words = split_words(text)
     told = soften_words(words)
     agreed = frozenset(i for i in told if words[i].label is None)
     for i in range(len(words)):

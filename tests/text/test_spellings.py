@@ -11,7 +11,7 @@ import pytest
 from allonym.detect.disguise import fold as fold_characters
 from allonym.detect.lexicon import build_detector, filter_excluded
 from allonym.document import Document, Span
-from allonym.evaluate.leaks import counts
+from allonym.evaluate.leaks import count_leaks
 from allonym.evaluate.matching import Mention
 from allonym.kb.base import fold as fold_key
 from allonym.link import link
@@ -93,7 +93,7 @@ def test_a_stray_in_the_other_spelling_is_covered(a: str, b: str) -> None:
 
 @pytest.mark.parametrize(("a", "b"), BOTH_WAYS)
 def test_what_is_left_in_the_other_spelling_is_a_leak(a: str, b: str) -> None:
-    table = counts(a, [Mention(0, len(a), "PERSON")], [], {"PERSON": 0}, f"Yesterday {b} left.")
+    table = count_leaks(a, [Mention(0, len(a), "PERSON")], [], {"PERSON": 0}, f"Yesterday {b} left.")
     assert table[0, 3:].tolist() == [1, 1]
 
 

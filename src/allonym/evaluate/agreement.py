@@ -19,7 +19,7 @@ from allonym.serial import Serialisable
 from allonym.stats import Estimate
 from allonym.stats.resampling import Draws
 
-__all__ = ["Agreement", "agreement", "compute_alpha", "compute_kappa", "count_coincidences"]
+__all__ = ["Agreement", "compute_alpha", "compute_kappa", "count_coincidences", "measure_agreement"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ def _compute_kappa(margins: Any) -> Any:
         return np.where(chance < 1, (observed - chance) / (1 - chance), np.nan)
 
 
-def agreement(
+def measure_agreement(
     texts: Sequence[str],
     readings: Sequence[Mapping[str, Sequence[Mention]]],
     *,

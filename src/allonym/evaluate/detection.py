@@ -17,7 +17,7 @@ from allonym.document import Span
 from allonym.errors import DataError
 from allonym.evaluate import leaks as leaking
 from allonym.evaluate import tab as benchmark
-from allonym.evaluate.agreement import Agreement, agreement
+from allonym.evaluate.agreement import Agreement, measure_agreement
 from allonym.evaluate.classes import Classes, Compare, Map
 from allonym.evaluate.findings import found_between
 from allonym.evaluate.leaks import Leaks
@@ -200,7 +200,7 @@ def detection(
             fitted = classify_findings(text, findings[i], outer, classes, marked.sources[i])
             add_counts(text_tally, text, outer, fitted, names, count_beyond=count_beyond)
             after = None if anonymised is None else anonymised[i]
-            leaks[document[i]] += leaking.counts(text, outer, fitted, names.number, after)
+            leaks[document[i]] += leaking.count_leaks(text, outer, fitted, names.number, after)
         masked[document[i]] += benchmark.count_masked(
             text, list(marked.all[i].values()), [(s.start, s.end) for s in findings[i]], scale
         )
@@ -228,7 +228,7 @@ def detection(
             kinds=marked.kinds,
             entities=marked.entities,
         ),
-        agreement=agreement(original, marked.counted, draws=draws, seed=seed),
+        agreement=measure_agreement(original, marked.counted, draws=draws, seed=seed),
         beyond=beyond,
         beyond_counts=count_beyond,
         unmapped=marked.unmapped,

@@ -16,7 +16,7 @@ from typing import Any
 from allonym.models.pos import parts_of_speech
 from allonym.text.placeholders import find_placeholders
 
-__all__ = ["Word", "list_choices", "words_of"]
+__all__ = ["Word", "list_choices", "split_words"]
 
 CONTENT = frozenset({"NOUN", "PROPN", "VERB", "ADJ", "ADV", "NUM", "X", "SYM", "INTJ"})
 _NOMINAL = frozenset({"NOUN", "PROPN"})
@@ -51,7 +51,7 @@ class Word:
         return self.text.lower()
 
 
-def words_of(text: str) -> tuple[Word, ...]:
+def split_words(text: str) -> tuple[Word, ...]:
     """Return the words and punctuation marks of a text in reading order; each placeholder is one word."""
     placeholders = find_placeholders(text)
     out: list[Word] = [Word(p.start, p.end, text[p.start : p.end], p.part, p.label) for p in placeholders]

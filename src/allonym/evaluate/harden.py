@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from allonym.errors import UsageError
-from allonym.evaluate.generalising import Word, list_choices, words_of
+from allonym.evaluate.generalising import Word, list_choices, split_words
 from allonym.evaluate.known_subjects import Knowing, rank_subjects, train_intruders
 from allonym.evaluate.pairs import check_pairs
 from allonym.evaluate.plan_chain import chain_plans
@@ -249,7 +249,7 @@ def _harden_text(
     originals_at: Mapping[int, str],
 ) -> list[_Step]:
     """Return the steps from the text with softened placeholders to one whose lead is at most ``lead``."""
-    words = words_of(text)
+    words = split_words(text)
     soft = soften_words(words, originals_at)
     agreed = frozenset(i for i in soft if words[i].label is None)
     hidden = frozenset(i for i in soft if words[i].label is not None)

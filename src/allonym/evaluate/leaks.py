@@ -54,7 +54,7 @@ class Leaks(Serialisable):
     all: Leak
 
 
-def counts(
+def count_leaks(
     text: str, gold: Sequence[Mention], findings: Sequence[Found], number: Mapping[str, int], after: str | None
 ) -> Any:
     """Count one text, ``(classes, 5)``: mentions, those that leak, those untouched, surfaces, those that are left."""
@@ -93,7 +93,7 @@ def contains_surface(surface: str, text: str) -> bool:
 
 
 def estimate_leaks(table: Any, draws: Draws, names: Sequence[str], *, after: bool) -> Leaks:
-    """Estimate leak rates from :func:`counts` of all texts, ``(n, classes, 5)``."""
+    """Estimate leak rates from :func:`count_leaks` of all texts, ``(n, classes, 5)``."""
     sums = draws.sums(table)[:, : len(names)]
 
     def estimate_leak(part: Any) -> Leak:

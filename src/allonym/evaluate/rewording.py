@@ -150,7 +150,7 @@ def make_edits(text: str, words: Sequence[Word], new_words: Mapping[int, str], a
 
     Args:
         text: what the words stand in.
-        words: all of it, see :func:`allonym.evaluate.generalising.words_of`.
+        words: all of it, see :func:`allonym.evaluate.generalising.split_words`.
         new_words: number of a word to what stands for it.
         agreed: those that only follow another word's change.
 

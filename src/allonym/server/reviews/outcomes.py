@@ -28,7 +28,7 @@ def measure_outcome(reviewed: Sequence[Reviewed], seed: int = 0) -> Agreed:
         MissingExtra: the extra ``evaluate`` is not installed.
     """
     from allonym.evaluate import residual_risk
-    from allonym.evaluate.agreement import agreement
+    from allonym.evaluate.agreement import measure_agreement
     from allonym.evaluate.matching import Mention
 
     finished = [(item, seats) for item, seats in reviewed if all(n in seats and seats[n].done for n in SEATS)]
@@ -43,7 +43,7 @@ def measure_outcome(reviewed: Sequence[Reviewed], seed: int = 0) -> Agreed:
     ]
     marked = [to_marked(reading, item.id, item.document.text) for item, reading, _ in find_settled(reviewed)]
     risk = residual_risk(marked, seed=seed).to_dict() if marked else None
-    agreements = [agreement(texts, annotations, seed=seed) for annotations in (spans, marks)]
+    agreements = [measure_agreement(texts, annotations, seed=seed) for annotations in (spans, marks)]
     on_spans, on_marks = (AgreementOut.model_validate(each.to_dict()) if each else None for each in agreements)
     return Agreed(
         documents=len(finished),
