@@ -19,7 +19,7 @@ from allonym.policy import Policy, TermList
 from allonym.replace import make_plan
 from allonym.replace.covering import strays
 from allonym.restore.index import Index
-from allonym.swap.checks import stands
+from allonym.swap.writing import is_named
 from allonym.text.fold import fold, is_same_spelling
 from allonym.text.names import plain
 from allonym.vault import Known
@@ -116,7 +116,7 @@ def test_digests_know_the_other_spelling(a: str, b: str) -> None:
 def test_where_one_key_is_enough_all_keys_agree(a: str, b: str) -> None:
     if fold(a) == fold(b):
         assert plain(a) == plain(b)
-        assert stands([a], f"so {b} left")
+        assert is_named([a], f"so {b} left")
 
 
 def test_letters_that_knowledge_bases_keep() -> None:
