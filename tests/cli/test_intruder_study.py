@@ -50,7 +50,7 @@ def test_from_texts_to_pages_to_numbers(run, corpus, tmp_path):
     made = judge(run, corpus, out, "--group", "group")
     assert made.code == 0, made.err
     pages = sorted((out / "pages").iterdir())
-    assert len(pages) == 3 and "do not give it away" in made.err
+    assert len(pages) == 3 and "do not share it" in made.err
     assert all(MARKER not in p.read_text(encoding="utf-8") for p in pages)
     assert (out / "key.json").stat().st_mode & 0o077 == 0
     fill(out, tmp_path / "answers", f"{MARKER} Quist")
@@ -108,7 +108,7 @@ def test_a_folder_without_answers(run, corpus, tmp_path):
     judge(run, corpus, tmp_path / "j")
     (tmp_path / "none").mkdir()
     found = run(*STUDY, "analyse", str(tmp_path / "j" / "key.json"), str(tmp_path / "none"))
-    assert found.code == 2 and "holds no answers" in found.err
+    assert found.code == 2 and "contains no answers" in found.err
 
 
 @pytest.fixture

@@ -36,7 +36,7 @@ def test_query_by_kind_and_country(run):
 
 def test_query_of_the_unknown(run):
     code, out, err = run("kb", "query", "Zyxthrope")
-    assert (code, out) == (0, "") and "nothing of this name is known" in err
+    assert (code, out) == (0, "") and "the name is not in the knowledge base" in err
     code, _, err = run("kb", "query", "Rome", "--kind", "citty")
     assert code == 2 and "did you mean: city" in err
 
@@ -79,7 +79,7 @@ def test_import_wikidata(run, tmp_path):
     assert code == 0 and "of 50 entities" in said and "5 city" in said
     assert err.strip() == "note: 2 damaged lines were skipped: 12, 22"
     assert run("kb", "query", "Warszawa", "--kb", str(out)).out.startswith("Warsaw (city, PL)")
-    assert "nothing of this name" in run("kb", "query", "Warschau", "--kb", str(out)).err
+    assert "the name is not in the knowledge base" in run("kb", "query", "Warschau", "--kb", str(out)).err
 
 
 def test_import_of_nothing(run, tmp_path):

@@ -37,7 +37,7 @@ def test_another_key_brings_nothing_back_and_ends_with_1(run, tmp_path, monkeypa
     monkeypatch.setenv("ALLONYM_KEY", KEY + "!")
     result = run("restore", "-", stdin=safe.encode())
     assert result.code == 1 and result.out == safe
-    assert result.err.splitlines()[-1] == "error: 0 replacements undone, 2 not"
+    assert result.err.splitlines()[-1] == "error: 0 replacements restored, 2 not"
 
 
 def test_a_plan_with_originals_brings_them_back(run, tmp_path):
@@ -162,7 +162,7 @@ def test_a_folder_comes_back_with_its_names(run, study, tmp_path):
     args = ("restore", str(safe), "-o", str(back), "--vault", study, "--scope", "study")
     done = run(*args, "--actor", "ada")
     assert (done.code, done.out) == (0, "")
-    assert done.err.splitlines()[-1] == "restored: 2 files, 2 replacements undone, 0 not"
+    assert done.err.splitlines()[-1] == "restored: 2 files, 2 replacements restored, 0 not"
     assert "ordinary words" in done.err
     assert (back / "a.txt").read_bytes() == b"Dear Ada Brook,\r\npage 45"
     assert (back / "deep" / "b.srt").read_bytes().endswith(b"\nAda Brook: Hi.\n")
@@ -175,7 +175,7 @@ def test_a_folder_comes_back_with_its_names(run, study, tmp_path):
     assert again.code == 2 and "exists" in again.err
     (safe / "a.txt").write_text("[PERSON_2]")
     more = run(*args, "--overwrite")
-    assert more.code == 1 and more.err.splitlines()[-1] == "error: 2 files, 1 replacements undone, 1 not"
+    assert more.code == 1 and more.err.splitlines()[-1] == "error: 2 files, 1 replacements restored, 1 not"
     assert (back / "a.txt").read_text() == "[PERSON_2]"
 
 
@@ -217,4 +217,4 @@ def test_what_belongs_to_a_vault_needs_one(run, tmp_path, monkeypatch, name):
     monkeypatch.setenv("ALLONYM_KEY", KEY)
     (tmp_path / "x").write_text(KEY)
     done = run("restore", "-", f"--{name}", str(tmp_path / "x"), stdin=b"")
-    assert done.code == 2 and f"--{name} goes with --vault" in done.err
+    assert done.code == 2 and f"--{name} requires --vault" in done.err

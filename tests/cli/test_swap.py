@@ -271,7 +271,7 @@ def test_an_interrupted_run_goes_on(outputs, swap, tmp_path, monkeypatch):
     monkeypatch.setattr(searching, "draw_sequence", stopping)
     done = swap("-o", "safe.jsonl", "--no-check")
     assert done.code == 130
-    assert "--resume goes on" in done.err
+    assert "with --resume to continue" in done.err
     assert [p.name for p in tmp_path.iterdir()] == [".safe.jsonl.allonym-swap"]
     again = swap("-o", "safe.jsonl", "--no-check")
     assert again.code == 2
@@ -310,9 +310,9 @@ def test_a_folder_of_texts_with_a_table_of_metadata(run, files, tmp_path):
         ((), "an output is required"),
         (("-o", "x.jsonl", "--resume", "--dry-run"), "--dry-run writes nothing"),
         (("--dry-run", "-o", "x.jsonl"), "--dry-run writes nothing"),
-        (("-o", "x.jsonl", "--no-texts"), "--no-texts goes with"),
-        (("-o", "x.jsonl", "--offset", "1"), "--offset goes with --slope"),
-        (("-o", "x.jsonl", "--no-check", "--intruder", "words"), "go with --check"),
+        (("-o", "x.jsonl", "--no-texts"), "--no-texts requires"),
+        (("-o", "x.jsonl", "--offset", "1"), "--offset requires --slope"),
+        (("-o", "x.jsonl", "--no-check", "--intruder", "words"), "require --check"),
         (("-o", "x.jsonl", "--categories", "Organisation=swap"), "did you mean: Organization"),
         (("-o", "x.jsonl", "--categories", "Organization=swop"), "did you mean: swap"),
         (("-o", "x.jsonl", "--population", "many"), "numbers such as"),
@@ -355,7 +355,7 @@ def test_what_is_read_is_never_overwritten(run, files, tmp_path, name):
                    "-s", str(tmp_path / "quick.toml"), "--metadata", str(tmp_path / "meta.csv"),
                    "--background", str(tmp_path / "more.jsonl"), option, str(tmp_path / name), "--overwrite")  # fmt: skip
         assert done.code == 2, done.err
-        assert "what the run reads" in done.err
+        assert "an input of the run" in done.err
     assert {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()} == before
 
 

@@ -60,7 +60,7 @@ def test_init_takes_a_secret_that_is_there(run, key, tmp_path, monkeypatch):
         ([], "a secret is required"),
         (["--secret-env", "NOT_SET"], "NOT_SET is empty or not set"),
         (["--secret-env", "X", "--secret-keyring", "a/b"], "only one of"),
-        (["--secret-env", "X", "--new-secret-file", "new"], "give one of both"),
+        (["--secret-env", "X", "--new-secret-file", "new"], "they cannot be combined"),
         (["--new-secret-file", "taken"], "taken exists"),
         (["--secret-file", "taken"], "at least 16 bytes"),
     ],
@@ -173,7 +173,7 @@ def test_export_and_import_carry_everything(run, vault, key, tmp_path):
     assert run("vault", "export", "v", "x", "--secret-file", key).code == 2
     done = run("vault", "import", "w", "x", "--secret-file", "w.key", "--rename", "calls=old calls")
     assert done.code == 0
-    assert "2 originals and 1 choices; 0 were here already" in done.err
+    assert "2 originals and 1 choices; 0 existed already" in done.err
     with Vault.open("w", secret_from_file("w.key")) as other:
         assert [one.name for one in other.info().scopes] == ["letters", "old calls"]
     assert run("vault", "export", "v", "x", "--secret-file", key, "--overwrite").code == 0
@@ -181,7 +181,7 @@ def test_export_and_import_carry_everything(run, vault, key, tmp_path):
     assert wrong.code == 1
     assert "does not open x" in wrong.err
     done = run("vault", "import", "w", "x", "--secret-file", "w.key", "--from-secret-file", key)
-    assert "1 originals and 0 choices; 2 were here already" in done.err
+    assert "1 originals and 0 choices; 2 existed already" in done.err
     assert run("vault", "import", "w", "x", "--secret-file", "w.key", "--rename", "calls").code == 2
     args = ("vault", "import", "w", "x", "--secret-file", "w.key", "--from-secret-file", key)
     done = run(*args, "--rename", "zz=s2")
@@ -197,8 +197,8 @@ def test_import_tells_conflicts(run, vault, key):
         book.remember("Eve", "Somebody", "PERSON", "pseudonym@1", "somebody")
     assert run("vault", "export", "v", "x", "--secret-file", key, "--to-secret-file", "w.key").code == 0
     done = run("vault", "import", "w", "x", "--secret-file", "w.key")
-    assert "1 choices were left out" in done.err
-    assert "1 replacements stand for more than one referent" in done.err
+    assert "1 choices conflict with this vault" in done.err
+    assert "1 replacements stand for several entities" in done.err
 
 
 def test_audit_shows_each_line_and_sees_tampering(run, vault, key):

@@ -31,14 +31,14 @@ def test_a_result_is_verified_in_three_ways(run, folder):
     ):
         result = run("verify", "b.pdf", *ways)
         assert result.code == 0, result.err
-        assert "b.pdf holds none of 5 covered texts" in result.err
+        assert "b.pdf contains none of 5 covered texts" in result.err
 
 
 def test_what_is_left_is_counted_and_not_shown(run, folder):
     run("anonymize", "a.pdf", "b.pdf", "--policy", "policy.toml", "--plans", "p.jsonl")
     result = run("verify", "a.pdf", "--original", "a.pdf", "--plans", "p.jsonl")
     assert result.code == 1
-    assert "a.pdf still holds 5 of 5 covered texts" in result.err
+    assert "a.pdf still contains 5 of 5 covered texts" in result.err
     assert "EMAIL_ADDRESS" in result.out and "page 1" in result.out and "metadata" in result.out
     for secret in ("Ada", "Brook", "Dale", "536", "example.com"):
         assert secret not in result.out + result.err

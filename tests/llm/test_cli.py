@@ -57,8 +57,8 @@ def test_check(call, server, folder):
 @pytest.mark.parametrize(
     ("behaviour", "told"),
     [
-        (at.answer("hello"), "not with the JSON"),
-        (at.answer('{"greeting": 1}'), "not with the JSON"),
+        (at.answer("hello"), "not with the requested JSON"),
+        (at.answer('{"greeting": 1}'), "not with the requested JSON"),
         (at.status(401), "HTTP 401"),
         (at.status(500), "HTTP 500"),
     ],
@@ -160,7 +160,7 @@ def test_a_batch_needs_a_key_and_a_cache(call, server, folder, asking):
     assert code == 2 and "needs a key" in err
     asking(rest=LISTS)
     code, _, err = call("llm", "batch", "write", folder / "texts", folder / "out.jsonl", *options(folder))
-    assert code == 2 and "llm.cache is required" in err
+    assert code == 2 and "llm.cache, the folder for answers, is required" in err
     assert not (folder / "out.jsonl").exists() and server.seen == []
 
 

@@ -14,7 +14,7 @@ from allonym.cli import main
     [
         (["--runner", "ray", "--unique"], "--unique needs one process"),
         (["--runner", "ray", "--vault", "v"], "--key-file"),
-        (["--runner", "ray", "--dry-run"], "--dry-run goes without"),
+        (["--runner", "ray", "--dry-run"], "--dry-run cannot be combined"),
     ],
 )
 def test_what_needs_one_process_is_refused(options, said, tmp_path, capsys):
@@ -36,7 +36,7 @@ def test_a_uri_needs_the_runner_and_is_not_shown(capsys):
     with pytest.raises(SystemExit) as ended:
         main(["anonymize", "s3://id:secret@bucket/a", "b"])
     shown = capsys.readouterr().err
-    assert ended.value.code == 2 and "s3:// URI needs --runner ray" in shown and "secret" not in shown
+    assert ended.value.code == 2 and "s3:// URI requires --runner ray" in shown and "secret" not in shown
 
 
 def test_without_ray_the_command_says_what_to_install(tmp_path, capsys, monkeypatch):

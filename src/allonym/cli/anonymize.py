@@ -35,10 +35,10 @@ BINARY = ("docx", "xlsx", "parquet", "pdf")
 _OUT = click.Path(dir_okay=False, path_type=Path)
 
 
-@click.command(short_help="Anonymize a file, a folder or standard input.")
+@click.command(short_help="Anonymise a file, a folder or standard input.")
 @click.argument("source", metavar="SOURCE")
 @click.argument("target", required=False, metavar="[TARGET]")
-@click.option("-o", "--output", metavar="TARGET", help="Another way to give TARGET.")
+@click.option("-o", "--output", metavar="TARGET", help="The same as the argument TARGET.")
 @policy_options
 @field_option
 @format_option
@@ -47,31 +47,31 @@ _OUT = click.Path(dir_okay=False, path_type=Path)
 @click.option(
     "--subject-field",
     metavar="NAME",
-    help="Column or field that names whom a record is about: its dates move alike, and the vault can forget it.",
+    help="Field with the subject of a record: dates of one subject shift alike, and a vault can purge it.",
 )
 @click.option(
     "--workers",
     type=click.IntRange(1),
     default=1,
     show_default=True,
-    help="Processes; same bytes for any number. With --runner ray by default one for each processor.",
+    help="Number of processes; the output does not depend on it. With --runner ray: by default one per processor.",
 )
 @click.option(
     "--runner",
     type=click.Choice(("processes", "ray")),
     default="processes",
     show_default=True,
-    help="Where the work is done: in processes of this machine, or on Ray: on the cluster that RAY_ADDRESS names, else "
-    "on one that is started here for the run. With ray, SOURCE and TARGET may be URIs such as s3://bucket/folder.",
+    help="Run in processes of this machine, or on Ray: on the cluster in RAY_ADDRESS, or else on one "
+    "started for this run. With ray, SOURCE and TARGET may be URIs such as s3://bucket/folder.",
 )
 @click.option(
     "--unique",
     is_flag=True,
-    help="No two referents of the whole run share a replacement, and tags are numbered through. A vault does the same, "
-    "and for later runs too.",
+    help="Give each entity of the run its own replacement, and number tags across documents. A vault does the same, "
+    "also for later runs.",
 )
-@click.option("--resume", is_flag=True, help="Go on where an interrupted run of the same command stopped.")
-@click.option("--overwrite", is_flag=True, help="Replace a TARGET that exists.")
+@click.option("--resume", is_flag=True, help="Continue an interrupted run of the same command.")
+@click.option("--overwrite", is_flag=True, help="Replace an existing TARGET.")
 @click.option(
     "--plans",
     type=_OUT,
@@ -81,17 +81,17 @@ _OUT = click.Path(dir_okay=False, path_type=Path)
 @click.option(
     "--originals",
     is_flag=True,
-    help="With --plans: write what was replaced into the plans, so that `allonym restore` can undo it with them. "
-    "Keep that file as safe as SOURCE.",
+    help="With --plans: include the originals, so that `allonym restore` can undo the replacements. "
+    "Protect that file as you protect SOURCE.",
 )
 @click.option("--report", type=_OUT, metavar="PATH", help="Write the run report, as JSON. It holds no text.")
 @click.option(
     "--quarantine",
     type=_OUT,
     metavar="PATH",
-    help="Where to list records that could not be processed, by id and reason; by default beside TARGET.",
+    help="File for the ids of records that could not be processed, with reasons. By default beside TARGET.",
 )
-@click.option("--dry-run", is_flag=True, help="Write nothing; show what would be replaced, as counts.")
+@click.option("--dry-run", is_flag=True, help="Write nothing; count what would be replaced.")
 @click.option("--show", is_flag=True, help="With --dry-run: list each replacement beside its original.")
 @click.option("--quiet", "-q", is_flag=True, help="No progress bar, no notes, no summary.")
 def anonymize(
@@ -125,10 +125,10 @@ def anonymize(
     show: bool,
     quiet: bool,
 ) -> None:
-    """Replace what identifies in SOURCE: a file, a folder, or - for standard input.
+    """Anonymise SOURCE: a file, a folder, or - for standard input.
 
-    The result goes to TARGET; without one, a single text-like file goes to standard output. SOURCE is never changed.
-    Ends with exit code 1 where a record was put in quarantine, and with 2 where the call or the policy is wrong.
+    The result is written to TARGET. Without TARGET, a single text file goes to standard output. SOURCE is never
+    changed. The exit code is 1 if records were quarantined, and 2 if the command or the policy is wrong.
 
     \b
     Examples:
@@ -143,17 +143,17 @@ def anonymize(
     if target and output:
         raise click.UsageError("TARGET is given twice: as an argument and with --output")
     if show and not dry_run:
-        raise click.UsageError("--show goes with --dry-run")
+        raise click.UsageError("--show requires --dry-run")
     if originals and plans is None:
-        raise click.UsageError("--originals goes with --plans")
+        raise click.UsageError("--originals requires --plans")
     if unique and vault:
-        raise click.UsageError("--unique goes without --vault: a vault does the same")
+        raise click.UsageError("--unique cannot be combined with --vault, which does the same")
     if vault is None and (secret_file or secret_env or secret_keyring):
-        raise click.UsageError("--secret-file, --secret-env and --secret-keyring go with --vault")
+        raise click.UsageError("--secret-file, --secret-env and --secret-keyring require --vault")
     _check_runner(runner, source, target or output, vault=vault, unique=unique, dry_run=dry_run)
     chosen = chosen_policy(policy, label, dictionary, exclude_terms, operating_point)
     if subject_field is not None:
-        # What names the subject identifies, wherever it stands in the record.
+        # The subject field identifies, so its value is replaced in every field of the record.
         names = {**chosen.metadata, "GENERIC_ID": (*chosen.metadata.get("GENERIC_ID", ()), subject_field)}
         chosen = chosen.with_(subject=subject_field, metadata=MappingProxyType(names))
     key = read_key(key_file)
@@ -164,7 +164,7 @@ def anonymize(
         return
     to = target or output or _standard_output(source, format)
     if to == "-" and (resume or overwrite):
-        raise click.UsageError("--resume and --overwrite need a TARGET")
+        raise click.UsageError("--resume and --overwrite require a TARGET")
 
     if source == "-":
         tell_terminal()
@@ -197,19 +197,19 @@ def anonymize(
                     keeper = open_vault(vault, secret_file, secret_env, secret_keyring)
                 summary = anonymize_path(source, to, chosen, vault=keeper, workers=workers, progress=advance, **shared)
     except KeyboardInterrupt:
-        hint = "; the same command with --resume goes on from here" if "-" not in (source, to) else ""
+        hint = "; run the same command with --resume to continue" if "-" not in (source, to) else ""
         print_note(f"interrupted{hint}", label="error:")
         raise click.exceptions.Exit(130) from None
     if not quiet and to != "-":
         click.echo(summary.to_text(), err=True, nl=False)
     if summary.offline and to == "-" and not quiet:
-        print_note(f"{summary.offline:,} values that a language model was asked for came from the offline pseudonyms")
+        print_note(f"{summary.offline:,} replacements came from the offline pseudonyms, not from the language model")
     if summary.exit_code:
         shortfalls = [(summary.quarantined, "record"), (len(summary.refused), "file")]
         message = " and ".join(f"{n:,} {what}{'s' if n > 1 else ''}" for n, what in shortfalls if n)
         listed = quarantine or Path(to).with_name(f"{Path(to).name}.quarantine.jsonl")
         where = f"; see {listed}" if summary.quarantined and listed.exists() else ""
-        print_note(f"{message} could not be processed and left out{where}", label="error:")
+        print_note(f"{message} could not be processed and were left out{where}", label="error:")
         raise click.exceptions.Exit(summary.exit_code)
 
 
@@ -217,33 +217,33 @@ def _check_runner(
     runner: str, source: str, target: str | None, *, vault: str | None, unique: bool, dry_run: bool
 ) -> None:
     if runner == "processes":
-        # The scheme alone: a URI may hold a key.
+        # Only the scheme is shown: a URI may contain a key.
         uris = [
             path.partition("://")[0] for path in (source, target or "") if re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", path)
         ]
         if uris:
-            raise click.UsageError(f"a {uris[0]}:// URI needs --runner ray")
+            raise click.UsageError(f"a {uris[0]}:// URI requires --runner ray")
         return
     if vault or unique:
         raise click.UsageError(
-            f"{'--vault' if vault else '--unique'} needs one process that knows all documents, so it goes without "
-            "--runner ray; pseudonyms with a --key-file are the same in all documents without it"
+            f"{'--vault' if vault else '--unique'} needs one process for all documents, so it cannot be combined with "
+            "--runner ray; with --key-file, pseudonyms are the same in all documents anyway"
         )
     if dry_run:
-        raise click.UsageError("--dry-run goes without --runner ray")
+        raise click.UsageError("--dry-run cannot be combined with --runner ray")
     if source == "-" or target in (None, "-"):
-        raise click.UsageError("--runner ray needs a SOURCE and a TARGET that are files, folders or URIs")
+        raise click.UsageError("--runner ray requires a SOURCE and a TARGET that are files, folders or URIs")
 
 
 def _standard_output(source: str, format: str | None) -> str:
-    """Where the result goes when no TARGET is given: standard output, for what a terminal or a pipe can take."""
+    """Return "-", the target where none is named; raise for a source that standard output cannot show."""
     from allonym.files import format_of
 
     path = Path(source)
     if path.is_dir():
         raise UsageError(f"{source} is a folder: a TARGET folder is required, such as {path.name or 'folder'}-safe")
     if source != "-" and format is None and format_of(path.name)[0].name in BINARY:
-        raise UsageError(f"{source} is no text: a TARGET is required, such as {path.stem}-safe{path.suffix}")
+        raise UsageError(f"{source} is not a text file: a TARGET is required, such as {path.stem}-safe{path.suffix}")
     return "-"
 
 

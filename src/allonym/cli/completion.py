@@ -1,4 +1,4 @@
-"""``allonym completion``: the script that makes a shell complete our commands, options and names."""
+"""``allonym completion``: a script for completing commands, options and names in a shell."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import click
 SHELLS = ("bash", "zsh", "fish")
 
 
-@click.command(short_help="Print the completion script of a shell.")
+@click.command(short_help="Print the completion script for a shell.")
 @click.argument("shell", type=click.Choice(SHELLS))
 @click.pass_context
 def completion(ctx: click.Context, shell: str) -> None:
-    """Print the script that makes SHELL complete commands, options, policies and labels.
+    """Print a script with which SHELL completes commands, options, policies and labels.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""Options of the commands that read annotated text: how it is read, which documents count, how it is cut into parts."""
+"""Options of commands that read annotated text: format, choice of documents, split into parts."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def settings_of(ctx: click.Context, param: click.Parameter, values: tuple[str, .
 
 
 def reading_options(command: F) -> F:
-    """How annotated files are read: they arrive as format and columns."""
+    """Add options for reading annotated files; the command receives ``format`` and ``columns``."""
     for option in (
         click.option(
             "--columns",
@@ -48,13 +48,13 @@ def reading_options(command: F) -> F:
             show_default=True,
             metavar="TOKEN,TAG",
             callback=columns_of,
-            help="Columns of a file in columns, from 0; -1 is the last.",
+            help="With --format conll: columns of the token and the tag, from 0; -1 is the last.",
         ),
         click.option(
             "--format",
             "format",
             metavar="NAME",
-            help="jsonl, conll, spacy, brat, tab or presidio; by default told by suffix and content.",
+            help="jsonl, conll, spacy, brat, tab or presidio. By default recognised by suffix and content.",
         ),
     ):
         command = option(command)
@@ -62,29 +62,33 @@ def reading_options(command: F) -> F:
 
 
 def choosing_options(command: F) -> F:
-    """Which documents are used: they arrive as min_ratio, max_ratio, min_words, max_words, first_words and richest."""
+    """Add options that choose documents: min_ratio, max_ratio, min_words, max_words, first_words and richest."""
     for option in reversed(
         (
-            click.option("--min-ratio", type=float, default=0.0, metavar="X", help="Least entities per word."),
+            click.option(
+                "--min-ratio",
+                type=float,
+                default=0.0,
+                metavar="X",
+                help="Use documents with at least X entities per word.",
+            ),
             click.option(
                 "--max-ratio",
                 type=float,
                 default=1.0,
                 metavar="X",
-                help="Below so many entities per word, such as 0.2.",
+                help="Use documents with fewer than X entities per word, such as 0.2.",
             ),
             click.option(
-                "--min-words", type=click.IntRange(0), default=0, metavar="N", help="Least words of a document."
+                "--min-words", type=click.IntRange(0), default=0, metavar="N", help="Use documents of at least N words."
             ),
-            click.option("--max-words", type=click.IntRange(1), metavar="N", help="Most words of a document."),
-            click.option(
-                "--first-words", type=click.IntRange(1), metavar="N", help="Cut documents after so many words."
-            ),
+            click.option("--max-words", type=click.IntRange(1), metavar="N", help="Use documents of at most N words."),
+            click.option("--first-words", type=click.IntRange(1), metavar="N", help="Cut documents after N words."),
             click.option(
                 "--richest",
                 type=click.IntRange(1),
                 metavar="N",
-                help="Only so many documents, with most entities per word.",
+                help="Use only the N documents with the most entities per word.",
             ),
         )
     ):
@@ -93,30 +97,39 @@ def choosing_options(command: F) -> F:
 
 
 def data_options(command: F) -> F:
-    """Parts, seed, label map and encoder, which training and search share."""
+    """Add the options that training and search share: parts, seed, label map, encoder, backend settings."""
     for option in reversed(
         (
-            click.option("--dev", type=FILE, metavar="FILE", help="Choose epochs by this file, not by a part of FILE."),
-            click.option("--test", type=FILE, metavar="FILE", help="Judge by this file, not by a part of FILE."),
+            click.option(
+                "--dev",
+                type=FILE,
+                metavar="FILE",
+                help="Annotated file for choosing the epoch, instead of a part of FILE.",
+            ),
+            click.option(
+                "--test", type=FILE, metavar="FILE", help="Annotated file for testing, instead of a part of FILE."
+            ),
             click.option(
                 "--parts",
                 default="80/10/10",
                 show_default=True,
                 callback=parse_shares,
                 metavar="SHARES",
-                help="Shares to train on, to choose epochs by and to judge by; split by document.",
+                help="Shares of train, dev and test, in per cent; split by document.",
             ),
             click.option(
-                "--seed", type=int, default=0, show_default=True, help="Of the split and of all that is drawn."
+                "--seed", type=int, default=0, show_default=True, help="Seed of the split and of all random draws."
             ),
             click.option(
                 "--label-map",
                 type=click.Path(exists=True, dir_okay=False, path_type=Path),
                 metavar="FILE",
-                help='TOML with what the corpus\' labels mean, as NAME = ["LABEL", ...]; [] leaves spans out.',
+                help='TOML file that maps the corpus\' labels, as NAME = ["LABEL", ...]; [] leaves spans out.',
             ),
-            click.option("--own-labels", is_flag=True, help="spaCy and MITIE: learn the corpus' own labels, unmapped."),
-            click.option("--encoder", default="", metavar="FOLDER|NAME", help="tagger: BERT to start from."),
+            click.option(
+                "--own-labels", is_flag=True, help="spaCy and MITIE: learn the labels of the corpus, unmapped."
+            ),
+            click.option("--encoder", default="", metavar="FOLDER|NAME", help="tagger: BERT encoder to start from."),
             click.option("--language", default="en", show_default=True, metavar="CODE", help="Language of the text."),
             click.option(
                 "--set",

@@ -1,4 +1,4 @@
-"""``allonym demo``: the main job on the bundled examples."""
+"""``allonym demo``: the bundled examples, before and after."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EXAMPLES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "person.txt": ("a description of a person", ()),
     "reviews.csv": ("reviews in a table", ("customer", "review")),
 }
-"""File name to what it is, and which of its fields are treated; none: all text."""
+"""File name to a description and the fields that are anonymised; no fields: all text."""
 
 CORPUS = "calls.jsonl"
 """Eight invented earnings calls, saved beside the examples, for ``allonym swap``."""
@@ -32,16 +32,16 @@ CORPUS = "calls.jsonl"
 _KEY = b"a key for the demonstration only"
 
 
-@click.command(short_help="Anonymize the bundled examples.")
+@click.command(short_help="Anonymise the bundled examples.")
 @policy_option
 @click.option(
     "--save",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="FOLDER",
-    help="Write the example files into this new folder instead, to try the other commands on.",
+    help="Only write the example files into this new folder, for trying other commands.",
 )
 def demo(policy: str, save: Path | None) -> None:
-    """Anonymize three bundled examples, before and after side by side. Offline, in a second.
+    """Anonymise three bundled examples and show them before and after. Works offline, in a second.
 
     All people, companies and numbers in them are invented.
 
@@ -72,7 +72,7 @@ def demo(policy: str, save: Path | None) -> None:
         for _, result in pairs:
             mentions.update(result.report.labels)
             entities.update(label for _, label in {(e.entity, e.label) for e in result.plan.edits if e.entity})
-    print_heading("what was replaced")
+    print_heading("replaced")
     print_table(
         ["label", "mentions", "referents"],
         [(label, n, entities[label]) for label, n in sorted(mentions.items(), key=lambda item: (-item[1], item[0]))],

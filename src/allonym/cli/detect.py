@@ -1,4 +1,4 @@
-"""``allonym detect``: what is found, and why."""
+"""``allonym detect``: the findings, and why they were made."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ if TYPE_CHECKING:
     from allonym.resolve import Decision
 
 
-@click.command(short_help="Show what is found, and why.")
+@click.command(short_help="Show the findings in a text, and why.")
 @click.argument("source", default="-", metavar="[SOURCE|-]")
 @policy_options
 @field_option
 @format_option
 @click.option(
-    "--explain", is_flag=True, help="Every candidate: detector, rule, context word, score, what became of it."
+    "--explain", is_flag=True, help="Show every candidate with its detector, rule, context word, score and outcome."
 )
-@click.option("--text", "with_text", is_flag=True, help="Show the text that was found, too.")
-@click.option("--highlight", is_flag=True, help="Show the whole text with the findings marked in it.")
+@click.option("--text", "with_text", is_flag=True, help="Show the surface of each finding.")
+@click.option("--highlight", is_flag=True, help="Show the whole text with its findings marked.")
 @click.option(
     "--html",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Write a page that stands alone, with the whole text and the findings marked in it.",
+    help="Write a self-contained HTML page of the text with its findings marked.",
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object per line, as in a pipe.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line, as in a pipe.")
 def detect(
     source: str,
     policy: str,
@@ -58,10 +58,10 @@ def detect(
     html: Path | None,
     as_json: bool,
 ) -> None:
-    """Show what SOURCE (a file, a folder, or - for standard input) holds that identifies.
+    """Show what identifies people or organisations in SOURCE: a file, a folder, or - for standard input.
 
-    Prints a table on a terminal, else one JSON object per line. Offsets are half-open and count code points. The
-    text itself is shown only on request.
+    Prints a table on a terminal, and one JSON object per line otherwise. Offsets are half-open and count code points.
+    The text itself is shown only on request.
 
     \b
     Examples:
@@ -150,16 +150,16 @@ def _explain_outcome(decision: Decision, policy: Policy) -> str:
     if decision.outcome == "below threshold":
         return f"needs {policy.threshold_for(decision.span.label):.2f}"
     if decision.outcome == "excluded":
-        return "label not looked for" if not policy.looks_for(decision.span.label) else "on an exclusion list"
+        return "label not selected" if not policy.looks_for(decision.span.label) else "on an exclusion list"
     if decision.outcome == "superseded":
-        return "another finding there says more"
+        return "another finding there is more specific"
     if (winner := decision.winner) is None:
         return ""
     return f"{winner.label} at {winner.start}-{winner.end} by {winner.source} is {decision.reason}"
 
 
 def _without_twins(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The rows but those that a rule found a second time, in the same place, behind disguise."""
+    """Drop rows of a rule that also matched the same characters without unmasking them."""
     plain = {(r["start"], r["end"], r["label"], r["rule"]) for r in rows}
     return [
         r
@@ -188,7 +188,7 @@ def _print_table(name: str, rows: list[dict[str, Any]], *, explain: bool) -> Non
 
 
 def _print_highlighted(document: Document, spans: Iterable[Span], name: str) -> None:
-    """The text with its findings marked: by colour and label on a terminal, in brackets in a pipe."""
+    """Print the text with its findings marked: by colour and label on a terminal, in brackets in a pipe."""
     text, position = document.text, 0
     if name:
         print_heading(escape_controls(name))

@@ -35,7 +35,7 @@ _OWN = (
 ).split()
 
 
-@click.group(short_help="Training sets for language models.")
+@click.group(short_help="Write training sets for language models.")
 def export() -> None:
     """Write anonymised training sets in the common shapes, split by document, with a manifest beside them.
 
@@ -47,8 +47,10 @@ def export() -> None:
 
 
 def set_options(command: F) -> F:
-    """SOURCE, TARGET, how to anonymise, how to split, and what is measured. They arrive as ``run``: a function that
-    writes a set of the shape that it is given."""
+    """Add SOURCE, TARGET and the options for anonymising, splitting and measuring.
+
+    The command receives ``run``, a function that writes a training set of a given shape.
+    """
 
     @wraps(command)
     def run_with_options(source: Path, target: Path, **options: Any) -> Any:
@@ -64,22 +66,22 @@ def set_options(command: F) -> F:
         key_option,
         vault_options,
         click.option("--anonymised", type=_FILE, metavar="REPORT",
-                     help="SOURCE is anonymised already: the report of that run (allonym anonymize --report)."),
+                     help="SOURCE is anonymised already; REPORT is that run's report."),
         click.option("--split", default="0.8,0.1,0.1", show_default=True, metavar="SHARES",
-                     help="Shares of train, validation and test; 1: all is train."),
+                     help="Shares of train, validation and test; 1: everything is train."),
         click.option("--seed", type=click.IntRange(0), default=0, show_default=True,
-                     help="Another seed splits otherwise."),
+                     help="Seed of the split."),
         click.option("--group", default="", metavar="FIELD",
-                     help="Documents with the same value stay in one split, such as those of one caller."),
+                     help="Keep documents with the same value in one split, such as all calls of one customer."),
         click.option("--risk-sample", type=click.IntRange(0), default=200, show_default=True, metavar="N",
-                     help="Documents that are read a second time for what was missed; 0: none."),
+                     help="Documents in the second reading that looks for missed identifiers; 0: none."),
         click.option("--annotated", type=_FILE, metavar="FILE",
-                     help="What people still found in a sample, for the risk in place of a second reading; see: "
+                     help="A sample with missed identifiers marked by people, instead of a second reading; see: "
                      "allonym evaluate residual."),
         click.option("--workers", type=click.IntRange(1), default=1, show_default=True,
-                     help="Processes; same bytes for any number."),
-        click.option("--overwrite", is_flag=True, help="Replace a set that exists in TARGET."),
-        click.option("--quiet", "-q", is_flag=True, help="No progress, no notes, no summary."),
+                     help="Number of processes; the output does not depend on it."),
+        click.option("--overwrite", is_flag=True, help="Replace an existing training set in TARGET."),
+        click.option("--quiet", "-q", is_flag=True, help="Show no progress, notes or summary."),
     )  # fmt: skip
     out: Any = run_with_options
     for option in reversed(options):
@@ -99,21 +101,23 @@ def _parse_roles(ctx: click.Context, param: click.Parameter, values: tuple[str, 
 
 role_option = click.option(
     "--role", "roles", multiple=True, callback=_parse_roles, metavar="SPEAKER=ROLE",
-    help="The role of a speaker: assistant, user, system, or - to leave its turns out. By default, of two speakers the "
-    "agent is the assistant, or who is not the customer, or who speaks second. Repeatable.",
+    help="The role of a speaker: assistant, user, system, or - to leave out its turns. By default, of two speakers the "
+    "assistant is the agent, else the one who is not the customer, else the second to speak. Repeatable.",
 )  # fmt: skip
 
 
-@export.command(short_help="Conversations as messages with roles.")
+@export.command(short_help="Write conversations as messages with roles.")
 @role_option
-@click.option("--system", default="", metavar="TEXT", help="A first message with the role system.")
+@click.option(
+    "--system", default="", metavar="TEXT", help="Begin each conversation with this message of the role system."
+)
 @set_options
 def chat(roles: dict[str, str], system: str, run: Callable[[Shape], None]) -> None:
     """Write {"messages": [{"role", "content"}, ...]} for each conversation of SOURCE into the folder TARGET.
 
-    SOURCE holds transcripts with lines such as "Agent: Hello", or lists of turns. Turns of one role that follow each
-    other become one message; what follows the assistant's last one is left out. Exit code 1 where a conversation was
-    left out; quarantine.jsonl lists which, and why.
+    SOURCE contains transcripts with lines such as "Agent: Hello", or lists of turns. Consecutive turns of one role
+    become one message. Turns after the assistant's last message are left out. The exit code is 1 if conversations
+    were left out; quarantine.jsonl lists them with the reasons.
 
     \b
     Examples:
@@ -125,20 +129,33 @@ def chat(roles: dict[str, str], system: str, run: Callable[[Shape], None]) -> No
     run(Chat(Roles.from_names(roles), system))
 
 
-@export.command(short_help="Prompts with completions.")
-@click.option("--prompt", default="", metavar="TEMPLATE", help="What is asked; {text} and {FIELD} are filled in.")
+@export.command(short_help="Write prompts with completions.")
 @click.option(
-    "--input", "given", default="{text}", show_default=True, metavar="TEMPLATE", help="What it is asked about."
+    "--prompt", default="", metavar="TEMPLATE", help="Template of the prompt; {text} and {FIELD} are filled in."
 )
-@click.option("--completion", metavar="FIELD", help="The field that holds the answer, or a template such as {summary}.")
-@click.option("--tasks", type=_FILE, metavar="FILE", help="Several of these, as tables [[task]] of a TOML file.")
 @click.option(
-    "--next-turn", is_flag=True, help="The answers are the assistant's turns, the input what was said before."
+    "--input",
+    "given",
+    default="{text}",
+    show_default=True,
+    metavar="TEMPLATE",
+    help="Template of the input that the prompt refers to.",
+)
+@click.option("--completion", metavar="FIELD", help="Field with the completion, or a template such as {summary}.")
+@click.option(
+    "--tasks", type=_FILE, metavar="FILE", help="TOML file with several prompts and completions, as tables [[task]]."
+)
+@click.option(
+    "--next-turn",
+    is_flag=True,
+    help="Use each turn of the assistant as a completion, and the turns before it as the input.",
 )
 @click.option("--history", type=click.IntRange(0), default=0, show_default=True, metavar="N",
-              help="With --next-turn: turns that are shown before; 0: all.")  # fmt: skip
+              help="With --next-turn: number of earlier turns in the input; 0: all.")  # fmt: skip
 @role_option
-@click.option("--instruction", is_flag=True, help="Write instruction, input, output in place of prompt, completion.")
+@click.option(
+    "--instruction", is_flag=True, help="Write instruction, input and output instead of prompt and completion."
+)
 @set_options
 def sft(
     prompt: str,
@@ -153,8 +170,8 @@ def sft(
 ) -> None:
     """Write {"prompt", "completion"} for each document of SOURCE into the folder TARGET.
 
-    The text and the fields of a document are anonymised together: who is [PERSON_1] in the call is it in the summary
-    too. Exit code 1 where a document was left out; quarantine.jsonl lists which, and why.
+    The text and the fields of a document are anonymised together: [PERSON_1] is the same person in the call and in
+    its summary. The exit code is 1 if documents were left out; quarantine.jsonl lists them with the reasons.
 
     \b
     Examples:
@@ -167,9 +184,9 @@ def sft(
     if sum((completion is not None, tasks is not None, next_turn)) != 1:
         raise click.UsageError("one of --completion, --tasks and --next-turn is required")
     if (history or roles) and not next_turn:
-        raise click.UsageError("--history and --role go with --next-turn")
+        raise click.UsageError("--history and --role require --next-turn")
     if tasks is not None and prompt:
-        raise click.UsageError("--prompt goes without --tasks: each task has its own")
+        raise click.UsageError("--prompt cannot be combined with --tasks: each task has its own prompt")
     if next_turn:
         run(Prompts((), instruction, Roles.from_names(roles), prompt, history))
         return
@@ -213,9 +230,9 @@ def _write_set(
     from allonym.export import Split, export_path
 
     if vault is None and (secret_file or secret_env or secret_keyring):
-        raise click.UsageError("--secret-file, --secret-env and --secret-keyring go with --vault")
+        raise click.UsageError("--secret-file, --secret-env and --secret-keyring require --vault")
     if anonymised is not None and vault:
-        raise click.UsageError("--vault goes without --anonymised: nothing is replaced any more")
+        raise click.UsageError("--vault cannot be combined with --anonymised: nothing is replaced")
     chosen = chosen_policy(policy, label, dictionary, exclude_terms, operating_point)
     key = read_key(key_file)
     opened = open_vault(vault, secret_file, secret_env, secret_keyring) if vault else None
@@ -254,26 +271,26 @@ def _read_report(path: Path) -> Mapping[str, Any]:
     except ValueError:
         read = None
     if not isinstance(read, dict):
-        raise UsageError(f"{path} is no report of a run: allonym anonymize --report writes one")
+        raise UsageError(f"{path} is not a run report; allonym anonymize --report writes one")
     return read
 
 
 def _second_reading(original: Sequence[str], anonymised: Sequence[str]) -> Mapping[str, Any]:
-    """The risk if all that a second reading proposes had been missed."""
+    """Estimate the risk as if everything that a second reading proposes had been missed."""
     try:
         from allonym.evaluate import second_reading
     except MissingExtra as error:
         return {"none": str(error)}
     risk = second_reading(original or None, anonymised).risk()
-    return {"method": "second reading, nobody has looked: an upper bound of what it can see", **_sum_risk(risk)}
+    return {"method": "second reading, unconfirmed: an upper bound of what it can detect", **_sum_risk(risk)}
 
 
 def _measure_marked_risk(path: Path) -> Callable[[Sequence[str], Sequence[str]], Mapping[str, Any]]:
-    """The risk by what people marked; read before the set is made."""
+    """Measure the risk from the marks of people; read before the set is written."""
     from allonym.evaluate import read_annotated, residual_risk
 
     risk = residual_risk(read_annotated(path))
-    data = {"method": "what people still found in a sample (P2)", **_sum_risk(risk)}
+    data = {"method": "missed identifiers that people marked in a sample (P2)", **_sum_risk(risk)}
     return lambda *_: {**data, "documents": risk.total.count}
 
 
@@ -292,15 +309,15 @@ def _print_manifest(manifest: Manifest, target: Path) -> None:
     if empty:
         print_note(f"no document fell into {' and '.join(empty)}")
     if findings := manifest.prompts["findings"]:
-        print_note(f"the policy has {findings} findings in the prompts, which are written as they are")
+        print_note(f"the policy has {findings} findings in the prompts, which are written unchanged")
     if "bound" in manifest.risk:
         low, high = manifest.risk["bound"]["value"], manifest.risk["limit"]
         lower_limit = "-" if low is None else f"{low:.2f}"
         print_note(
             f"mean + SD of {manifest.risk['documents']} documents is {lower_limit}, "
-            f"and P2 asks for less than {high:g}: {manifest.risk['method']}",
+            f"and P2 requires less than {high:g}: {manifest.risk['method']}",
             label="residual risk:",
         )
-    elif "none" in manifest.risk and manifest.risk["none"] != "not asked for":
+    elif "none" in manifest.risk and manifest.risk["none"] != "not requested":
         print_note(f"the residual risk was not measured: {manifest.risk['none']}")
     print_note(str(target / "manifest.json"), label="written:")

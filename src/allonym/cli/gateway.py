@@ -1,4 +1,4 @@
-"""``allonym gateway``: an OpenAI-compatible endpoint that protects what goes out and restores what comes back."""
+"""``allonym gateway``: an OpenAI-compatible endpoint that anonymises requests and restores answers."""
 
 from __future__ import annotations
 
@@ -21,27 +21,39 @@ if TYPE_CHECKING:
 _PATH = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
-@click.command(short_help="An OpenAI-compatible endpoint that protects and restores.")
-@click.option("--upstream", metavar="URL", help="The OpenAI-compatible endpoint, such as https://api.openai.com/v1.")
+@click.command(short_help="Run an OpenAI-compatible endpoint that protects requests.")
 @click.option(
-    "--config", type=_PATH, metavar="FILE.toml", help="Settings; options and ALLONYM_GATEWAY_* go before them."
+    "--upstream", metavar="URL", help="Base URL of the endpoint to forward to, such as https://api.openai.com/v1."
 )
-@click.option("--host", metavar="NAME", help="Address to listen on. Others than loopback need clients with keys.")
+@click.option(
+    "--config",
+    type=_PATH,
+    metavar="FILE.toml",
+    help="TOML file with settings; options and ALLONYM_GATEWAY_* take precedence.",
+)
+@click.option(
+    "--host", metavar="NAME", help="Address to listen on. Addresses other than loopback require clients with keys."
+)
 @click.option("--port", type=click.IntRange(0, 65535), metavar="N", help="Port to listen on; 0: any free one.")
-@click.option("--policy", metavar="NAME|FILE", help="For requests that name none.  [default: reversible]")
+@click.option("--policy", metavar="NAME|FILE", help="Policy of requests that name none.  [default: reversible]")
 @click.option(
-    "--policies", multiple=True, metavar="NAME|FILE", help="May be named by the header X-Allonym-Policy. Repeatable."
+    "--policies",
+    multiple=True,
+    metavar="NAME|FILE",
+    help="Policy that clients may choose by the header X-Allonym-Policy. Repeatable.",
 )
-@click.option("--vault", metavar="PATH|URL", help="Keeps the placeholders of conversations; see: allonym vault.")
-@click.option("--secret-file", metavar="PATH", help="The vault's secret. By default ALLONYM_VAULT_KEY.")
-@click.option("--key-file", metavar="PATH", help="Secret of keyed operators. By default the vault's own.")
-@click.option("--explain/--no-explain", default=None, help="Tell the model what placeholders are.  [default: explain]")
-@click.option("--media", multiple=True, metavar="KIND", help="Send these as they are: image, audio, file. Repeatable.")
-@click.option("--new-key", is_flag=True, help="Make a client's key, print it with its digest, and end.")
+@click.option("--vault", metavar="PATH|URL", help="Vault for the placeholders of conversations; see: allonym vault.")
+@click.option("--secret-file", metavar="PATH", help="File with the vault's secret. By default ALLONYM_VAULT_KEY.")
+@click.option("--key-file", metavar="PATH", help="File with the key of keyed operators. By default the vault's key.")
+@click.option("--explain/--no-explain", default=None, help="Explain placeholders to the model.  [default: explain]")
+@click.option(
+    "--media", multiple=True, metavar="KIND", help="Content to send unchanged: image, audio or file. Repeatable."
+)
+@click.option("--new-key", is_flag=True, help="Print a new client key with its digest, and exit.")
 def gateway(config: Path | None, new_key: bool, **options: Any) -> None:
-    """Stand between programs and a language model: an OpenAI-compatible endpoint that protects and restores.
+    """Run an OpenAI-compatible endpoint that anonymises requests to a language model and restores its answers.
 
-    Programs change their base URL and nothing else. What cannot be protected is not sent.
+    Programs only change their base URL. Content that cannot be protected is not sent.
 
     \b
     Examples:
@@ -84,7 +96,7 @@ def gateway(config: Path | None, new_key: bool, **options: Any) -> None:
 def _open_vault(settings: Settings) -> Vault | None:
     if not settings.vault:
         if settings.secret_file:
-            raise UsageError("secret_file is a vault's: it needs vault")
+            raise UsageError("secret_file requires vault")
         return None
     file = Path(settings.secret_file) if settings.secret_file else None
     if file is not None and not file.is_file():
@@ -95,7 +107,7 @@ def _open_vault(settings: Settings) -> Vault | None:
 
 
 def _start_log() -> None:
-    """A line for each request on standard error."""
+    """Log one line per request to standard error."""
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
     log = logging.getLogger("allonym.gateway")

@@ -1,4 +1,4 @@
-"""``allonym harden``: go on with anonymised texts until an intruder cannot tell whom they are about."""
+"""``allonym harden``: generalise anonymised texts until an intruder no longer identifies their subjects."""
 
 from __future__ import annotations
 
@@ -30,22 +30,26 @@ if TYPE_CHECKING:
 _OUT = click.Path(dir_okay=False, path_type=Path)
 
 
-@click.command(short_help="Generalise what still gives somebody away.")
+@click.command(short_help="Generalise words that still identify the subject of a text.")
 @source_options
-@click.option("--subject", required=True, metavar="KEY", help="Metadata that says whom each text is about.")
-@click.option("--within", metavar="KEY", help="Metadata with a group that the intruder knows and guesses within.")
+@click.option("--subject", required=True, metavar="KEY", help="Metadata field with the subject of each text.")
+@click.option(
+    "--within", metavar="KEY", help="Metadata field with a group that the intruder knows; it guesses within this group."
+)
 @click.option("-o", "--output", "--out", "target", type=click.Path(path_type=Path), metavar="OUT",
               help="The hardened texts, in the format of ANONYMISED.")  # fmt: skip
 @click.option("--rank", type=click.IntRange(1), default=1, show_default=True, metavar="K",
-              help="The subject must rank worse than this.")  # fmt: skip
+              help="Harden until the subject ranks worse than K.")  # fmt: skip
 @click.option("--lead", type=float, default=0.0, show_default=True, metavar="X",
-              help="The subject's score less its rival's, where hardening stops; below 0: a margin.")  # fmt: skip
+              help="Stop at this lead of the subject's score over its best rival; below 0: a margin.")  # fmt: skip
 @click.option("--most-removed", type=click.FloatRange(0, 1), metavar="SHARE",
-              help="Stop before more words of a text than this are gone; general words count half.")  # fmt: skip
+              help="Largest share of a text's words to remove; generalised words count half.")  # fmt: skip
 @click.option("--least-similar", type=click.FloatRange(-1, 1), metavar="COSINE",
-              help="Stop before a text is less similar to its original than this.")  # fmt: skip
+              help="Least similarity of a text to its original.")  # fmt: skip
 @click.option("--plan", type=_OUT, metavar="FILE", help="One plan per text, from ANONYMISED to OUT, as JSON lines.")
-@click.option("--originals", is_flag=True, help="With --plan: what was replaced too, so that it can be undone.")
+@click.option(
+    "--originals", is_flag=True, help="With --plan: include the originals, so that the changes can be undone."
+)
 @seed_option
 @output_options
 def harden(
@@ -62,13 +66,13 @@ def harden(
     seed: int,
     output: Output,
 ) -> None:
-    """Harden ANONYMISED against an intruder who knows other texts like ORIGINAL about the same subjects.
+    """Harden ANONYMISED against an intruder who knows other original texts about the same subjects.
 
-    Words that give the subject away, soft ones such as "ginger" too, become more general, or go where they can not,
-    until the intruder ranks the subject worse than K. English.
+    Words that point to the subject, even soft ones such as "ginger", are generalised or else removed until the
+    intruder ranks the subject worse than K. For English texts.
 
-    That intruder, and the judge beside it, know originals only. Words that hardening brings in ("they") mislead them in
-    part, so the line "one with released texts" counts: an intruder who has learnt from hardened texts of others.
+    That intruder and the judge have learnt from originals only, and generalised words ("they") partly mislead them.
+    Rely on the line "one with released texts": an intruder who has learnt from hardened texts of others.
 
     \b
     Examples:
@@ -77,7 +81,7 @@ def harden(
       allonym harden study.jsonl --anonymised-field safe --subject subject --within class --json numbers.json
     """
     if originals and plan is None:
-        raise click.UsageError("--originals goes with --plan")
+        raise click.UsageError("--originals requires --plan")
     if target is None and plan is None and not output.paths:
         raise click.UsageError("an output is required: -o OUT, --plan, --report or --json")
     outputs = [path for path in (target, plan) if path is not None]
@@ -109,24 +113,26 @@ def harden(
     before, after = result.levels[0], result.chosen
     show_estimates(
         [
-            ("judge finds, before", before.judge, "share"),
-            ("judge finds, after", after.judge, "share"),
-            ("attacker finds, after", after.attacker, "share"),
+            ("judge identifies, before", before.judge, "share"),
+            ("judge identifies, after", after.judge, "share"),
+            ("intruder identifies, after", after.attacker, "share"),
             ("one with released texts, before", result.released[0], "share"),
             ("one with released texts, after", result.released[1], "share"),
-            ("words gone, before", before.removed, "share"),
-            ("words gone, after", after.removed, "share"),
+            ("words removed, before", before.removed, "share"),
+            ("words removed, after", after.removed, "share"),
             ("general words as half", after.weighted, "share"),
             ("similarity, before", before.similarity),
             ("similarity, after", after.similarity),
         ]
     )
     if result.still_found and not output.quiet:
-        print_note(f"the attacker still finds the subject of {result.still_found:,} of {len(result.texts):,} texts")
+        print_note(
+            f"the intruder still identifies the subjects of {result.still_found:,} of {len(result.texts):,} texts"
+        )
 
 
 def _check_free(source: Source, outputs: Sequence[Path], overwrite: bool) -> None:
-    """Raises where an output exists, is named twice, is or lies in what is read, or cannot be written."""
+    """Raise if an output exists, is named twice, is or lies in an input, or cannot be written."""
     from allonym.files.items import check_free
 
     check_outputs(outputs, source.paths, overwrite=True)
@@ -155,7 +161,9 @@ def _rewrite_source(source: Source, pairs: Pairs, plans: Sequence[Plan], target:
         pieces = [document.text] if document.turns else list(document.part_texts())
         ready = waiting.get(text := "\n".join(pieces))
         if not ready:
-            raise DataError(f"{path}: document {number + 1} is not as it was read; --anonymised-field names the text")
+            raise DataError(
+                f"{path}: document {number + 1} differs from what was read; name the text's field by --anonymised-field"
+            )
         one = ready.pop(0) if len(ready) > 1 else ready[0]
         if document.turns:
             return tuple(apply_edits_to_parts(text, document.parts or ((0, len(text)),), one.edits))

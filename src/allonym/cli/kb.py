@@ -12,13 +12,13 @@ from allonym.cli.terminal import print_heading, print_note, print_table
 from allonym.errors import UnknownNameError
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
-_KB = click.option("--kb", "path", type=_FILE, metavar="FILE", help="Knowledge base; default: the one that is shipped.")
+_KB = click.option("--kb", "path", type=_FILE, metavar="FILE", help="Knowledge base; by default the shipped one.")
 SHOWN = 12
 
 
-@click.group(short_help="The knowledge base behind pseudonyms.")
+@click.group(short_help="Query and build the knowledge base behind pseudonyms.")
 def kb() -> None:
-    """The knowledge base behind pseudonyms: what it knows, and making another one.
+    """Query the knowledge base behind pseudonyms, or build another one.
 
     \b
     Examples:
@@ -28,12 +28,12 @@ def kb() -> None:
     """
 
 
-@kb.command(short_help="Build the knowledge base that comes with the package.")
+@kb.command(short_help="Build the knowledge base of the package.")
 @click.argument("out", type=_FILE, default="kb.sqlite", metavar="[OUT]")
 def build(out: Path) -> None:
-    """Build the knowledge base from open libraries and our own facts, into OUT (kb.sqlite).
+    """Build the knowledge base from open libraries and shipped facts, into OUT (by default kb.sqlite).
 
-    The same libraries give the same bytes. Needs the extra: pip install 'allonym[kb]'
+    The same libraries give the same bytes. Requires the extra: pip install 'allonym[kb]'
 
     \b
     Example:
@@ -45,16 +45,16 @@ def build(out: Path) -> None:
     click.echo(f"{out}: {out.stat().st_size / 1e6:.1f} MB")
 
 
-@kb.command(short_help="What a knowledge base holds, and from where.")
+@kb.command(short_help="Show the contents and sources of a knowledge base.")
 @_KB
 @click.option(
     "--people",
     type=click.IntRange(2),
     metavar="N",
-    help="Also how many pairs of N people of one origin and gender would meet in one pseudonym, without a vault.",
+    help="Also estimate, for N people of one origin and gender, how many pairs share a pseudonym without a vault.",
 )
 def info(path: Path | None, people: int | None) -> None:
-    """What a knowledge base holds, and where it is from.
+    """Show the contents of a knowledge base and its sources.
 
     \b
     Examples:
@@ -67,12 +67,12 @@ def info(path: Path | None, people: int | None) -> None:
     click.echo(f"{base.path.name}: {base.path.stat().st_size / 1e6:.1f} MB\n")
     print_heading("Things")
     print_table(
-        ("kind", "known", "may be substitutes"),
+        ("kind", "known", "usable as pseudonyms"),
         [(kind, *counts) for kind, counts in base.counts().items()],
         right=(1, 2),
     )
     click.echo()
-    print_heading("Names of people that may be substitutes")
+    print_heading("Names of people usable as pseudonyms")
     rows = [
         (
             origin,
@@ -89,7 +89,7 @@ def info(path: Path | None, people: int | None) -> None:
         pairs = people * (people - 1) / 2
         chance = [(f"{pairs / max(1, f * last):.2f}", f"{pairs / max(1, m * last):.2f}") for _, f, m, _, last in rows]
         print_table(
-            ("origin", "women", "men", "either", "family", "women who meet", "men who meet"),
+            ("origin", "women", "men", "either", "family", "pairs of women", "pairs of men"),
             [(*row, *pair) for row, pair in zip(rows, chance, strict=True)],
             right=(1, 2, 3, 4, 5, 6),
         )
@@ -99,13 +99,13 @@ def info(path: Path | None, people: int | None) -> None:
         click.echo(f"{name} ({version}), {licence}: {date}\n  {credit}")
 
 
-@kb.command(short_help="What is known of a name.")
+@kb.command(short_help="Look up a name.")
 @click.argument("text")
-@click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only things of this kind. Repeatable.")
-@click.option("--country", default="", metavar="CODE", help="Only what lies there, such as PL.")
+@click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only entities of this kind. Repeatable.")
+@click.option("--country", default="", metavar="CODE", help="Only entities in this country, such as PL.")
 @_KB
 def query(text: str, kinds: tuple[str, ...], country: str, path: Path | None) -> None:
-    """What is known of TEXT: what bears this name, what it belongs to, and what could stand for it.
+    """Look up TEXT: the entities with this name, what they belong to, and what could replace them.
 
     \b
     Examples:
@@ -152,27 +152,35 @@ def query(text: str, kinds: tuple[str, ...], country: str, path: Path | None) ->
             right=(3,),
         )
     if not items and not facts:
-        print_note("nothing of this name is known")
+        print_note("the name is not in the knowledge base")
 
 
-@kb.command("import-wikidata", short_help="A knowledge base from a Wikidata dump.")
+@kb.command("import-wikidata", short_help="Build a knowledge base from a Wikidata dump.")
 @click.argument("dump", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option(
-    "--kb", "out", type=_FILE, default="wikidata.sqlite", show_default=True, metavar="OUT", help="What to write."
+    "--kb",
+    "out",
+    type=_FILE,
+    default="wikidata.sqlite",
+    show_default=True,
+    metavar="OUT",
+    help="Knowledge base to write.",
 )
-@click.option("--languages", default="en,de,pl", show_default=True, metavar="CODES", help="Labels to keep.")
+@click.option(
+    "--languages", default="en,de,pl", show_default=True, metavar="CODES", help="Languages of the names to keep."
+)
 @click.option(
     "--min-sitelinks",
     type=click.IntRange(0),
     default=5,
     show_default=True,
     metavar="N",
-    help="Pages that an entity must have, in all wikis together.",
+    help="Least number of pages of an entity, over all wikis.",
 )
 def import_wikidata(dump: Path, out: Path, languages: str, min_sitelinks: int) -> None:
-    """A knowledge base from DUMP, a JSON dump of Wikidata (latest-all.json.bz2 or .gz, or unpacked).
+    """Build a knowledge base from DUMP, a JSON dump of Wikidata (latest-all.json.bz2 or .gz, or unpacked).
 
-    The dump is read twice, line by line. Lines that are damaged are skipped and counted.
+    The dump is read twice, line by line. Damaged lines are skipped and counted.
 
     \b
     Examples:

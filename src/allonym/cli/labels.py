@@ -19,19 +19,20 @@ def _complete_schemes(ctx: click.Context, param: click.Parameter, incomplete: st
     return [s for s in SCHEMES if s.startswith(incomplete)]
 
 
-@click.command(short_help="Show the labels, their risk and their foreign names.")
+@click.command(short_help="Show the labels, their risk and their names in other schemes.")
 @click.argument("name", required=False, shell_complete=_complete_labels)
 @click.option(
     "--scheme",
     metavar="SCHEME",
     shell_complete=_complete_schemes,
-    help="Show the names of a foreign scheme too, such as presidio, spacy or tab. NAME may then be one of them.",
+    help="Also show the names of another scheme, such as presidio, spacy or tab. NAME may be one of them.",
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per line.")
 def labels(name: str | None, scheme: str | None, as_json: bool) -> None:
-    """Show what can be found: every label with its kind, its risk and its names elsewhere.
+    """Show the taxonomy: every label with its kind, its risk and its names in other schemes.
 
-    Direct labels identify alone, quasi labels in combination. Risk is the harm of leaving a finding in, 0 to 5.
+    Direct identifiers identify alone, quasi-identifiers in combination. The risk, 0 to 5, is the harm of a missed
+    finding.
 
     \b
     Examples:

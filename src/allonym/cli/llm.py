@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _GREETING = 'Answer with this JSON object and nothing else: {"greeting": "hello"}'
 
 
-@click.group(short_help="Check the endpoint of a language model; batch files.")
+@click.group(short_help="Check a language model's endpoint; use batch files.")
 def llm() -> None:
     """Work with the language model that a policy's table [llm] names.
 
@@ -31,12 +31,12 @@ def llm() -> None:
     """
 
 
-@llm.command(short_help="Send one harmless request and say how it went.")
+@llm.command(short_help="Send one harmless request and report the result.")
 @policy_option
 def check(policy: str) -> None:
-    """Send one harmless request, and say how long the answer took and how the endpoint gives JSON.
+    """Send one harmless request; report how long the answer took and how the endpoint returns JSON.
 
-    Ends with exit code 1 where the endpoint gives no answer, or none that holds JSON.
+    The exit code is 1 if the endpoint gives no answer or no JSON.
 
     \b
     Example:
@@ -70,10 +70,10 @@ def check(policy: str) -> None:
     ]
     print_table(["what", "result"], rows)
     if rows[2][1] != "fits":
-        raise EndpointError("llm: the endpoint answers, but not with the JSON that was asked for")
+        raise EndpointError("llm: the endpoint answers, but not with the requested JSON")
 
 
-@llm.group(short_help="Requests and results as batch files.")
+@llm.group(short_help="Write requests and read results as batch files.")
 def batch() -> None:
     """Write the requests of a run as a batch file, and read the results into the cache.
 
@@ -95,8 +95,8 @@ def write(
 ) -> None:
     """Write the requests that `allonym anonymize SOURCE` would make now and that the cache cannot answer.
 
-    Nothing is sent. Requests that need the answer to another one come later: read the results, and write again until
-    there are none. OUT holds what is to be sent, in plain.
+    Nothing is sent. Some requests need the answer to an earlier one: read the results, and write again until there
+    are none. OUT contains the texts to be sent, unencrypted.
 
     \b
     Example:
@@ -122,7 +122,7 @@ def write(
     )
 
 
-@batch.command(short_help="Put the results of a batch into the cache.")
+@batch.command(short_help="Read the results of a batch into the cache.")
 @click.argument(
     "results",
     metavar="RESULTS.jsonl...",
@@ -133,9 +133,9 @@ def write(
 @policy_option
 @key_option
 def read(results: tuple[Path, ...], policy: str, key_file: Path | None) -> None:
-    """Put the results of a batch into the policy's cache, so that the run needs no network for them.
+    """Read the results of a batch into the policy's cache, so that the run needs no network for them.
 
-    The policy and the key must be those that the requests were written with.
+    The policy and the key must be the same as for writing the requests.
 
     \b
     Example:
@@ -156,7 +156,7 @@ def read(results: tuple[Path, ...], policy: str, key_file: Path | None) -> None:
 
 
 def _open_client(policy: str, key_file: Path | None) -> tuple[Policy, bytes | str, bytes, Client]:
-    """Policy, key, the cache's key, and the client. All are needed for a batch."""
+    """Return the policy, the key, the cache's key, and the client, all of which a batch needs."""
     from allonym.keys import require_key, subkey
     from allonym.llm import client_for
     from allonym.policy import Policy
@@ -164,6 +164,6 @@ def _open_client(policy: str, key_file: Path | None) -> tuple[Policy, bytes | st
     chosen = Policy.load(policy)
     key = require_key(read_key(key_file), "llm")
     if not chosen.llm["cache"]:
-        raise UsageError(f"policy {chosen.name}: llm.cache is required for batches: the folder where answers are kept")
+        raise UsageError(f"policy {chosen.name}: llm.cache, the folder for answers, is required for batches")
     secret = subkey(key, "llm cache")
     return chosen, key, secret, client_for(chosen.llm, secret)

@@ -1,4 +1,4 @@
-"""Options that several commands share, and the policy, key and vault that they lead to."""
+"""Options that several commands share, and the policy, key and vault that they name."""
 
 from __future__ import annotations
 
@@ -74,9 +74,9 @@ def _complete_points(ctx: click.Context, param: click.Parameter, incomplete: str
 
 
 def policy_options(command: F) -> F:
-    """The options that choose and narrow a policy.
+    """Add the options that choose and narrow a policy.
 
-    They arrive as policy, label, dictionary, exclude_terms and operating_point.
+    The command receives policy, label, dictionary, exclude_terms and operating_point.
     """
     for option in reversed(
         (
@@ -86,28 +86,28 @@ def policy_options(command: F) -> F:
                 multiple=True,
                 metavar="LABEL",
                 shell_complete=_complete_labels,
-                help="Look only for this label and those below it. Repeatable.",
+                help="Detect only this label and those below it. Repeatable.",
             ),
             click.option(
                 "--dictionary",
                 multiple=True,
                 metavar="LABEL=PATH",
                 callback=_parse_pairs,
-                help="Find all terms of this file: text with one a line, or CSV whose first column counts. Repeatable.",
+                help="File of terms to detect: text with one term per line, or the first column of a CSV. Repeatable.",
             ),
             click.option(
                 "--exclude-terms",
                 type=click.Path(exists=True, dir_okay=False, path_type=Path),
                 metavar="PATH",
-                help="Terms that are no findings, in a file like those of --dictionary.",
+                help="File of terms that are never findings, in the format of --dictionary.",
             ),
             click.option(
                 "--operating-point",
                 metavar="NAME|NUMBER",
                 callback=_parse_point,
                 shell_complete=_complete_points,
-                help="How strict the tagger is: high-recall, balanced, high-precision, or the least probability of a "
-                "finding, such as 0.2. Labels for which the policy has one of their own keep it.",
+                help="Threshold of the tagger: high-recall, balanced, high-precision, or the least probability of a "
+                "finding, such as 0.2. Labels with a threshold of their own in the policy keep it.",
             ),
         )
     ):
@@ -119,16 +119,18 @@ key_option = click.option(
     "--key-file",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="PATH",
-    help="Secret of pseudonym, wild_tag, hash, encrypt and shift_dates: a passphrase or random bytes, 16 at least. "
+    help="File with the key of pseudonym, hash, encrypt and other keyed operators: a passphrase or at least 16 bytes. "
     "Or set ALLONYM_KEY.",
 )
 
-format_option = click.option("--format", "format", metavar="NAME", help="Format of stdin, or of an unusual suffix.")
+format_option = click.option(
+    "--format", "format", metavar="NAME", help="Format of standard input, or of a file with an unusual suffix."
+)
 field_option = click.option(
     "--field",
     multiple=True,
     metavar="NAME",
-    help="Column or dotted path that holds text, such as review or user.name. Repeatable; by default all text.",
+    help="Column or dotted path of the text, such as review or user.name. Repeatable; by default all text.",
 )
 
 
@@ -139,7 +141,7 @@ def chosen_policy(
     exclude_terms: Path | None = None,
     operating_point: str | float | None = None,
 ) -> Policy:
-    """The policy that the options of :func:`policy_options` describe.
+    """Return the policy that the options of :func:`policy_options` describe.
 
     Raises:
         PolicyError, UnknownNameError: the policy, a label or a list is not valid.
@@ -170,7 +172,7 @@ def chosen_policy(
 
 
 def read_key(path: Path | None) -> bytes | str | None:
-    """The key in a file, or else the one in ALLONYM_KEY, or else None.
+    """Return the key in a file, or else the one in ALLONYM_KEY, or else None.
 
     Readable text is a passphrase (a ``str``, without the line ends at its end), anything else is random bytes.
 
@@ -200,12 +202,12 @@ def read_key(path: Path | None) -> bytes | str | None:
 
 
 def secret_options(command: F) -> F:
-    """The options that say where a vault's secret is. They arrive as secret_file, secret_env and secret_keyring."""
+    """Add the options for a vault's secret. The command receives secret_file, secret_env and secret_keyring."""
     return _secret_options("", "The vault's secret", " By default ALLONYM_VAULT_KEY.")(command)
 
 
 def other_secret_options(prefix: str, what: str, otherwise: str) -> Callable[[F], F]:
-    """The same for a second secret; they begin with ``prefix`` and a hyphen and arrive with it and an underscore."""
+    """Add the same options for a second secret; ``prefix`` stands in front of their names."""
     return _secret_options(f"{prefix}-", what, otherwise)
 
 
@@ -217,7 +219,7 @@ def _secret_options(prefix: str, what: str, otherwise: str) -> Callable[[F], F]:
                     f"--{prefix}secret-file",
                     type=click.Path(exists=True, dir_okay=False, path_type=Path),
                     metavar="PATH",
-                    help=f"{what}, in a file: a passphrase or random bytes, 16 at least.",
+                    help=f"{what}, in a file: a passphrase or random bytes, at least 16.",
                 ),
                 click.option(
                     f"--{prefix}secret-env",
@@ -238,9 +240,9 @@ def _secret_options(prefix: str, what: str, otherwise: str) -> Callable[[F], F]:
 
 
 def vault_options(command: F) -> F:
-    """The options that choose a vault and a scope in it.
+    """Add the options that choose a vault and a scope in it.
 
-    They arrive as vault, scope, secret_file, secret_env and secret_keyring.
+    The command receives vault, scope, secret_file, secret_env and secret_keyring.
     """
     command = secret_options(command)
     for option in reversed(
@@ -248,13 +250,13 @@ def vault_options(command: F) -> F:
             click.option(
                 "--vault",
                 metavar="PATH|URL",
-                help="The vault that knows which replacement stands for which original; see: allonym vault.",
+                help="Vault that stores originals with their replacements; see: allonym vault.",
             ),
             click.option(
                 "--scope",
                 default="",
                 metavar="NAME",
-                help="Project or release. Numbers, pseudonyms and keyed values of one say nothing in another.",
+                help="Project or release. Replacements agree within a scope and differ between scopes.",
             ),
         )
     ):
@@ -265,11 +267,12 @@ def vault_options(command: F) -> F:
 def read_vault_secret(
     file: Path | None, environment: str | None, keyring: str | None, *, prefix: str = ""
 ) -> Secret | None:
-    """The secret that one of the options of :func:`secret_options` names; else, without a prefix, the one in
-    ALLONYM_VAULT_KEY; else None.
+    """Return the secret that an option of :func:`secret_options` names, or None.
+
+    Without a prefix, the secret in ALLONYM_VAULT_KEY is the default.
 
     Raises:
-        UsageError: two are named, the one that is named is not there, or it is too short.
+        UsageError: two secrets are named, or the secret is missing or too short.
     """
     from allonym.vault import secret_from_environment, secret_from_file, secret_from_keyring
 
@@ -289,7 +292,7 @@ def read_vault_secret(
 
 
 def open_vault(vault: str, secret_file: Path | None, secret_env: str | None, secret_keyring: str | None) -> Vault:
-    """The vault that the options name, open.
+    """Open the vault that the options name.
 
     Raises:
         UsageError: no secret is named.

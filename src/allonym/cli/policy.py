@@ -1,4 +1,4 @@
-"""``allonym policy``: what the presets and policy files say."""
+"""``allonym policy``: list, show and check presets and policy files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @click.group(short_help="List, show and check policies.")
 def policy() -> None:
-    """List, show and check policies: what is looked for, how sure we must be, what replaces it.
+    """List, show and check policies: which labels are detected, with which thresholds, and what replaces them.
 
     \b
     Examples:
@@ -44,17 +44,17 @@ def list_(as_json: bool) -> None:
             row = {"name": name, "description": preset.description}
             click.echo(json_line(row))
         return
-    print_table(["policy", "what it does"], [(name, preset.description) for name, preset in loaded], wrap=1)
+    print_table(["policy", "description"], [(name, preset.description) for name, preset in loaded], wrap=1)
 
 
-@policy.command(short_help="Show the policy that is in force.")
+@policy.command(short_help="Show a policy with all that it extends.")
 @click.argument("name", metavar="NAME|FILE", shell_complete=_complete_presets)
-@click.option("--all", "every", is_flag=True, help="A row for each label, not only where the rule changes.")
-@click.option("--json", "as_json", is_flag=True, help="The whole policy as one JSON object.")
+@click.option("--all", "every", is_flag=True, help="Show a row for every label, not only where the operator changes.")
+@click.option("--json", "as_json", is_flag=True, help="Print the whole policy as one JSON object.")
 def show(name: str, every: bool, as_json: bool) -> None:
-    """Show the policy that is in force: a preset or a file, with all that it extends.
+    """Show a policy, a preset or a file, with all that it extends.
 
-    Terms of dictionaries are counted, not shown.
+    The terms of dictionaries are counted, not shown.
 
     \b
     Examples:
@@ -70,10 +70,10 @@ def show(name: str, every: bool, as_json: bool) -> None:
     _print_policy(loaded_policy, every=every)
 
 
-@policy.command(short_help="Check a policy and say what it does.")
+@policy.command(short_help="Check a policy and summarise it.")
 @click.argument("name", metavar="NAME|FILE", shell_complete=_complete_presets)
 def check(name: str) -> None:
-    """Check a policy: read it, build all its detectors, and say what it does. An error ends with exit code 2.
+    """Check a policy: read it, build all its detectors, and summarise it. The exit code is 2 if it has an error.
 
     \b
     Example:
@@ -171,7 +171,7 @@ def _print_policy(loaded_policy: Policy, *, every: bool) -> None:
 
 
 def _describe_detectors(loaded_policy: Policy) -> dict[str, dict[str, Any]]:
-    """The options of detectors, ready for JSON."""
+    """Return the options of the detectors, ready for JSON."""
 
     def convert_value(value: Any) -> Any:
         if isinstance(value, Mapping):
@@ -194,7 +194,7 @@ def _describe_lists(lists: Iterable[TermList]) -> str:
 
 
 def _list_rules(loaded_policy: Policy, looked: list[str], *, every: bool) -> list[tuple[str, str, str, str]]:
-    """A row for each label looked for whose rule differs from its parent's, or at the top from the default's."""
+    """Return a row for each selected label whose operator differs from its parent's, or at the top from the default."""
     rows = [] if every else [("everything else", *_describe_rule(loaded_policy.default, loaded_policy.threshold))]
     for name in looked:
         description = _describe_rule(loaded_policy.rule(name), loaded_policy.threshold_for(name))

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 Advance = Callable[[int, int | None], None]
-PATIENCE = 0.3  # seconds that a run may take without a bar
+PATIENCE = 0.3  # seconds before a bar appears
 
 
 @contextmanager
 def show_progress(*, enabled: bool) -> Iterator[Advance | None]:
-    """A function (bytes done, bytes in all) that draws the bar; None where none is wanted or possible."""
+    """Yield a function (bytes done, all bytes) that draws the bar, or None if it is not enabled or not possible."""
     if not (enabled and on_terminal(stderr=True)):
         yield None
         return
@@ -45,8 +45,10 @@ def show_progress(*, enabled: bool) -> Iterator[Advance | None]:
 
 @contextmanager
 def show_stages(names: Mapping[str, str], *, enabled: bool) -> Iterator[Callable[[str, int, int], None] | None]:
-    """A function (stage, done, of how many) that draws one bar per stage, under its name where ``names``
-    has one; None where none is wanted or possible."""
+    """Yield a function (stage, done, total) that draws one bar per stage, or None if not enabled or not possible.
+
+    ``names`` maps stages to the names that are shown.
+    """
     if not (enabled and on_terminal(stderr=True)):
         yield None
         return

@@ -1,4 +1,4 @@
-"""Reading what a command looks at, without writing anything."""
+"""Read the input of commands that write nothing."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ if TYPE_CHECKING:
 
 
 def tell_terminal() -> None:
-    """Say that standard input is read, where that is a terminal and the program would seem to hang."""
+    """Note that standard input is read from a terminal, where the program would seem to hang."""
     if sys.stdin.isatty():
         print_note("reading from the terminal; Ctrl-D ends the text")
 
 
 def stdin_bytes() -> bytes:
-    """All of standard input."""
+    """Read all of standard input."""
     tell_terminal()
     return sys.stdin.buffer.read()
 
 
 def decode_text(data: bytes, where: str) -> str:
-    """UTF-8 as text, line ends untouched, without a byte order mark.
+    """Decode UTF-8, dropping a byte order mark and keeping line ends.
 
     Raises:
-        DataError: it is not UTF-8; the message says at which byte.
+        DataError: the data is not UTF-8; the message names the byte's position.
     """
     try:
         return data.decode("utf-8-sig")
@@ -46,7 +46,7 @@ def read_documents(
     named: bool = True,
     policy: str | Policy = "default",
 ) -> Iterator[Document]:
-    """The documents of a file, a folder, or standard input where ``source`` is ``-``, as a run would see them."""
+    """Read the documents of a file, a folder, or standard input (``-``) as a run would."""
     from allonym.files import read_documents
 
     if source == "-":

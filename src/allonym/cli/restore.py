@@ -1,4 +1,4 @@
-"""``allonym restore``: originals back."""
+"""``allonym restore``: bring originals back."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from allonym.restore import Restored
     from allonym.vault import Vault
 
-_PLAN = "Plan of this text with its originals, as `allonym anonymize --plans PATH --originals` writes it."
+_PLAN = "Plan of this text, as `allonym anonymize --plans PATH --originals` writes it."
 
 
-@click.command(short_help="Bring originals back.")
+@click.command(short_help="Restore the originals of an anonymised text.")
 @click.argument("source", metavar="FILE|FOLDER|-")
 @click.option("--plan", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="PATH", help=_PLAN)
 @key_option
@@ -33,12 +33,12 @@ _PLAN = "Plan of this text with its originals, as `allonym anonymize --plans PAT
     "--output",
     type=click.Path(path_type=Path),
     metavar="TARGET",
-    help="Where to write; by default standard output. For a FOLDER, a folder.",
+    help="File to write; by default standard output. For a folder, a folder.",
 )
-@click.option("--overwrite", is_flag=True, help="Replace a TARGET that exists.")
-@click.option("--actor", metavar="NAME", help="With --vault: who does this, for its audit log; by default your login.")
-@click.option("--stream", is_flag=True, help="Write what is decided while the rest still arrives; nothing is counted.")
-@click.option("--explain", is_flag=True, help="List each mention that was brought back, with its rule, on stderr.")
+@click.option("--overwrite", is_flag=True, help="Replace an existing TARGET.")
+@click.option("--actor", metavar="NAME", help="With --vault: name for the audit log; by default your login.")
+@click.option("--stream", is_flag=True, help="Write text as soon as it is decided, while more arrives; counts nothing.")
+@click.option("--explain", is_flag=True, help="List each restored mention with its rule, on standard error.")
 def restore(
     source: str,
     plan: Path | None,
@@ -54,10 +54,10 @@ def restore(
     stream: bool,
     explain: bool,
 ) -> None:
-    """Bring the originals of a text back: with the vault that kept them, the plan that replaced them, or the key that
-    encrypted them. Of a FOLDER, all files come back under their names in the folder TARGET, with a vault or a key.
+    """Restore the originals of a text, with the vault that keeps them, the plan of its edits, or the encryption key.
 
-    The text may have been rewritten since. Ends with exit code 1 where something could not be brought back.
+    The text may have been rewritten since. All files of a FOLDER are restored, under the same names in the folder
+    TARGET; this needs a vault or a key. The exit code is 1 if a replacement could not be restored.
 
     \b
     Examples:
@@ -75,7 +75,7 @@ def restore(
     if plan is None and vault is None and key is None:
         raise UsageError("--plan, --vault or --key-file is required (or ALLONYM_KEY)")
     if stream and explain:
-        raise UsageError("--explain needs the whole text: it goes without --stream")
+        raise UsageError("--explain needs the whole text and cannot be combined with --stream")
     if vault is None:
         _check_without_vault(secret_file, secret_env, secret_keyring, actor)
     user = _get_login() if actor is None else actor
@@ -119,18 +119,18 @@ def restore(
     for note_text in result.notes:
         print_note(note_text)
     if result.unknown:
-        raise DataError(f"{result.restored} replacements undone, {result.unknown} not")
+        raise DataError(f"{result.restored} replacements restored, {result.unknown} not")
 
 
 def _check_without_vault(file: Path | None, environment: str | None, keyring: str | None, actor: str | None) -> None:
     names = ("secret-file", "secret-env", "secret-keyring", "actor")
     for name, value in zip(names, (file, environment, keyring, actor), strict=True):
         if value is not None:
-            raise UsageError(f"--{name} goes with --vault")
+            raise UsageError(f"--{name} requires --vault")
 
 
 def _get_login() -> str:
-    """The name of the login; empty where the system does not tell."""
+    """Return the login name, or nothing if the system does not know it."""
     import getpass
 
     try:
@@ -140,7 +140,7 @@ def _get_login() -> str:
 
 
 def _list_files(source: str, output: Path | None, overwrite: bool) -> list[tuple[Path, Path]]:
-    """The files of a folder and where each goes."""
+    """Return the files of a folder with their targets."""
     from allonym.files.restoring import files_to_restore
 
     if output is None:
@@ -151,29 +151,29 @@ def _list_files(source: str, output: Path | None, overwrite: bool) -> list[tuple
 def _restore_folder(
     files: Sequence[tuple[Path, Path]], vault: Vault | None, key: bytes | str | None, scope: str, actor: str
 ) -> None:
-    """Restore all files with one index, and say what became of them."""
+    """Restore all files with one index, and print a summary."""
     from allonym.files.restoring import restore_files
 
     summary = restore_files(files, vault=vault, key=key, scope=scope, actor=actor)
     for note_text in summary.notes:
         print_note(note_text)
-    message = f"{summary.files} files, {summary.restored} replacements undone, {summary.unknown} not"
+    message = f"{summary.files} files, {summary.restored} replacements restored, {summary.unknown} not"
     if summary.unknown:
         raise DataError(message)
     print_note(message, label="restored:")
 
 
 def _print_explanation(result: Restored) -> None:
-    """Place, label and rule of each mention that was brought back; no text."""
+    """Print offsets, label and rule of each restored mention, without text."""
     for mention in result.found:
         click.echo(f"{mention.start}-{mention.end}\t{mention.label}\t{mention.rule}", err=True)
 
 
 def _read_stream(source: str) -> Iterator[str]:
-    """The text of a file or standard input as it arrives, without a byte order mark.
+    """Yield the text of a file or standard input as it arrives, without a byte order mark.
 
     Raises:
-        DataError: it is not UTF-8.
+        DataError: the text is not UTF-8.
     """
     decoder = codecs.getincrementaldecoder("utf-8")()
     if source == "-":

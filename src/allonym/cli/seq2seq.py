@@ -29,30 +29,38 @@ PRETRAINED_LR = 2e-5
     default="pseudonyms",
     show_default=True,
     metavar="NAME|FILE",
-    help="What the model learns to replace, and by what.",
+    help="Policy whose replacements the model learns.",
 )
 @key_option
 @field_option
 @format_option
+@click.option("--model", metavar="DIR|NAME", help="Model to fine-tune: a folder or a name such as facebook/bart-base.")
 @click.option(
-    "--model", metavar="DIR|NAME", help="What to fine-tune: the folder of a model such as bart-base, or its name."
+    "--allow-download", is_flag=True, help="Download --model from the Hugging Face hub if it is not stored locally."
+)
+@click.option("--from-scratch", type=click.Choice(SIZES), help="Train a new small model of this size instead.")
+@click.option(
+    "--causal", is_flag=True, help="With --from-scratch: train a causal model instead of an encoder and decoder."
 )
 @click.option(
-    "--allow-download", is_flag=True, help="Fetch --model from the Hugging Face hub if it is not stored here."
+    "--epochs", type=click.IntRange(1), default=3, show_default=True, help="Number of passes over the passages."
 )
-@click.option("--from-scratch", type=click.Choice(SIZES), help="Begin a small model of this size from nothing instead.")
-@click.option("--causal", is_flag=True, help="With --from-scratch: a causal model, not encoder and decoder.")
-@click.option("--epochs", type=click.IntRange(1), default=3, show_default=True, help="Passes over the passages.")
 @click.option(
-    "--steps", type=click.IntRange(0), default=0, help="Batches after which training ends, whatever --epochs."
+    "--steps", type=click.IntRange(0), default=0, help="End training after this number of batches; 0: by --epochs."
 )
 @click.option("--lr", type=float, help=f"Learning rate; by default {PRETRAINED_LR:g}, or {SCRATCH_LR:g} from scratch.")
-@click.option("--batch", type=click.IntRange(1), default=8, show_default=True, help="Passages in a batch.")
-@click.option("--dev", type=click.FloatRange(0.001, 0.9), default=0.1, show_default=True, help="Share to judge by.")
-@click.option("--seed", type=int, default=1, show_default=True, help="Another seed draws otherwise.")
-@click.option("--device", default="cpu", show_default=True, help="Where to train, as PyTorch names it.")
-@click.option("--resume", is_flag=True, help="Go on where an interrupted run of the same command stopped.")
-@click.option("--quiet", "-q", is_flag=True, help="No progress bar, no line for each row of the learning curve.")
+@click.option("--batch", type=click.IntRange(1), default=8, show_default=True, help="Passages per batch.")
+@click.option(
+    "--dev",
+    type=click.FloatRange(0.001, 0.9),
+    default=0.1,
+    show_default=True,
+    help="Share of the passages for evaluation.",
+)
+@click.option("--seed", type=int, default=1, show_default=True, help="Seed of all random draws.")
+@click.option("--device", default="cpu", show_default=True, help="PyTorch device, such as cuda.")
+@click.option("--resume", is_flag=True, help="Continue an interrupted run of the same command.")
+@click.option("--quiet", "-q", is_flag=True, help="Show no progress and no learning curve.")
 def seq2seq(
     texts: tuple[str, ...],
     policy: str,
@@ -73,9 +81,9 @@ def seq2seq(
     resume: bool,
     quiet: bool,
 ) -> None:
-    """Pseudonymise TEXTS (files or folders) by a policy, and train a model to do the same; it is written to OUT.
+    """Pseudonymise TEXTS (files or folders) with a policy, and train a model in OUT to do the same.
 
-    OUT then serves the operator 'seq2seq'. It has learned names from TEXTS: keep it as safe as they are.
+    The operator 'seq2seq' uses OUT. The model has learnt names from TEXTS: protect it as you protect them.
 
     \b
     Examples:
@@ -87,7 +95,7 @@ def seq2seq(
     if (model is None) == (from_scratch is None):
         raise click.UsageError("one of --model and --from-scratch is required")
     if causal and model is not None:
-        raise click.UsageError("--causal goes with --from-scratch; a --model is what it is")
+        raise click.UsageError("--causal requires --from-scratch")
     try:
         from allonym.train import seq2seq as training
     except MissingExtra:
@@ -100,7 +108,7 @@ def seq2seq(
     from allonym.train.parallel import held_out
 
     train, dev_pairs = held_out(pairs_read, dev, seed)
-    print_note(f"{len(train)} passages to learn from, {len(dev_pairs)} to judge by", label="pairs:")
+    print_note(f"{len(train)} passages for training, {len(dev_pairs)} for evaluation", label="pairs:")
     chosen = lr if lr is not None else PRETRAINED_LR if model else SCRATCH_LR
     options = training.Options(epochs=epochs, steps=steps, lr=chosen, batch=batch, seed=seed, device=device)
     start = _load_rewriter(model, from_scratch, train, causal=causal, seed=seed, allow_download=allow_download)

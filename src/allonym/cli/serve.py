@@ -32,10 +32,10 @@ def _add_setting_options(command: Any) -> Any:
 @click.option("--config", type=click.Path(dir_okay=False), help="TOML file with settings.  [env: ALLONYM_CONFIG]")
 @_add_setting_options
 def serve(config: str | None, **options: Any) -> None:
-    """Serve the HTTP API and the workbench, on this machine alone unless told otherwise.
+    """Serve the HTTP API and the workbench, by default for this machine only.
 
     Every option is also a key of the settings file and an environment variable: --max-body-mb, max_body_mb,
-    ALLONYM_MAX_BODY_MB. The first start prints a link by which you make the first account, an admin's.
+    ALLONYM_MAX_BODY_MB. The first start prints a link for creating the first account, an administrator's.
 
     \b
     Examples:

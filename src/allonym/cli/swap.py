@@ -1,4 +1,4 @@
-"""``allonym swap``: documents of a corpus exchange the names that would betray them."""
+"""``allonym swap``: exchange identifying entities between the documents of a corpus."""
 
 from __future__ import annotations
 
@@ -49,20 +49,25 @@ def _parse_sizes(ctx: click.Context, param: click.Parameter, value: str | None) 
         raise click.BadParameter("numbers such as 1e6,1e12 are required", ctx=ctx, param=param) from None
 
 
-@click.command(short_help="Exchange names between the documents of a corpus.")
+@click.command(short_help="Exchange entities between the documents of a corpus.")
 @click.argument("source", metavar="CORPUS")
-@click.option("-o", "--output", metavar="OUT", help="The corpus as released, in the format of CORPUS.")
+@click.option("-o", "--output", metavar="OUT", help="File or folder for the release, in the format of CORPUS.")
 @click.option(
-    "--protect", required=True, metavar="KEY", help="Metadata that nobody may guess: company, author, hospital."
+    "--protect", required=True, metavar="KEY", help="Metadata field to protect, such as company, author or hospital."
 )
 @click.option(
-    "--report", type=_OUT, metavar="FILE", help="One self-contained HTML page: plots, tables, texts side by side."
+    "--report",
+    type=_OUT,
+    metavar="FILE",
+    help="Write a report with plots, tables and texts side by side, as one HTML page.",
 )
-@click.option("--no-texts", is_flag=True, help="With --report and --json: without the texts of chunks.")
-@click.option("--json", "as_json", type=_OUT, metavar="FILE", help="Every number, as JSON.")
-@click.option("--plan", type=_OUT, metavar="FILE", help="All replacements, one plan per document, as JSON lines.")
+@click.option("--no-texts", is_flag=True, help="With --report and --json: leave out the texts of chunks.")
+@click.option("--json", "as_json", type=_OUT, metavar="FILE", help="Write every number, as JSON.")
+@click.option("--plan", type=_OUT, metavar="FILE", help="Write the plan of each document, as JSON lines.")
 @click.option(
-    "--originals", is_flag=True, help="With --plan: the replaced text too, so that `allonym restore` can undo it."
+    "--originals",
+    is_flag=True,
+    help="With --plan: include the originals, so that `allonym restore` can undo the edits.",
 )
 @click.option(
     "-s",
@@ -73,66 +78,73 @@ def _parse_sizes(ctx: click.Context, param: click.Parameter, value: str | None) 
     show_default=True,
     metavar="NAME|FILE",
     shell_complete=_complete_presets,
-    help="default, p1 (the paper's protocol), earnings, or a TOML file.",
+    help="Settings: default, p1 (the paper's protocol), earnings, or a TOML file.",
 )
 @click.option(
     "-p", "--policy", default="swap", show_default=True, metavar="NAME|FILE",
-    help="Detection, and the treatment of direct identifiers and of entities that fall back.",
+    help="Policy for detection, for direct identifiers, and for entities that cannot be exchanged.",
 )  # fmt: skip
 @field_option
 @format_option
 @click.option("--metadata", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
-              help="Table with metadata per document: a column id or file, and KEY.")  # fmt: skip
+              help="Table with a row per document: a column id or file, and the column KEY.")  # fmt: skip
 @click.option(
-    "--section", metavar="NAME", help="Part of the documents that is used: all, or presentation of earnings calls."
+    "--section", metavar="NAME", help="Section of the documents to use: all, or presentation (of earnings calls)."
 )
 @click.option("--rest", type=click.Choice(["drop", "anonymize"]), default="drop", show_default=True,
               help="Treatment of text outside the section.")  # fmt: skip
 @click.option("--categories", callback=_parse_states, metavar="NAME=STATE,...",
-              help="swap, fixed, change or free, e.g. Person=fixed. Others keep their state.")  # fmt: skip
-@click.option(
-    "--swap-size", type=click.IntRange(1), metavar="N", help="Categories exchanged together: all subsets of N."
-)
-@click.option("--clusters", type=click.IntRange(0), metavar="K", help="Components of the mixture; 0: chosen by BIC.")
-@click.option("--family", type=click.Choice(["pkbd", "spcauchy", "auto"]), help="Density of the components.")
-@click.option("--embedder", metavar="NAME", help="encoder, lsa, sentence-transformers or openai.")
+              help="States of categories: swap, fixed, change or free, e.g. Person=fixed.")  # fmt: skip
+@click.option("--swap-size", type=click.IntRange(1), metavar="N", help="Exchange all subsets of N categories together.")
+@click.option("--clusters", type=click.IntRange(0), metavar="K", help="Number of mixture components; 0: chosen by BIC.")
+@click.option("--family", type=click.Choice(["pkbd", "spcauchy", "auto"]), help="Distribution of the components.")
+@click.option("--embedder", metavar="NAME", help="Source of embeddings: encoder, lsa, sentence-transformers or openai.")
 @click.option(
     "--population", callback=_parse_sizes, metavar="N,...", help="Population sizes for the risk, e.g. 1e6,1e12."
 )
 @click.option(
-    "--draws", type=click.IntRange(1), metavar="M", help="Sequences of exchanges drawn per set of categories."
+    "--draws", type=click.IntRange(1), metavar="M", help="Random sequences of exchanges per set of categories."
 )
-@click.option("--risk-cap", type=float, metavar="R", help="Choose: the most useful release of at most this risk.")
+@click.option("--risk-cap", type=float, metavar="R", help="Choose the most useful release with at most this risk.")
 @click.option(
-    "--utility-floor", type=float, metavar="U", help="Choose: the least risky release of at least this utility."
+    "--utility-floor", type=float, metavar="U", help="Choose the least risky release with at least this utility."
 )
 @click.option(
-    "--slope", type=float, metavar="A", help="Choose: where a line risk = A utility + b touches the frontier."
+    "--slope",
+    type=float,
+    metavar="A",
+    help="Choose the release where a line risk = A * utility + b touches the frontier.",
 )
-@click.option("--offset", type=float, metavar="B", help="With --slope: the release nearest to that line.")
-@click.option("--check/--no-check", default=True, show_default=True, help="Let intruders guess KEY, before and after.")
-@click.option("--intruder", multiple=True, metavar="NAME", help="entities, words or llm. Repeatable.")
+@click.option(
+    "--offset", type=float, metavar="B", help="With --slope: fix b of the line, and choose the release nearest to it."
+)
+@click.option(
+    "--check/--no-check", default=True, show_default=True, help="Let intruders guess KEY before and after the exchange."
+)
+@click.option(
+    "--intruder", multiple=True, metavar="NAME", help="Intruder for --check: entities, words or llm. Repeatable."
+)
 @click.option("--background", type=click.Path(exists=True, path_type=Path), metavar="PATH",
-              help="Further texts with KEY that intruders learn from.")  # fmt: skip
-@click.option("--label", metavar="KEY", help="Metadata to predict, such as sector: measures the utility for a task.")
-@click.option("--grid", is_flag=True, help="Show how the choice depends on thresholds, clusters, family and weights.")
+              help="Further texts with KEY for the intruders to learn from.")  # fmt: skip
+@click.option("--label", metavar="KEY", help="Metadata field to predict, such as sector, as a measure of utility.")
 @click.option(
-    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Another seed draws other exchanges."
+    "--grid", is_flag=True, help="Show how the chosen release depends on thresholds, clusters, family and weights."
 )
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the exchanges.")
 @key_option
 @click.option(
     "--workers", type=click.IntRange(1), default=1, show_default=True,
-    help="Processes; same bytes for any number. With --runner ray by default one for each processor.",
+    help="Number of processes; the output does not depend on it. With --runner ray: by default one per processor.",
 )  # fmt: skip
 @click.option(
     "--runner", type=click.Choice(("processes", "ray")), default="processes", show_default=True,
-    help="Where the run works: on this machine, or on Ray: on the cluster that RAY_ADDRESS names, else on one "
-    "that is started here for the run. The same bytes.",
+    help="Run in processes of this machine, or on Ray: on the cluster in RAY_ADDRESS, or else on one "
+    "started for this run. The output is the same.",
 )  # fmt: skip
-@click.option("--dry-run", is_flag=True, help="Write nothing; show the releases and which one would be chosen.")
+@click.option("--dry-run", is_flag=True, help="Write nothing; show the releases and the one that would be chosen.")
 @click.option("--resume", is_flag=True, help="Continue an interrupted run of the same command.")
-@click.option("--overwrite", is_flag=True, help="Replace outputs that exist.")
-@click.option("--quiet", "-q", is_flag=True, help="No progress, no notes, no summary.")
+@click.option("--overwrite", is_flag=True, help="Replace existing outputs.")
+@click.option("--quiet", "-q", is_flag=True, help="Show no progress, notes or summary.")
 def swap(
     source: str,
     output: str | None,
@@ -174,11 +186,11 @@ def swap(
     overwrite: bool,
     quiet: bool,
 ) -> None:
-    """Exchange named entities between the documents of CORPUS, so that nobody can tell whose each text is.
+    """Exchange named entities between the documents of CORPUS, so that KEY cannot be inferred from a text.
 
     Documents are cut into chunks on one topic. Direct identifiers are replaced, and other entities exchanged
-    between chunks of the same topic but another KEY. Entities that cannot be exchanged fall back to a pseudonym, a
-    general noun, or nothing. CORPUS is never changed. (Greve and Sablica 2025, arXiv 2505.21128.)
+    between chunks on the same topic with another KEY. Entities that cannot be exchanged fall back to a pseudonym, a
+    general noun, or are removed. CORPUS is never changed. (Greve and Sablica 2025, arXiv 2505.21128.)
 
     \b
     Examples:
@@ -189,19 +201,21 @@ def swap(
     """
     outputs = [path for path in (report, as_json, plan) if path is not None]
     if dry_run and (output is not None or outputs or resume):
-        raise click.UsageError("--dry-run writes nothing: no -o, --report, --json, --plan or --resume")
+        raise click.UsageError(
+            "--dry-run writes nothing and cannot be combined with -o, --report, --json, --plan or --resume"
+        )
     if not dry_run and output is None and not outputs:
         raise click.UsageError("an output is required: -o OUT, --report, --json or --plan; or --dry-run")
     if no_texts and report is None and as_json is None:
-        raise click.UsageError("--no-texts goes with --report or --json")
+        raise click.UsageError("--no-texts requires --report or --json")
     if originals and plan is None:
-        raise click.UsageError("--originals goes with --plan")
+        raise click.UsageError("--originals requires --plan")
     if offset is not None and slope is None:
-        raise click.UsageError("--offset goes with --slope")
+        raise click.UsageError("--offset requires --slope")
     if source == "-":
-        raise click.UsageError("CORPUS is a file or folder; standard input cannot be written again")
+        raise click.UsageError("CORPUS must be a file or a folder, not standard input")
     if (intruder or background) and not check:
-        raise click.UsageError("--intruder and --background go with --check")
+        raise click.UsageError("--intruder and --background require --check")
     from allonym.swap import Run
     from allonym.swap.categories import check_categories
     from allonym.swap.run import STAGES
@@ -259,11 +273,13 @@ def swap(
                 advance=advance,
             )
     except KeyboardInterrupt:
-        print_note("interrupted; the same command with --resume goes on from here", label="error:")
+        print_note("interrupted; run the same command with --resume to continue", label="error:")
         raise click.exceptions.Exit(130) from None
     except (UsageError, DataError):
         if any(state.folder.glob("*.json")):
-            print_note(f"what was drawn is kept in {state.folder}: --resume goes on from there, also with another rule")
+            print_note(
+                f"the exchanges are kept in {state.folder}; --resume continues from there, also with another rule"
+            )
         else:
             state.clear()
         raise
@@ -278,7 +294,7 @@ def swap(
         _show_result(result, [path for path in (target, *outputs) if path is not None])
         if with_texts := [str(path) for path in (report, as_json) if path is not None and not no_texts]:
             print_note(
-                f"original texts are in {' and '.join(with_texts)}: keep that as safe as the corpus, or use --no-texts"
+                f"original texts are in {' and '.join(with_texts)}: protect them as the corpus, or use --no-texts"
             )
 
 
@@ -294,7 +310,7 @@ def _place_run(run: Run, runner: str) -> Run:
 
 
 def _check_early(run: Run, report: Path | None) -> None:
-    """Raise errors that would otherwise come up only after the work was done."""
+    """Raise errors that would otherwise come up only after the work."""
     from allonym.intruder import open_intruder
     from allonym.report import FORMATS
     from allonym.swap.embedding import embedders
@@ -331,7 +347,7 @@ def _check_outputs(
     protected = {path.resolve() for path in (Path(source), *inputs)}
     for path in (*outputs, *(item.target for item in items if item.target is not None)):
         if protected & {path.resolve(), *path.resolve().parents}:
-            raise UsageError(f"{path} is, or lies in, what the run reads, which is never changed")
+            raise UsageError(f"{path} is, or lies in, an input of the run, which is never changed")
     check_separate(items, outputs)
     check_free([item.target for item in items], outputs, overwrite)
 
@@ -344,7 +360,7 @@ def _open_state(target: Path, *, resume: bool, overwrite: bool) -> State:
     folder = target.with_name(f".{target.name}.allonym-swap")
     if folder.exists() and not resume:
         if not overwrite:
-            raise UsageError(f"an unfinished run lies at {folder}: --resume goes on with it, --overwrite begins again")
+            raise UsageError(f"an unfinished run lies at {folder}: --resume continues it, --overwrite begins again")
         State(folder).clear()
     return State(folder)
 

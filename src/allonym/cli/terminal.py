@@ -1,4 +1,4 @@
-"""What the commands show: plain aligned text in a pipe, the same with some colour on a terminal."""
+"""Output of the commands: plain aligned text in a pipe, the same with some colour on a terminal."""
 
 from __future__ import annotations
 
@@ -21,51 +21,51 @@ _LINES = {c: p for c, p in _VISIBLE.items() if c not in (9, 10)}
 
 
 def on_terminal(*, stderr: bool = False) -> bool:
-    """Whether standard output (or standard error) is a terminal."""
+    """Tell whether standard output (or standard error) is a terminal."""
     return (sys.stderr if stderr else sys.stdout).isatty()
 
 
 def make_console(*, stderr: bool = False) -> Console:
-    """A rich console that adds no colours of its own."""
+    """Return a rich console that adds no colours of its own."""
     from rich.console import Console
 
     return Console(stderr=stderr, highlight=False, markup=False, emoji=False)
 
 
 def escape_controls(text: str, *, lines: bool = False) -> str:
-    """``text`` with control and direction characters made visible; ``lines`` keeps line ends and tabs."""
+    """Make control and direction characters visible; ``lines`` keeps line ends and tabs."""
     return text.translate(_LINES if lines else _VISIBLE)
 
 
 def write_output(text: str) -> None:
-    """Text to standard output as UTF-8, byte for byte: no line end is added or changed."""
+    """Write text to standard output as UTF-8; no line end is added or changed."""
     sys.stdout.flush()
     sys.stdout.buffer.write(text.encode("utf-8"))
     sys.stdout.buffer.flush()
 
 
 def json_line(value: object) -> str:
-    """One line of JSON; readable characters stay readable where they can be encoded."""
+    """Print one line of JSON; characters that the output can encode are not escaped."""
     line = json.dumps(value, ensure_ascii=False)
     return line if line.isascii() or not any("\ud800" <= c <= "\udfff" for c in line) else json.dumps(value)
 
 
 def print_note(text: str, *, label: str = "note:") -> None:
-    """One line for the user on standard error, with ``note:``, ``error:`` or another label in front."""
+    """Print one line on standard error, with ``note:``, ``error:`` or another label in front."""
     colour = "red" if label == "error:" else "yellow"
     shown = False if os.environ.get("NO_COLOR") else None
     click.echo(f"{click.style(label, fg=colour, bold=True)} {text}", err=True, color=shown)
 
 
 def print_heading(text: str) -> None:
-    """A line above a block."""
+    """Print a heading above a block."""
     click.secho(text, bold=True)
 
 
 def print_table(
     head: Sequence[str], rows: Iterable[Sequence[object]], *, right: Sequence[int] = (), wrap: int = -1
 ) -> None:
-    """Aligned columns. On a terminal the column ``wrap`` folds at the window's edge; in a pipe no line folds.
+    """Print aligned columns. On a terminal the column ``wrap`` folds at the window's edge; in a pipe no line folds.
 
     Args:
         right: the columns that stand flush right, from 0.

@@ -1,4 +1,4 @@
-"""``allonym train``: taggers from annotated text, and what one wants to know of the text before."""
+"""``allonym train``: train taggers from annotated text, split it, and describe it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
 
 @click.group(short_help="Train taggers from annotated text.")
 def train() -> None:
-    """Train taggers from annotated text, split it, and see what it holds.
+    """Train taggers from annotated text, split it, and count its labels.
 
     \b
     Examples:
@@ -43,34 +43,38 @@ train.add_command(seq2seq)
 
 @train.command(short_help="Train a tagger, or several side by side.")
 @click.argument("files", nargs=-1, type=FILE, metavar="FILE...")
-@click.option("-o", "--out", required=True, type=_FOLDER, metavar="DIR", help="Folder for models and report.")
-@click.option("--backend", type=click.Choice(BACKENDS), default="tagger", show_default=True, help="What to train.")
+@click.option("-o", "--out", required=True, type=_FOLDER, metavar="DIR", help="Folder for the models and the report.")
+@click.option("--backend", type=click.Choice(BACKENDS), default="tagger", show_default=True, help="Backend to train.")
 @click.option(
     "--compare",
     multiple=True,
     type=click.Choice(BACKENDS),
-    help="Train this backend too, on the same parts, and report side by side. Repeatable.",
+    help="Also train this backend on the same parts, and report both side by side. Repeatable.",
 )
-@click.option("--recipe", metavar="NAME|FILE", help="tagger: sources and options from a recipe, in place of FILE.")
-@click.option("--data", type=_FOLDER, metavar="DIR", help="With --recipe: folder of the corpora.")
+@click.option("--recipe", metavar="NAME|FILE", help="tagger: take sources and options from a recipe, instead of FILE.")
+@click.option("--data", type=_FOLDER, metavar="DIR", help="With --recipe: folder with the corpora.")
 @click.option(
     "--from-reviews",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="tagger: go on with --base from reviewed documents, as the server exports them, in place of FILE.",
+    help="tagger: train --base further on reviewed documents, as exported by the server, instead of FILE.",
 )
 @click.option(
-    "--base", metavar="NAME|DIR", help="With --from-reviews: the tagger to go on from; by default english, ours."
+    "--base",
+    metavar="NAME|DIR",
+    help="With --from-reviews: tagger to start from; by default the shipped tagger, english.",
 )
 @data_options
-@click.option("--epochs", type=click.IntRange(1), help="Passes over the text.")
+@click.option("--epochs", type=click.IntRange(1), help="Number of passes over the text.")
 @click.option("--lr", type=float, help="Learning rate.")
-@click.option("--batch", type=click.IntRange(1), help="Size of a batch: spaCy in words, tagger in word pieces.")
-@click.option("--patience", type=click.IntRange(0), help="Epochs without gain after which training ends; 0: never.")
+@click.option("--batch", type=click.IntRange(1), help="Batch size: in words for spaCy, in word pieces for the tagger.")
+@click.option(
+    "--patience", type=click.IntRange(0), help="End training after this number of epochs without improvement; 0: never."
+)
 @choosing_options
 @reading_options
-@click.option("--resume", is_flag=True, help="Go on where an interrupted run of the same command stopped.")
-@click.option("--quiet", "-q", is_flag=True, help="No line for each epoch.")
+@click.option("--resume", is_flag=True, help="Continue an interrupted run of the same command.")
+@click.option("--quiet", "-q", is_flag=True, help="Do not print a line per epoch.")
 def ner(
     files: tuple[Path, ...],
     out: Path,
@@ -106,8 +110,8 @@ def ner(
 ) -> None:
     """Train a tagger on annotated FILEs: JSON lines, columns (CoNLL, BIO, BIOES), spaCy, brat, TAB, presidio-research.
 
-    The model lies in DIR/BACKEND then, ready for [detect.tagger], [detect.spacy] or [detect.mitie]; DIR/report.json
-    says how it was made and how well it does on text that it has not seen.
+    The model is written to DIR/BACKEND, ready for [detect.tagger], [detect.spacy] or [detect.mitie]. DIR/report.json
+    describes how it was trained and how well it does on unseen text.
 
     \b
     Examples:
@@ -122,21 +126,21 @@ def ner(
     if recipe is not None:
         if files or compare or backend != "tagger":
             raise click.UsageError(
-                "--recipe names its own sources and trains the tagger: no FILE, --backend or --compare"
+                "--recipe cannot be combined with FILE, --backend or --compare: it has its own sources"
             )
         _from_recipe(recipe, data, out, encoder, options_given, resume=resume, quiet=quiet)
         return
     if data is not None:
-        raise click.UsageError("--data goes with --recipe")
+        raise click.UsageError("--data requires --recipe")
     if from_reviews is not None:
         if files or compare or backend != "tagger" or encoder or own_labels:
             raise click.UsageError(
-                "--from-reviews names its own FILE and goes on with the tagger of --base: no FILE, --backend, "
-                "--compare, --encoder or --own-labels"
+                "--from-reviews trains the tagger of --base with its own file; it cannot be combined with FILE, "
+                "--backend, --compare, --encoder or --own-labels"
             )
         files = (from_reviews,)
     elif base is not None:
-        raise click.UsageError("--base goes with --from-reviews")
+        raise click.UsageError("--base requires --from-reviews")
     if not files:
         raise click.UsageError("a FILE is required, or --recipe, or --from-reviews")
     names = tuple(dict.fromkeys((backend, *compare)))
@@ -192,7 +196,7 @@ def _make_setup(encoder: str, language: str, label_map: Path | None, own_labels:
 def _make_backend_options(
     names: Sequence[str], settings: Mapping[str, Any], seed: int, language: str
 ) -> dict[str, Any]:
-    """The options of each backend. What none of them has is an error; what some lack goes to the others."""
+    """Return the options of each backend. An option that no backend has is an error."""
     from dataclasses import fields
 
     from allonym.errors import UnknownNameError
@@ -222,7 +226,7 @@ def _split_parts(
     format: str | None,
     columns: tuple[int, int],
 ) -> tuple[list[Record], list[Record], list[Record]]:
-    """What to train on, to choose by and to judge by. A part that has a file of its own is not split off."""
+    """Return the records for train, dev and test. A part with a file of its own is not split off."""
     from allonym.train.select import split_records
 
     shares = (parts[0], 0.0 if dev else parts[1], 0.0 if test else parts[2])
@@ -230,7 +234,7 @@ def _split_parts(
     chosen = _read_files([dev], format, columns) if dev else record_parts[1]
     judged = _read_files([test], format, columns) if test else record_parts[2]
     if not record_parts[0]:
-        raise UsageError("nothing is left to train on; widen --parts or what chooses documents")
+        raise UsageError("no documents are left for training; widen --parts or the choice of documents")
     return record_parts[0], chosen, judged
 
 
@@ -327,7 +331,7 @@ def _from_recipe(
 
 
 def _select_options(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The tagger's options that the command line names, in their own kinds."""
+    """Return the tagger's options from the command line, converted to their types."""
     from dataclasses import asdict
 
     from allonym.train.backends import make_options
@@ -352,7 +356,7 @@ def _write_json(path: Path, value: object) -> None:
     metavar="SHARES",
     help="Shares of train, dev and test.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Another seed draws other parts.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the split.")
 @choosing_options
 @reading_options
 def split(
@@ -369,7 +373,9 @@ def split(
     format: str | None,
     columns: tuple[int, int],
 ) -> None:
-    """Write DIR/train.jsonl, dev.jsonl and test.jsonl. No document is in two parts, and neither are two with one text.
+    """Split annotated text into DIR/train.jsonl, dev.jsonl and test.jsonl.
+
+    All documents with the same text are in the same part.
 
     \b
     Examples:
@@ -391,12 +397,12 @@ def split(
     print_table(["part", "documents", "records", "words", "entities"], rows, right=(1, 2, 3, 4))
 
 
-@train.command(short_help="Show how densely corpora are labelled.")
+@train.command(short_help="Count the labelled spans of corpora.")
 @click.argument("files", nargs=-1, required=True, type=FILE, metavar="FILE...")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object per corpus.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per corpus.")
 @reading_options
 def density(files: tuple[Path, ...], as_json: bool, format: str | None, columns: tuple[int, int]) -> None:
-    """Show documents, words, and for each label the spans per 1,000 words, one column a corpus.
+    """Show documents, words, and the spans of each label per 1,000 words, with one column per corpus.
 
     \b
     Examples:
@@ -454,27 +460,27 @@ def density(files: tuple[Path, ...], as_json: bool, format: str | None, columns:
     )
 
 
-@train.command(short_help="Search for good options of a backend.")
+@train.command(short_help="Search for good options of a training backend.")
 @click.argument("files", nargs=-1, required=True, type=FILE, metavar="FILE...")
-@click.option("-o", "--out", required=True, type=_FOLDER, metavar="DIR", help="Folder for tables and plots.")
-@click.option("--backend", type=click.Choice(BACKENDS), default="tagger", show_default=True, help="What to train.")
-@click.option("--trials", type=click.IntRange(1), default=20, show_default=True, help="Trainings in all.")
+@click.option("-o", "--out", required=True, type=_FOLDER, metavar="DIR", help="Folder for the tables and plots.")
+@click.option("--backend", type=click.Choice(BACKENDS), default="tagger", show_default=True, help="Backend to train.")
+@click.option("--trials", type=click.IntRange(1), default=20, show_default=True, help="Number of trainings.")
 @click.option(
     "--study",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="SQLite file of the trials; the same file goes on with the search. By default DIR/study.db.",
+    help="SQLite file of the trials; an existing file continues its search. By default DIR/study.db.",
 )
 @click.option(
     "--space",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="TOML with a table per option: low and high, or choices.",
+    help="TOML file with a table per option: low and high, or choices.",
 )
 @data_options
 @choosing_options
 @reading_options
-@click.option("--quiet", "-q", is_flag=True, help="No line for each trial.")
+@click.option("--quiet", "-q", is_flag=True, help="Do not print a line per trial.")
 def search(
     files: tuple[Path, ...],
     out: Path,
@@ -501,10 +507,10 @@ def search(
     columns: tuple[int, int],
     quiet: bool,
 ) -> None:
-    """Train again and again with other options, and tell which were good and which mattered.
+    """Train repeatedly with different options, and report the best ones and those that matter.
 
-    Each trial is judged by its strict F1 on the development part; the test part is not looked at. DIR holds trials.csv,
-    importance.csv, best.json, and the trials as parallel coordinates in parallel.png and parallel.svg then.
+    Each trial is judged by its strict F1 on the dev part; the test part is not used. The search writes trials.csv,
+    importance.csv and best.json to DIR, and a plot of the trials in parallel.png and parallel.svg.
 
     \b
     Example:

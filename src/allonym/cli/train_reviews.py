@@ -1,4 +1,4 @@
-"""``allonym train ner --from-reviews``: going on with a tagger in use from what people reviewed."""
+"""``allonym train ner --from-reviews``: train a tagger further on reviewed documents."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ def from_reviews(
     resume: bool,
     report: Callable[[dict[str, Any]], None],
 ) -> tuple[dict[str, Any], dict[str, Score]]:
-    """Train on the first part, choose the epoch by the second, and judge both taggers by the third.
+    """Train on the first part, choose the epoch on the second, and score both taggers on the third.
 
     Args:
-        parts: records to train on, to choose by, to judge by.
+        parts: records for train, dev and test.
         out: folder of the new model.
-        base: name or folder of the tagger to go on from.
-        settings: options of the tagger that the command line names.
-        setup: what labels mean.
-        seed: of what is drawn.
-        resume: go on where an interrupted run stopped.
+        base: name or folder of the tagger to start from.
+        settings: options of the tagger from the command line.
+        setup: the label map.
+        seed: seed of all random draws.
+        resume: continue an interrupted run.
         report: called after each epoch.
 
     Returns:
-        What the report says, and the scores of the tagger as it was (``base``) and as it is now (``reviewed``).
+        The report, and the scores of the tagger before (``base``) and after training (``reviewed``).
     """
     from allonym.train import backends
 
@@ -88,7 +88,7 @@ def from_reviews(
 
 
 def _in_kind(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The options in their own kinds: a command line has strings."""
+    """Convert the options from strings to their types."""
     from allonym.train.backends import make_options
 
     options = asdict(make_options("tagger", settings))

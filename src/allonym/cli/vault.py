@@ -1,4 +1,4 @@
-"""``allonym vault``: the encrypted store that knows which replacement stands for which original."""
+"""``allonym vault``: the encrypted store of originals and their replacements."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ F = TypeVar("F", bound=Callable[..., Any])
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
 _where = click.argument("where", metavar="VAULT")
-_actor = click.option("--actor", default="", metavar="NAME", help="Who does this, for the audit log.")
+_actor = click.option("--actor", default="", metavar="NAME", help="Name for the audit log.")
 _new_file = click.option(
     "--new-secret-file",
     type=_FILE,
     metavar="PATH",
-    help="Make a random secret and write it into this file, which must not exist yet. Only you can read it.",
+    help="Write a new random secret to this file, which must not exist. Only you can read it.",
 )
-_json = click.option("--json", "as_json", is_flag=True, help="JSON in place of a table.")
+_json = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 
 
-@click.group(short_help="Keep originals, encrypted, and bring them back.")
+@click.group(short_help="Manage the encrypted store of originals.")
 def vault() -> None:
-    """The vault knows which replacement stands for which original. Everything in it is encrypted.
+    """Manage vaults: encrypted stores of originals and their replacements.
 
     VAULT is a path (SQLite) or the URL of a database, such as postgresql://user@host/name.
 
@@ -44,11 +44,11 @@ def vault() -> None:
     """
 
 
-@vault.command(short_help="Make a vault.")
+@vault.command(short_help="Create a vault.")
 @_where
 @_new_file
 @secret_options
-@click.option("--keep-days", type=click.IntRange(1), metavar="N", help="What is written expires after so many days.")
+@click.option("--keep-days", type=click.IntRange(1), metavar="N", help="Let entries expire after this number of days.")
 @_actor
 def init(
     where: str,
@@ -59,7 +59,7 @@ def init(
     keep_days: int | None,
     actor: str,
 ) -> None:
-    """Make a vault. Whoever loses its secret loses all that is in it.
+    """Create a vault. If its secret is lost, so are its contents.
 
     \b
     Example:
@@ -75,20 +75,22 @@ def init(
             new_secret_file.unlink(missing_ok=True)
         raise
     if new_secret_file is not None:
-        print_note(f"the secret is in {new_secret_file}; keep it apart from the vault, and a copy of it", label="made:")
+        print_note(
+            f"the secret is in {new_secret_file}; keep it apart from the vault, and make a copy of it", label="made:"
+        )
 
 
-@vault.command(short_help="What a vault holds, in numbers.")
+@vault.command(short_help="Count the contents of a vault.")
 @_where
 @secret_options
 @_json
 def info(
     where: str, secret_file: Path | None, secret_env: str | None, secret_keyring: str | None, as_json: bool
 ) -> None:
-    """What a vault holds, in numbers, never a value. It needs no secret; with it, scopes are shown by their names.
+    """Count the contents of a vault, without showing values. The secret is optional; with it, scopes have names.
 
-    The column "shared", only with the secret: replacements that stand for the originals of several entities, so that
-    they come back only with the plan of their document.
+    With the secret, the column "shared" counts replacements of several entities, which can be restored only with the
+    plan of their document.
 
     \b
     Examples:
@@ -125,12 +127,12 @@ def info(
         print_table(["scope", "originals", "choices", "subjects", "expired", "shared"], rows, right=(1, 2, 3, 4, 5))
 
 
-@vault.command(short_help="Give a vault another secret.")
+@vault.command(short_help="Change the secret of a vault.")
 @_where
 @secret_options
 @_new_file
-@other_secret_options("to", "The secret that it is to have", "")
-@click.option("--data", is_flag=True, help="Change the data key too, and encrypt everything once more.")
+@other_secret_options("to", "The new secret", "")
+@click.option("--data", is_flag=True, help="Also change the data key, and encrypt everything again.")
 @_actor
 def rotate(
     where: str,
@@ -144,10 +146,10 @@ def rotate(
     data: bool,
     actor: str,
 ) -> None:
-    """Give a vault another secret; the one before does not open it any more. Texts and replacements stay as they are.
+    """Change the secret of a vault. The old secret no longer opens it; anonymised texts can still be restored.
 
-    Use --data where somebody may have had both the vault and its secret: copies that they made stay readable, what is
-    written from then on is not.
+    Use --data if somebody may have had both the vault and its secret: their copies stay readable, but not what is
+    written from then on.
 
     \b
     Example:
@@ -158,16 +160,18 @@ def rotate(
         new = _new_secret(new_secret_file, to_secret_file, to_secret_env, to_secret_keyring, prefix="to-")
         opened.rotate(new, data=data, actor=actor)
     if new_secret_file is not None:
-        print_note(f"the secret is in {new_secret_file}; keep it apart from the vault, and a copy of it", label="made:")
+        print_note(
+            f"the secret is in {new_secret_file}; keep it apart from the vault, and make a copy of it", label="made:"
+        )
 
 
-@vault.command(short_help="Delete for good.")
+@vault.command(short_help="Delete entries permanently.")
 @_where
 @secret_options
-@click.option("--scope", metavar="NAME", help="Only in this scope; with nothing else, all of it.")
-@click.option("--subject", metavar="NAME", help="What was written about this subject alone.")
-@click.option("--expired", is_flag=True, help="What is past its time.")
-@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@click.option("--scope", metavar="NAME", help="Delete only from this scope; without other options, the whole scope.")
+@click.option("--subject", metavar="NAME", help="Delete entries that concern only this subject.")
+@click.option("--expired", is_flag=True, help="Delete expired entries.")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation.")
 @_actor
 def purge(
     where: str,
@@ -180,9 +184,9 @@ def purge(
     yes: bool,
     actor: str,
 ) -> None:
-    """Delete for good, and check that nothing of it is left in the file. Its replacements cannot be undone any more.
+    """Delete entries permanently, and check that no trace is left. Their replacements can no longer be restored.
 
-    Copies of the vault and exports are out of reach.
+    Copies and exports of the vault are not changed.
 
     \b
     Examples:
@@ -193,16 +197,20 @@ def purge(
 
     with open_vault(where, secret_file, secret_env, secret_keyring) as opened:
         if subject == "" or (scope is None and subject is None and not expired):
-            raise UsageError("what to delete is required: --scope, --subject or --expired")
+            raise UsageError("--scope, --subject or --expired is required")
         if subject is not None and expired:
-            raise UsageError("--subject and --expired do not go together")
+            raise UsageError("--subject and --expired cannot be combined")
         scopes = [scope_info.name for scope_info in opened.info().scopes]
         if not yes:
             what = (
-                "what has expired" if expired else "all of this subject" if subject is not None else "this whole scope"
+                "all expired entries"
+                if expired
+                else "all entries of this subject"
+                if subject is not None
+                else "this whole scope"
             )
-            click.confirm(f"Delete {what} from {where} for good?", abort=True, err=True)
-        # Also where there is nothing: the purge before may have left traces, which this one removes.
+            click.confirm(f"Permanently delete {what} from {where}?", abort=True, err=True)
+        # Purge even if nothing matches: an earlier purge may have left traces, which this one removes.
         summary = opened.purge(scope=scope, subject=subject, expired=expired, actor=actor)
     if scope is not None and scope not in scopes:
         raise VaultError(f"{where} has no scope {scope!r}; it has: {scope_names(scopes)}")
@@ -215,12 +223,12 @@ def purge(
     print_note(f"{counts}; {trace}", label="deleted:")
 
 
-@vault.command(short_help="All of a vault in one encrypted file.")
+@vault.command(short_help="Write a vault to one encrypted file.")
 @_where
 @click.argument("file", metavar="FILE", type=_FILE)
 @secret_options
 @other_secret_options("to", "The file's secret", " By default the vault's own.")
-@click.option("--overwrite", is_flag=True, help="Replace a FILE that exists.")
+@click.option("--overwrite", is_flag=True, help="Replace an existing FILE.")
 @_actor
 def export(
     where: str,
@@ -234,7 +242,7 @@ def export(
     overwrite: bool,
     actor: str,
 ) -> None:
-    """Write all of a vault into one encrypted file, for another place or as a backup.
+    """Write a whole vault to one encrypted file, to move it or as a backup.
 
     \b
     Example:
@@ -249,12 +257,14 @@ def export(
     print_note(f"{count} rows in {file}", label="written:")
 
 
-@vault.command(short_help="What checks a model's outputs for originals, without any original.")
+@vault.command(short_help="Write digests of the originals, to check a model's outputs.")
 @_where
-@click.option("-o", "--output", required=True, type=_FILE, metavar="FILE", help="The digests. Only you can read it.")
+@click.option(
+    "-o", "--output", required=True, type=_FILE, metavar="FILE", help="File for the digests. Only you can read it."
+)
 @secret_options
-@click.option("--scope", metavar="NAME", help="Only of this scope.")
-@click.option("--overwrite", is_flag=True, help="Replace a FILE that exists.")
+@click.option("--scope", metavar="NAME", help="Only the originals of this scope.")
+@click.option("--overwrite", is_flag=True, help="Replace an existing FILE.")
 @_actor
 def digests(
     where: str,
@@ -266,9 +276,9 @@ def digests(
     overwrite: bool,
     actor: str,
 ) -> None:
-    """Write keyed digests of all originals and their variants, with their key, for: allonym evaluate generations.
+    """Write keyed digests of all originals and their variants, with their key, for `allonym evaluate generations`.
 
-    The file opens no vault and holds no text, but whoever has it can try out names: give it to those who check.
+    The file contains no text and does not open the vault, but whoever has it can test whether a name is in the vault.
 
     \b
     Example:
@@ -282,20 +292,20 @@ def digests(
             raise VaultError(f"{where} has no scope {scope!r}; it has: {scope_names(scopes)}")
         _check_apart(output, secret_file)
         count = opened.write_digests(output, scope=scope, overwrite=overwrite, actor=actor)
-    print_note(f"digests of {count:,} originals in {output}; whoever has it can try out names", label="written:")
+    print_note(f"digests of {count:,} originals in {output}; whoever has it can test names", label="written:")
 
 
 def _check_apart(file: Path, *secrets: Path | None) -> None:
     if any(secret is not None and secret.resolve() == file.resolve() for secret in secrets):
-        raise UsageError(f"{file} holds the secret, which is not written over")
+        raise UsageError(f"{file} contains the secret and is not overwritten")
 
 
-@vault.command("import", short_help="Bring in what another vault exported.")
+@vault.command("import", short_help="Import the export of another vault.")
 @_where
 @click.argument("file", metavar="FILE", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @secret_options
 @other_secret_options("from", "The file's secret", " By default the vault's own.")
-@click.option("--rename", multiple=True, metavar="OLD=NEW", help="Give a scope another name here. Repeatable.")
+@click.option("--rename", multiple=True, metavar="OLD=NEW", help="Import a scope under another name. Repeatable.")
 @_actor
 def import_(
     where: str,
@@ -309,10 +319,10 @@ def import_(
     rename: tuple[str, ...],
     actor: str,
 ) -> None:
-    """Bring in what another vault exported: all of it, or nothing where anything is wrong.
+    """Import the export of another vault: all of it, or nothing if there is an error.
 
-    What this vault has already stays as it is. Where the file says otherwise, that is counted as a conflict and left
-    out.
+    Entries that this vault already has stay unchanged. Entries that contradict them are left out and counted as
+    conflicts.
 
     \b
     Example:
@@ -330,24 +340,24 @@ def import_(
         assert secret is not None  # the vault is open
         summary = opened.import_(file, secret, rename=names, actor=actor)
     print_note(
-        f"{summary.known} originals and {summary.assigned} choices; {summary.same} were here already", label="imported:"
+        f"{summary.known} originals and {summary.assigned} choices; {summary.same} existed already", label="imported:"
     )
     if summary.conflicts:
         print_note(
-            f"{summary.conflicts} choices were left out: this vault decided otherwise; --rename keeps scopes apart"
+            f"{summary.conflicts} choices conflict with this vault and were left out; --rename keeps scopes apart"
         )
     if summary.ambiguous:
-        print_note(f"{summary.ambiguous} replacements stand for more than one referent here; they will not be restored")
+        print_note(f"{summary.ambiguous} replacements stand for several entities and will not be restored")
 
 
-@vault.command(short_help="Who did what.")
+@vault.command(short_help="Show the audit log.")
 @_where
 @secret_options
 @_json
 def audit(
     where: str, secret_file: Path | None, secret_env: str | None, secret_keyring: str | None, as_json: bool
 ) -> None:
-    """Show the audit log, after checking that nobody changed it. It holds no text, no subject and no replacement.
+    """Show the audit log, after checking its integrity. It contains no text, no subject and no replacement.
 
     \b
     Example:
@@ -376,10 +386,10 @@ def audit(
 def _new_secret(
     new_file: Path | None, file: Path | None, environment: str | None, keyring: str | None, *, prefix: str = ""
 ) -> Secret:
-    """A fresh secret, written into its file, or the one that the options name.
+    """Return a new secret, written to its file, or the one that the options name.
 
     Raises:
-        UsageError: none is named, or both.
+        UsageError: neither is named, or both.
     """
     from allonym.vault import new_secret, read_secret
 
@@ -390,12 +400,14 @@ def _new_secret(
             raise UsageError(f"a secret is required: --new-secret-file, --{prefix}secret-file or -keyring{either}")
         return secret
     if file is not None or environment is not None or keyring is not None:
-        raise UsageError(f"--new-secret-file makes a secret; --{prefix}secret-... names one; give one of both")
+        raise UsageError(
+            f"--new-secret-file makes a secret and --{prefix}secret-... names one; they cannot be combined"
+        )
     line = new_secret()
     try:
         opened = os.open(new_file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
     except FileExistsError:
-        raise UsageError(f"{new_file} exists; --new-secret-file writes only a new file") from None
+        raise UsageError(f"{new_file} exists already; --new-secret-file needs a new file") from None
     with open(opened, "w", encoding="utf-8") as out:
         out.write(line + "\n")
         out.flush()

@@ -1,4 +1,4 @@
-"""``allonym verify``: read a result back and look for what was to be gone."""
+"""``allonym verify``: read a result back and look for text that should be gone."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 _IN = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
-@click.command(short_help="See that a PDF or office file holds nothing that was to be gone.")
+@click.command(short_help="Check a PDF or office file for covered text.")
 @click.argument("safe", type=_IN, metavar="SAFE")
-@click.option("--original", type=_IN, metavar="SOURCE", help="What SAFE was made of; it is searched anew.")
+@click.option("--original", type=_IN, metavar="SOURCE", help="The original of SAFE; the policy is applied to it again.")
 @click.option(
     "--plans",
     type=_IN,
     metavar="PATH",
-    help="The plans that `allonym anonymize --plans` wrote, with --originals where SOURCE is not given.",
+    help="Plans by `allonym anonymize --plans`; without --original, they must contain the originals.",
 )
 @policy_options
 @key_option
@@ -42,11 +42,11 @@ def verify(
     operating_point: str | float | None,
     key_file: Path | None,
 ) -> None:
-    """Read SAFE, a PDF, DOCX or XLSX, with other readers than wrote it, and count what was to be gone.
+    """Check that SAFE, a PDF, DOCX or XLSX, no longer contains covered text, using independent readers.
 
-    What was to be gone is what the plan of SAFE covers, or else what the policy finds in SOURCE. A text that also
-    stands in SOURCE as a word that stays is allowed as often as it stays; without SOURCE it is not allowed at all.
-    Ends with exit code 1 where something is left, and shows of which kind and where, but not what.
+    Covered text is what the plan of SAFE replaces, or else what the policy detects in the original. If the original
+    also contains a covered text as an ordinary word, it may occur as often in SAFE; without --original it may not.
+    The exit code is 1 if covered text is left; labels and places are shown, but not the text.
 
     \b
     Examples:
@@ -61,7 +61,7 @@ def verify(
     if name not in VIEWS:
         raise UsageError(f"verify reads {', '.join(VIEWS)}; {safe} is {name}, whose text can be searched as it is")
     if original is None and plans is None:
-        raise click.UsageError("--original or --plans is required: what was to be gone?")
+        raise click.UsageError("--original or --plans is required, to know the covered text")
     chosen = chosen_policy(policy, label, dictionary, exclude_terms, operating_point)
     document = None if original is None else _read_document(original, chosen)
     plan = None if plans is None else _read_plan(plans, {p.name for p in (safe, original) if p is not None})
@@ -71,13 +71,13 @@ def verify(
     kinds = Counter((covered[leftover.index][0], place) for leftover in leftovers for place in leftover.places)
     if kinds:
         print_table(["label", "where", "texts"], [(k, p, n) for (k, p), n in sorted(kinds.items())], right=(2,))
-        print_note(f"{safe} still holds {len(leftovers)} of {len(texts)} covered texts", label="error:")
+        print_note(f"{safe} still contains {len(leftovers)} of {len(texts)} covered texts", label="error:")
         raise click.exceptions.Exit(1)
-    print_note(f"{safe} holds none of {len(texts)} covered texts", label="verified:")
+    print_note(f"{safe} contains none of {len(texts)} covered texts", label="verified:")
 
 
 def _read_document(path: Path, policy: Policy) -> Document:
-    """The document of a file that is one, as a run with this policy reads it."""
+    """Read a file that is one document, as a run with this policy does."""
     from allonym.files import format_of
     from allonym.files.record import Chunk, Draft, Job
 
@@ -89,7 +89,7 @@ def _read_document(path: Path, policy: Policy) -> Document:
 
 
 def _read_plan(path: Path, names: set[str]) -> Plan:
-    """The only plan of a file, or the one of a file with one of these names."""
+    """Read the plan of a document with one of these names, or the only plan of the file."""
     from allonym.plan import read_plan_rows
 
     try:
@@ -106,7 +106,7 @@ def _read_plan(path: Path, names: set[str]) -> Plan:
 def _find_covered(
     document: Document | None, plan: Plan | None, policy: Policy, key: bytes | str | None
 ) -> tuple[list[tuple[str, str]], str]:
-    """(label, text) of what was covered, each once; and the text that may stand in the result."""
+    """Return (label, text) of the covered texts, each once, and the text that may occur in the result."""
     from allonym.pipeline import anonymize
     from allonym.plan import apply
 
@@ -117,6 +117,6 @@ def _find_covered(
         return list(dict.fromkeys(pairs)), expected
     assert plan is not None
     if any(e.original is None for e in plan.edits):
-        raise PlanMismatch("the plan holds no originals: give --original too, or write the plan with --originals")
+        raise PlanMismatch("the plan holds no originals: also give --original, or write the plan with --originals")
     pairs = [(e.label, e.original) for e in plan.edits if e.original]
     return list(dict.fromkeys(pairs)), "\n".join(e.replacement for e in plan.edits)

@@ -58,7 +58,7 @@ def test_with_text_says_so(run, corpus):
         "--report", "out.md", "--with-text",
     )  # fmt: skip
     assert done.code == 0
-    assert "keep it as safe as the corpus" in done.err
+    assert "protect it as you protect the corpus" in done.err
     assert "words of the original texts" in (corpus / "out.md").read_text(encoding="utf-8")
 
 
@@ -123,9 +123,9 @@ def test_compare_of_files(run, corpus):
         (("all", "raw.jsonl", "safe.jsonl", "--report", "out.pdf"), 2, "--report must end in"),
         (("all", "raw.jsonl", "safe.jsonl", "--json", "safe.jsonl", "--overwrite"), 2, "which is never changed"),
         (("all", "raw.jsonl", "safe.jsonl", "--json", "both.jsonl"), 2, "exists"),
-        (("all", "raw.jsonl", "safe.jsonl", "--resume"), 2, "--resume goes with"),
-        (("all", "raw.jsonl", "safe.jsonl", "--background", "raw.jsonl"), 2, "goes with --subject"),
-        (("compare", "raw.jsonl", "safe.jsonl"), 2, "two versions at least"),
+        (("all", "raw.jsonl", "safe.jsonl", "--resume"), 2, "--resume requires"),
+        (("all", "raw.jsonl", "safe.jsonl", "--background", "raw.jsonl"), 2, "requires --subject"),
+        (("compare", "raw.jsonl", "safe.jsonl"), 2, "at least two versions"),
         (("compare", "raw.jsonl", "safe.jsonl", "safe.jsonl"), 2, "different names"),
         (("compare", "raw.jsonl", "safe.jsonl", "raw.jsonl", "--names", "a"), 2, "got 1 for 2"),
         (("compare", "raw.jsonl", "safe.jsonl", "raw.jsonl", "--human", "people"), 2, "unknown version"),

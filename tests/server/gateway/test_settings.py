@@ -126,7 +126,7 @@ def test_a_new_key_and_its_digest():
         (["--upstream", URL, "--key-file", "nosuch.key"], "setting key_file: there is no file nosuch.key"),
         (["--upstream", URL, "--vault", "x", "--secret-file", "nosuch.key"], "setting secret_file: there is no file"),
         (["--upstream", URL, "--vault", "nosuch.vault"], "secret is required: secret_file or ALLONYM_VAULT_KEY"),
-        (["--upstream", URL, "--secret-file", "some.key"], "it needs vault"),
+        (["--upstream", URL, "--secret-file", "some.key"], "requires vault"),
     ],
 )
 def test_what_is_missing_is_said_at_the_start(options, message, monkeypatch):

@@ -1,4 +1,4 @@
-"""``allonym evaluate``: is it safe to share, and is it still useful?"""
+"""``allonym evaluate``: measure the risk and the utility of anonymised texts."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ COMMANDS: Mapping[str, str] = {
 }
 
 
-@click.group(cls=LazyGroup, lazy=COMMANDS, short_help="Measure what is left: risk, leaks, usefulness.")
+@click.group(cls=LazyGroup, lazy=COMMANDS, short_help="Measure risk, leaks and utility.")
 def evaluate() -> None:
-    """Measure what anonymised texts still give away, and what they are still good for. Offline.
+    """Measure the remaining risk and the utility of anonymised texts. Works offline.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""``allonym evaluate detection``: how well identifiers were found, against what people marked."""
+"""``allonym evaluate detection``: measure detection against gold annotation."""
 
 from __future__ import annotations
 
@@ -21,32 +21,39 @@ _IN = click.Path(exists=True, path_type=Path)
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
-@click.command(short_help="How well identifiers were found: precision, recall, F1, leaks.")
+@click.command(short_help="Measure detection: precision, recall, F1, leaks.")
 @click.argument("gold", type=_IN)
 @click.argument("predicted", type=_IN, required=False)
 @click.option(
-    "-p", "--policy", metavar="NAME|FILE", help="Find with this policy instead of reading PREDICTED (default: default)."
+    "-p",
+    "--policy",
+    metavar="NAME|FILE",
+    help="Detect with this policy instead of reading PREDICTED. By default: default.",
 )
-@click.option("--plans", type=_FILE, metavar="FILE", help="The findings are what these plans replace.")
+@click.option("--plans", type=_FILE, metavar="FILE", help="Take the spans that these plans replace as findings.")
 @click.option(
     "--anonymised",
     type=_IN,
     metavar="PATH",
-    help="The anonymised texts: what still stands there leaks. Alone: findings are told from them by alignment.",
+    help="Anonymised texts, to count leaks. Without other findings, these are derived by alignment.",
 )
 @click.option("--level", type=click.Choice(["token", "strict", "overlap", "entity"]), default="strict",
-              show_default=True, help="Which table to show; the JSON and the report hold all.")  # fmt: skip
+              show_default=True, help="Matching of the table shown; the JSON and the report contain all.")  # fmt: skip
 @click.option("--labels", "compare", type=click.Choice(["gold", "group", "exact"]), default="gold", show_default=True,
-              help="By the gold's labels, by the tops of the taxonomy, or as both files write them.")  # fmt: skip
+              help="Compare by the gold's labels, the taxonomy's top labels, or labels as written.")  # fmt: skip
 @click.option(
-    "--label-map", type=_FILE, metavar="FILE", help='What labels mean, TOML: NAME = ["LABEL"], [] to leave out.'
+    "--label-map", type=_FILE, metavar="FILE", help='TOML file that maps labels: NAME = ["LABEL"]; [] leaves them out.'
 )
-@click.option("--count-beyond", is_flag=True, help="Findings of types that the gold does not have are wrong.")
-@click.option("--language", default="en", show_default=True, metavar="CODE", help="Of the word frequencies (weights).")
+@click.option("--count-beyond", is_flag=True, help="Count findings of types that the gold does not have as wrong.")
 @click.option(
-    "--draws", type=click.IntRange(0), default=1000, show_default=True, help="Of the bootstrap; 0: no intervals."
+    "--language", default="en", show_default=True, metavar="CODE", help="Language of the word frequencies (weights)."
 )
-@click.option("--format", "gold_format", metavar="NAME", help="Of GOLD: jsonl, conll, spacy, brat, tab or presidio.")
+@click.option(
+    "--draws", type=click.IntRange(0), default=1000, show_default=True, help="Bootstrap samples; 0: no intervals."
+)
+@click.option(
+    "--format", "gold_format", metavar="NAME", help="Format of GOLD: jsonl, conll, spacy, brat, tab or presidio."
+)
 @click.option("--predicted-format", metavar="NAME", help="Of PREDICTED.")
 @field_option
 @seed_option
@@ -72,11 +79,11 @@ def detection(
     """Measure findings against GOLD, an annotated file: JSON lines, CoNLL or IOB, brat, TAB, spaCy or
     presidio-research.
 
-    The findings are the spans of PREDICTED (of the same formats, or the masked places that TAB's evaluation reads),
-    what --plans replace, what --policy finds in the texts, or what is gone from the --anonymised texts.
+    The findings are the spans of PREDICTED (in the same formats, or the masked offsets of TAB's evaluation), the
+    edits of --plans, the spans that --policy detects, or the text missing from --anonymised.
 
-    Labels of both sides are compared through the taxonomy. Findings of types that the gold does not mark are told, and
-    are neither right nor wrong unless --count-beyond says so. Texts never show.
+    Labels of both sides are compared through the taxonomy. Findings of types that the gold does not mark are listed,
+    but count as wrong only with --count-beyond. No text is shown.
 
     \b
     Examples:
@@ -87,7 +94,7 @@ def detection(
     """
     inputs = [name for name, value in (("PREDICTED", predicted), ("--plans", plans), ("--policy", policy)) if value]
     if len(inputs) > 1:
-        raise click.UsageError(f"{' and '.join(inputs)} both say what was found; one of them is allowed")
+        raise click.UsageError(f"{' and '.join(inputs)} both define the findings; only one is allowed")
     output.check(path for path in (gold, predicted, plans, anonymised, label_map) if path is not None)
     from allonym.evaluate.classes import read_label_map
     from allonym.evaluate.detection import detection as measure

@@ -1,4 +1,4 @@
-"""``allonym evaluate downstream``: what a model that learns from the anonymised texts is worth on original ones."""
+"""``allonym evaluate downstream``: the quality of models trained on anonymised texts, tested on originals."""
 
 from __future__ import annotations
 
@@ -30,24 +30,26 @@ if TYPE_CHECKING:
 _NAMES = {"f1": "F1 (macro)", "accuracy": "accuracy", "rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L"}
 
 
-@click.command(short_help="Train on anonymised, test on original: F1, ROUGE, and what outputs leak.")
+@click.command(short_help="Train on anonymised, test on original texts; find leaks in outputs.")
 @source_options
 @click.option("--task", "tasks", multiple=True, metavar="FIELD=KIND",
-              help="A field to predict: classify (a label) or summarise (texts). Repeatable.")  # fmt: skip
-@click.option("--calls", is_flag=True, help="P2's four tasks: call_purpose, call_outcome, action_item, summary.")
+              help="A field to predict, with the kind of task: classify or summarise. Repeatable.")  # fmt: skip
+@click.option("--calls", is_flag=True, help="The four tasks of P2: call_purpose, call_outcome, action_item, summary.")
 @click.option("--model", default="linear", show_default=True, metavar="NAME",
-              help="linear (on words), encoder (on vectors of the embedded sentence encoder; slower); or fine-tune "
-                   "finetune:FOLDER (BERT and its kin) to classify, seq2seq:FOLDER (BART and its kin) to summarise.",
+              help="linear (words), encoder (sentence vectors; slower), or a model to fine-tune: finetune:FOLDER (BERT "
+                   "and similar) to classify, seq2seq:FOLDER (BART and similar) to summarise.",
               )  # fmt: skip
 @training_options(beams=True)
-@click.option("--repeats", type=click.IntRange(2), help="Splits; by default 20 to classify, 5 to summarise.")
-@click.option("--test", type=click.FloatRange(0.01, 0.9), default=0.2, show_default=True, help="Share tested on.")
+@click.option("--repeats", type=click.IntRange(2), help="Number of splits; by default 20 to classify, 5 to summarise.")
+@click.option(
+    "--test", type=click.FloatRange(0.01, 0.9), default=0.2, show_default=True, help="Share of the test part."
+)
 @click.option("--outputs", type=click.Path(exists=True, path_type=Path), metavar="PATH",
-              help="What a model wrote, by the ids of ORIGINAL: look for its direct identifiers there.")  # fmt: skip
-@click.option("--outputs-field", metavar="NAME", help="The field of --outputs; by default text, else all text.")
+              help="Outputs of a model, with the ids of ORIGINAL: search them for its direct identifiers.")  # fmt: skip
+@click.option("--outputs-field", metavar="NAME", help="Text field of --outputs; by default text, else all text.")
 @click.option("-p", "--policy", default="default", show_default=True, metavar="NAME|FILE",
-              help="With --outputs: what finds the identifiers of ORIGINAL.")  # fmt: skip
-@click.option("--across", is_flag=True, help="With --outputs: look for the identifiers of all texts in each output.")
+              help="With --outputs: policy that detects the identifiers of ORIGINAL.")  # fmt: skip
+@click.option("--across", is_flag=True, help="With --outputs: search each output for the identifiers of all texts.")
 @seed_option
 @output_options
 def downstream(
@@ -65,10 +67,10 @@ def downstream(
     seed: int,
     output: Output,
 ) -> None:
-    """Learn from ANONYMISED texts and from ORIGINAL ones, on the same splits, and judge both on other originals.
+    """Train on ANONYMISED and on ORIGINAL texts, on the same splits, and test both models on other originals.
 
-    Fields of ORIGINAL's records say what is learnt: labels are classified, texts summarised. Where ANONYMISED has its
-    own text of a field, such as an anonymised summary, the model that learns from it learns from that.
+    Fields of ORIGINAL's records are the targets: labels to predict, or summaries to write. If ANONYMISED has a text
+    of its own for a field, such as an anonymised summary, the anonymised model is trained on that.
 
     \b
     Examples:
@@ -119,15 +121,15 @@ def downstream(
         print_heading("direct identifiers in outputs")
         show_estimates(
             [
-                ("outputs that hold one", leaks.outputs, "share"),
-                ("identifiers that show up", leaks.identifiers, "share"),
+                ("outputs that contain one", leaks.outputs, "share"),
+                ("identifiers in outputs", leaks.identifiers, "share"),
                 *((name, value, "share") for name, value in leaks.types.items()),
             ]
         )
 
 
 def _parse_tasks(tasks: Sequence[str], calls: bool) -> dict[str, str]:
-    """Field to kind."""
+    """Return the kind of task of each field."""
     from allonym.evaluate.downstream import CALLS, KINDS
 
     out = dict(CALLS) if calls else {}
@@ -149,7 +151,7 @@ def _measure_downstream(
     targets: dict[str, Sequence[Any]] = {}
     for name, kind in fields.items():
         if not any(name in meta for meta in pairs.meta):
-            pairs.labels(name)  # says which fields there are
+            pairs.labels(name)  # its message lists the fields
         values = [_convert_value(meta.get(name), kind) for meta in pairs.meta]
         if not any(values):
             raise DataError(f"task {name!r}: no record has a value to {kind}")
@@ -164,7 +166,7 @@ def _measure_downstream(
 
 
 def _read_references(source: Source, pairs: Pairs, names: Sequence[str]) -> dict[str, list[Any]]:
-    """The references that the records of ANONYMISED have."""
+    """Return the references in the records of ANONYMISED."""
     if source.anonymised is None or not names:
         return {}
     from allonym.evaluate.reading import read_pairs

@@ -1,4 +1,4 @@
-"""``allonym evaluate generations``: originals in what a model has written, by keyed digests alone (P2, 5.3)."""
+"""``allonym evaluate generations``: originals in the outputs of a model, found by keyed digests (P2, 5.3)."""
 
 from __future__ import annotations
 
@@ -19,21 +19,23 @@ if TYPE_CHECKING:
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
-@click.command(short_help="Look for originals in what a model wrote, without the originals (P2).")
+@click.command(short_help="Search a model's outputs for originals, by digests (P2).")
 @click.argument("outputs", type=click.Path(exists=True, path_type=Path))
-@click.option("--digests", type=_FILE, metavar="FILE", help="Digests of the originals; see: allonym vault digests.")
+@click.option(
+    "--digests", type=_FILE, metavar="FILE", help="File with digests of the originals; see: allonym vault digests."
+)
 @vault_options
 @click.option("--baseline", type=click.Path(exists=True, path_type=Path), metavar="FILE",
-              help="Texts of a model that never saw the data, to tell what stands there by chance.")  # fmt: skip
-@click.option("--field", multiple=True, metavar="NAME", help="Column or dotted path that holds the text. Repeatable.")
+              help="Outputs of a model that never saw the data, to estimate matches by chance.")  # fmt: skip
+@click.option("--field", multiple=True, metavar="NAME", help="Column or dotted path of the text. Repeatable.")
 @format_option
 @click.option("--label", multiple=True, metavar="LABEL",
-              help="Only originals of this label and those below. Repeatable.")  # fmt: skip
+              help="Only originals with this label or one below it. Repeatable.")  # fmt: skip
 @click.option("--common", type=click.FloatRange(3, 9), default=4.0, show_default=True, metavar="ZIPF",
-              help="Words from this frequency on count apart; 4: ten in a million words.")  # fmt: skip
-@click.option("--language", default="en", show_default=True, metavar="CODE", help="Of the word frequencies.")
+              help="Count words of at least this Zipf frequency separately; 4: ten per million words.")  # fmt: skip
+@click.option("--language", default="en", show_default=True, metavar="CODE", help="Language of the word frequencies.")
 @click.option("--fail", type=click.FloatRange(0, 1), metavar="SHARE",
-              help="Exit with 1 where a larger share of the outputs holds an original; 0: where any does.")  # fmt: skip
+              help="Exit with 1 if a larger share of the outputs contains an original; 0: if any does.")  # fmt: skip
 @output_options
 def generations(
     outputs: Path,
@@ -52,10 +54,10 @@ def generations(
     fail: float | None,
     output: Output,
 ) -> None:
-    """Look for originals in OUTPUTS, texts that a model wrote: in any case, in part, shortened, one letter another.
+    """Search OUTPUTS of a model for originals, also in other case, in part, shortened or with one letter changed.
 
-    It takes keyed digests, no original, and shows places, never what stands there. Common words and initials alone are
-    counted apart. Exit code 1 only with --fail.
+    The search needs keyed digests, not the originals, and shows positions, never text. Common words and single
+    initials are counted separately. The exit code is 1 only with --fail.
 
     \b
     Examples:
@@ -68,9 +70,9 @@ def generations(
     if (digests is None) == (vault is None):
         raise click.UsageError("one of --digests and --vault is required")
     if digests is not None and (scope or secret_file or secret_env or secret_keyring):
-        raise click.UsageError("--scope and the options of the secret go with --vault")
+        raise click.UsageError("--scope and the options for the secret require --vault")
     if output.with_text:
-        raise click.UsageError("--with-text: what stands in the outputs is not shown, only where")
+        raise click.UsageError("--with-text is not available: only positions in the outputs are shown")
     output.check([outputs, *(p for p in (baseline, digests) if p is not None)])
     found = _load_digests(digests, vault, scope, secret_file, secret_env, secret_keyring)
     with output.progress("outputs") as advance:
@@ -94,7 +96,7 @@ def generations(
     output.write({"generations": data}, make_page)
     if fail is not None and result.all.outputs.value > fail:
         print_note(
-            f"{result.all.outputs.value:.2%} of the outputs hold an original, more than {fail:g} of them",
+            f"{result.all.outputs.value:.2%} of the outputs contain an original, more than {fail:g} of them",
             label="error:",
         )
         raise click.exceptions.Exit(1)
@@ -120,7 +122,7 @@ def _read_texts(source: Path, field: tuple[str, ...], format: str | None) -> Ite
 
 
 def show_generations(result: GenerationLeaks) -> None:
-    """What was found, by label."""
+    """Print the result by label."""
     head = ["label", "originals", "of them leaked", "outputs with one", "places", "expected by chance", "common words",
             "initials"]  # fmt: skip
     rows = []

@@ -1,4 +1,4 @@
-"""``allonym evaluate guess``: a language model tries to find out whom texts are about, and what sort of person."""
+"""``allonym evaluate guess``: a language model guesses the persons that texts are about, or their attributes."""
 
 from __future__ import annotations
 
@@ -23,14 +23,18 @@ from allonym.cli.options import key_option, policy_option, read_key
 from allonym.cli.terminal import print_table
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-_before = click.option("--before", is_flag=True, help="Ask about the originals too: they are sent to the endpoint.")
-_kind = click.option("--kind", metavar="WORDS", default="text", show_default=True, help="What the texts are.")
-_guesses = click.option("--guesses", type=click.IntRange(1), default=3, show_default=True, help="How many it may give.")
+_before = click.option("--before", is_flag=True, help="Also ask about the originals, which sends them to the endpoint.")
+_kind = click.option(
+    "--kind", metavar="WORDS", default="text", show_default=True, help="Kind of the texts, for the prompt."
+)
+_guesses = click.option(
+    "--guesses", type=click.IntRange(1), default=3, show_default=True, help="Number of guesses per text."
+)
 
 
-@click.group(short_help="Ask a language model whom texts are about.")
+@click.group(short_help="Let a language model guess whom texts are about.")
 def guess() -> None:
-    """Ask the language model that a policy's table [llm] names. Nothing is sent anywhere unless it names an endpoint.
+    """Let a language model guess whom texts are about. It is the model that a policy's table [llm] names.
 
     \b
     Examples:
@@ -39,11 +43,13 @@ def guess() -> None:
     """
 
 
-@guess.command(short_help="Whom is each text about?")
+@guess.command(short_help="Guess the person that each text is about.")
 @source_options
-@click.option("--subject", required=True, metavar="KEY", help="Metadata with the true name.")
-@click.option("--group", metavar="KEY", help="Metadata with the fame class.")
-@click.option("--aliases", type=_FILE, metavar="FILE", help="CSV without a head: true name, further names that count.")
+@click.option("--subject", required=True, metavar="KEY", help="Metadata field with the true name.")
+@click.option("--group", metavar="KEY", help="Metadata field with the fame class.")
+@click.option(
+    "--aliases", type=_FILE, metavar="FILE", help="CSV without a header: the true name, and further names that count."
+)
 @_kind
 @_guesses
 @_before
@@ -64,7 +70,7 @@ def persons(
     seed: int,
     output: Output,
 ) -> None:
-    """P3's judging task for a language model: a name, whether it is sure, and what revealed the person.
+    """Let a language model do P3's judging task: a name, a confidence, and what revealed the person.
 
     \b
     Example:
@@ -96,11 +102,11 @@ def persons(
         show_estimates(rows, "identified")  # type: ignore[arg-type]
 
 
-@guess.command(short_help="What sort of person is it?")
+@guess.command(short_help="Guess attributes of the person, such as age.")
 @source_options
 @click.option("--attribute", "wanted", multiple=True, required=True, metavar="NAME[=KEY]",
               help="age, sex, place, birthplace, education, occupation, relationship or income, and the metadata "
-              "with its true value. Repeatable.")  # fmt: skip
+              "field with its true value. Repeatable.")  # fmt: skip
 @click.option("--person", metavar="WORDS", default="author", show_default=True, help="Whose attributes.")
 @_kind
 @_guesses
@@ -119,7 +125,7 @@ def attributes(
     key_file: Path | None,
     output: Output,
 ) -> None:
-    """Attribute inference after Staab et al. 2023, scored by rules.
+    """Let a language model infer attributes after Staab et al. 2023, scored by rules.
 
     \b
     Example:
@@ -142,7 +148,7 @@ def attributes(
     pairs = source.read()
     for field in keys.values():
         if not any(value_of(meta, field) for meta in pairs.meta):
-            pairs.labels(field)  # says which keys there are
+            pairs.labels(field)  # its message lists the keys
     profiles = [{name: value_of(meta, field) for name, field in keys.items()} for meta in pairs.meta]
     with output.progress("asking") as advance:
         result = attribute_guesses(

@@ -1,4 +1,4 @@
-"""``allonym evaluate information``: what anonymisation cost in usefulness."""
+"""``allonym evaluate information``: what anonymisation costs in utility."""
 
 from __future__ import annotations
 
@@ -33,25 +33,43 @@ _NO = frozenset({"0", "false", "no", "n"})
 _MEASURES = ("surface", "similarity", "perplexity", "construct", "utility")
 
 
-@click.command(short_help="What was lost: accuracy, parts of speech, meaning, wording.")
+@click.command(short_help="Measure lost information: accuracy, parts of speech, meaning.")
 @source_options
-@click.option("--labels", metavar="KEY", help="Metadata with each text's class, for the utility loss.")
-@click.option("--group", metavar="KEY", help="Metadata such as the author: no group is on both sides of a split.")
-@click.option("--identified", metavar="KEY", help="Metadata that says yes or no: an intruder identified the subject.")
-@click.option("--measure", "measures", multiple=True, type=click.Choice(_MEASURES), help="Only this. Repeatable.")
+@click.option("--labels", metavar="KEY", help="Metadata field with each text's class, for the utility loss.")
+@click.option(
+    "--group", metavar="KEY", help="Metadata field, such as author, whose groups stay on one side of a split."
+)
+@click.option(
+    "--identified", metavar="KEY", help="Metadata field with yes or no: whether an intruder identified the subject."
+)
+@click.option(
+    "--measure", "measures", multiple=True, type=click.Choice(_MEASURES), help="Only this measure. Repeatable."
+)
 @click.option("--model", default="linear", show_default=True, metavar="NAME",
-              help="Classifier: linear, encoder, or finetune:FOLDER (BERT and its kin; lower --repeats).")  # fmt: skip
+              help="Classifier: linear, encoder, or finetune:FOLDER (BERT and similar; lower --repeats).")  # fmt: skip
 @training_options(beams=False)
-@click.option("--repeats", type=click.IntRange(2), default=20, show_default=True, help="Splits of the utility loss.")
-@click.option("--tagger", default="embedded", show_default=True, metavar="NAME", help="embedded, or spacy:MODEL.")
+@click.option(
+    "--repeats", type=click.IntRange(2), default=20, show_default=True, help="Number of splits for the utility loss."
+)
+@click.option(
+    "--tagger",
+    default="embedded",
+    show_default=True,
+    metavar="NAME",
+    help="Part-of-speech tagger: embedded or spacy:MODEL.",
+)
 @click.option("--scale", type=click.FloatRange(0, min_open=True), default=2**0.5 / 2, show_default="0.707",
-              help="Of the Cauchy prior on the effect.")  # fmt: skip
-@click.option("--unpaired", is_flag=True, help="Test parts of speech as if the versions were different texts (P3).")
+              help="Scale of the Cauchy prior on the effect.")  # fmt: skip
+@click.option(
+    "--unpaired", is_flag=True, help="Test parts of speech unpaired, as if the versions were different texts (P3)."
+)
 @click.option("--ranks", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
-              help="Words, commonest first, one a line; by default wordfreq's.")  # fmt: skip
+              help="File of words by frequency, the commonest first, one per line. By default wordfreq's.")  # fmt: skip
 @click.option("--language-model", type=click.Path(path_type=Path), metavar="FOLDER",
               help="A causal language model for the perplexity; by default n-grams.")  # fmt: skip
-@click.option("--workers", type=click.IntRange(1), default=1, show_default=True, help="Texts read at the same time.")
+@click.option(
+    "--workers", type=click.IntRange(1), default=1, show_default=True, help="Number of texts read in parallel."
+)
 @seed_option
 @output_options
 def information(
@@ -72,9 +90,10 @@ def information(
     seed: int,
     output: Output,
 ) -> None:
-    """Measure what the anonymised texts lost against the originals (P3): the accuracy of a classifier that learns from
-    either, counts of parts of speech with Bayes factors, similarity of meaning, share removed, frequency of the words,
-    readability, perplexity. Texts never show.
+    """Measure the information that anonymised texts have lost (P3).
+
+    Measures: accuracy of a classifier trained on either version, parts of speech with Bayes factors, similarity of
+    meaning, share removed, word frequency, readability, perplexity. No text is shown.
 
     \b
     Examples:
@@ -128,11 +147,11 @@ def information(
 
 
 def _read_flags(pairs: Pairs, key: str) -> list[bool | None]:
-    """What a metadata field says of each text: yes, no, or nothing.
+    """Return a metadata field as yes, no or None for each text.
 
     Raises:
         UnknownNameError: no record has the field.
-        DataError: it says something else.
+        DataError: a value is neither yes nor no.
     """
     from allonym.evaluate.reading import value_of
 
@@ -142,8 +161,8 @@ def _read_flags(pairs: Pairs, key: str) -> list[bool | None]:
     wrong = [i for i, value in enumerate(answers, 1) if value and value not in _YES | _NO]
     if wrong:
         raise DataError(
-            f"--identified {key}: yes or no (true, false, 1, 0) is required; {len(wrong)} of {len(answers)} texts say "
-            f"something else, the first is number {wrong[0]}"
+            f"--identified {key}: yes or no (true, false, 1, 0) is required; {len(wrong)} of {len(answers)} texts have "
+            f"another value, the first is number {wrong[0]}"
         )
     return [None if not value else value in _YES for value in answers]
 

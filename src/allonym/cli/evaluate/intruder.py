@@ -1,4 +1,4 @@
-"""``allonym evaluate intruder``: does record linkage find whose a text is, before and after?"""
+"""``allonym evaluate intruder``: does record linkage identify the subjects of texts, before and after?"""
 
 from __future__ import annotations
 
@@ -22,27 +22,29 @@ FEATURES = ("words", "characters", "both", "encoder", "all")
 _FILE = click.Path(exists=True, path_type=Path)
 
 subject_option = click.option(
-    "--subject", required=True, metavar="KEY", help="Metadata that says whom or what a text is about."
+    "--subject", required=True, metavar="KEY", help="Metadata field with the subject of each text."
 )
 group_option = click.option(
-    "--group", metavar="KEY", help="Metadata such as the fame class: the intruder chooses within a text's group."
+    "--group",
+    metavar="KEY",
+    help="Metadata field, such as the fame class, with groups; the intruder guesses within the text's group.",
 )
 background_option = click.option(
     "--background",
     type=_FILE,
     metavar="FILE",
-    help="Texts with KEY that the intruder learns from, instead of other texts of ORIGINAL.",
+    help="Texts with KEY for the intruder to learn from, instead of other texts of ORIGINAL.",
 )
 features_option = click.option(
     "--features",
     type=click.Choice(FEATURES),
     default="both",
     show_default=True,
-    help="What the intruder looks at; encoder and all take seconds a hundred texts.",
+    help="Features of the intruder; encoder and all take seconds per hundred texts.",
 )
 
 
-@click.command(short_help="Does an offline intruder find whose a text is?")
+@click.command(short_help="Measure how often an offline intruder identifies subjects.")
 @source_options
 @subject_option
 @group_option
@@ -53,10 +55,10 @@ features_option = click.option(
     type=click.Choice(["original", "anonymised", "both"]),
     default="original",
     show_default=True,
-    help="Which version of other people's texts it has learnt from.",
+    help="Version of other people's texts that the intruder has learnt from.",
 )
 @click.option(
-    "--folds", type=click.IntRange(0), default=5, show_default=True, help="Parts of the corpus; 0: leave one text out."
+    "--folds", type=click.IntRange(0), default=5, show_default=True, help="Folds of the corpus; 0: leave one text out."
 )
 @seed_option
 @output_options
@@ -71,10 +73,10 @@ def intruder(
     seed: int,
     output: Output,
 ) -> None:
-    """Link each text to the subject whose other texts it is most like, before and after anonymisation.
+    """Link each text to the subject with the most similar other texts, before and after anonymisation.
 
-    The intruder has learnt from texts that others wrote about the same subjects: other texts of ORIGINAL, or those of
-    --background. It never learns from a text that it judges, nor from a copy.
+    The intruder has learnt from other texts about the same subjects: those of ORIGINAL, or of --background. It never
+    learns from a text that it judges, nor from a copy of it.
 
     \b
     Examples:
@@ -125,10 +127,10 @@ def intruder(
 
 
 def read_background(path: Path, subject: str, source: Source) -> list[tuple[str, str]]:
-    """Texts to learn from, with their subjects.
+    """Read the intruder's texts with their subjects.
 
     Raises:
-        DataError: a text has no subject, or there is none.
+        DataError: a text has no subject, or there are no texts.
     """
     from allonym.evaluate.reading import value_of
     from allonym.files import read_documents

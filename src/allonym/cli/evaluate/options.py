@@ -1,4 +1,4 @@
-"""What the commands of ``allonym evaluate`` share: the texts before and after, and where the numbers go."""
+"""Options that the commands of ``allonym evaluate`` share: the two versions of the texts, and the outputs."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ _OUT = click.Path(dir_okay=False, path_type=Path)
 Command = Callable[..., Any]
 
 seed_option = click.option(
-    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Another seed draws and splits otherwise."
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of all splits and random draws."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where the texts are: what the options of :func:`source_options` say."""
+    """The paths and fields of the texts, from the options of :func:`source_options`."""
 
     original: Path
     anonymised: Path | None
@@ -46,7 +46,7 @@ class Source:
     metadata: Path | None
 
     def read(self) -> Pairs:
-        """The texts before and after.
+        """Read the texts before and after.
 
         Raises:
             UsageError, DataError: as :func:`allonym.evaluate.reading.read_pairs`.
@@ -64,13 +64,13 @@ class Source:
 
     @property
     def paths(self) -> tuple[Path, ...]:
-        """What is read, and so is never written."""
+        """The inputs, which are never written to."""
         return tuple(p for p in (self.original, self.anonymised, self.metadata) if p is not None)
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """Where the numbers go: what the options of :func:`output_options` say."""
+    """The files for the numbers, from the options of :func:`output_options`."""
 
     as_json: Path | None
     report: Path | None
@@ -80,11 +80,11 @@ class Output:
 
     @property
     def paths(self) -> tuple[Path, ...]:
-        """What is written."""
+        """The outputs."""
         return tuple(p for p in (self.as_json, self.report) if p is not None)
 
     def check(self, read: Iterable[Path]) -> None:
-        """Raise before the work where the outputs cannot be written.
+        """Raise before the work if the outputs cannot be written.
 
         Args:
             read: files and folders that the run reads.
@@ -101,12 +101,12 @@ class Output:
     def write(
         self, data: Mapping[str, Any], page: Callable[[], Page], beside: Mapping[Path, str] | None = None
     ) -> None:
-        """Write the JSON and the report where they are asked for, all or none.
+        """Write the JSON and the report if requested, all files or none.
 
         Args:
             data: plain values; allonym's version is put in front.
-            page: makes the report; called only where one is asked for.
-            beside: further files and what they hold, such as a queue.
+            page: returns the report; called only if one is requested.
+            beside: further files and their contents, such as a queue.
         """
         from allonym import report
         from allonym.files.output import PartFile
@@ -127,24 +127,24 @@ class Output:
                 part.write((text.rstrip("\n") + "\n" if text else text).encode("utf-8", "backslashreplace"))
             for part in parts:
                 part.finish()
-        except BaseException:  # nothing half written stays
+        except BaseException:  # leave no half-written file
             for part in parts:
                 part.close(remove=True)
             raise
         if paths and not self.quiet:
             print_note(" and ".join(map(str, paths)), label="written:")
             if self.with_text and self.paths:
-                print_note("it may show original texts: keep it as safe as the corpus")
+                print_note("it may show original texts: protect it as you protect the corpus")
 
     @contextmanager
     def progress(self, name: str) -> Iterator[Callable[[int, int], None] | None]:
-        """A function (done, of how many) that draws a bar with this name; None where none is wanted or possible."""
+        """Yield a function (done, total) that draws a bar with this name, or None if not enabled or not possible."""
         with show_stages({}, enabled=not self.quiet) as advance:
             yield None if advance is None else lambda count, total: advance(name, count, total)
 
 
 def check_outputs(outputs: Sequence[Path], read: Iterable[Path], overwrite: bool) -> None:
-    """Raise before the work where files cannot be written.
+    """Raise before the work if files cannot be written.
 
     Args:
         outputs: files that the run writes.
@@ -152,25 +152,25 @@ def check_outputs(outputs: Sequence[Path], read: Iterable[Path], overwrite: bool
         overwrite: whether files that exist may be replaced.
 
     Raises:
-        UsageError: a file exists, is named twice, is or lies in what is read, or its folder cannot be written.
+        UsageError: a file exists, is named twice, is or lies in an input, or its folder is not writable.
     """
     from allonym.files.items import check_free, check_separate
 
     inputs = {path.resolve() for path in read}
     for path in outputs:
         if inputs & {path.resolve(), *path.resolve().parents}:
-            raise UsageError(f"{path} is, or lies in, what the run reads, which is never changed")
+            raise UsageError(f"{path} is, or lies in, an input of the run, which is never changed")
         above = next(folder for folder in path.absolute().parents if folder.exists())
         if not above.is_dir():
             raise UsageError(f"{path} cannot be written: {above.name} is a file, and a folder is required there")
         if not os.access(above, os.W_OK | os.X_OK):
-            raise UsageError(f"{path} cannot be written: {above} is not yours to write in")
+            raise UsageError(f"{path} cannot be written: you may not write to {above}")
     check_separate([], outputs)
     check_free([], outputs, overwrite)
 
 
 def source_options(command: Command) -> Command:
-    """ORIGINAL, ANONYMISED and how to read them. They arrive as ``source``, a :class:`Source`."""
+    """Add ORIGINAL, ANONYMISED and the options for reading them. The command receives ``source``: :class:`Source`."""
 
     @wraps(command)
     def run_with_source(*args: Any, **options: Any) -> Any:
@@ -190,27 +190,29 @@ reading_options = (
         "--field",
         multiple=True,
         metavar="NAME",
-        help="Column or dotted path that holds the text. Repeatable; by default text, else all text.",
+        help="Column or dotted path of the text. Repeatable; by default text, else all text.",
     ),
     click.option(
         "--anonymised-field",
         multiple=True,
         metavar="NAME",
-        help="The same of ANONYMISED; without ANONYMISED, a second field of ORIGINAL.",
+        help="The same for ANONYMISED; without ANONYMISED, a second field of ORIGINAL.",
     ),
     format_option,
     click.option(
         "--metadata",
         type=click.Path(exists=True, dir_okay=False, path_type=Path),
         metavar="FILE",
-        help="Table with a row per document: a column id or file, and labels of any name.",
+        help="Table with a row per document: a column id or file, and any other columns.",
     ),
 )
 
 
 def training_options(*, beams: bool) -> Callable[[Command], Command]:
-    """``--epochs``, ``--lr``, ``--batch``, ``--tokens``, and ``--beams`` where a model may write; given as
-    ``training``: how the model of a folder is fine-tuned."""
+    """Add the options for fine-tuning; ``beams`` adds --beams, for models that write.
+
+    The command receives ``training``.
+    """
 
     def add_options(command: Command) -> Command:
         @wraps(command)
@@ -227,36 +229,38 @@ def training_options(*, beams: bool) -> Callable[[Command], Command]:
 
 _TRAINING = (
     click.option("--epochs", type=click.IntRange(1), default=3, show_default=True,
-                 help="With a FOLDER: passes over the texts that are learnt from."),
+                 help="With a FOLDER: number of passes over the training texts."),
     click.option("--lr", type=click.FloatRange(0, min_open=True), default=2e-5, show_default=True,
-                 help="With a FOLDER: highest learning rate of AdamW."),
+                 help="With a FOLDER: peak learning rate of AdamW."),
     click.option("--batch", type=click.IntRange(1), default=8, show_default=True,
-                 help="With a FOLDER: texts in a batch."),
+                 help="With a FOLDER: texts per batch."),
     click.option("--tokens", type=click.IntRange(1), default=1024, show_default=True,
-                 help="With a FOLDER: tokens read of a text, if the network takes as many."),
+                 help="With a FOLDER: greatest number of tokens per text, if the network allows it."),
 )  # fmt: skip
 _BEAMS = click.option("--beams", type=click.IntRange(1), default=1, show_default=True,
-                      help="With seq2seq:FOLDER: summaries followed at once.")  # fmt: skip
+                      help="With seq2seq:FOLDER: beams of the search.")  # fmt: skip
 
 
 def output_options(command: Command) -> Command:
-    """--json, --report, --with-text, --overwrite, --quiet. They arrive as ``output``, an :class:`Output`."""
+    """Add --json, --report, --with-text, --overwrite, --quiet. The command receives ``output``, an :class:`Output`."""
 
     @wraps(command)
     def run_with_output(*args: Any, **options: Any) -> Any:
         return command(*args, output=Output(**{name: options.pop(name) for name in Output.__slots__}), **options)
 
     return with_options(
-        click.option("--json", "as_json", type=_OUT, metavar="FILE", help="Every number, as JSON."),
-        click.option("--report", type=_OUT, metavar="FILE", help="One page: .html (self-contained), .md or .json."),
-        click.option("--with-text", is_flag=True, help="Show words and passages of the texts in the outputs."),
-        click.option("--overwrite", is_flag=True, help="Replace outputs that exist."),
-        click.option("--quiet", "-q", is_flag=True, help="No progress, no notes."),
+        click.option("--json", "as_json", type=_OUT, metavar="FILE", help="Write every number, as JSON."),
+        click.option(
+            "--report", type=_OUT, metavar="FILE", help="Write a report: .html (self-contained), .md or .json."
+        ),
+        click.option("--with-text", is_flag=True, help="Include words and passages of the texts in the outputs."),
+        click.option("--overwrite", is_flag=True, help="Replace existing outputs."),
+        click.option("--quiet", "-q", is_flag=True, help="Show no progress and no notes."),
     )(run_with_output)
 
 
 def show_estimates(rows: Iterable[tuple[str, Estimate] | tuple[str, Estimate, Kind]], head: str = "") -> None:
-    """A table of measured numbers: name, value, interval, how many they rest on; why where there is no value."""
+    """Print a table of estimates: name, value, interval and n, or the reason for a missing value."""
     from allonym.report.numbers import format_cell
 
     cells = []
@@ -268,19 +272,19 @@ def show_estimates(rows: Iterable[tuple[str, Estimate] | tuple[str, Estimate, Ki
 
 
 def break_number(text: str) -> str:
-    """A number of a report for a terminal: blanks that break."""
+    """Replace no-break spaces in a number of a report, for a terminal."""
     return text.replace("\u00a0", " ").replace("–", "-").replace("−", "-")
 
 
 def section_page(title: str, sections: Sequence[Section | None], subtitle: str = "") -> Page:
-    """A report of one measure."""
+    """Return a report of one measure."""
     from allonym.report import Page
 
     return Page(title, tuple(s for s in sections if s is not None), subtitle)
 
 
 def with_options(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
-    """A decorator that adds options, in this order."""
+    """Return a decorator that adds options, in this order."""
 
     def add_options(command: Command) -> Command:
         for option in reversed(options):

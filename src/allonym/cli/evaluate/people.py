@@ -1,4 +1,4 @@
-"""``allonym evaluate intruder-study``: people describe persons, and try to find out whom texts are about."""
+"""``allonym evaluate intruder-study``: people describe persons, and others try to identify them from the texts."""
 
 from __future__ import annotations
 
@@ -29,13 +29,15 @@ _FILES = click.Path(exists=True, path_type=Path)
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 _KEY, _PAGES = "key.json", "pages"
-_overwrite = click.option("--overwrite", is_flag=True, help="Replace pages and keys that exist.")
-_consent = click.option("--consent", type=_FILE, metavar="FILE", help="Text that people agree to before they begin.")
+_overwrite = click.option("--overwrite", is_flag=True, help="Replace existing pages and keys.")
+_consent = click.option(
+    "--consent", type=_FILE, metavar="FILE", help="Text of the consent that people give before they begin."
+)
 
 
-@click.group(name="intruder-study", short_help="People try to find out whom anonymised texts are about.")
+@click.group(name="intruder-study", short_help="Let people guess whom anonymised texts are about.")
 def intruder_study() -> None:
-    """Let people try to identify who anonymised texts are about: pages for a browser, and their answers.
+    """Let people guess whom anonymised texts are about: make pages for a browser, and read the answers.
 
     \b
     Examples:
@@ -50,15 +52,18 @@ def intruder_study() -> None:
 @intruder_study.command(short_help="Make pages on which people describe persons.")
 @click.argument("folder", metavar="OUT", type=_FOLDER)
 @click.option(
-    "--pool", type=_FILE, metavar="FILE", help="CSV of people: columns group, name, maybe link; others are facts."
+    "--pool",
+    type=_FILE,
+    metavar="FILE",
+    help="CSV of people with columns group, name and optionally link; others are facts.",
 )
 @click.option("--fictitious", type=click.IntRange(0), default=10, show_default=True, metavar="N",
-              help="Made-up people besides, from the knowledge base.")  # fmt: skip
-@click.option("--writers", type=click.IntRange(1), required=True, metavar="N", help="How many pages.")
+              help="Number of fictitious people to add, from the knowledge base.")  # fmt: skip
+@click.option("--writers", type=click.IntRange(1), required=True, metavar="N", help="Number of writers: one page each.")
 @click.option("--each", type=click.IntRange(1), default=1, show_default=True, metavar="N",
-              help="People of every group on a page.")  # fmt: skip
+              help="People per group on each page.")  # fmt: skip
 @click.option("--least", type=click.IntRange(1), default=500, show_default=True, metavar="N",
-              help="Characters that a description needs.")  # fmt: skip
+              help="Least number of characters in a description.")  # fmt: skip
 @_consent
 @seed_option
 @_overwrite
@@ -73,7 +78,7 @@ def collect(
     seed: int,
     overwrite: bool,
 ) -> None:
-    """Make one page per writer in OUT/pages, and OUT/key.json.
+    """Write one page per writer to OUT/pages, and OUT/key.json.
 
     \b
     Example:
@@ -90,16 +95,16 @@ def collect(
     _write_pages(folder, sheets, read, overwrite, more)
 
 
-@intruder_study.command(short_help="Read the descriptions that people wrote into a corpus.")
+@intruder_study.command(short_help="Collect the descriptions in a corpus.")
 @click.argument("key", metavar="KEY", type=_FILE)
 @click.argument("answers", metavar="ANSWERS...", type=_FILES, nargs=-1, required=True)
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), required=True, metavar="FILE",
               help="JSON lines with id, text, subject and group.")  # fmt: skip
 @click.option("--least", type=click.IntRange(0), default=500, show_default=True, metavar="N",
-              help="Characters that a description needs.")  # fmt: skip
+              help="Least number of characters in a description.")  # fmt: skip
 @_overwrite
 def gather(key: Path, answers: tuple[Path, ...], output: Path, least: int, overwrite: bool) -> None:
-    """Read saved answers, files or folders of them, into a corpus.
+    """Collect saved answers, files or folders of them, in a corpus.
 
     \b
     Example:
@@ -118,13 +123,13 @@ def gather(key: Path, answers: tuple[Path, ...], output: Path, least: int, overw
 @intruder_study.command(short_help="Make pages on which people judge anonymised texts.")
 @source_options
 @click.option("--pages", "folder", type=_FOLDER, required=True, metavar="OUT", help="Folder for the pages and the key.")
-@click.option("--subject", required=True, metavar="KEY", help="Metadata with the true name.")
-@click.option("--group", metavar="KEY", help="Metadata with the fame class; a judge gets texts of one.")
+@click.option("--subject", required=True, metavar="KEY", help="Metadata field with the true name.")
+@click.option("--group", metavar="KEY", help="Metadata field with the fame class; a judge gets texts of one class.")
 @click.option("--judgements", type=click.IntRange(1), default=3, show_default=True, metavar="N",
-              help="Judges of each text.")  # fmt: skip
+              help="Judgements per text.")  # fmt: skip
 @click.option("--judges", type=click.IntRange(1), metavar="N",
-              help="Instead: pages per group, so that texts get as many judgements as that makes.")  # fmt: skip
-@click.option("--per-page", type=click.IntRange(1), default=10, show_default=True, metavar="N", help="Texts of a page.")
+              help="Number of pages per group, instead of --judgements.")  # fmt: skip
+@click.option("--per-page", type=click.IntRange(1), default=10, show_default=True, metavar="N", help="Texts per page.")
 @_consent
 @seed_option
 @_overwrite
@@ -140,9 +145,9 @@ def judge(
     seed: int,
     overwrite: bool,
 ) -> None:
-    """Make one page per judge in OUT/pages, and OUT/key.json, which knows the truth: keep it from judges.
+    """Write one page per judge to OUT/pages, and the true names to OUT/key.json: do not show that to judges.
 
-    Pages hold the anonymised texts only, and nothing of the originals or of the metadata.
+    Pages contain the anonymised texts only, nothing of the originals or the metadata.
 
     \b
     Example:
@@ -160,19 +165,21 @@ def judge(
     _write_pages(folder, sheets, read, overwrite, {"consent": _read_consent(consent)})
 
 
-@intruder_study.command(short_help="Read the judgements: rates, agreement, and what gave people away.")
+@intruder_study.command(short_help="Evaluate the judgements: rates, agreement, revealing words.")
 @click.argument("key", metavar="KEY", type=_FILE)
 @click.argument("answers", metavar="ANSWERS...", type=_FILES, nargs=-1, required=True)
-@click.option("--aliases", type=_FILE, metavar="FILE", help="CSV without a head: true name, further names that count.")
+@click.option(
+    "--aliases", type=_FILE, metavar="FILE", help="CSV without a header: the true name, and further names that count."
+)
 @click.option("--cut", type=click.FloatRange(0, 1, min_open=True), default=0.75, show_default=True,
-              help="Similarity of names from which on a person counts as found.")  # fmt: skip
-@click.option("--top", type=click.IntRange(1), default=10, show_default=True, help="N-grams that are kept.")
+              help="Least similarity of names at which a person counts as identified.")  # fmt: skip
+@click.option("--top", type=click.IntRange(1), default=10, show_default=True, help="Number of n-grams in the result.")
 @seed_option
 @output_options
 def analyse(
     key: Path, answers: tuple[Path, ...], aliases: Path | None, cut: float, top: int, seed: int, output: Output
 ) -> None:
-    """Read saved answers, files or folders of them, and say how often people found out.
+    """Evaluate saved answers, files or folders of them: how often people identified the subjects.
 
     \b
     Example:
@@ -196,27 +203,27 @@ def analyse(
 
 
 def show_people(result: Any) -> None:
-    """The table of a judged study on the terminal."""
+    """Print the results of a judged study."""
     show_results(result.results)
     click.echo()
     show_estimates(
         [
-            ("judgements a text", result.per_text),
-            ("texts found by any judge", result.found_by_any, "share"),
+            ("judgements per text", result.per_text),
+            ("texts identified by any judge", result.found_by_any, "share"),
             ("claim and truth agree", result.agreement, "share"),
             ("the same, kappa", result.chance_corrected),
-            ("claims that are true", result.trusted, "share"),
-            ("right by mere likeness", result.by_chance, "share"),
+            ("correct claims", result.trusted, "share"),
+            ("correct by similarity alone", result.by_chance, "share"),
             ("judges agree, alpha", result.alike),
         ],
         "agreement",
     )
     if result.unread:
-        print_note(f"{result.unread} texts have no judgement and are in no rate")
+        print_note(f"{result.unread} texts have no judgement and are excluded from the rates")
 
 
 def show_results(results: Any) -> None:
-    """The result table of an intruder on the terminal: groups and all texts; subjects are in the outputs."""
+    """Print the results of an intruder by group and for all texts; the outputs contain the subjects."""
     from allonym.cli.evaluate.options import break_number
     from allonym.report.numbers import format_cell, format_number
 
@@ -239,7 +246,7 @@ def show_results(results: Any) -> None:
 
 
 def read_aliases(path: Path | None) -> dict[str, list[str]]:
-    """True name to further names that count as it, from a CSV without a head.
+    """Read the further names of each true name from a CSV without a header.
 
     Raises:
         UsageError: the file cannot be read.
@@ -268,7 +275,7 @@ def _write_pages(folder: Path, sheets: Sheets, read: Iterable[Path], overwrite: 
         _write_private(path, study_page(sheets.task, sheets.study, i, items, **more))
     _write_private(folder / _KEY, sheets.to_key())
     print_note(f"{len(names)} pages in {folder / _PAGES}", label="written:")
-    print_note(f"{folder / _KEY} knows whom each text is about: do not give it away with the pages")
+    print_note(f"{folder / _KEY} lists whom each text is about: do not share it with the pages")
 
 
 def _list_answers(paths: tuple[Path, ...]) -> list[Path]:
@@ -278,7 +285,7 @@ def _list_answers(paths: tuple[Path, ...]) -> list[Path]:
             [p for p in sorted(path.iterdir()) if p.suffix.lower() in (".json", ".csv")] if path.is_dir() else [path]
         )
         if not files:
-            raise UsageError(f"{path}: holds no answers, files that end in .json or .csv")
+            raise UsageError(f"{path} contains no answers: files that end in .json or .csv")
         out += files
     return out
 
@@ -291,7 +298,7 @@ def _read_consent(path: Path | None) -> str:
 
 
 def _write_private(path: Path, text: str) -> None:
-    """The whole file or none; only its owner may read it."""
+    """Write a file atomically, readable only by its owner."""
     from allonym.files.output import PartFile
 
     part = PartFile(path)

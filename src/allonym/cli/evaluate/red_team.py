@@ -1,4 +1,4 @@
-"""``allonym evaluate red-team``: forms for people who try to identify somebody, and what they found (P2, 4.5)."""
+"""``allonym evaluate red-team``: forms for people who try to identify somebody, and their results (P2, 4.5)."""
 
 from __future__ import annotations
 
@@ -18,21 +18,23 @@ _KINDS = {".md": "md", ".jsonl": "jsonl", ".csv": "csv"}
 
 @click.group("red-team", short_help="Let people try to identify somebody (P2).")
 def red_team() -> None:
-    """A red team's sample, forms and summary."""
+    """Let a red team try to identify people: draw a sample, write forms, sum them up."""
 
 
-@red_team.command("sample", short_help="Draw conversations and write forms.")
+@red_team.command("sample", short_help="Draw a sample of conversations and write forms.")
 @click.argument("anonymised", type=click.Path(exists=True, path_type=Path))
 @click.option("-o", "--output", required=True, type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
-              help="The forms: .md, .jsonl or .csv.")  # fmt: skip
-@click.option("-n", "--size", type=click.IntRange(1), default=200, show_default=True, help="Conversations (P2: 200).")
+              help="File for the forms: .md, .jsonl or .csv.")  # fmt: skip
+@click.option(
+    "-n", "--size", type=click.IntRange(1), default=200, show_default=True, help="Number of conversations (P2: 200)."
+)
 @click.option("--by", default="", metavar="FIELD", help="Metadata field of the strata, such as context.")
-@click.option("--field", multiple=True, metavar="NAME", help="Column or dotted path that holds the text. Repeatable.")
+@click.option("--field", multiple=True, metavar="NAME", help="Column or dotted path of the text. Repeatable.")
 @format_option
 @click.option("--metadata", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
               help="Table with a row per conversation: a column id or file, and FIELD.")  # fmt: skip
 @seed_option
-@click.option("--overwrite", is_flag=True, help="Replace the output if it exists.")
+@click.option("--overwrite", is_flag=True, help="Replace an existing output.")
 def sample_command(
     anonymised: Path,
     output: Path,
@@ -44,10 +46,10 @@ def sample_command(
     seed: int,
     overwrite: bool,
 ) -> None:
-    """Draw conversations of ANONYMISED, of each stratum its share, and write a form for each.
+    """Draw a stratified sample of ANONYMISED conversations, and write a form for each.
 
-    Marks of what was missed are left out, as in P2. Give every reviewer a copy of the file, have the forms filled
-    in, then: allonym evaluate red-team summary FILE...
+    Marks of missed identifiers are left out, as in P2. Give every reviewer a copy of the file, have the forms filled
+    in, and run: allonym evaluate red-team summary FILE...
 
     \b
     Example:
@@ -67,7 +69,7 @@ def sample_command(
         counts = Counter(f.stratum for f in forms)
         print_table([by, "conversations"], [[name, f"{counts[name]:,}"] for name in sorted(counts)], right=(1,))
     if len(forms) < size:
-        print_note(f"there are {len(forms):,} conversations only, fewer than {size:,}; all are in the sample")
+        print_note(f"there are only {len(forms):,} conversations, fewer than {size:,}; all are in the sample")
     print_note(str(output), label="written:")
 
 
@@ -75,7 +77,7 @@ def sample_command(
 @click.argument("forms", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @output_options
 def summary_command(forms: tuple[Path, ...], output: Output) -> None:
-    """Sum up filled FORMS: fully anonymised, something left, somebody identified, with intervals.
+    """Sum up filled FORMS: shares fully anonymised, with something left, and with somebody identified.
 
     \b
     Example:
@@ -87,7 +89,7 @@ def summary_command(forms: tuple[Path, ...], output: Output) -> None:
 
     output.check(forms)
     if output.with_text:
-        raise click.UsageError("--with-text: a summary has no texts")
+        raise click.UsageError("--with-text is not available: a summary has no texts")
     if len({path.resolve() for path in forms}) < len(forms):
         raise UsageError("a file of forms is named twice; each counts once")
     findings = [

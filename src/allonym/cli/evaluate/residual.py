@@ -1,4 +1,4 @@
-"""``allonym evaluate residual``: what annotators still found in anonymised conversations, scored and summed up (P2)."""
+"""``allonym evaluate residual``: scores for identifiers that annotators marked as missed (P2)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ QUEUES = (".jsonl", ".csv")
 
 
 def scores_of(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, int]:
-    """``URL=1`` as a tag and its score."""
+    """Parse ``URL=1`` as a tag and its score."""
     out = {}
     for value in values:
         tag, _, number = value.partition("=")
@@ -34,22 +34,30 @@ def scores_of(ctx: click.Context, param: click.Parameter, values: tuple[str, ...
     return out
 
 
-@click.command(short_help="Score what annotators still found (P2).")
+@click.command(short_help="Score the identifiers that annotators marked as missed (P2).")
 @click.argument("annotated", type=click.Path(exists=True, path_type=Path))
-@click.option("--by", default="", metavar="FIELD", help="Metadata field whose values make the rows, such as context.")
-@click.option("--limit", type=click.FloatRange(0), default=5.0, show_default=True, help="Scores above are too high.")
-@click.option("--queue", type=_OUT, metavar="FILE", help="Conversations above the limit, worst first: .jsonl or .csv.")
+@click.option("--by", default="", metavar="FIELD", help="Metadata field for the rows of the table, such as context.")
+@click.option(
+    "--limit",
+    type=click.FloatRange(0),
+    default=5.0,
+    show_default=True,
+    help="Greatest acceptable score of a conversation.",
+)
+@click.option(
+    "--queue", type=_OUT, metavar="FILE", help="Write the conversations above the limit, worst first: .jsonl or .csv."
+)
 @click.option(
     "--email-partial", type=click.Choice(["text", "table"]), default="text", show_default=True,
-    help="A partly missed e-mail address scores 1 (P2's text and example) or 2 (half of its Table 6).",
+    help="Score of a partly missed e-mail address: 1 (text) or 2 (table: half of P2's Table 6).",
 )  # fmt: skip
 @click.option("--score", "scores", multiple=True, callback=scores_of, metavar="TAG=SCORE",
-              help="A score of your own, such as URL=1 or DATE_PARTIAL=0. Repeatable.")  # fmt: skip
+              help="Set the score of a tag, such as URL=1 or DATE_PARTIAL=0. Repeatable.")  # fmt: skip
 @click.option(
     "--proposals", type=click.Choice(["refuse", "count", "drop"]), default="refuse", show_default=True,
-    help="What becomes of marks that no person has confirmed; count gives an upper bound.",
+    help="Treatment of marks that no person has confirmed; count gives an upper bound.",
 )  # fmt: skip
-@click.option("--field", multiple=True, metavar="NAME", help="Column or dotted path that holds the text. Repeatable.")
+@click.option("--field", multiple=True, metavar="NAME", help="Column or dotted path of the text. Repeatable.")
 @format_option
 @click.option("--metadata", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
               help="Table with a row per conversation: a column id or file, and FIELD.")  # fmt: skip
@@ -69,10 +77,10 @@ def residual(
     seed: int,
     output: Output,
 ) -> None:
-    """Score what was missed in ANNOTATED, anonymised conversations with marks: P2's Table 4, its criterion, a queue.
+    """Score the missed identifiers marked in ANNOTATED conversations: P2's Table 4, its criterion, a review queue.
 
-    Marks stand in the text as (Green)[MISSED_PERSON_NAME_PARTIAL], or beside it in a list "marks"; see
-    `allonym evaluate second-reading`. Exit code 0 whether the criterion holds or not.
+    Marks are in the text, as (Green)[MISSED_PERSON_NAME_PARTIAL], or in a list "marks" beside it; see
+    `allonym evaluate second-reading`. The exit code is 0 whether the criterion holds or not.
 
     \b
     Examples:
@@ -110,14 +118,14 @@ def residual(
 
 
 def check_queue(queue: Path, read: Sequence[Path], output: Output) -> None:
-    """Raise where the queue cannot be written."""
+    """Raise if the queue cannot be written."""
     if queue.suffix.lower() not in QUEUES:
         raise UsageError(f"--queue must end in {' or '.join(QUEUES)}, got {queue.suffix or 'no ending'}")
     check_outputs([*output.paths, queue], read, output.overwrite)
 
 
 def queue_of(result: ResidualRisk, path: Path) -> str:
-    """The review queue as the file's ending says, without any text."""
+    """Return the review queue in the format of the file's suffix, without any text."""
     rows = []
     for conversation, group in result.queue:
         tags = ", ".join(f"{i.tag} ({i.score})" for i in conversation.items if i.score)
@@ -141,7 +149,7 @@ def queue_of(result: ResidualRisk, path: Path) -> str:
 
 
 def write_file(path: Path, text: str, *, private: bool = False) -> None:
-    """A file that is whole or absent; ``private``: for its owner alone."""
+    """Write a file atomically; ``private``: readable only by its owner."""
     from allonym.files.output import PartFile
 
     part = PartFile(path)
@@ -156,7 +164,7 @@ def write_file(path: Path, text: str, *, private: bool = False) -> None:
 
 
 def show_residual(result: ResidualRisk) -> None:
-    """Table 4 and what to make of it."""
+    """Print Table 4 and the criterion."""
     rows = [_format_cells(row) for row in (*result.groups, result.total)]
     limit = f"{result.limit:g}"
     head = [result.by or "", "count", "mean", "SD", "P95", "max", "mean+SD", f"< {limit}", f"share > {limit}"]
@@ -176,9 +184,7 @@ def show_residual(result: ResidualRisk) -> None:
     if result.other is not None:
         click.echo(f"With --email-partial {result.other[0]}, mean + SD is {result.other[1].value:.2f}.")
     if unconfirmed := sum(s.unconfirmed for s, _ in result.conversations):
-        print_note(
-            f"{unconfirmed:,} marks are proposals that no person has confirmed: an upper bound of what was proposed"
-        )
+        print_note(f"{unconfirmed:,} marks are proposals that no person has confirmed: the score is an upper bound")
 
 
 def _format_cells(row: Row) -> list[str]:

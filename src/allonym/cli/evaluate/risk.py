@@ -1,4 +1,4 @@
-"""``allonym evaluate risk``: how likely is it that each document is found out, and which should a person read?"""
+"""``allonym evaluate risk``: the risk of each document, and a queue for review."""
 
 from __future__ import annotations
 
@@ -30,22 +30,29 @@ from allonym.cli.terminal import print_note
 _OUT = click.Path(dir_okay=False, path_type=Path)
 
 
-@click.command(short_help="The risk of each document before release.")
+@click.command(short_help="Estimate the risk of each document before release.")
 @source_options
 @click.option(
-    "--subject", metavar="KEY", help="Metadata that says whom a text is about; without, texts are ranked only."
+    "--subject", metavar="KEY", help="Metadata field with the subject of each text; without it, texts are only ranked."
 )
 @group_option
 @background_option
 @features_option
-@click.option("--review-above", type=click.FloatRange(0, 1), metavar="P", help="Documents above this go to a person.")
-@click.option("--queue", type=_OUT, metavar="FILE", help="These documents, riskiest first: .jsonl or .csv.")
-@click.option("--confidence", is_flag=True, help="Let the intruder's confidence count beside what is left in a text.")
 @click.option(
-    "--population", type=click.FloatRange(1), metavar="N", help="Documents there are; by default 100 times as many."
+    "--review-above", type=click.FloatRange(0, 1), metavar="P", help="Documents with a greater risk go to review."
+)
+@click.option(
+    "--queue", type=_OUT, metavar="FILE", help="Write the documents for review, riskiest first: .jsonl or .csv."
+)
+@click.option("--confidence", is_flag=True, help="Include the intruder's confidence as a predictor.")
+@click.option(
+    "--population",
+    type=click.FloatRange(1),
+    metavar="N",
+    help="Size of the population; by default 100 times the corpus.",
 )
 @click.option("--calibration", type=click.Choice(["platt", "isotonic"]), default="platt", show_default=True,
-              help="How probabilities are set right; isotonic wants a thousand documents.")  # fmt: skip
+              help="Calibration of the probabilities; isotonic needs about a thousand documents.")  # fmt: skip
 @seed_option
 @output_options
 def risk(
@@ -62,10 +69,10 @@ def risk(
     seed: int,
     output: Output,
 ) -> None:
-    """Give each document the probability that the offline intruder finds whose it is, from what is left in it.
+    """Estimate for each document the probability that the offline intruder identifies its subject.
 
-    Probabilities are fitted to what `allonym evaluate intruder` finds, and come from models that have not seen the
-    document. Without --subject there are none, only an order.
+    Probabilities are fitted to the results of `allonym evaluate intruder`, by models that have not seen the document.
+    Without --subject, documents are only ranked.
 
     \b
     Examples:
@@ -76,10 +83,10 @@ def risk(
     from allonym.report.evaluate.document_risk import document_risk_section
 
     if queue is not None and review_above is None:
-        raise click.UsageError("--queue goes with --review-above")
+        raise click.UsageError("--queue requires --review-above")
     for name, value in (("--group", group), ("--background", background), ("--confidence", confidence)):
         if value and subject is None:
-            raise click.UsageError(f"{name} goes with --subject")
+            raise click.UsageError(f"{name} requires --subject")
     read = [*source.paths, *([background] if background else [])]
     output.check(read)
     if queue is not None:
@@ -106,25 +113,30 @@ def risk(
         places = result.review.places
         beside[queue] = _format_queue([{"id": pairs.ids[i], "risk": round(result.risks[i], 6)} for i in places], queue)
     output.write({"document_risk": data}, lambda: section_page("Document risk", [document_risk_section(data)]), beside)
-    rows = [("Brier score", result.brier), ("the rate for all", result.reference), ("AUC", result.auc)]
+    rows = [("Brier score", result.brier), ("one rate for all", result.reference), ("AUC", result.auc)]
     if result.review is not None:
         review = result.review
         shares = [
             (f"review (above {review.above:g})", review.share, "share"),
-            ("found, in review", review.caught, "share"),
-            ("not in review, found", review.left, "share"),
+            ("identified, in review", review.caught, "share"),
+            ("identified, not in review", review.left, "share"),
         ]
     else:
         shares = []
     show_estimates(
-        [("found by the intruder", result.rate, "share"), ("calibration error", result.error, "share"), *rows, *shares]  # type: ignore[list-item]
+        [
+            ("identified by the intruder", result.rate, "share"),
+            ("calibration error", result.error, "share"),
+            *rows,
+            *shares,
+        ]  # type: ignore[list-item]
     )
     if not result.calibrated:
         print_note(f"no probabilities: {result.reason}", label="warning:")
 
 
 def _format_queue(rows: list[dict[str, object]], path: Path) -> str:
-    """The queue as the file's ending says, without any text."""
+    """Return the queue in the format of the file's suffix, without any text."""
     out = io.StringIO(newline="")
     if path.suffix.lower() == ".csv":
         writer = csv.DictWriter(out, ("id", "risk"), lineterminator="\n")

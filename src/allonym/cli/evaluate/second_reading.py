@@ -1,4 +1,4 @@
-"""``allonym evaluate second-reading``: what anonymisation may have missed, for a person to confirm."""
+"""``allonym evaluate second-reading``: propose identifiers that anonymisation may have missed."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from allonym.cli.progress import show_stages
 from allonym.cli.terminal import print_note, print_table
 
 
-@click.command("second-reading", short_help="Propose what was missed, for a person to confirm.")
+@click.command("second-reading", short_help="Propose missed identifiers for a person to confirm.")
 @click.argument("anonymised", type=click.Path(exists=True, path_type=Path))
 @click.option("-o", "--output", required=True, type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
-              help="The conversations with proposed marks, as JSON Lines.")  # fmt: skip
+              help="File for the conversations with proposed marks, as JSON Lines.")  # fmt: skip
 @click.option("--original", type=click.Path(exists=True, path_type=Path), metavar="PATH",
-              help="The texts before: then only what stands in them is proposed. Needed where names became "
+              help="Original texts: only words that also occur there are proposed. Needed if names became "
               "pseudonyms.")  # fmt: skip
-@click.option("--notation", is_flag=True, help="Marks in the text, as (Green)[MISSED_PERSON_NAME_PARTIAL].")
+@click.option("--notation", is_flag=True, help="Write the marks in the text, as (Green)[MISSED_PERSON_NAME_PARTIAL].")
 @click.option("--point", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.02, show_default=True,
-              help="Least probability of the tagger; lower proposes more.")  # fmt: skip
-@click.option("--wide", is_flag=True, help="Look for occupations, origins, works, events and all other labels, too.")
-@click.option("-p", "--policy", metavar="NAME|FILE", help="Read with this policy and its detectors instead.")
+              help="Threshold of the tagger; a lower one proposes more.")  # fmt: skip
+@click.option("--wide", is_flag=True, help="Also detect occupations, origins, works, events and all other labels.")
+@click.option("-p", "--policy", metavar="NAME|FILE", help="Detect with this policy instead.")
 @click.option("--capitals/--no-capitals", default=True, show_default=True,
-              help="Propose what stands like a name in mid-sentence, too.")  # fmt: skip
-@click.option("--field", multiple=True, metavar="NAME", help="Column or dotted path that holds the text. Repeatable.")
-@click.option("--original-field", multiple=True, metavar="NAME", help="The same of --original.")
+              help="Also propose capitalised words in mid-sentence.")  # fmt: skip
+@click.option("--field", multiple=True, metavar="NAME", help="Column or dotted path of the text. Repeatable.")
+@click.option("--original-field", multiple=True, metavar="NAME", help="The same for --original.")
 @format_option
-@click.option("--overwrite", is_flag=True, help="Replace the output if it exists.")
-@click.option("--quiet", "-q", is_flag=True, help="No progress, no notes.")
+@click.option("--overwrite", is_flag=True, help="Replace an existing output.")
+@click.option("--quiet", "-q", is_flag=True, help="Show no progress and no notes.")
 def second_reading(
     anonymised: Path,
     output: Path,
@@ -48,10 +48,10 @@ def second_reading(
     overwrite: bool,
     quiet: bool,
 ) -> None:
-    """Read ANONYMISED a second time, with all detectors and a very low bar, and mark what may have been missed.
+    """Detect again in ANONYMISED, with all detectors and very low thresholds, and mark what may have been missed.
 
-    Many proposals are wrong: a person decides. In JSON Lines each mark says "confirmed": null; make it true or
-    false. With --notation, delete the marks that are wrong. Then: allonym evaluate residual FILE.
+    Many proposals are wrong, so a person decides. In JSON Lines, set "confirmed" of each mark from null to true or
+    false. With --notation, delete the wrong marks. Then run: allonym evaluate residual FILE.
 
     \b
     Examples:
@@ -64,7 +64,7 @@ def second_reading(
     from allonym.evaluate.second_reading import second_reading as read_again
 
     if original_field and original is None:
-        raise click.UsageError("--original-field goes with --original")
+        raise click.UsageError("--original-field requires --original")
     check_outputs([output], [anonymised, *([original] if original else [])], overwrite)
     pairs = read_pairs(anonymised, original or anonymised, field=field, anonymised_field=original_field or field,
                        format=format)  # fmt: skip
@@ -98,7 +98,7 @@ def second_reading(
         return
     print_note(str(output), label="written:")
     if original is None:
-        print_note("without --original, a pseudonym looks like somebody who was missed")
+        print_note("without --original, pseudonyms look like missed names")
 
 
 __all__ = ["second_reading"]

@@ -1,4 +1,4 @@
-"""``allonym evaluate all`` and ``compare``: every measure that the inputs allow, of one version or of several."""
+"""``allonym evaluate all`` and ``compare``: every measure that the inputs allow, for one version or several."""
 
 from __future__ import annotations
 
@@ -28,26 +28,28 @@ _PATH = click.Path(exists=True, path_type=Path)
 
 
 def study_options(command: Command) -> Command:
-    """What the measures look at beside the texts."""
+    """Add the options for the inputs of the measures beside the texts."""
     return with_options(
-        click.option("--gold", type=_PATH, metavar="PATH", help="The originals with spans that people marked."),
-        click.option("--labels", metavar="KEY", help="Metadata that a classifier learns, such as sentiment."),
-        click.option("--subject", metavar="KEY", help="Metadata that says whom a text is about."),
-        click.option("--group", metavar="KEY", help="Metadata whose values are told apart, such as fame."),
+        click.option("--gold", type=_PATH, metavar="PATH", help="The originals with gold spans."),
+        click.option("--labels", metavar="KEY", help="Metadata field for a classifier to predict, such as sentiment."),
+        click.option("--subject", metavar="KEY", help="Metadata field with the subject of each text."),
         click.option(
-            "--background", type=_PATH, metavar="PATH", help="Further texts with --subject, known to the intruder."
+            "--group", metavar="KEY", help="Metadata field whose values are reported separately, such as fame."
         ),
         click.option(
-            "--review-above", type=click.FloatRange(0, 1), metavar="P", help="Name texts with a risk above this."
+            "--background", type=_PATH, metavar="PATH", help="Further texts with --subject that the intruder knows."
         ),
-        click.option("--measure", multiple=True, metavar="NAME", help="Only this one. Repeatable."),
+        click.option(
+            "--review-above", type=click.FloatRange(0, 1), metavar="P", help="List texts with a greater risk."
+        ),
+        click.option("--measure", multiple=True, metavar="NAME", help="Only this measure. Repeatable."),
         seed_option,
-        click.option("--resume", is_flag=True, help="Go on where an interrupted run of the same command stopped."),
+        click.option("--resume", is_flag=True, help="Continue an interrupted run of the same command."),
         output_options,
     )(command)
 
 
-@click.command("all", short_help="Every measure that the inputs allow, in one report.")
+@click.command("all", short_help="Run every measure that the inputs allow, for one report.")
 @source_options
 @study_options
 def evaluate_all(
@@ -63,10 +65,10 @@ def evaluate_all(
     resume: bool,
     output: Output,
 ) -> None:
-    """Measure risk and utility of ANONYMISED against ORIGINAL: all that the inputs allow.
+    """Measure the risk and utility of ANONYMISED against ORIGINAL, as far as the inputs allow.
 
-    What cannot be measured is said with its reason. Documents go together by id, by relative path in folders, else by
-    their place. Finished measures are kept beside the first output until the run has ended: --resume goes on.
+    The report gives a reason for each measure left out. Documents are paired by id, by relative path in folders, or
+    else by order. Finished measures are kept beside the first output until the run ends, for --resume.
 
     \b
     Examples:
@@ -91,12 +93,12 @@ def evaluate_all(
         print_note(f"{row['title']}: {row['reason']}", label="skipped:")
 
 
-@click.command(short_help="Several anonymised versions of one corpus side by side.")
+@click.command(short_help="Compare several anonymised versions of one corpus.")
 @click.argument("original", type=_PATH)
 @click.argument("version", type=_PATH, nargs=-1)
 @with_options(*reading_options)
-@click.option("--human", multiple=True, metavar="NAME", help="A version that people made, by its name. Repeatable.")
-@click.option("--names", metavar="A,B,...", help="What the versions are called; by default their files or fields.")
+@click.option("--human", multiple=True, metavar="NAME", help="Name of a version made by people. Repeatable.")
+@click.option("--names", metavar="A,B,...", help="Names of the versions; by default those of the files or fields.")
 @study_options
 def compare(
     original: Path,
@@ -118,7 +120,7 @@ def compare(
     resume: bool,
     output: Output,
 ) -> None:
-    """Measure several anonymised versions of ORIGINAL and set them side by side, a human one among them.
+    """Compare several anonymised versions of ORIGINAL, including one made by people.
 
     Without VERSION, each --anonymised-field of ORIGINAL is a version.
 
@@ -151,14 +153,14 @@ def compare(
 
 
 def _name_versions(given: str | None, files: Sequence[str]) -> list[str]:
-    """What the versions are called, each name once."""
+    """Return the names of the versions, each name once."""
     names = list(files) if given is None else [name.strip() for name in given.split(",")]
     if len(names) != len(files):
         raise UsageError(f"--names: as many names as versions are required; got {len(names)} for {len(files)}")
     if len(set(names)) < len(names) or not all(names):
-        raise UsageError("the versions need different names: --names A,B,...")
+        raise UsageError("the versions must have different names: --names A,B,...")
     if len(names) < 2:
-        raise UsageError("two versions at least are required: VERSION twice, or --anonymised-field twice")
+        raise UsageError("at least two versions are required: VERSION twice, or --anonymised-field twice")
     return names
 
 
@@ -172,12 +174,12 @@ def _gather_settings(
     measure: Sequence[str],
     source: Source,
 ) -> dict[str, Any]:
-    """What the measures look at beside the texts, read."""
+    """Read the inputs of the measures beside the texts."""
     from allonym.evaluate.reading import read_pairs, value_of
     from allonym.train.records import read_records
 
     if background is not None and subject is None:
-        raise UsageError("--background goes with --subject")
+        raise UsageError("--background requires --subject")
     background_texts: list[tuple[str, str]] = []
     if background is not None and subject is not None:
         texts = read_pairs(background, background, field=source.field, format=source.format)
@@ -202,23 +204,23 @@ def _gather_settings(
 
 @contextmanager
 def _open_state(output: Output, read: Sequence[Path], *, resume: bool) -> Iterator[Path | None]:
-    """The folder of finished measures, hidden beside the first output; None where nothing is written.
+    """Yield the hidden folder of finished measures beside the first output, or None if nothing is written.
 
-    It goes when the run ends well, and stays when it does not.
+    The folder is deleted when the run succeeds.
     """
     from allonym.files.state import State
 
     output.check(read)
     if not output.paths:
         if resume:
-            raise UsageError("--resume goes with --json or --report: finished measures are kept beside them")
+            raise UsageError("--resume requires --json or --report: finished measures are kept beside them")
         yield None
         return
     target = output.paths[0].absolute()
     folder = target.with_name(f".{target.name}.allonym-evaluate")
     if folder.exists() and not resume:
         if not output.overwrite and any(folder.glob("*.json")):
-            raise UsageError(f"an unfinished run lies at {folder}: --resume goes on with it, --overwrite begins again")
+            raise UsageError(f"an unfinished run lies at {folder}: --resume continues it, --overwrite begins again")
         State(folder).clear()
     target.parent.mkdir(parents=True, exist_ok=True)
     state = State(folder)
@@ -228,11 +230,11 @@ def _open_state(output: Output, read: Sequence[Path], *, resume: bool) -> Iterat
         if not any(folder.glob("*.json")):
             state.clear()
             raise
-        print_note("interrupted; the same command with --resume goes on from here", label="error:")
+        print_note("interrupted; run the same command with --resume to continue", label="error:")
         raise click.exceptions.Exit(130) from None
     except BaseException:
         if any(folder.glob("*.json")):
-            print_note(f"what was measured is kept in {folder}: --resume goes on from there")
+            print_note(f"finished measures are kept in {folder}; --resume continues from there")
         else:
             state.clear()
         raise
@@ -240,7 +242,7 @@ def _open_state(output: Output, read: Sequence[Path], *, resume: bool) -> Iterat
 
 
 def _print_headlines(versions: Mapping[str, Mapping[str, Any]]) -> None:
-    """The headlines as a table, a column for each version."""
+    """Print the headlines as a table with a column per version."""
     from allonym.report.evaluate.verdict import choose_kind
     from allonym.report.numbers import format_cell
     from allonym.report.values import read_estimate

@@ -1,4 +1,4 @@
-"""``allonym evaluate syntheticity``: does a classifier tell that texts were pseudonymised?"""
+"""``allonym evaluate syntheticity``: can a classifier tell pseudonymised texts from originals?"""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from allonym.cli.evaluate.options import (
 from allonym.cli.terminal import print_heading, print_table
 
 
-@click.command(short_help="Does a classifier tell pseudonymised texts from originals?")
+@click.command(short_help="Measure whether a classifier tells pseudonymised texts from originals.")
 @source_options
-@click.option("--folds", type=click.IntRange(2), default=5, show_default=True, help="Parts that are judged in turn.")
+@click.option("--folds", type=click.IntRange(2), default=5, show_default=True, help="Folds of the cross-validation.")
 @seed_option
 @output_options
 def syntheticity(source: Source, folds: int, seed: int, output: Output) -> None:
-    """Learn to tell ANONYMISED texts from ORIGINAL ones, and say how well that works; lower is better.
+    """Measure how well a classifier tells ANONYMISED texts from ORIGINAL ones; lower is better.
 
-    Both versions of a text are judged by models that saw neither of them. Guessing reaches an accuracy of 50 %. What
-    gives the versions away is told by kind; --with-text shows the features themselves, which are words of the texts.
+    Both versions of a text are classified by models that saw neither of them. Guessing reaches an accuracy of 50 %.
+    Revealing features are listed by kind; --with-text shows the features themselves, which are words of the texts.
 
     \b
     Examples:
@@ -60,9 +60,9 @@ def syntheticity(source: Source, folds: int, seed: int, output: Output) -> None:
         "of “pseudonymised”",
     )
     if result.unchanged:
-        click.echo(f"{result.unchanged:,} of {len(pairs):,} texts have not changed and are left out")
+        click.echo(f"{result.unchanged:,} of {len(pairs):,} texts are unchanged and left out")
     if result.kinds:
-        print_heading("what gives it away")
+        print_heading("revealing features")
         kinds = sorted(result.kinds, key=lambda k: -k[1])
         print_table(["kind of feature", "share"], [[k, f"{100 * v:.0f} %"] for k, v in kinds], right=(1,))
     if output.with_text and result.signs:
