@@ -1,4 +1,4 @@
-"""Originals back into a text, also one that a person or a language model rewrote."""
+"""Restore originals in a text, even if a person or a language model has rewritten it."""
 
 from allonym.restore.bring import Found, Restored, Restorer, restore, restore_stream
 

@@ -1,4 +1,4 @@
-"""Bring originals back: with the plan, from a vault's scope, or from the encrypted mentions alone with the key."""
+"""Restore originals with a plan, with a vault's scope, or by decrypting mentions with a key."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ if TYPE_CHECKING:
     from allonym.vault import Vault
 
 _OUTER = " \n\r\t.,;:!?'’sS"
-_ORDINARY = "numbers and other ordinary words that are known as replacements were left"
+_ORDINARY = "numbers and ordinary words that are also replacements were left"
 _CONTEXT = 2048
-"""Characters of what is written already that a stream keeps to look at."""
+"""Characters of the output that a stream keeps as context."""
 _ARTICLE = "article@"
 _ARTICLE_LAST = re.compile(r"(?<![^\W_])[aA][nN]?[ \n\t\u00a0]\Z")
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One mention that was brought back.
+    """One restored mention.
 
     Attributes:
-        start, end: half-open, in the text that was returned.
-        rule: how it was known: ``exact``, or rules such as ``case``, ``spacing``, ``typo``, ``shortened``, joined by
-            ``+``.
+        start, end: half-open, in the returned text.
+        rule: how it was recognised: ``exact``, or rules such as ``case``, ``spacing``, ``typo``, ``shortened``, joined
+            by ``+``.
         label: of the entity.
     """
 
@@ -52,14 +52,14 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """A text with originals in it again.
+    """A text with its originals restored.
 
     Attributes:
         text: hidden from ``repr``.
-        restored: how many replacements were undone.
-        unknown: how many were seen, or are missing, and could not be undone.
-        notes: why not; hold no text of the document.
-        found: what was undone, in reading order.
+        restored: number of replacements restored.
+        unknown: number of replacements that are missing, or were recognised but could not be restored.
+        notes: the reasons, without text of the document.
+        found: the restored mentions, in reading order.
     """
 
     text: str = field(repr=False)
@@ -70,12 +70,12 @@ class Restored:
 
 
 class Restorer:
-    """What is known, indexed once for many texts.
+    """Restores many texts from replacements that are indexed once.
 
     Args:
-        known: what stands for what, such as ``vault.known(scope)``. Replacements that stand for several entities are
-            left; of several surfaces of one entity the fullest comes back.
-        key: secret that encrypted mentions, which are decrypted as well.
+        known: replacements with their originals, such as ``vault.known(scope)``. A replacement of several entities is
+            left; of several surfaces of one entity, the fullest is restored.
+        key: the secret with which mentions were encrypted; these are decrypted as well.
 
     Raises:
         UsageError: the key is too short.
@@ -83,17 +83,17 @@ class Restorer:
 
     def __init__(self, known: Iterable[Known], *, key: bytes | str | None = None) -> None:
         listed = list(known)
-        # Replacements before which the planner adapted an article: it is adapted back, where the text is there whole.
+        # The planner adapted the article before these replacements; it is adapted back if the text is complete.
         self._articles = frozenset(entry.replacement for entry in listed if entry.operator.startswith(_ARTICLE))
         self._index = Index(entry for entry in listed if not entry.operator.startswith(_ARTICLE))
         self._opener: Opener | None = None if key is None else make_opener(require_key(key, "encrypt"))
 
     @classmethod
     def from_vault(cls, vault: Vault, scope: str = "", *, key: bytes | str | None = None) -> Restorer:
-        """What a vault knows of a scope. What it restores is not written into the audit log.
+        """Restore from a vault's scope. These restores are not written to the audit log.
 
         Raises:
-            UsageError: the vault is none, or the key is too short.
+            UsageError: ``vault`` is not a vault, or the key is too short.
             RestoreError: the vault has no such scope.
             VaultError: the vault cannot be read.
         """
@@ -103,10 +103,10 @@ class Restorer:
     def from_plan(
         cls, plan: Plan, vault: Vault | None = None, scope: str = "", *, key: bytes | str | None = None
     ) -> Restorer:
-        """What a plan knows, for many texts that were made from its own, and what a vault knows of a scope beside it.
+        """Restore from a plan, in many texts derived from the plan's text, and optionally from a vault's scope.
 
         Raises:
-            RestoreError: the plan holds no originals, or the vault has no such scope.
+            RestoreError: the plan contains no originals, or the vault has no such scope.
             UsageError, VaultError: as :meth:`from_vault`.
         """
         return cls(_collect_entries(plan, vault, key, scope)[0], key=key)
@@ -115,7 +115,7 @@ class Restorer:
         return f"Restorer({len(self._index)} replacements)"
 
     def restore(self, text: str) -> Restored:
-        """``text`` with every replacement undone that is known without a guess; nothing else in it changes."""
+        """Restore every replacement in ``text`` that is recognised with certainty; nothing else changes."""
         matches = self._find_matches(text)
         result = self._apply_matches(text, [m for m in matches if m.sure])
         return replace(result, notes=(*result.notes, *self._note_ordinary_words(matches)))
@@ -144,13 +144,13 @@ class Restorer:
 
     @property
     def shared(self) -> int:
-        """How many replacements stand for several entities, so that they do not come back alone."""
+        """Number of replacements that stand for several entities, and so cannot be restored alone."""
         return sum(row.target() is None for row in self._index.rows)
 
     def _note_ordinary_words(
         self, matches: Iterable[Match], planned: Mapping[str, int] | None = None
     ) -> tuple[str, ...]:
-        """That matches were left which any text may hold and no plan knows; empty: none was."""
+        """Return a note if matches of ordinary words were left that no plan confirms, or nothing."""
         rows = self._index.rows
         for m in matches:
             if m.row >= 0 and not m.sure and rows[m.row].ordinary and rows[m.row].text not in (planned or ()):
@@ -158,14 +158,14 @@ class Restorer:
         return ()
 
     def stream(self, chunks: Iterable[str]) -> Iterator[str]:
-        """As :meth:`restore`, piece by piece: what comes out, joined, is what it makes of the pieces joined.
+        """Restore a text that arrives in chunks. The joined output is that of :meth:`restore` for the joined chunks.
 
-        Only an end is held back that may still be, or become, part of a replacement.
+        Only an end that may still be, or become, part of a replacement is held back.
         """
         return _feed_chunks(self.arriving(), chunks)
 
     def arriving(self) -> Arriving:
-        """As :meth:`stream`, for pieces that are handed over one by one."""
+        """Return a :class:`Arriving`, which is fed chunks one by one."""
         return Arriving(self._index, self._opener, self._articles)
 
     def _find_matches(self, text: str) -> list[Match]:
@@ -175,10 +175,10 @@ class Restorer:
 
 
 class Arriving:
-    """A text that arrives in pieces; made by :meth:`Restorer.arriving`.
+    """A text that arrives in chunks; see :meth:`Restorer.arriving`.
 
     Attributes:
-        restored, unknown: how many replacements were undone so far, and how many were seen and left.
+        restored, unknown: number of replacements restored so far, and of those recognised but left.
     """
 
     def __init__(self, index: Index, opener: Opener | None, articles: frozenset[str]) -> None:
@@ -191,7 +191,7 @@ class Arriving:
         self.unknown = 0
 
     def feed(self, piece: str) -> str:
-        """What is decided with the next piece, restored; empty where nothing is yet."""
+        """Take the next chunk, and return the restored text that it decides, which may be empty."""
         if not piece:
             return ""
         waiting = self._waiting + piece
@@ -206,7 +206,7 @@ class Arriving:
         return out
 
     def end(self) -> str:
-        """What was held back, restored: nothing follows."""
+        """Return the rest of the restored text; no chunk follows."""
         waiting, self._waiting = self._waiting, ""
         if not waiting:
             return ""
@@ -215,7 +215,7 @@ class Arriving:
         return out
 
     def _restore_part(self, text: str, *, final: bool) -> tuple[str, int]:
-        """What ``text``, which follows the context, becomes as far as it is decided, and how far that is."""
+        """Restore ``text``, which follows the context, as far as it is decided; return the result and that length."""
         scan = Scan(self._context + text, self._index, self._opener, final=final)
         begin = len(self._context)
         raw = scan.view.raw
@@ -236,7 +236,7 @@ class Arriving:
             position = match.end
         until = len(raw) if final else max(position, scan.held_from)
         if not final and self._articles and (ending := _ARTICLE_LAST.search(raw, max(position, until - 4), until)):
-            until = ending.start()  # what follows may want the other article
+            until = ending.start()  # the next word may need the other article
         pieces.append(raw[position:until])
         return "".join(pieces), until - begin
 
@@ -258,30 +258,30 @@ def restore(
     scope: str = "",
     actor: str = "",
 ) -> Restored:
-    """Undo what a plan did, what a vault's scope knows, or what a key encrypted, in one pass from left to right.
+    """Restore originals from a plan, a vault's scope or encrypted mentions, in one pass from left to right.
 
-    With the plan of exactly this text, the result is exactly the original. In a text that somebody has rewritten since,
-    each replacement is looked for: letter by letter first, then in other writings, each by a rule that ``found``
-    names. It comes back as it stood: shortened, in capital letters, with its ending, escaped. What stands for several
-    entities is left and counted as unknown, as are tags that are not known and what was removed, masked or generalised.
+    With the plan of exactly this text, the result is exactly the original. In a text that was rewritten since, each
+    replacement is searched for: first letter by letter, then in other forms, by rules that ``found`` names. The
+    original takes the form of the replacement: shortened, in capitals, inflected, escaped. These are left and counted
+    as unknown: replacements of several entities, unknown tags, and text that was removed, masked or generalised.
 
-    Where a plan's replacement stood for several surfaces of one entity ("Ms Connor", "Connor"), they come back in order
-    if all are still there, else the fullest, as it does from a vault.
+    If a plan's replacement stood for several surfaces of one entity ("Ms Connor", "Connor"), they are restored in
+    order if all are still there. Otherwise, and from a vault, the fullest surface is restored.
 
-    With the key, every encrypted mention is decrypted, one layer deep. One that does not fit the key, or was changed,
-    is left and counted as unknown.
+    With the key, every encrypted mention is decrypted, one layer deep. A mention that was encrypted with another key,
+    or was changed, is left and counted as unknown.
 
     Args:
         text: the anonymised text, rewritten or not.
-        plan: the plan that made it, with its originals.
-        vault: the vault that kept what was replaced; the restore is written into its audit log.
-        key: the secret that was given when the text was anonymised.
+        plan: the plan of the text, with its originals.
+        vault: the vault with the originals; the restore is written to its audit log.
+        key: the secret with which the text was anonymised.
         scope: the vault's scope.
-        actor: who does it, for the vault's audit log.
+        actor: name for the vault's audit log.
 
     Raises:
-        UsageError: neither a plan, a vault nor a key was given, the vault is none, or the key is too short.
-        RestoreError: the plan holds no originals and there is nothing else, or the vault has no such scope.
+        UsageError: there is no plan, vault or key, ``vault`` is not a vault, or the key is too short.
+        RestoreError: the plan contains no originals and there is nothing else, or the vault has no such scope.
         VaultError: the vault cannot be read.
     """
     entries, lost = _collect_entries(plan, vault, key, scope)
@@ -319,13 +319,13 @@ def restore_stream(
     scope: str = "",
     actor: str = "",
 ) -> Iterator[str]:
-    """As :func:`restore`, for a text that arrives in pieces, such as a language model's answer.
+    """Restore originals in a text that arrives in chunks, such as a language model's answer; see :func:`restore`.
 
-    Holds back only an end that may still be part of a replacement. Joined, the result is what :func:`restore` makes of
-    the whole text, but for what only the whole text tells: of several surfaces of one entity the fullest comes back.
+    Only an end that may still be part of a replacement is held back. The joined result is that of :func:`restore`,
+    except that of several surfaces of one entity the fullest is always restored.
 
     Raises:
-        As :func:`restore`, before the first piece is read.
+        As :func:`restore`, before the first chunk is read.
     """
     entries, _ = _collect_entries(plan, vault, key, scope)
     restorer = Restorer(entries, key=key)
@@ -350,11 +350,10 @@ def _log_restore(vault: Vault | None, scope: str, actor: str, restored: int, unk
 def _collect_entries(
     plan: Plan | None, vault: Vault | None, key: bytes | str | None, scope: str
 ) -> tuple[Sequence[Known], int]:
-    """What is known, and how many edits of the plan leave nothing to know."""
+    """Return the replacements to search for, and the number of edits that cannot be restored."""
     if plan is None and vault is None and key is None:
         raise UsageError(
-            "restore needs plan=... (what anonymize returned), vault=... (where it kept the originals) or key=... "
-            "(what it encrypted with)"
+            "restore needs plan=... (from anonymize), vault=... (with the originals) or key=... (of encrypted mentions)"
         )
     check_vault(vault, "known")
     if key is not None:
@@ -368,7 +367,7 @@ def _collect_entries(
             lost = sum(_is_lost(e) for e in plan.edits)
         elif vault is None and key is None:
             raise RestoreError(
-                "this plan holds no originals (it was written without them) and so cannot restore; "
+                "this plan holds no originals, so it cannot restore; "
                 "save it with originals=True, or encrypt and restore with the key"
             )
     if vault is not None:
@@ -389,14 +388,14 @@ def _check_scope(vault: Vault, scope: str) -> None:
 
 
 def _is_lost(edit: Edit) -> bool:
-    """Whether an edit's replacement may stand for anything, so that a rewritten text does not tell the original."""
+    """Tell whether an edit is irreversible, so that a rewritten text does not determine the original."""
     return not edit.operator.startswith(_ARTICLE) and (
         traits_named(edit.operator).lossy or not edit.replacement.strip()
     )
 
 
 def _list_plan_entries(plan: Plan) -> list[tuple[int, Known]]:
-    """The plan's replacements that can be looked for."""
+    """Return the plan's replacements that can be searched for, with the indexes of their edits."""
     out = []
     for i, e in enumerate(plan.edits):
         if e.operator.startswith(_ARTICLE) or _is_lost(e) or e.original is None:
@@ -408,7 +407,7 @@ def _list_plan_entries(plan: Plan) -> list[tuple[int, Known]]:
 
 
 def _strip_surroundings(replacement: str, original: str) -> tuple[str, str]:
-    """Both without the possessive, space or full stop that the plan kept around the replacement."""
+    """Strip from both the possessive, space or full stop that the plan kept around the replacement."""
     a = 0
     most = min(len(replacement), len(original)) - 1
     while a < most and replacement[a] == original[a] and original[a].isspace():
@@ -422,7 +421,7 @@ def _strip_surroundings(replacement: str, original: str) -> tuple[str, str]:
         if tail.strip(" \n\r\t.,;:!?") in ("", "'s", "’s", "'S", "’S", "'", "’"):
             token = replacement[a : len(replacement) - end]
             return token.lstrip(" ") or token, original[a : len(original) - end]
-    # A space that was put between two words belongs to neither.
+    # A space inserted between two words belongs to neither of them.
     return replacement[a:].strip(" ") or replacement[a:], original[a:]
 
 
@@ -434,7 +433,7 @@ def _describe_inverted(original: str, plan: Plan) -> Restored:
 def _match_plan(
     matches: list[Match], index: Index, expected: Sequence[tuple[int, Known]]
 ) -> tuple[list[Match], int, list[str]]:
-    """What the whole text tells beyond its places: surfaces in order, slips that are none, and what is missing."""
+    """Use the counts of the whole text: restore surfaces in order, drop surplus matches, note missing replacements."""
     notes: list[str] = []
     expected_counts = Counter(entry.replacement for _, entry in expected)
     there = {m.row for m in matches}
@@ -448,7 +447,7 @@ def _match_plan(
         if i not in matched_rows:
             missing += 1
             if row.ordinary and i in there:
-                notes.append(f"a number or word for {row.label} stands there more or less often than it was put there")
+                notes.append(f"a number or word for {row.label} occurs more or less often than the plan put it there")
             else:
                 notes.append(f"a replacement for {row.label} is no longer in the text")
         elif (
@@ -457,7 +456,7 @@ def _match_plan(
             and whole_counts[i]
             and whole_counts[i] != len(row.originals)
         ):
-            notes.append(f"one {row.label} came back under its fullest name throughout")
+            notes.append(f"one {row.label} was restored as its fullest name throughout")
     used = Counter[int]()
     out = []
     for m in matches:
@@ -471,7 +470,7 @@ def _match_plan(
 
 
 def _drop_surplus(matches: list[Match], index: Index, expected_counts: Mapping[str, int]) -> list[Match]:
-    """The matches without those of which there are more than the plan made; what only their number tells is in it."""
+    """Drop doubtful matches of a replacement that are more than the plan made; the others become sure."""
 
     def is_doubtful(m: Match) -> bool:
         expected = m.row >= 0 and index.rows[m.row].rare and index.rows[m.row].text in expected_counts
@@ -497,7 +496,10 @@ def _format_output(match: Match, raw: str) -> str:
 
 
 def _adapt_article(text: str, low: int, start: int, end: int, out: str) -> str:
-    """What stands before a mention, its English article as what comes back wants it if it was as the mention wanted."""
+    """Return the text before a mention, with its English article adapted to the original.
+
+    The article is adapted only if it agrees with the replacement.
+    """
     place = article(text, start, low)
     if place is not None:
         a, b = place
@@ -509,7 +511,7 @@ def _adapt_article(text: str, low: int, start: int, end: int, out: str) -> str:
 
 
 def _list_articles(plan: Plan) -> Iterator[Known]:
-    """The replacements before which a plan adapted an article."""
+    """Return the replacements before which a plan adapted an article."""
     for edit, following in pairwise(plan.edits):
         if edit.operator.startswith(_ARTICLE) and following.original is not None:
             token, _ = _strip_surroundings(following.replacement, following.original)

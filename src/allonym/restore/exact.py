@@ -1,4 +1,4 @@
-"""Replacements that stand letter by letter, found without weighing anything."""
+"""Fast paths for replacements that occur letter by letter."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def match_exactly(scan: Scan, i: int, covered_until: int) -> Match | None:
-    """A replacement that stands here letter by letter, where nothing longer can."""
+    """Match a replacement letter by letter at word ``i``, if no longer one is possible there."""
     index, lows = scan.index, scan.lows
     for length in index.heads.get(lows[i], ()):
         last = i + length
@@ -29,7 +29,7 @@ def match_exactly(scan: Scan, i: int, covered_until: int) -> Match | None:
         forms = index.full.get(tuple(lows[i:last]))
         if forms is None:
             if length > 1 and index.read_word(scan.words[i + 1]):
-                return None  # perhaps in another writing
+                return None  # perhaps in another form
             continue
         form = forms[0]
         start, end = scan.starts[i] - len(form.head), scan.ends[last - 1] + len(form.tail)
@@ -68,7 +68,7 @@ def match_exactly(scan: Scan, i: int, covered_until: int) -> Match | None:
 
 
 def match_single_word(scan: Scan, i: int, covered_until: int) -> Match | None:
-    """One word of a name, letter by letter, where nothing longer and nothing else can stand."""
+    """Match one word of a name letter by letter, if nothing longer and nothing else is possible there."""
     index, word, key = scan.index, scan.words[i], scan.lows[i]
     if len(key) < 3 or key in index.heads or not word.isalpha() or not word.istitle() or key in common_words():
         return None
@@ -90,13 +90,13 @@ def match_single_word(scan: Scan, i: int, covered_until: int) -> Match | None:
 
 
 def is_pair_start(scan: Scan, i: int) -> bool:
-    """Whether a word and the next can be the first two of a replacement of more words."""
+    """Tell whether this word and the next may be the first two of a longer replacement."""
     first, pairs = scan.lows[i], scan.index.pairs
     return i in scan.joined or any((first, r.key) in pairs for r in scan.index.read_word(scan.words[i + 1]))
 
 
 def has_ended(scan: Scan, form: Form, end: int) -> bool:
-    """Whether what has arrived after a replacement already tells that it ends there."""
+    """Tell whether the text so far proves that a replacement ends at ``end``."""
     text = scan.text
     if end + 8 <= len(text):
         return True
@@ -107,7 +107,7 @@ def has_ended(scan: Scan, form: Form, end: int) -> bool:
 
 
 def find_literals(scan: Scan) -> Iterator[Match]:
-    """Replacements without words, or in scripts without spaces, where they stand letter by letter."""
+    """Yield replacements without words, or in scripts without spaces, that occur letter by letter."""
     index, text, view = scan.index, scan.text, scan.view
     first = re.compile("[" + "".join(re.escape(c) for c in index.literal) + "]")
     longest = max(len(f.text) for listed in index.literal.values() for f in listed)

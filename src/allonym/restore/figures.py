@@ -1,4 +1,4 @@
-"""Numbers, codes and dates in another format than their own."""
+"""Find numbers, codes and dates that were reformatted."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def may_begin_code(scan: Scan, word: str) -> bool:
 
 
 def code_ahead(scan: Scan, i: int) -> bool:
-    """Whether the first six letters and digits from a word on can be those of a code."""
+    """Tell whether the first six letters and digits from word ``i`` on may begin a code."""
     word = scan.words[i]
     if word.startswith("00") or scan.text[scan.starts[i] - 1 : scan.starts[i]] == "+":
         return True
@@ -41,7 +41,7 @@ def code_ahead(scan: Scan, i: int) -> bool:
 
 
 def find_codes(scan: Scan, i: int) -> Iterator[Hit]:
-    """Numbers and codes in other groups than their own."""
+    """Yield numbers and codes whose digits are grouped differently."""
     index, text = scan.index, scan.text
     code = ""
     foreign = bool(index.nationals) and (
@@ -84,7 +84,7 @@ def find_codes(scan: Scan, i: int) -> Iterator[Hit]:
 
 
 def find_phone_numbers(scan: Scan, start: int, code: str) -> list[Form] | None:
-    """Telephone numbers that these digits are with or without calling code."""
+    """Return the telephone numbers that these digits may be, with or without a calling code."""
     if not code.isdigit():
         return None
     sign = "+" if scan.text[start - 1 : start] == "+" else ""
@@ -92,7 +92,7 @@ def find_phone_numbers(scan: Scan, start: int, code: str) -> list[Form] | None:
 
 
 def regroup_digits(surface: str, form: Form, short: bool) -> str | None:
-    """The original's letters and digits in the groups that were seen; the original where it has more or fewer."""
+    """Write the original in the groups of ``surface``, or unchanged if the numbers of digits differ."""
     target = form.target
     assert target is not None
     if short:
@@ -107,7 +107,7 @@ def regroup_digits(surface: str, form: Form, short: bool) -> str | None:
 
 
 def find_dates(scan: Scan, i: int) -> Iterator[Hit]:
-    """The same date in another format."""
+    """Yield dates in another format."""
     word = scan.words[i]
     if not may_begin_date(word):
         return
@@ -135,7 +135,7 @@ def find_dates(scan: Scan, i: int) -> Iterator[Hit]:
 
 
 def find_same_dates(scan: Scan, surface: str) -> list[tuple[Form, str | None]]:
-    """Replacements that are the date that was seen, each with its original written as that date is."""
+    """Return the replacements with the date of ``surface``, and their originals in its format."""
     out: list[tuple[Form, str | None]] = []
     tried: set[tuple[int | None, int | None, int | None]] = set()
     for order in ("mdy", "dmy"):

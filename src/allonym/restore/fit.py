@@ -1,4 +1,4 @@
-"""How an original is written where its replacement stood in another form: case, endings, digits, dates."""
+"""Adapt originals to the form in which their replacements occur: case, endings, digits, dates."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _CALLING = frozenset(
 
 
 def letter_case(text: str) -> str:
-    """``upper``, ``lower``, ``title`` (each word), ``first`` (only the first word) or empty: anything else."""
+    """Return ``upper``, ``lower``, ``title`` (each word), ``first`` (only the first word), or nothing otherwise."""
     if text.islower():
         return "lower"
     if text.isupper():
@@ -35,7 +35,7 @@ def letter_case(text: str) -> str:
 
 
 def match_case(original: str, pattern: str, surface: str) -> str:
-    """``original`` in the letters, capital or small, in which ``pattern`` is seen."""
+    """Return ``original`` in the letter case that ``surface`` gives to ``pattern``."""
     was, now = letter_case(pattern), letter_case(surface)
     if was == now or not now or surface == pattern:
         return original
@@ -55,10 +55,10 @@ def match_case(original: str, pattern: str, surface: str) -> str:
 
 
 def add_endings(original: str, keys: int, endings: Sequence[Ending | None]) -> str:
-    """``original`` with its words inflected as those of its replacement are, which has ``keys`` words."""
+    """Return ``original`` with the endings of its replacement, which has ``keys`` words."""
     split = split_words_and_gaps(original)
     count = len(split) // 2
-    if count != keys:  # the last word speaks for all
+    if count != keys:  # the last word decides
         endings = [*[None] * (count - 1), next((e for e in reversed(endings) if e is not None), None)][:count]
     for index, ending in enumerate(endings):
         if ending is not None:
@@ -67,12 +67,12 @@ def add_endings(original: str, keys: int, endings: Sequence[Ending | None]) -> s
 
 
 def digits_of(text: str) -> str:
-    """The letters and digits of a number or code, capital."""
+    """Return the letters and digits of a number or code, in capitals."""
     return "".join([c for c in text if c.isalnum()]).upper()
 
 
 def fill_digits(surface: str, original: str, count: int) -> str | None:
-    """``surface`` with its last ``count`` letters and digits replaced by the original's; None where there are fewer."""
+    """Replace the last ``count`` letters and digits of ``surface`` by the original's; None if there are fewer."""
     signs = [c for c in original if c.isalnum()]
     if len(signs) < count:
         return None
@@ -84,7 +84,7 @@ def fill_digits(surface: str, original: str, count: int) -> str | None:
 
 
 def strip_calling_code(number: str) -> str:
-    """The digits of a telephone number without calling code (after ``+`` or ``00``) and trunk zero."""
+    """Return the digits of a telephone number without calling code (after ``+`` or ``00``) and trunk zero."""
     digits = digits_of(number)
     if number.lstrip().startswith("+") or digits.startswith("00"):
         digits = digits.removeprefix("00")
@@ -96,7 +96,7 @@ def strip_calling_code(number: str) -> str:
 
 
 def read_date_key(text: str) -> tuple[int | None, int | None, int | None] | None:
-    """Year, month and day of a date that can be moved; None where it is none."""
+    """Return year, month and day of a date that can be shifted, or None."""
     read_date_found = read_date(text)
     return (
         None
@@ -106,7 +106,7 @@ def read_date_key(text: str) -> tuple[int | None, int | None, int | None] | None
 
 
 def format_like(read_surface: ReadDate, original: str) -> str | None:
-    """The original's date written as the date that was seen; None where they tell different things."""
+    """Write the original's date in the format of another; None if they have different parts."""
     goal = read_date(original)
     if goal is None or goal.month is None or read_surface.month is None:
         return None
@@ -128,6 +128,6 @@ def format_like(read_surface: ReadDate, original: str) -> str | None:
 
 
 def _swap_day_and_month(read_surface: ReadDate, out: str, goal: ReadDate) -> str | None:
-    """``out`` where it reads right with day before month."""
+    """Return ``out`` if it reads as the date ``goal`` with the day first, else None."""
     check = read_date(out, "dmy")
     return out if check and (check.year, check.month, check.day) == (goal.year, goal.month, goal.day) else None

@@ -1,7 +1,7 @@
-"""What may stand for an original: the replacement itself, and the shorter ways in which people write it.
+"""Forms of a replacement: the replacement itself, and the shorter ways in which people write it.
 
-A shortened form comes with the like part of the original: ``Tyler`` is to ``Emma Tyler`` what ``Connor`` is to ``Sarah
-Connor``. Forms are made only for replacements of which the text shows a word.
+A shortened form comes with the corresponding part of the original: ``Tyler`` is to ``Emma Tyler`` what ``Connor`` is to
+``Sarah Connor``. Forms are derived only for replacements with a word in the text.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\u
 OPENING, CLOSING = "[({<⟦⟨«‹【「『", "])}>⟧⟩»›】」』"
 
 AND = ("and", "und", "i", "et", "y")
-"""What ``&`` is written as."""
+"""Words for ``&``."""
 
 TAG, PERSON, ORGANIZATION, LOCATION = "tag", "person", "organization", "location"
 DATE, CODE, ADDRESS, PLAIN = "date", "code", "address", "plain"
 
 
 def split_words_and_gaps(text: str) -> list[str]:
-    """Gap, word, gap, word, ..., gap."""
+    """Split a text into gap, word, gap, word, ..., gap."""
     if text.isascii() or _COMBINING.search(text) is None:
         return SPLIT.split(text)
     return _MARKED.split(text)
@@ -45,17 +45,17 @@ class Form:
     """One way to write one replacement.
 
     Attributes:
-        text: how it is written.
-        target: what belongs there; None where several entities share the replacement.
+        text: the form.
+        target: the original in this form; None if several entities share the replacement.
         label: of the entity.
-        kind: what sort of thing it is, which decides what may differ.
-        rule: how it comes from the replacement; empty where it is the replacement itself.
+        kind: the kind of replacement, which decides how its surface may differ.
+        rule: how it is derived; empty for the replacement itself.
         row: number of the replacement.
         words: its words as written.
         keys: its words folded.
-        gaps: what stands between the words.
-        head, tail: what stands before the first and after the last word.
-        ordinary: whether it is a number or word that any text may hold, so that it tells nothing alone.
+        gaps: the text between the words.
+        head, tail: the text before the first and after the last word.
+        ordinary: whether it is a number or word that any text may contain, so that it proves nothing alone.
     """
 
     __slots__ = ("gaps", "head", "keys", "kind", "label", "ordinary", "row", "rule", "tail", "target", "text", "words")
@@ -85,12 +85,12 @@ class Form:
 
 @lru_cache(maxsize=1024)
 def root_label(label: str) -> str:
-    """The label at the root of one."""
+    """Return the top label of the taxonomy above ``label``."""
     return TAXONOMY.lineage(label)[-1]
 
 
 def kind_of(replacement: str, original: str, label: str, operator: str) -> str:
-    """What sort of thing a replacement is."""
+    """Return the kind of a replacement."""
     declared = traits_named(operator)
     is_tag = declared.writes_placeholders and not declared.lossy
     if is_tag or (replacement[:1] in OPENING and replacement[-1:] in CLOSING and replacement):
@@ -118,15 +118,15 @@ def kind_of(replacement: str, original: str, label: str, operator: str) -> str:
 
 
 def is_unspaced(text: str) -> bool:
-    """Whether a text is in a script that puts no space between words."""
+    """Tell whether a text is in a script without spaces between words."""
     return not text.isascii() and _UNSPACED.search(text) is not None
 
 
 def derive_forms(form: Form, target: str, *, rare: bool = True) -> Iterator[Form]:
-    """The shorter forms of a replacement, each with the like part of its original.
+    """Return the shorter forms of a replacement, each with the corresponding part of its original.
 
     Args:
-        rare: also initials and names with the family name first.
+        rare: include initials and names with the family name first.
     """
     if form.kind == PERSON:
         if not rare and len(form.words) == 2 and form.gaps == [" "] and not form.head and not form.tail:
@@ -158,7 +158,7 @@ Pairs = Iterator[tuple[str, str, str]]
 
 
 def _split_person(text: str) -> tuple[list[str], list[str]]:
-    """Given names and family name as written, without titles and generation marks."""
+    """Return given names and family name as written, without titles and generation marks."""
     split = text.split()
     if len(split) == 2 and text.isascii() and split[0].isalpha() and split[1].isalpha():
         form, _ = person(text.lower())
@@ -215,7 +215,7 @@ def _pair_person_forms(text: str, original: str, rare: bool) -> Pairs:
 
 
 def _strip_titles(text: str) -> list[str]:
-    """The words of a name after its titles."""
+    """Return the words of a name after its titles."""
     words = text.split()
     while len(words) > 2 and person(plain(" ".join(words[:2])))[0] == (plain(words[1]).strip("."),):
         del words[0]
@@ -223,12 +223,12 @@ def _strip_titles(text: str) -> list[str]:
 
 
 def _but_last(words: Sequence[str], which: Callable[[str], bool]) -> str:
-    """All words but the last by their first letters, where these are as asked for."""
+    """Abbreviate all words but the last to initials, if ``which`` accepts their first letters."""
     return " ".join([*(f"{w[0]}." if which(w[0]) else w for w in words[:-1]), words[-1]])
 
 
 def core_words(text: str) -> list[str]:
-    """The words of an organisation's name without its legal form and a leading article, as written."""
+    """Return the words of an organisation's name as written, without its legal form and a leading article."""
     name_words = organization(plain(text)).split()
     words = text.replace(",", " ").split()
     start = 1 if len(words) > 1 and words[0].lower() == "the" and name_words[:1] != ["the"] else 0
@@ -270,7 +270,7 @@ def _is_distinctive(words: Sequence[str]) -> bool:
 
 
 def make_acronym(words: Sequence[str]) -> str:
-    """The capital letters that a name's words begin with."""
+    """Return the capital initials of a name's words."""
     return "".join(w[0] for w in words if w[0].isupper())
 
 

@@ -1,4 +1,4 @@
-"""What may stand between, before and after the words of a replacement when somebody rewrote it."""
+"""Rules for the characters between, before and after the words of a rewritten replacement."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TIDY = str.maketrans(
 )
 _LOSABLE = frozenset(".,'\"&()-/")
 _QUOTE_MARKS = re.compile(r"\r?\n[ \t]*(?:[>|#][ \t]?){1,4}")
-"""What mail programs and lists put at the beginning of a line."""
+"""Prefixes that mail programs and lists put at the beginning of a line."""
 
 _APOSTROPHES = ("'", "’", "ʼ")
 _ELIDED = frozenset("l d j m t s n c qu dell all un".split())
@@ -25,7 +25,7 @@ _MATE = dict(zip(OPENING, CLOSING, strict=True))
 _MATES = {closer: opener for opener, closer in _MATE.items()}
 _QUOTES = frozenset("\"'“”„‟‘’‚‛«»‹›`´")
 LOOK_ROUND = 80
-"""Characters in which the other end of a bracket is looked for."""
+"""Greatest distance between the brackets of a pair, in characters."""
 
 
 @lru_cache(maxsize=8192)
@@ -64,11 +64,11 @@ def compare_gaps(pattern: str, surface: str, kind: str) -> str | None:
 
 
 class Reach(NamedTuple):
-    """How far a tag reaches around its words.
+    """The span of a tag around its words.
 
     Attributes:
         start, end: the tag.
-        rule: how it differs from the tag that is known; empty: not.
+        rule: how it differs from the known tag; empty if it does not.
     """
 
     start: int
@@ -77,14 +77,14 @@ class Reach(NamedTuple):
 
 
 def tag_reach(form: Form, text: str, start: int, end: int, infix: str) -> Reach | None:
-    """How far a tag reaches around its words at ``start`` to ``end``; None where it is no tag.
+    """Return the span of a tag whose words are at ``start`` to ``end``; None if they are not a tag.
 
-    Signs around a whole tag are never its own: not a second pair of brackets (``[[PERSON_1]]``), not round ones around
-    a tag that lost its brackets, not marks between brackets and words. They may be the text's (``[Doctor] What?``),
-    and nobody can tell.
+    Signs around a complete tag are never part of it: not a second pair of brackets (``[[PERSON_1]]``), not round
+    brackets around a tag that lost its own, not marks between brackets and words. They may belong to the text
+    (``[Doctor] What?``).
 
     Args:
-        infix: what stands before the last of its words.
+        infix: the gap before the last of its words.
     """
     head, tail = form.head, form.tail
     if text.startswith(tail, end) and text.endswith(head, 0, start) and start >= len(head):
@@ -122,7 +122,7 @@ def tag_reach(form: Form, text: str, start: int, end: int, infix: str) -> Reach 
         and closer in tail
         and closer != ")"
         and not _is_bracket_open(text, start, closer)
-        and "\n" not in text[end:after]  # else it is the mark of a quoted line
+        and "\n" not in text[end:after]  # otherwise it marks a quoted line
     ):
         return Reach(start, after + 1, "brackets") if _is_separate(form, text, start, after + 1) else None
     a, b = start, _skip_quotes(text, end, tail, infix)
@@ -132,7 +132,7 @@ def tag_reach(form: Form, text: str, start: int, end: int, infix: str) -> Reach 
 
 
 def _skip_quotes(text: str, end: int, tail: str, infix: str) -> int:
-    """``end``, or past the quotation marks that the tag has before its closing bracket, as many as stand before."""
+    """Return the offset after the tag's closing quotation marks, at most as many as in ``infix``."""
     most = sum(c in _QUOTES for c in infix) if tail[:1] in _QUOTES and tail else 0
     while most and end < len(text) and text[end] in _QUOTES:
         end, most = end + 1, most - 1
@@ -140,7 +140,7 @@ def _skip_quotes(text: str, end: int, tail: str, infix: str) -> int:
 
 
 def _find_outer_sign(text: str, place: int, step: int) -> int:
-    """Where the next sign stands beyond spaces and quotation marks, at most three of them."""
+    """Return the offset of the next sign beyond at most three spaces and quotation marks."""
     position = place if step > 0 else place - 1
     for _ in range(3):
         if 0 <= position < len(text) and (text[position] in " \u00a0\n" or text[position] in _QUOTES):
@@ -149,7 +149,7 @@ def _find_outer_sign(text: str, place: int, step: int) -> int:
 
 
 def is_undecided(form: Form, text: str, start: int, end: int) -> bool:
-    """Whether a bracket before a tag may still be closed beyond the end of the text."""
+    """Tell whether a bracket before a tag may still be closed after the end of the text."""
     place = _find_outer_sign(text, start, -1)
     opener = text[place : place + 1]
     if opener not in _MATE or opener not in form.head or end + LOOK_ROUND <= len(text):
@@ -158,7 +158,7 @@ def is_undecided(form: Form, text: str, start: int, end: int) -> bool:
 
 
 def _open_end(text: str, end: int, opener: str) -> bool:
-    """Whether the bracket before a tag is closed nowhere near, so that it is the tag's own."""
+    """Tell whether the bracket before a tag is not closed nearby, so that it is part of the tag."""
     closer = _MATE[opener]
     ahead = text[end : end + LOOK_ROUND]
     place = ahead.find(closer)
@@ -166,7 +166,7 @@ def _open_end(text: str, end: int, opener: str) -> bool:
 
 
 def _is_bracket_open(text: str, start: int, closer: str) -> bool:
-    """Whether the bracket after a tag was opened before it, so that it is not the tag's own."""
+    """Tell whether the bracket after a tag was opened before it, so that it is not part of the tag."""
     opener = _MATES[closer]
     behind = text[max(0, start - LOOK_ROUND) : start]
     place = behind.rfind(opener)
@@ -174,7 +174,7 @@ def _is_bracket_open(text: str, start: int, closer: str) -> bool:
 
 
 def _is_separate(form: Form, text: str, start: int, end: int) -> bool:
-    """Whether no letter, digit or like sign goes on where a tag without brackets begins and ends."""
+    """Tell whether a tag without brackets is not part of a longer word or number."""
     first, last = text[start], text[end - 1]
     before, after = text[start - 1 : start], text[end : end + 1]
     if first.isalnum():
@@ -198,7 +198,7 @@ def _is_separate(form: Form, text: str, start: int, end: int) -> bool:
 
 
 def _is_like_tag(form: Form, surface: str, infix: str) -> bool:
-    """Whether words without brackets are a tag and not prose, such as ``person 1``."""
+    """Tell whether words without brackets are a tag, and not prose such as ``person 1``."""
     last = form.keys[-1]
     if len(last) >= 6 and not last.isalpha():
         return True
@@ -208,16 +208,16 @@ def _is_like_tag(form: Form, surface: str, infix: str) -> bool:
         return surface == "".join(form.words) or not form.head
     if "\n" in infix:
         return False
-    if len(form.keys[0]) > 3 and surface[:1].isupper():  # "Person 1": the planner keeps clear of those in the source
+    if len(form.keys[0]) > 3 and surface[:1].isupper():  # "Person 1": the planner avoids tags that occur in the source
         return True
     return all(w in surface for w in form.words) and any(len(w) > 1 and w.isupper() for w in form.words)
 
 
 def name_apart(text: str, start: int, end: int, plainly: bool) -> bool:
-    """Whether a name stands for itself and is no part of a longer word, address or identifier.
+    """Tell whether a name is not part of a longer word, address or identifier.
 
     Args:
-        plainly: it is the very replacement, letter by letter.
+        plainly: whether it is the replacement itself, letter by letter.
     """
     before, after = text[start - 1 : start] if start else "", text[end : end + 1]
     if before == "_" and (text[max(0, start - 8) : start].rstrip("_")[-1:] or " ").isalnum():
@@ -252,7 +252,7 @@ def name_apart(text: str, start: int, end: int, plainly: bool) -> bool:
 
 
 def address_apart(text: str, start: int, end: int) -> bool:
-    """Whether an e-mail or web address is no part of a longer one."""
+    """Tell whether an e-mail or web address is not part of a longer one."""
     before, after = text[start - 1 : start] if start else "", text[end : end + 1]
     if before and before in ".+-_%@" and start > 1 and text[start - 2].isalnum():
         return False
@@ -260,7 +260,7 @@ def address_apart(text: str, start: int, end: int) -> bool:
 
 
 def number_apart(text: str, start: int, end: int) -> bool:
-    """Whether a number or code stands for itself and is no part of a longer one."""
+    """Tell whether a number or code is not part of a longer one."""
     before, after = text[start - 1 : start] if start else "", text[end : end + 1]
     if before.isalnum() or after.isalnum():
         return False

@@ -1,4 +1,4 @@
-"""What was found: candidates while a place is looked at, and the match that comes of it."""
+"""Hits, the candidates for one position of a text, and the match that is chosen from them."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ _COST |= {"diacritics": 3, "shortened": 4, "initials": 5, "reversed": 5, "acrony
 
 
 class Match(NamedTuple):
-    """A replacement that was found.
+    """A replacement in a text.
 
     Attributes:
-        start, end: in the text that was searched.
-        out: what is put there; None where it is left.
-        rule: how it was known, ``exact`` or rules joined by ``+``.
+        start, end: half-open, in the searched text.
+        out: the original to put there; None if the replacement is left.
+        rule: how it was recognised: ``exact``, or rules joined by ``+``.
         label: of the entity.
-        row: number of the replacement in the index; -1: none of it.
+        row: number of the replacement in the index, or -1.
         is_whole: whether it is the replacement itself in some writing, not a shorter form.
         words: how many words it has.
-        why: why it is left.
-        sure: whether nothing else can stand there; if not, only the whole text can tell.
+        why: the reason if it is left.
+        sure: whether it can be nothing else; if not, counts over the whole text decide.
     """
 
     start: int
@@ -49,7 +49,7 @@ class Match(NamedTuple):
 
 @dataclass(slots=True)
 class Hit:
-    """A candidate, in places of the view."""
+    """A candidate, with offsets in the view."""
 
     start: int
     end: int
@@ -66,14 +66,14 @@ class Hit:
 
 
 def count_words(reading: Reading) -> int:
-    """How many words of the text a reading is made of."""
+    """Return the number of words of the text in a reading."""
     if reading.rule == "spacing" or reading.rule.startswith("hyphenation"):
         return 2
     return 2 if reading.ending is not None and not (reading.ending.kind or reading.ending.kept_letters) else 1
 
 
 def choose_hit(hits: list[Hit]) -> Hit | None:
-    """The one that all lead to; None where they lead to different originals."""
+    """Return a hit if all lead to the same original, else None."""
     exact = [h for h in hits if not h.rules and h.surface == h.form.text]
     if exact:
         hits = exact
@@ -88,7 +88,7 @@ def choose_hit(hits: list[Hit]) -> Hit | None:
 
 
 def fit_original(hit: Hit) -> str:
-    """The original as it fits in: shortened, in the letters, and with the endings of what stands there."""
+    """Adapt the original to the surface: shorten it, and apply its letter case and endings."""
     form = hit.form
     assert form.target is not None
     if form.kind == TAG or not hit.rules:

@@ -1,4 +1,4 @@
-"""An index over what is known: built once, then each word of a text is looked up, not each replacement."""
+"""An index of replacements by their words, built once; each word of a text is then looked up in it."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from allonym.text.names import alike, person, plain, same_person, split_name
 from allonym.vault.records import Known
 
 LEAST_SLIP = 5
-"""Letters that a word needs for one of them to be wrong."""
+"""Least number of letters in a word for which one slip is allowed."""
 _NAME, _LABEL, _ID = 1, 2, 4
 _DERIVING = (PERSON, forms.ORGANIZATION, forms.LOCATION)
 _CACHED = 200_000
 
 
 class Reading(NamedTuple):
-    """What a word of a text may stand for: a word of a replacement, by which rule, with which ending."""
+    """A reading of a word in a text: the word of a replacement, the rule, and the ending."""
 
     key: str
     rule: str = ""
@@ -40,12 +40,12 @@ class Row:
 
     Attributes:
         text: the replacement.
-        originals: what it stood for, as often as it did, in reading order.
-        entities: whose it is, in the same order.
-        label: of the first.
+        originals: its originals, one per occurrence, in reading order.
+        entities: their entities, in the same order.
+        label: of the first original.
         kind: of the replacement, see :func:`forms.kind_of`.
-        ordinary: whether any text may hold it, see :func:`is_ordinary`.
-        rare: whether few do all the same, see :func:`is_rare`.
+        ordinary: whether any text may contain it, see :func:`is_ordinary`.
+        rare: whether it is ordinary but in few texts, see :func:`is_rare`.
     """
 
     __slots__ = ("entities", "kind", "label", "ordinary", "originals", "rare", "text")
@@ -60,7 +60,7 @@ class Row:
         self.entities: list[str] = []
 
     def target(self) -> str | None:
-        """The fullest original; None where several entities have different ones that cannot be one person's names."""
+        """Return the fullest original, or None if several entities have originals that cannot name one person."""
         first = self.originals[0]
         if len(self.originals) == 1:
             return first
@@ -70,7 +70,7 @@ class Row:
         like = letter_case(self.text)
 
         def has_case_of_replacement(original: str) -> bool:
-            """Whether its letters are as in the replacement; those of a tag say nothing."""
+            """Tell whether an original has the letter case of the replacement; the case of a tag says nothing."""
             return (
                 letter_case(original) not in ("upper", "lower") if self.kind == TAG else letter_case(original) == like
             )
@@ -82,26 +82,26 @@ class Row:
 
 
 class Index:
-    """What is known, by the words of its replacements.
+    """Replacements by their words.
 
     Args:
-        known: what stands for what; the order of equal replacements is kept.
+        known: replacements with their originals; the order of equal replacements is kept.
 
     Attributes:
         rows: the replacements.
-        full, heads: whole replacements by their words, and how many words those have that begin with a word.
-        pairs: the first two words of those that have more.
-        short, short_heads: likewise for the forms derived from them, as far as they were needed yet.
-        codes, code_heads: numbers and codes by their letters and digits, and what those begin with.
+        full, heads: whole replacements by their words, and their numbers of words by the first word.
+        pairs: the first two words of longer replacements.
+        short, short_heads: the same for derived forms, as far as they have been needed.
+        codes, code_heads: numbers and codes by their letters and digits, and the beginnings of these.
         nationals: telephone numbers without calling code.
         dates: dates by year, month and day.
-        labels: the words before the last of tags, and how such tags are written.
-        id_sizes: how long the last words of tags are.
+        labels: the words of tags before the last, and the forms of these tags.
+        id_sizes: lengths of the last words of tags.
         sealed: encrypted mentions by their code.
-        literal: what has no words, or is in a script that has no spaces, by its first character, longest first.
-        vocabulary: the words of all, folded, and where they occur.
-        letters: what people's names begin with.
-        longest: letters of the longest word.
+        literal: replacements without words, or in scripts without spaces, by first character, longest first.
+        vocabulary: all words, folded, with their kinds of use.
+        letters: first letters of people's names.
+        longest: length of the longest word.
     """
 
     def __init__(self, known: Iterable[Known]) -> None:
@@ -204,7 +204,7 @@ class Index:
                 self._enter_joined(keys[:-2], keys[-2] + keys[-1], form)
 
     def _enter_joined(self, before: tuple[str, ...], joined: str, form: Form) -> None:
-        """A form of which the last words, or all, are one word."""
+        """Enter a form whose last words, or all words, are joined."""
         if len(joined) < LEAST_SLIP and not (before and len(joined) > 2):
             return
         keys = (*before, joined)
@@ -255,14 +255,14 @@ class Index:
             self.code_heads.add(bare[:size])
 
     def may_be_code(self, begun: str) -> bool:
-        """Whether a code may begin like this."""
+        """Tell whether a code may begin like this."""
         bare = begun.lstrip("0")
         return len(bare) < 2 or bare[: min(8, len(bare) // 2 * 2)] in self.code_heads
 
-    # Shorter forms, made when a word of theirs is met
+    # Shorter forms, derived when one of their words is met
 
     def expand_word(self, key: str, rare: bool = True) -> None:
-        """Make the shorter forms of all replacements that hold a word; ``rare``: initials and the like too."""
+        """Derive the shorter forms of all replacements with a word; ``rare`` includes initials and the like."""
         for form in self._parts.get(key, ()):
             self._expand_form(form, rare)
 
@@ -283,12 +283,12 @@ class Index:
                 self.short_heads[short_form.keys[0]].sort(reverse=True)
 
     def expand_acronym(self, word: str) -> None:
-        """Make the shorter forms of the organisations that some capital letters may stand for."""
+        """Derive the shorter forms of the organisations that an acronym may stand for."""
         for form in self._acronyms.get(word, ()):
             self._expand_form(form)
 
     def expand_initials(self, first: str, last: str) -> None:
-        """Make the shorter forms of all people with these initials."""
+        """Derive the shorter forms of all people with these initials."""
         if self._initials is None:
             self._initials = {}
             for form in self._deriving:
@@ -301,7 +301,7 @@ class Index:
     # Reading words
 
     def read_word(self, word: str) -> tuple[Reading, ...]:
-        """What a word of a text may stand for, likeliest sort first; empty for nearly all words."""
+        """Return the readings of a word, the likeliest kind first; most words have none."""
         had = self._read.get(word)
         if had is None:
             if len(self._read) > _CACHED:
@@ -350,7 +350,7 @@ class Index:
         return tuple(Reading(w, "typo") for w in self._find_slips(key))
 
     def _find_slips(self, key: str) -> Iterator[str]:
-        """Words of replacements from which one slip leads to ``key``. Never a number."""
+        """Return words of replacements, other than numbers, from which one slip leads to ``key``."""
         if len(key) < LEAST_SLIP - 2 or key.isdigit():
             return
         if self._slips is None:
@@ -369,7 +369,7 @@ class Index:
                 yield word
 
     def _slip_table(self) -> dict[tuple[int, str], list[str]]:
-        """Words by their halves: one slip leaves one half as it is, unless it swaps the letters between them."""
+        """Words by their halves. A slip leaves one half intact, unless it swaps the letters at the boundary."""
         table: dict[tuple[int, str], list[str]] = {}
         for word, flags in self.vocabulary.items():
             if _may_slip(word, flags):
@@ -379,21 +379,21 @@ class Index:
         return table
 
     def may_begin(self, key: str) -> bool:
-        """Whether a replacement, or a shorter form of one, may begin with a folded word."""
+        """Tell whether a replacement, or a shorter form, may begin with a folded word."""
         return (
             key in self.heads or key in self._parts or key in self._starting or (len(key) == 1 and key in self.letters)
         )
 
     def is_known(self, key: str) -> bool:
-        """Whether a folded word belongs to a replacement."""
+        """Tell whether a folded word belongs to a replacement."""
         return key in self.vocabulary
 
     def is_label(self, key: str) -> bool:
-        """Whether a folded word belongs to tags only."""
+        """Tell whether a folded word belongs to tags only."""
         return not self.vocabulary.get(key, 0) & _NAME
 
     def is_prefix(self, key: str) -> bool:
-        """Whether a folded word is the beginning of a longer one that belongs to a replacement."""
+        """Tell whether a folded word is the beginning of a longer word of a replacement."""
         if self._prefixes is None:
             self._prefixes = {w[:i] for w in self.vocabulary for i in range(2, len(w))}
         return key in self._prefixes
@@ -403,7 +403,7 @@ class Index:
 
 
 def _is_one_person(originals: Iterable[str], fullest: str) -> bool:
-    """Whether names can all be those of one person: the whole ones of each other, single words of the fullest."""
+    """Tell whether all names may be of one person: full names agree, single words are part of the fullest."""
     named = [person(plain(o)) for o in originals]
     if len({gender for _, gender in named if gender}) > 1:
         return False
@@ -424,7 +424,7 @@ def _may_slip(word: str, flags: int) -> bool:
 
 
 def choose_targets(forms_found: Sequence[Form]) -> list[Form]:
-    """The forms that lead to different originals, one for each; one without a target stands for several."""
+    """Return one form for each different original; a form without a target stands for several."""
     out: dict[str, Form] = {}
     for form in forms_found:
         name = "\0" if form.target is None else plain(form.target)

@@ -1,4 +1,4 @@
-"""Names and other words that stand in another form: whether they are what they look like."""
+"""Check names and other words that occur in another form."""
 
 from __future__ import annotations
 
@@ -70,20 +70,20 @@ def find_name_hit(
         return hit
     if not scan.final and end + _AFTER > len(text):
         scan.short = True
-    # Within a sentence a word in small letters is hardly a name, unless all is in small letters.
+    # A lower-case word within a sentence is hardly a name, unless the whole sentence is in lower case.
     hit.sure = _all_small(text, start, end)
     return hit if hit.sure or "typo" not in rules else None
 
 
 def _all_small(text: str, start: int, end: int) -> bool:
-    """Whether no capital letter stands in the sentence, as far as it is near."""
+    """Tell whether the nearby part of the sentence has no capital letter."""
     before = _SENTENCE.split(text[max(0, start - _BEFORE) : start])[-1]
     after = _SENTENCE.split(text[end : end + _AFTER], maxsplit=1)[0]
     return (before + after).islower() or not any(map(str.isalpha, before + after))
 
 
 def weigh_hit(hit: Hit) -> Hit | None:
-    """The hit, unsure where only the number of such places can tell, or None where it is none."""
+    """Set whether a hit is sure; return None if it is too unlikely."""
     hit.sure = is_certain(hit.form, hit.surface, hit.rules)
     if hit.sure or (not hit.form.rule and not {"typo", "inflected", "plural"} & set(hit.rules)):
         hit.sure = hit.sure and not hit.form.ordinary
@@ -92,7 +92,7 @@ def weigh_hit(hit: Hit) -> Hit | None:
 
 
 def is_certain(form: Form, surface: str, rules: list[str]) -> bool:
-    """Whether what stands there is hardly anything else than the replacement in another form."""
+    """Tell whether the surface is almost certainly the replacement in another form."""
     keys = form.keys
     single = len(keys) == 1
     if not rules:
@@ -140,7 +140,7 @@ def is_certain(form: Form, surface: str, rules: list[str]) -> bool:
 
 
 def _with_signs(text: str, start: int, end: int, form: Form) -> tuple[int, int]:
-    """Where a name ends with the signs before and after its words, if they are there; spaces among them may differ."""
+    """Return the span of a name including the signs around its words, if they are there; spaces may differ."""
     if form.head:
         low = start
         for sign in reversed(form.head.split()):

@@ -1,4 +1,4 @@
-"""Replacements that stand in any text: numbers and words that say nothing of where they come from."""
+"""Ordinary replacements: numbers and words that occur in any text."""
 
 from __future__ import annotations
 
@@ -20,19 +20,21 @@ _COMMON_NOUNS = frozenset(
     "AGE AWARD DATE_TIME EVENT FAMILY_RELATION GENDER IMMIGRATION_STATUS LANGUAGE LAW MARITAL_STATUS MEDICAL_TERM "
     "NUMERIC OCCUPATION ORIGIN OTHER_IDENTIFYING_ATTRIBUTE PRODUCT PRONOUN SEXUAL_ORIENTATION TRADE_UNION".split()
 )
-"""Families whose words in small letters are no names; those of others are names or codes, unless they are common."""
+"""Labels whose lower-case words are not names; those of others are names or codes, unless they are common."""
 
 
 @lru_cache(maxsize=1)
 def number_words() -> frozenset[str]:
-    """Words of ``numbers.txt``, folded."""
+    """Return the words of ``numbers.txt``, folded."""
     lines = (files("allonym.restore") / "numbers.txt").read_text(encoding="utf-8").splitlines()
     return frozenset(fold(w) for line in lines if not line.startswith("#") for w in line.split())
 
 
 def is_ordinary(replacement: str, label: str) -> bool:
-    """Whether a replacement is a bare number of up to four digits, a number in words, a year, month, weekday or season
-    alone, or one ordinary word in small letters, so that a text may well hold it without anybody having put it there.
+    """Tell whether any text may contain a replacement by chance.
+
+    That is a number of up to four digits, a number in words, a year, month, weekday or season alone, or one ordinary
+    lower-case word.
     """
     if len(replacement) > _LONGEST:
         return False
@@ -51,8 +53,9 @@ def is_ordinary(replacement: str, label: str) -> bool:
 
 
 def is_rare(replacement: str) -> bool:
-    """Whether what is ordinary is a word that few texts hold, such as that for an occupation: a text that was made of
-    one with it in place of a name has it from there.
+    """Tell whether an ordinary replacement is a word in few texts, such as an occupation.
+
+    A text derived from one with such a replacement has it from there.
     """
     word = fold(replacement.strip())
     return word.isalpha() and not (word in common_words() or word in number_words() or _of_calendar(word))

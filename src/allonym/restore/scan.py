@@ -1,4 +1,4 @@
-"""Finding the replacements of an index in one text, from left to right, each in the form in which it stands."""
+"""Find the replacements of an index in one text, from left to right, in whatever form they occur."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _BROKEN = re.compile(r"[-\u2010\u2011][ \t]*\r?\n")
 
 
 class Scan:
-    """One text and an index. With ``final`` false the text is the beginning of a longer one."""
+    """A search of one text with an index. If ``final`` is false, the text is the beginning of a longer one."""
 
     def __init__(self, raw: str, index: Index, opener: Opener | None = None, *, final: bool = True) -> None:
         self.view = View(raw)
@@ -43,7 +43,7 @@ class Scan:
         self.ends = ends[1::2]
         self.count = len(self.words)
         if not final and self.count and not self.gaps[-1] and len(self.words[-1]) <= index.longest + 40:
-            self.count -= 1  # it may go on
+            self.count -= 1  # it may continue
         self.short = False
         self.limit = len(self.text)
         self.held_from = len(raw)
@@ -51,9 +51,9 @@ class Scan:
     # The pass
 
     def find_matches(self, begin: int = 0) -> Iterator[Match]:
-        """What is found from ``begin`` (a place of the text) on, left to right, disjoint.
+        """Yield the disjoint matches from offset ``begin`` of the text on, from left to right.
 
-        Afterwards ``held`` says from which place of the text on nothing is decided yet.
+        Afterwards ``held`` is the offset of the text from which nothing is decided yet.
         """
         view = self.view
         covered_until = 0
@@ -94,7 +94,7 @@ class Scan:
             self.held_from = view.start(max(covered_until, min(place, self.limit)))
 
     def _find_place(self, raw: int) -> int:
-        """The first place of the view that is not before a place of the text."""
+        """Return the first offset of the view that is not before an offset of the text."""
         low, high = 0, len(self.text)
         if self.view.text is self.view.raw:
             return raw
@@ -107,11 +107,11 @@ class Scan:
         return low
 
     def _find_token_start(self, i: int) -> int:
-        """Where signs begin that may belong to a token."""
+        """Return the offset of the signs before a token that may belong to it."""
         return self.starts[i] - len(_split_tail(self.gaps[i]))
 
     def _list_start_words(self) -> list[int]:
-        """The words that a replacement may begin with."""
+        """Return the indexes of the words with which a replacement may begin."""
         index, words = self.index, self.words
         begins: set[str] = set()
         codes: set[str] = set()
@@ -141,7 +141,7 @@ class Scan:
         encrypted = bool(index.sealed) or self.opener is not None
         sealed = [i for i, low in enumerate(lows) if low == "e1"] if encrypted else []
         if not self.final and self.count and words[self.count - 1] not in begins:
-            last = self.count - 1  # its second half may come yet
+            last = self.count - 1  # its second half may still arrive
             if self.starts[last] < len(self.text) and self._may_go_on(last):
                 joined.append(last)
         if joined or sealed:
@@ -150,7 +150,7 @@ class Scan:
         return hot
 
     def _find_label_start(self, i: int) -> int:
-        """The first word of the label before the mark of an encrypted mention."""
+        """Return the first word of the label before the mark of an encrypted mention."""
         word = i
         while word > 0 and (self.gaps[word] == "_" or (word == i and self.gaps[word].strip() == ":")):
             word -= 1
@@ -196,7 +196,7 @@ class Scan:
         return self._make_match(hit, hit.out if hit.out is not None else fit_original(hit))
 
     def _is_whole_replacement(self, i: int, hits: list[Hit]) -> bool:
-        """Whether several words are a whole replacement, and the word after them can belong to none."""
+        """Tell whether several words are a whole replacement, and the next word belongs to none."""
         last = max((h.last for h in hits), default=i)
         if last - i < 2:
             return False
@@ -206,7 +206,7 @@ class Scan:
         return not self.index.read_word(self.words[last])
 
     def _exact_inside(self, i: int, hit: Hit) -> bool:
-        """Whether a replacement begins within a hit that stands there letter by letter, and goes on beyond it."""
+        """Tell whether another replacement, letter by letter, begins inside a hit and ends after it."""
         for j in range(i + 1, min(hit.last, self.count)):
             for other in self._find_word_hits(j, self.index.heads, self.index.full):
                 if not other.rules and other.last > hit.last:
@@ -230,7 +230,7 @@ class Scan:
     # Words
 
     def _read_steps(self, i: int) -> Iterator[tuple[Reading, int]]:
-        """What the word at ``i`` can be read as, and the number of the word after it."""
+        """Yield the readings of word ``i``, each with the index of the next word."""
         readings = self.index.read_word(self.words[i])
         for reading in readings:
             yield reading, i + 1
@@ -263,7 +263,7 @@ class Scan:
             self.short = True
 
     def _may_go_on(self, i: int) -> bool:
-        """Whether the last word's second half may come yet: of any word after a hyphen, since slips are read too."""
+        """Tell whether the second half of the last word may still arrive; after a hyphen, this holds for any word."""
         gap = self.gaps[i + 1] if i + 1 < len(self.gaps) else ""
         if len(gap) > gaps.LONGEST_GAP:
             return False
@@ -272,7 +272,7 @@ class Scan:
         return self.index.is_prefix(fold(self.words[i]))
 
     def _one_word(self, i: int, key: str) -> bool:
-        """Whether two words are one that a space got into."""
+        """Tell whether two words are one word with a space inserted."""
         a, b = self.words[i], self.words[i + 1]
         if self.index.is_label(key):
             return True
@@ -284,11 +284,11 @@ class Scan:
     def _find_word_hits(
         self, i: int, heads: dict[str, list[int]], table: dict[tuple[str, ...], list[Form]]
     ) -> Iterator[Hit]:
-        """Forms by their words, the longest first; stops after the first length that fits letter by letter."""
+        """Yield hits by words, the longest first, down to the first length that fits letter by letter."""
         word = self.words[i]
         for first, after in self._read_steps(i):
             if table is self.index.short and len(first.key) == 1 and not (len(word) == 1 and word.isupper()):
-                continue  # an initial is a capital letter
+                continue  # an initial must be a capital letter
             for length in heads.get(first.key, ()):
                 exact = False
                 for path, last in self._find_paths(first, after, length):
@@ -302,7 +302,7 @@ class Scan:
                     break
 
     def _find_paths(self, first: Reading, after: int, length: int) -> list[tuple[list[Reading], int]]:
-        """Readings of ``length`` words from a first on, each with the number of the word after them."""
+        """Return the readings of ``length`` words from a first on, each with the index of the next word."""
         paths = [([first], after)]
         for _ in range(length - 1):
             longer = []
@@ -318,7 +318,7 @@ class Scan:
         return paths
 
     def _check_hit(self, i: int, last: int, form: Form, path: list[Reading]) -> Hit | None:
-        """The hit, where gaps, neighbours and letters allow it."""
+        """Return the hit if gaps, neighbours and letters allow it."""
         start, end = self.starts[i], self.ends[last - 1]
         rules = [form.rule] if form.rule else []
         rules += [rule for r in path if r.rule for rule in r.rule.split()]
@@ -356,7 +356,7 @@ class Scan:
         return bisect_left(self.starts, place)
 
     def _expand_at(self, i: int) -> None:
-        """Make the shorter forms that may begin here."""
+        """Derive the shorter forms that may begin at word ``i``."""
         index = self.index
         for reading, after in self._read_steps(i):
             near = after >= self.count or (
@@ -387,7 +387,7 @@ def _allowed_slips(form: Form) -> int:
 
 
 def _split_tail(gap: str) -> str:
-    """The signs at the end of a gap that may belong to what follows."""
+    """Return the signs at the end of a gap that may belong to the next token."""
     position = len(gap)
     low = max(0, position - 16)
     keep = position

@@ -1,4 +1,4 @@
-"""Encrypted mentions as they come back: in other letters, without brackets, with breaks inside."""
+"""Find encrypted mentions, also in other letter case, without brackets, or with breaks inside."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from allonym.restore.scan import Scan
 
 Opener = Callable[[str, str], "str | None"]
-"""Label and code to what they stand for; None where the key does not fit."""
+"""Returns the original of a label and a code; None if the key does not fit."""
 
 LONGEST = 2**16
 _BASE32 = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz234567")
@@ -26,13 +26,13 @@ _TRIES = 24
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """An encrypted mention that was found, in places of the view.
+    """An encrypted mention, with offsets in the view.
 
     Attributes:
-        code: capital, without breaks.
-        plain: what it stands for; None where that is not known.
+        code: the code in capitals, without breaks.
+        plain: the original; None if it is not known.
         bracketed: whether it has its brackets.
-        rule: how it was known.
+        rule: how it was recognised.
     """
 
     start: int
@@ -45,7 +45,7 @@ class Sealed:
 
 
 def make_opener(key: bytes | str) -> Opener:
-    """Opens with a key."""
+    """Return a function that decrypts with a key."""
 
     def open_code(label: str, code: str) -> str | None:
         match = TOKEN.fullmatch(f"[{label}:e1:{code}]")
@@ -55,15 +55,15 @@ def make_opener(key: bytes | str) -> Opener:
 
 
 def _length_fits(size: int) -> bool:
-    """Whether so many characters of base 32 can be a code: blocks of 16 bytes, two at least."""
+    """Tell whether ``size`` characters of base 32 can be a code: at least two blocks of 16 bytes."""
     nbytes = size * 5 // 8
     return nbytes >= 2 * _UNIT and nbytes % _UNIT == 0 and (nbytes * 8 + 4) // 5 == size
 
 
 def read_sealed(scan: Scan, i: int) -> Sealed | None:
-    """The encrypted mention whose label begins with word ``i``; None where there is none.
+    """Return the encrypted mention whose label begins with word ``i``, or None.
 
-    Where the brackets are gone, the code ends with the longest run of words that can be opened.
+    Without brackets, the code ends with the longest run of words that can be decrypted.
     """
     text = scan.text
     start = scan.starts[i]
@@ -80,7 +80,7 @@ def read_sealed(scan: Scan, i: int) -> Sealed | None:
         return None
     position = begin = mark.end()
     code: list[str] = []
-    stops: list[tuple[int, int]] = []  # (how many characters, where they end), at the ends of words
+    stops: list[tuple[int, int]] = []  # (number of characters, end offset), at the ends of words
     while position < len(text) and position - begin < LONGEST:
         c = text[position]
         if c in _BASE32:
@@ -119,7 +119,7 @@ def read_sealed(scan: Scan, i: int) -> Sealed | None:
 
 
 def find_sealed_match(scan: Scan, i: int, covered_until: int) -> Match | None:
-    """The encrypted mention whose label begins with word ``i``, decrypted, or left where that is not possible."""
+    """Match the encrypted mention whose label begins with word ``i``: decrypted, or left if that is not possible."""
     sealed = read_sealed(scan, i)
     if sealed is None or sealed.start < covered_until:
         return None
@@ -130,7 +130,7 @@ def find_sealed_match(scan: Scan, i: int, covered_until: int) -> Match | None:
     plain = form.target if form is not None else sealed.plain
     row = form.row if form is not None else -1
     if plain is None:
-        why = "encrypted mentions that this key does not open or that were changed"
+        why = "encrypted mentions could not be decrypted: they were changed or have another key"
         return Match(a, b, None, "encrypted", sealed.label, row, why=why) if form or sealed.bracketed else None
     rule = "exact" if form is not None and scan.view.raw[a:b] == form.text else sealed.rule
     rules = [rule, *(k for k, _ in kinds if k != rule)]
@@ -145,6 +145,6 @@ def _open_sealed(scan: Scan, label: str, code: str) -> str | None:
 
 
 def _may_become(rest: str) -> bool:
-    """Whether the end of a text can be the beginning of an encrypted mention's mark."""
+    """Tell whether the end of a text may begin the mark of an encrypted mention."""
     tight = "".join(rest.split()).lower()
     return ":e1:".startswith(tight)

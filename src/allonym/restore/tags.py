@@ -1,4 +1,4 @@
-"""Tags that stand in another form, and those that are not known."""
+"""Find tags in another form, and unknown tags."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _HEX = frozenset("0123456789ABCDEF")
 _FAR = 48
-"""Characters after a tag that may decide about it."""
+"""Number of characters after a tag that may decide about it."""
 
 
 def find_tag_hit(
@@ -67,7 +67,7 @@ def find_tag_hit(
 
 
 def _is_grown_word(form: Form, surface: str) -> bool:
-    """Whether what looks like a slip is a word of the tag with a letter before or after it."""
+    """Tell whether an apparent slip is a word of the tag with a letter added before or after it."""
     return any(
         len(a) > len(b) and (fold(a).startswith(b) or fold(a).endswith(b))
         for a, b in zip(split_words_and_gaps(surface)[1::2], form.keys, strict=False)
@@ -75,7 +75,7 @@ def _is_grown_word(form: Form, surface: str) -> bool:
 
 
 def find_unknown_tag(scan: Scan, i: int, covered_until: int) -> Match | None:
-    """A tag like those that are known, with an end that is not."""
+    """Match a tag that has the form of known tags but an unknown last word."""
     index = scan.index
     if not index.labels or not index.read_word(scan.words[i]):
         return None
@@ -98,6 +98,6 @@ def find_unknown_tag(scan: Scan, i: int, covered_until: int) -> Match | None:
                     continue
                 if not scan.final and b + 4 > len(scan.text):
                     scan.short = True
-                why = "tags that are not known were left"
+                why = "unknown tags were left"
                 return Match(scan.view.start(a), scan.view.end(b), None, "unknown", "", why=why)
     return None

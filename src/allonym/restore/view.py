@@ -1,7 +1,7 @@
-"""A text as it reads without escapes and invisible characters, and where each character of it stands.
+"""A view of a text without escapes and invisible characters, with the offsets of its characters in the text.
 
-Rewriting escapes text (HTML, JSON, Markdown, URLs) and puts soft hyphens, joiners and the like into it. Matching
-happens on the view; what is put back goes into the text itself, escaped as its place was.
+Rewriting may escape text (HTML, JSON, Markdown, URLs) and insert soft hyphens, joiners and the like. Matching uses the
+view; originals are put into the text itself, with the escapes of the replacement.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ _ESCAPE = re.compile(
     r"|%(?:40|2[0-9a-fA-F]|3[a-fA-F]|5[bBdDfF]|7[bBdD])"
 )
 UNFINISHED = re.compile(r"(?:&(?:amp;)*[^;&\s]{0,40}|(?<!\\)\\++(?:u[0-9a-fA-F]{0,3})?|%[0-9a-fA-F]?)\Z")
-"""What at the end of a text could still become an escape."""
+"""An end of a text that may still become an escape."""
 
 _SPECIAL = re.compile(r"[&<>\"']")
 _BREAKS = {"n": "\n", "r": "\r", "t": "\t"}
 
 
 class View:
-    """The text to match in, and the way back to the text that it was made of.
+    """The text for matching, and the mapping to the text that it was made from.
 
     Attributes:
-        text: without escapes and invisible characters.
-        raw: the text as it is.
+        text: the text without escapes and invisible characters.
+        raw: the original text.
     """
 
     __slots__ = ("_at", "_marks", "_to", "raw", "text")
@@ -40,9 +40,9 @@ class View:
     def __init__(self, raw: str) -> None:
         self.raw = raw
         self.text = raw
-        self._at: list[int] = []  # from this place of the view on ...
-        self._to: list[int] = []  # ... the text is at that place
-        self._marks: list[tuple[int, int, str]] = []  # start and end of an escape in the text, and its kind
+        self._at: list[int] = []  # from this offset of the view on ...
+        self._to: list[int] = []  # ... the text is at this offset
+        self._marks: list[tuple[int, int, str]] = []  # start, end and kind of the escapes in the text
         if SPECIAL.search(raw) is not None:
             self._decode_escapes()
 
@@ -72,14 +72,14 @@ class View:
             self.text = "".join((*pieces, raw[raw_position:]))
 
     def start(self, place: int) -> int:
-        """Where in the text the character at ``place`` begins."""
+        """Return the start in the text of the character at ``place``."""
         if not self._at:
             return place
         i = bisect_right(self._at, place) - 1
         return place if i < 0 else self._to[i] + place - self._at[i]
 
     def end(self, place: int) -> int:
-        """Where in the text the character before ``place`` ends."""
+        """Return the end in the text of the character before ``place``."""
         if not self._at:
             return place
         i = bisect_left(self._at, place)
@@ -88,9 +88,9 @@ class View:
         return place if i == 0 else self._to[i - 1] + place - self._at[i - 1]
 
     def find_beginning(self, start: int, end: int, text: str) -> int:
-        """Where a stretch begins that says ``text``: past the backslashes, where that stands after them as it is.
+        """Return the start of ``text`` between two offsets, after backslashes if it follows them unescaped.
 
-        Who escapes its bracket escapes more of it. Backslashes before one that is as it was are the text's own.
+        Whoever escapes the bracket of a tag escapes more of it, so backslashes before an unescaped tag are not its own.
         """
         position = end - len(text)
         if start < position and self.raw.startswith(text, position) and not self.raw[start:position].strip("\\"):
@@ -98,7 +98,7 @@ class View:
         return start
 
     def list_escapes(self, start: int, end: int) -> tuple[tuple[str, str], ...]:
-        """The escapes (kind, as written) within a stretch of the text."""
+        """Return the escapes (kind, as written) between two offsets of the text."""
         if not self._marks:
             return ()
         i = bisect_left(self._marks, (start, 0, ""))
@@ -111,7 +111,7 @@ class View:
 
 
 def _decode_escape(escape: str) -> tuple[str, str]:
-    """The one character that an escape stands for, and the kind of escape; empty where it stands for none."""
+    """Return the one character of an escape, and the kind of escape; empty if it stands for none."""
     if escape[0] == "&":
         sign = html.unescape(f"&{escape[1:-1].rpartition(';')[2]};")
         return (sign if len(sign) == 1 else ""), "html"
@@ -126,9 +126,9 @@ def _decode_escape(escape: str) -> tuple[str, str]:
 
 
 def escape_like(text: str, kinds: tuple[tuple[str, str], ...]) -> str:
-    """``text`` escaped as a place is whose escapes are ``kinds``, so that what holds it stays valid.
+    """Escape ``text`` like a mention with the escapes ``kinds``, so that the surrounding format stays valid.
 
-    Markdown shows text without escapes just as well, so nothing is escaped for it.
+    Markdown also shows text without escapes, so nothing is escaped for it.
     """
     named = {kind for kind, _ in kinds}
     if "html" in named:

@@ -1,4 +1,4 @@
-"""Words as they are compared, common ones, and the endings that inflection gives to names."""
+"""Comparison of words, common words, and the endings of inflected names."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ AFTER_APOSTROPHE = {
     "ą": 3,
 }
 AFTER_APOSTROPHE |= {"ie": 4, "ów": 0, "om": 1, "ami": 3, "ach": 4}
-"""Endings that Polish puts to foreign names after an apostrophe, and their cases."""
+"""Polish endings of foreign names after an apostrophe, and their cases."""
 
 
 def is_one_slip(a: str, b: str) -> bool:
-    """Return whether one insertion, deletion, substitution or swap of neighbours makes one word of the other."""
+    """Tell whether two words differ by one insertion, deletion, substitution or swap of neighbouring letters."""
     return a != b and (near(a, b) or has_swapped_letters(a, b, least=2))
 
 
 @lru_cache(maxsize=1)
 def common_words() -> frozenset[str]:
-    """Words of ``common.txt``, folded."""
+    """Return the words of ``common.txt``, folded."""
     lines = (files("allonym.restore") / "common.txt").read_text(encoding="utf-8").splitlines()
     return frozenset(fold(w) for line in lines if not line.startswith("#") for w in line.split())
 
 
 class Ending(NamedTuple):
-    """An inflected form: language, class and which column of ``endings.tsv``.
+    """An inflected form: language, class, and column of ``endings.tsv``.
 
-    An empty class is that of the word that is to be inflected. ``kept_letters`` is an ending that is put as it stood.
+    An empty class means the class of the word to inflect. ``kept_letters`` is an ending that is put as it stood.
     """
 
     language: str
@@ -85,7 +85,7 @@ def _group_by_ending() -> dict[str, tuple[tuple[str, Ending], ...]]:
 
 
 def find_bases(word: str) -> Iterator[tuple[str, Ending]]:
-    """What a word in small letters may be an inflected form of, with the ending that it has then."""
+    """Return the base forms of a lower-case word, each with its ending."""
     table = _group_by_ending()
     for size in range(min(LONGEST_ENDING, len(word) - 2) + 1):
         stem = word[: len(word) - size]
@@ -95,14 +95,14 @@ def find_bases(word: str) -> Iterator[tuple[str, Ending]]:
 
 
 def _own_kind(low: str) -> str:
-    """The class of a name, by its ending alone; empty where names like it stay as they are."""
+    """Return the class of a name by its ending alone; empty if such names are not inflected."""
     if low.endswith("a"):
         return "f"
     return "m" if low[-1] not in "eiouyąęéíóú" or low.endswith(("ski", "cki", "dzki")) else ""
 
 
 def inflect_word(word: str, ending: Ending) -> str:
-    """Another name with the same ending; as it is where its class has no such form."""
+    """Inflect another name in the same way; return it unchanged if its class has no such form."""
     low = word.lower()
     kind = ending.kind or _own_kind(low)
     if ending.kept_letters:
